@@ -1,0 +1,82 @@
+# Every target sets up what it needs: a virtual environment in .venv with axir installed editable.
+# Another interpreter: make test PYTHON=python3.12
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+	&& echo $$python && break; done)
+# The comparison with JAX runs on the CPU, whatever else the machine has.
+export JAX_PLATFORMS := cpu
+
+##@ Try it
+.PHONY: demo
+demo: $(VENV)/.installed-demo ## Differentiate, compile and train a model on handwritten digits
+	$(BIN)/python examples/digits.py
+
+##@ Develop
+.PHONY: test
+test: $(VENV)/.installed-test ## Run all tests: unit, doctests of code and documents, golden files
+	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+
+.PHONY: golden
+golden: $(VENV)/.installed-test ## Run the golden tests alone (lit and filecheck)
+	$(BIN)/lit -v tests/filecheck
+
+.PHONY: lint
+lint: $(VENV)/.installed-lint build/typecheck ## Check style (ruff) and types (mypy)
+	@status=0; set -o pipefail; \
+	$(BIN)/ruff check . || status=1; \
+	(cd build/typecheck && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p axir) \
+		| sed -E 's#^axir/(dialect|passes|runtime)/#\1/#; s#^axir/#frontend/#' || status=1; \
+	exit $$status
+
+.PHONY: bench
+bench: $(VENV)/.installed-test ## Measure speed side by side with JAX
+	$(BIN)/python benchmarks
+
+.PHONY: docs
+docs: $(VENV)/.installed-test ## Rewrite the documents that are generated from tables
+	$(BIN)/python docs/generate.py
+
+.PHONY: docs-check
+docs-check: $(VENV)/.installed-test ## Run the examples in docstrings and documents; check links
+	$(BIN)/python -m pytest -n 2 tests/repository/test_doctests.py tests/repository/test_documents.py
+
+.PHONY: check-wheel
+check-wheel: $(VENV)/.installed-test ## Build the wheel, install it elsewhere, import every module
+	$(BIN)/python -m pytest tests/repository/test_wheel.py
+
+.PHONY: clean
+clean: ## Remove what was built, but not .venv
+	rm -rf build dist axir.egg-info demo-output .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Type checkers do not follow the editable install, so they get the folders in their installed layout.
+.PHONY: build/typecheck
+build/typecheck:
+	@rm -rf $@/axir && mkdir -p $@
+	@cp -r frontend $@/axir && cp -r dialect passes runtime $@/axir/
+
+$(VENV)/.installed-%: pyproject.toml setup.py | $(BIN)/python
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+$(BIN)/python:
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "axir needs Python 3.10 or newer, and none was found." >&2; \
+		echo "Install one, or name it: make test PYTHON=/path/to/python3" >&2; exit 1; fi
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+		echo "axir needs Python 3.10 or newer; $(PYTHON) is older or does not run." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "$(PYTHON) cannot create a virtual environment, because its venv module is missing." >&2; \
+		echo "On Debian and Ubuntu: sudo apt install python3-venv" >&2; exit 1; }

@@ -1,0 +1,1 @@
+"""axir: dialect."""

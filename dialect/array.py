@@ -1,0 +1,325 @@
+"""`Array`: the concrete kind of value. Immutable, on the host, on a device, or both.
+
+The host side is a NumPy array, the device side any object with `to_numpy()`; each is made from the
+other when it is first asked for. Operators and methods are the functions of `axir.numpy`, installed
+on `ArrayMethods` by the frontend, which this file knows nothing of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import ml_dtypes
+import numpy as np
+
+from . import dtypes
+from .errors import DeletedArrayError, ImmutableArrayError, NonArrayArgumentError
+from .types import ShapedArray
+
+
+class DeviceBuffer(Protocol):
+    """What a device must offer for its memory to be seen as an `Array`."""
+
+    device: Any
+    is_deleted: bool
+
+    def to_numpy(self) -> np.ndarray:
+        """Returns the contents as a read-only array."""
+        ...
+
+    def block_until_ready(self) -> Any:
+        """Waits until the contents are there."""
+        ...
+
+    def delete(self) -> None:
+        """Gives the memory back."""
+        ...
+
+
+class ArrayMethods:
+    """Base of `Array` and `Tracer`: where the frontend installs operators and methods."""
+
+    __slots__ = ()
+    # NumPy's operators leave mixed expressions to ours.
+    __array_priority__ = 100
+    type: ShapedArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the axes."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """dtype of the elements."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.type.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.type.size
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the elements in bytes."""
+        return self.type.size * self.type.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Size of one element in bytes."""
+        return self.type.dtype.itemsize
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype came from a Python scalar and yields to others."""
+        return self.type.weak_type
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type: shape, dtype and weak type."""
+        return self.type
+
+    def __len__(self) -> int:
+        if not self.type.shape:
+            raise TypeError("len() of a scalar array: it has no axes.")
+        return self.type.shape[0]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise ImmutableArrayError(
+            "Arrays are immutable: item assignment is not possible.",
+            "Instead of x[index] = y write x = x.at[index].set(y); "
+            ".add, .multiply, .min and .max work likewise.",
+        )
+
+
+class Array(ArrayMethods):
+    """An immutable array of known values.
+
+    Make arrays with `axir.numpy.array`, not with this constructor.
+    """
+
+    __slots__ = ("__weakref__", "_buffer", "_device", "_host", "type")
+    _host: np.ndarray | None
+    _buffer: DeviceBuffer | None
+
+    def __init__(
+        self,
+        array_type: ShapedArray,
+        host: np.ndarray | None,
+        buffer: DeviceBuffer | None = None,
+        device: Any = None,
+    ):
+        self.type = array_type
+        self._host = host
+        self._buffer = buffer
+        # The device this array is committed to, or None.
+        self._device = device
+
+    def host(self) -> np.ndarray:
+        """Returns the elements as a NumPy array that must not be written to."""
+        host = self._host
+        if host is None:
+            buffer = self._buffer
+            if buffer is None or buffer.is_deleted:
+                raise DeletedArrayError(
+                    f"This {self.type} array has been deleted or donated.",
+                    "Donated arguments cannot be used again: use the function's result, or drop "
+                    "donate_argnums.",
+                )
+            host = self._host = buffer.to_numpy()
+        return host
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        host = self.host()
+        if dtype is not None and np.dtype(dtype) != host.dtype:
+            return host.astype(dtype)
+        if copy:
+            return host.copy()
+        view = host.view()
+        view.flags.writeable = False
+        return view
+
+    def __dlpack__(self, **options: Any) -> Any:
+        host = self.host()
+        if not host.flags.c_contiguous:
+            host = np.ascontiguousarray(host)
+        # NumPy exports only writable memory unless the consumer knows of read-only tensors.
+        return _writable_view(host).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def block_until_ready(self) -> Array:
+        """Waits until the elements have been computed, and returns the array itself."""
+        if self._buffer is not None:
+            self._buffer.block_until_ready()
+        return self
+
+    def delete(self) -> None:
+        """Gives the memory back; later uses raise `DeletedArrayError`."""
+        if self._buffer is not None:
+            self._buffer.delete()
+        self._host = self._buffer = None
+
+    def is_deleted(self) -> bool:
+        """Tells whether the memory has been given back or donated."""
+        return self._host is None and (self._buffer is None or self._buffer.is_deleted)
+
+    def tolist(self) -> Any:
+        """Returns the elements as nested lists of Python scalars."""
+        return self.host().tolist()
+
+    def item(self, *index: int) -> Any:
+        """Returns one element as a Python scalar."""
+        return self.host().item(*index)
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """Returns the elements as bytes."""
+        return self.host().tobytes(order)
+
+    def __bool__(self) -> bool:
+        return bool(self.host())
+
+    def __int__(self) -> int:
+        return int(self.host()[()] if self.ndim == 0 else self.host().item())
+
+    def __float__(self) -> float:
+        return float(self.host()[()] if self.ndim == 0 else self.host().item())
+
+    def __complex__(self) -> complex:
+        return complex(self.host()[()] if self.ndim == 0 else self.host().item())
+
+    def __index__(self) -> int:
+        if self.ndim or not dtypes.is_integer(self.dtype):
+            raise TypeError(
+                f"Only integer scalar arrays can be used as an index, not {self.type}."
+            )
+        return int(self.host())
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.type.shape:
+            raise TypeError("Iteration over a scalar array: it has no axes.")
+        element = ShapedArray(self.type.shape[1:], self.type.dtype)
+        host = self.host()
+        return (Array(element, np.asarray(host[i])) for i in range(len(host)))
+
+    def __format__(self, specification: str) -> str:
+        if self.ndim == 0:
+            return format(self.host()[()], specification)
+        return format(str(self), specification)
+
+    def __repr__(self) -> str:
+        if self.is_deleted():
+            return f"Array(<deleted>, dtype={self.dtype})"
+        weak = ", weak_type=True" if self.weak_type else ""
+        suffix = f", dtype={self.dtype}{weak})"
+        host = _printable(self.host())
+        if self.size == 0:
+            shape = f", shape={self.shape}" if self.shape != (0,) else ""
+            return f"Array([]{shape}{suffix}"
+        body = np.array2string(host, prefix="Array(", suffix=suffix, separator=", ")
+        return f"Array({body}{suffix}"
+
+    def __str__(self) -> str:
+        return str(_printable(self.host()))
+
+    def __hash__(self) -> int:
+        raise TypeError("Arrays are unhashable: compare them with jnp.array_equal instead.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (np.array(self.host()), self.weak_type)
+
+    def __copy__(self) -> Array:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return Array(self.type, self.host().copy(), None, self._device)
+
+
+def _printable(host: np.ndarray) -> np.ndarray:
+    return host.astype(np.float32) if host.dtype == ml_dtypes.bfloat16 else host
+
+
+def _writable_view(host: np.ndarray) -> np.ndarray:
+    if host.flags.writeable:
+        return host
+    pointer, _ = host.__array_interface__["data"]
+    holder = _Memory(pointer, host)
+    return np.asarray(holder)
+
+
+class _Memory:
+    """Presents read-only memory as writable to NumPy; keeps its owner alive."""
+
+    def __init__(self, pointer: int, owner: np.ndarray):
+        self.owner = owner
+        self.__array_interface__ = {
+            **owner.__array_interface__,
+            "data": (pointer, False),
+        }
+
+
+def _unpickle(host: np.ndarray, weak_type: bool) -> Array:
+    return Array(ShapedArray(host.shape, host.dtype, weak_type), host)
+
+
+def from_numpy(value: np.ndarray, weak_type: bool = False) -> Array:
+    """Wraps a NumPy array, whose memory nobody may write to from now on."""
+    return Array(ShapedArray(value.shape, value.dtype, weak_type), value)
+
+
+def scalar(value: Any, dtype: np.dtype | None = None, weak_type: bool = True) -> Array:
+    """Returns a rank-0 array of a Python scalar; its dtype is weak unless told otherwise."""
+    if dtype is None:
+        dtype = dtypes.scalar_dtype(value)
+        weak_type = weak_type and dtype != dtypes.bool_
+    try:
+        host = np.asarray(value, dtype=dtype)
+    except OverflowError:
+        host = np.asarray(value).astype(dtype)
+        if dtypes.is_integer(dtype):
+            raise OverflowError(f"Python int {value} is too large for {dtype}.") from None
+    return Array(ShapedArray((), dtype, weak_type), host)
+
+
+_SCALARS = (bool, int, float, complex)
+
+
+def as_array(value: Any, what: str = "operand") -> Array:
+    """Turns a NumPy array or scalar, a Python scalar, or an array-like object into an `Array`.
+
+    Raises:
+        NonArrayArgumentError: for anything else, naming it.
+    """
+    python_type = type(value)
+    if python_type is Array:
+        return value
+    if python_type in _SCALARS:
+        return scalar(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        dtype = dtypes.canonicalize_dtype(value.dtype) if value.dtype != dtypes.float0 else value.dtype
+        # A copy: the caller may go on to write to its array, while ours is immutable.
+        return from_numpy(np.array(value, dtype=dtype))
+    if hasattr(value, "__axir_array__"):
+        return as_array(value.__axir_array__())
+    if hasattr(value, "__jax_array__"):
+        return as_array(value.__jax_array__())
+    if hasattr(value, "__array__"):
+        return as_array(np.asarray(value))
+    if isinstance(value, _SCALARS):
+        return scalar(value)
+    raise NonArrayArgumentError(
+        f"{what.capitalize()} {_summary(value)} of type {python_type.__name__!r} is not an array.",
+        "Pass arrays or Python scalars; turn lists into arrays with jnp.array(...).",
+    )
+
+
+def _summary(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

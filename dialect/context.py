@@ -1,0 +1,105 @@
+"""The process-wide MLIR context, and the locations that tie every op to the user's source line.
+
+One context serves the whole process: types, attributes and locations are uniqued in it and never
+freed, so array data never becomes an attribute here (constants travel as constvars). What does not
+live here: types (`types.py`) and the building of ops (`tracer.py`).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from iree.compiler import ir
+
+_CONTEXT = ir.Context()
+# The wheel's MLIR cannot register a dialect from Python: our ops stay unregistered in process, the
+# verifier is ours, and `iree-opt --irdl-file` is the second one.
+_CONTEXT.allow_unregistered_dialects = True
+_CONTEXT.enable_multithreading(False)
+
+_ROOT = Path(__file__).resolve().parent
+_INTERNAL_FOLDERS = tuple(
+    str(folder) + "/"
+    for base in (_ROOT.parent,)
+    for folder in (base / "frontend", base / "dialect", base / "passes", base / "runtime")
+)
+if _ROOT.parent.name == "axir":  # installed as a wheel: every room lies below the package
+    _INTERNAL_FOLDERS = (str(_ROOT.parent) + "/",)
+
+_is_internal: dict[str, bool] = {}
+_locations: dict[tuple[str, int], ir.Location] = {}
+
+
+def context() -> ir.Context:
+    """Returns the MLIR context that all modules of this process share."""
+    return _CONTEXT
+
+
+class _TraceState(threading.local):
+    """What a thread is doing: how many traces are open, and on whose behalf ops are recorded."""
+
+    level: int = 0
+    # While a pass rewrites an op, that op: what its rules record inherits its location.
+    origin: Any = None
+
+
+state = _TraceState()
+
+
+def is_user_file(filename: str) -> bool:
+    """Tells whether `filename` lies outside axir's own rooms."""
+    internal = _is_internal.get(filename)
+    if internal is None:
+        internal = filename.startswith(_INTERNAL_FOLDERS) or filename.startswith("<frozen")
+        _is_internal[filename] = internal
+    return not internal
+
+
+def user_frame() -> FrameType | None:
+    """Returns the innermost frame that does not belong to axir, or None."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        internal = _is_internal.get(filename)
+        if internal is None:
+            internal = not is_user_file(filename)
+        if not internal:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def file_location(filename: str, line: int) -> ir.Location:
+    """Returns the (cached) MLIR location of a line of a file."""
+    key = (filename, line)
+    location = _locations.get(key)
+    if location is None:
+        location = ir.Location.file(filename, line, 0, context=_CONTEXT)
+        _locations[key] = location
+    return location
+
+
+def current_location() -> ir.Location:
+    """Returns the location that an op recorded now should carry.
+
+    That is the location of the op which a pass is rewriting, if any, else the user's line.
+    """
+    origin = state.origin
+    if origin is not None:
+        return origin.location
+    frame = user_frame()
+    if frame is None:
+        return file_location("<axir>", 0)
+    return file_location(frame.f_code.co_filename, frame.f_lineno)
+
+
+def describe_location(location: ir.Location) -> str | None:
+    """Renders a location as `file:line`, or None if it names no file."""
+    try:
+        return f"{location.filename}:{location.start_line}"
+    except (RuntimeError, ValueError, AttributeError):
+        return None

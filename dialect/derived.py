@@ -1,0 +1,34 @@
+"""Functions derived from functions: how the rules of calls ask for transformed bodies.
+
+The op that a nested `jit` leaves, like every op with functions among its parameters, needs the
+tangent, transpose or batched version of its body. The transformations stand to the left of the
+dialect, so they register here by name; each derived function is made once and kept with its origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from .function import Function
+
+_TRANSFORMATIONS: dict[str, Callable[..., Any]] = {}
+
+
+def transformation(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a transformation of functions under a name (a decorator)."""
+
+    def register(transform: Callable[..., Any]) -> Callable[..., Any]:
+        _TRANSFORMATIONS[name] = transform
+        return transform
+
+    return register
+
+
+def derive(function: Function, name: str, *key: Hashable) -> Any:
+    """Returns the transformation `name` of a function under static parameters `key`."""
+    full_key = (name, *key)
+    result = function.derived.get(full_key)
+    if result is None:
+        result = function.derived[full_key] = _TRANSFORMATIONS[name](function, *key)
+    return result

@@ -1,0 +1,211 @@
+"""dtypes: which there are, how they promote, and the 64-bit switch.
+
+The promotion lattice is JAX's: Python scalars are *weak* and take the dtype of what they meet;
+integers never widen floats; bfloat16 and float16 meet in float32. What does not live here: MLIR
+types (`types.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .config import config
+from .errors import DTypeError
+
+bool_ = np.dtype(np.bool_)
+int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
+float16, float32, float64 = (np.dtype(f"float{bits}") for bits in (16, 32, 64))
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+# The tangent type of integers and booleans: carries no information.
+float0 = np.dtype([("float0", np.void, 0)])
+
+SIGNED = (int8, int16, int32, int64)
+UNSIGNED = (uint8, uint16, uint32, uint64)
+FLOATS = (bfloat16, float16, float32, float64)
+COMPLEXES = (complex64, complex128)
+ALL = (bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEXES)
+
+_KIND = {bool_: "b", **dict.fromkeys(SIGNED, "i"), **dict.fromkeys(UNSIGNED, "u")}
+_KIND |= {**dict.fromkeys(FLOATS, "f"), **dict.fromkeys(COMPLEXES, "c")}
+
+# Weak nodes of the lattice, named by the Python type they stand for.
+_WEAK_NODE = {"i": int, "u": int, "f": float, "c": complex}
+_EDGES: dict[Any, tuple[Any, ...]] = {
+    bool_: (int,),
+    int: (uint8, int8),
+    uint8: (int16, uint16),
+    uint16: (int32, uint32),
+    uint32: (int64, uint64),
+    int8: (int16,),
+    int16: (int32,),
+    int32: (int64,),
+    uint64: (float,),
+    int64: (float,),
+    float: (bfloat16, float16, complex),
+    bfloat16: (float32,),
+    float16: (float32,),
+    float32: (float64, complex64),
+    float64: (complex128,),
+    complex: (complex64,),
+    complex64: (complex128,),
+    complex128: (),
+}
+
+
+def _above(node: Any) -> frozenset[Any]:
+    return frozenset({node}).union(*(_above(upper) for upper in _EDGES[node]))
+
+
+_UPPER_BOUNDS = {node: _above(node) for node in _EDGES}
+_PYTHON_DTYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
+_TRUNCATED = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
+
+
+def kind(dtype: np.dtype) -> str:
+    """Returns the kind of a dtype: b(ool), i(nt), u(int), f(loat) or c(omplex)."""
+    try:
+        return _KIND[dtype]
+    except KeyError:
+        raise DTypeError(
+            f"dtype {dtype} is not one that axir computes with.",
+            "Use bool, int8-int64, uint8-uint64, float16, bfloat16, float32, float64, complex64 "
+            "or complex128.",
+        ) from None
+
+
+def is_inexact(dtype: np.dtype) -> bool:
+    """Tells whether the dtype is a float or complex type, thus differentiable."""
+    return _KIND.get(dtype) in ("f", "c")
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """Tells whether the dtype is a real floating-point type."""
+    return _KIND.get(dtype) == "f"
+
+
+def is_complex(dtype: np.dtype) -> bool:
+    """Tells whether the dtype is a complex type."""
+    return _KIND.get(dtype) == "c"
+
+
+def is_integer(dtype: np.dtype) -> bool:
+    """Tells whether the dtype is a signed or unsigned integer type."""
+    return _KIND.get(dtype) in ("i", "u")
+
+
+def is_unsigned(dtype: np.dtype) -> bool:
+    """Tells whether the dtype is an unsigned integer type."""
+    return _KIND.get(dtype) == "u"
+
+
+_REAL_OF = {complex64: float32, complex128: float64}
+_COMPLEX_OF = {float32: complex64, float64: complex128, float16: complex64, bfloat16: complex64}
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """Returns the dtype of the real part."""
+    return _REAL_OF.get(dtype, dtype)
+
+
+def complex_dtype(dtype: np.dtype) -> np.dtype:
+    """Returns the complex dtype whose parts have (at least) this dtype."""
+    return _COMPLEX_OF.get(dtype, dtype)
+
+
+def as_dtype(dtype: Any) -> np.dtype:
+    """Turns what users write for a dtype (class, name, Python type) into a `numpy.dtype`."""
+    if type(dtype) is type and dtype in _PYTHON_DTYPES:
+        return _PYTHON_DTYPES[dtype]
+    try:
+        result = np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(
+            f"{dtype!r} is not a dtype.", "Pass a NumPy dtype, its name, or a Python scalar type."
+        ) from None
+    if result != float0:
+        kind(result)
+    return result
+
+
+def canonicalize_dtype(dtype: Any) -> np.dtype:
+    """Truncates 64-bit dtypes to 32 bits unless `jax_enable_x64` is on.
+
+    >>> canonicalize_dtype("float64")
+    dtype('float32')
+    """
+    result = as_dtype(dtype)
+    return result if config.jax_enable_x64 else _TRUNCATED.get(result, result)
+
+
+def scalar_dtype(value: Any) -> np.dtype:
+    """Returns the canonical dtype of a Python scalar (whose type is weak, save for bool)."""
+    for python_type in (bool, int, float, complex):
+        if isinstance(value, python_type):
+            dtype = _PYTHON_DTYPES[python_type]
+            return dtype if config.jax_enable_x64 else _TRUNCATED.get(dtype, dtype)
+    raise DTypeError(f"{value!r} is not a Python scalar.")
+
+
+@lru_cache(maxsize=None)
+def _join(nodes: frozenset[Any]) -> Any:
+    bounds = frozenset.intersection(*(_UPPER_BOUNDS[node] for node in nodes))
+    for node in bounds:
+        if bounds <= _UPPER_BOUNDS[node]:
+            return node
+    raise DTypeError(f"{', '.join(map(str, nodes))} have no common dtype.")
+
+
+@lru_cache(maxsize=None)
+def join(operands: frozenset[tuple[np.dtype, bool]], enable_x64: bool) -> tuple[np.dtype, bool]:
+    """Joins (dtype, is weak) pairs in the lattice; returns the dtype and whether it is weak."""
+    nodes = set()
+    for dtype, is_weak in operands:
+        letter = kind(dtype)
+        nodes.add(_WEAK_NODE[letter] if is_weak and letter != "b" else dtype)
+    result = _join(frozenset(nodes))
+    is_weak = isinstance(result, type)
+    if is_weak:
+        # A weak result keeps the widest dtype among its weak operands of that kind.
+        same = [d for d, weak in operands if weak and _WEAK_NODE.get(_KIND[d]) is result]
+        result = max(same, key=lambda d: d.itemsize) if same else _PYTHON_DTYPES[result]
+    if not enable_x64:
+        result = _TRUNCATED.get(result, result)
+    return result, is_weak
+
+
+def _strict_join(operands: frozenset[tuple[np.dtype, bool]]) -> None:
+    strong = {dtype for dtype, is_weak in operands if not is_weak}
+    if len(strong) > 1:
+        raise DTypeError(
+            "Strict dtype promotion does not allow to mix "
+            + ", ".join(sorted(map(str, strong)))
+            + ".",
+            "Cast with x.astype(dtype), or set jax_numpy_dtype_promotion='standard'.",
+        )
+
+
+def promote(operands: Iterable[tuple[np.dtype, bool]]) -> tuple[np.dtype, bool]:
+    """Promotes (dtype, is weak) pairs under the current configuration."""
+    pairs = frozenset(operands)
+    if config.jax_numpy_dtype_promotion == "strict":
+        _strict_join(pairs)
+    return join(pairs, config.jax_enable_x64)
+
+
+def promote_types(first: Any, second: Any) -> np.dtype:
+    """Returns the dtype that two dtypes promote to.
+
+    >>> promote_types("int32", "float16"), promote_types("bfloat16", "float16")
+    (dtype('float16'), dtype('float32'))
+    """
+    pairs = frozenset(
+        (as_dtype(d), isinstance(d, type) and d in (int, float, complex)) for d in (first, second)
+    )
+    return join(pairs, True)[0] if config.jax_enable_x64 else join(pairs, False)[0]

@@ -1,0 +1,159 @@
+"""The errors axir raises: one class per cause, each telling what happened, where, and the way out.
+
+Every class derives from `AxirError` and from the built-in exception that a NumPy or JAX user would
+catch. What does not live here: errors of the compiler and devices (`runtime/errors.py`) and of pass
+pipelines (`passes/errors.py`).
+"""
+
+from __future__ import annotations
+
+import linecache
+
+from .context import user_frame
+
+
+def user_line() -> str | None:
+    """Describes the user's current line as `file:line in function: source`, if there is one."""
+    frame = user_frame()
+    if frame is None:
+        return None
+    code = frame.f_code
+    source = linecache.getline(code.co_filename, frame.f_lineno).strip()
+    suffix = f": {source}" if source else ""
+    return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}{suffix}"
+
+
+class AxirError(Exception):
+    """Base of all errors that axir raises on its own account.
+
+    Args:
+        message: What happened.
+        way_out: What to do about it, as a sentence.
+        where: The user's line; by default the innermost frame outside axir.
+    """
+
+    def __init__(self, message: str, way_out: str | None = None, where: str | None = None):
+        self.message = message
+        self.way_out = way_out
+        self.where = where if where is not None else user_line()
+        lines = [message]
+        if self.where:
+            lines.append(f"  at {self.where}")
+        if way_out:
+            lines.append(f"  {way_out}")
+        super().__init__("\n".join(lines))
+
+
+class ShapeError(AxirError, TypeError):
+    """Operand shapes do not fit the operation."""
+
+
+class DTypeError(AxirError, TypeError):
+    """Operand dtypes do not fit the operation."""
+
+
+class AxisError(AxirError, ValueError, IndexError):
+    """An axis lies outside the array, or is named twice."""
+
+
+class ParameterError(AxirError, ValueError):
+    """A parameter of an operation has a value that it cannot have."""
+
+
+class NonArrayArgumentError(AxirError, TypeError):
+    """Something that is not an array was passed where an array is needed."""
+
+
+class ImmutableArrayError(AxirError, TypeError):
+    """An array was assigned to."""
+
+
+class DeletedArrayError(AxirError, RuntimeError):
+    """An array was used after its buffer had been donated or deleted."""
+
+
+class OutOfBoundsError(AxirError, IndexError):
+    """A static index lies outside the array."""
+
+
+class IndexTypeError(AxirError, TypeError):
+    """An index is of a kind that arrays do not take."""
+
+
+class ConcretizationTypeError(AxirError, TypeError):
+    """The value of a tracer was needed while only its type is known."""
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A tracer was used as a Python bool, as `if`, `while`, `and` and `or` do."""
+
+
+class TracerIntegerConversionError(ConcretizationTypeError):
+    """A tracer was used as a Python integer."""
+
+
+class TracerArrayConversionError(ConcretizationTypeError):
+    """A tracer was handed to NumPy."""
+
+
+class UnexpectedTracerError(AxirError, RuntimeError):
+    """A tracer was used after the trace that made it had ended (it leaked)."""
+
+
+class MissingRuleError(AxirError, NotImplementedError):
+    """A primitive lacks the rule that a transformation needs."""
+
+
+class UnsupportedRuleError(AxirError, NotImplementedError):
+    """A primitive declares that a rule cannot exist, and says what to use instead."""
+
+
+class GradientError(AxirError, TypeError):
+    """A function cannot be differentiated as asked: its output or input has the wrong type."""
+
+
+class TreeError(AxirError, TypeError, ValueError):
+    """Trees of arguments, results or axes do not fit together."""
+
+
+class BatchSizeError(AxirError, ValueError):
+    """The mapped axes of `vmap` have no size or different sizes."""
+
+
+class StaticArgumentError(AxirError, ValueError, TypeError):
+    """A static argument is unhashable or out of range."""
+
+
+class DonationError(AxirError, ValueError):
+    """A donated argument cannot be donated as asked."""
+
+
+class ParseError(AxirError, ValueError):
+    """A text is not a module that axir can read."""
+
+
+class VerificationError(AxirError, ValueError):
+    """A module breaks a rule of the dialect."""
+
+
+class UnknownOpError(VerificationError):
+    """A module contains an op that the dialect does not have."""
+
+
+class SerializationError(AxirError, ValueError):
+    """A function holds a parameter that has no textual form."""
+
+
+class FloatingPointError_(AxirError, FloatingPointError):
+    """A NaN or an infinity came out of an operation while the debugging options forbid it."""
+
+
+FloatingPointError_.__name__ = FloatingPointError_.__qualname__ = "FloatingPointError"
+
+
+def axis_error(operation: str, axis: int, ndim: int) -> AxisError:
+    """Returns the error for an axis out of range."""
+    return AxisError(
+        f"{operation}: axis {axis} is out of bounds for an array of dimension {ndim}.",
+        f"Axes run from {-ndim} to {ndim - 1}." if ndim else "A scalar has no axes.",
+    )

@@ -1,0 +1,168 @@
+"""The call that a nested `jit` leaves: `jit`, whose body is a function of its own.
+
+Its tangent, linear, transposed and batched parts are calls of derived functions, so a jitted
+function stays one compiled unit under every transformation. How a body is compiled and run is not
+known here: the frontend sets the executor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..array import Array
+from ..derived import derive
+from ..errors import ParameterError
+from ..function import Function
+from ..primitive import Sample
+from ..symbolic import Zero, is_undefined_primal
+from ..trace import trace_function
+from ..types import ShapedArray
+from .table import declare
+
+Executor = Callable[[Function, Sequence[Array]], list[Array]]
+_executor: Executor | None = None
+
+
+def set_executor(executor: Executor | None) -> Executor | None:
+    """Sets what runs the body of a `jit` on concrete operands; returns what was set before.
+
+    Without one, the evaluator runs the body op by op.
+    """
+    global _executor
+    previous, _executor = _executor, executor
+    return previous
+
+
+def _arguments(jaxpr: Function) -> list[ShapedArray]:
+    return [v.type for v in (*jaxpr.inputs, *jaxpr.captures)]
+
+
+def _infer(*types: ShapedArray, jaxpr: Function, **params: Any) -> list[ShapedArray]:
+    expected = _arguments(jaxpr)
+    fits = len(types) == len(expected) and all(
+        a.shape == b.shape and a.dtype == b.dtype for a, b in zip(types, expected, strict=True)
+    )
+    if not fits:
+        raise ParameterError(
+            f"jit: @{jaxpr.name} takes ({', '.join(map(str, expected))}), but was called with "
+            f"({', '.join(map(str, types))})."
+        )
+    return jaxpr.output_types
+
+
+def _evaluate(*operands: np.ndarray, jaxpr: Function, **params: Any) -> list[np.ndarray]:
+    arrays = [
+        Array(v.type, x)
+        for v, x in zip((*jaxpr.inputs, *jaxpr.captures), operands, strict=True)
+    ]
+    return [x.host() for x in jaxpr.interpret(arrays)]
+
+
+def _implement(*operands: Any, jaxpr: Function, **params: Any) -> list[Any]:
+    if _executor is None:
+        return jit_primitive._evaluate(operands, {"jaxpr": jaxpr, **params})
+    return _executor(jaxpr, operands)
+
+
+def _value_and_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Function, **params: Any
+) -> tuple[list[Any], list[Any]]:
+    active = tuple(type(t) is not Zero for t in tangents)
+    derived = derive(jaxpr, "jvp", active)
+    moving = [t for t in tangents if type(t) is not Zero]
+    results = call(derived.function, *primals, *moving)
+    count = len(jaxpr.outputs)
+    return results[:count], _spread(jaxpr, results[count:], derived.active_outputs)
+
+
+def _linearize(
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Function, **params: Any
+) -> tuple[list[Any], list[Any]]:
+    active = tuple(type(t) is not Zero for t in tangents)
+    split = derive(jaxpr, "linearize", active)
+    count = len(jaxpr.outputs)
+    results = call(split.known, *primals)
+    residuals = split.residual_values(primals, results[count:])
+    moving = [t for t in tangents if type(t) is not Zero]
+    out_tangents: list[Any] = []
+    if any(split.active_outputs):
+        out_tangents = jit_primitive.bind(*moving, *residuals, **_parameters(split.linear))
+    return results[:count], _spread(jaxpr, out_tangents, split.active_outputs)
+
+
+def _spread(jaxpr: Function, tangents: Sequence[Any], active: Sequence[bool]) -> list[Any]:
+    remaining = iter(tangents)
+    return [
+        next(remaining) if is_active else Zero(v.type.to_tangent_aval())
+        for v, is_active in zip(jaxpr.outputs, active, strict=True)
+    ]
+
+
+def _transpose(
+    cotangents: Sequence[Any], *operands: Any, jaxpr: Function, **params: Any
+) -> list[Any]:
+    is_linear = tuple(is_undefined_primal(x) for x in operands)
+    active = tuple(type(ct) is not Zero for ct in cotangents)
+    derived = derive(jaxpr, "transpose", is_linear, active)
+    known = [x for x in operands if not is_undefined_primal(x)]
+    results = iter(call(derived.function, *known, *(c for c in cotangents if type(c) is not Zero)))
+    has_cotangent = iter(derived.active_arguments)
+    return [
+        (next(results) if next(has_cotangent) else Zero(x.aval.to_tangent_aval()))
+        if is_undefined_primal(x)
+        else None
+        for x in operands
+    ]
+
+
+def _batch(
+    operands: Sequence[Any], axes: Sequence[int | None], *, jaxpr: Function, **params: Any
+) -> tuple[list[Any], Sequence[int | None]]:
+    size = next(x.shape[a] for x, a in zip(operands, axes, strict=True) if a is not None)
+    derived = derive(jaxpr, "vmap", size, tuple(axes))
+    return call(derived.function, *operands), derived.axes
+
+
+def _lower(context: Any, *values: Any, jaxpr: Function, **params: Any) -> list[Any]:
+    return context.call(jaxpr, *values)
+
+
+def _samples() -> list[Sample]:
+    from .elementwise import mul
+    from .transcendental import sin
+
+    vector, flag = ShapedArray((3,), np.float32), ShapedArray((), np.bool_)
+
+    def body(x: Any, y: Any, unused: Any) -> list[Any]:
+        return [mul(sin(x), y), y]
+
+    function = trace_function(body, [vector, vector, flag], name="body")
+    x, y = np.float32([0.1, 0.2, 0.3]), np.float32([1, 2, 3])
+    return [Sample((x, y, np.array(True)), _parameters(function))]
+
+
+jit_primitive = declare(
+    "jit",
+    multiple_results=True,
+    infer=_infer,
+    evaluate=_evaluate,
+    value_and_jvp=_value_and_jvp,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    samples=_samples,
+)
+jit_primitive.implementation = _implement
+
+
+def _parameters(function: Function) -> dict[str, Any]:
+    return {"jaxpr": function, "name": function.name}
+
+
+def call(function: Function, *arguments: Any) -> list[Any]:
+    """Calls a function as one unit; its captures take the values captured."""
+    return jit_primitive.bind(*arguments, *function.captured, **_parameters(function))

@@ -1,0 +1,431 @@
+"""Elementwise ops, part one: arithmetic, rounding, comparisons, bits, selection.
+
+Each declaration gives all that is particular to the op: how NumPy evaluates it, how StableHLO
+spells it, which dtypes it takes, and its derivative in each operand. A derivative rule receives the
+tangent `dx`, the result `out` and the operands; a transpose rule the cotangent `ct`. Both are
+written with the functions declared here, so they can be traced, and differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import stablehlo as hlo
+from ..errors import DTypeError, ParameterError
+from ..primitive import Sample
+from ..symbolic import Zero, is_undefined_primal
+from ..types import ShapedArray
+from . import bits
+from .family import (
+    ANY,
+    BITS,
+    FLOAT,
+    INEXACT,
+    INTEGER,
+    NUMBER,
+    ORDERED,
+    REAL,
+    Value,
+    add_tangents,
+    align,
+    binary,
+    broadcast_shape,
+    broadcast_to,
+    full,
+    instantiate,
+    match_scalars,
+    random_values,
+    unary,
+    unbroadcast,
+    zero_tangent,
+)
+from .table import declare
+
+_SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
+
+
+def _to_bool(dtype: np.dtype) -> np.dtype:
+    return dtypes.bool_
+
+
+# Arithmetic ------------------------------------------------------------------------------------
+
+neg = unary(
+    "neg", np.negative, hlo.negate, NUMBER,
+    jvp=[lambda dx, out, x: neg(dx)],
+    transpose=[lambda ct, x: neg(ct)],
+    edges=_SPECIAL,
+)
+add = binary(
+    "add", np.add, hlo.add, NUMBER,
+    jvp=[lambda dx, out, x, y: dx, lambda dy, out, x, y: dy],
+    transpose=[lambda ct, x, y: ct, lambda ct, x, y: ct],
+    edges=_SPECIAL,
+)
+sub = binary(
+    "sub", np.subtract, hlo.subtract, NUMBER,
+    jvp=[lambda dx, out, x, y: dx, lambda dy, out, x, y: neg(dy)],
+    transpose=[lambda ct, x, y: ct, lambda ct, x, y: neg(ct)],
+    edges=_SPECIAL,
+)
+mul = binary(
+    "mul", np.multiply, hlo.multiply, NUMBER,
+    jvp=[lambda dx, out, x, y: mul(dx, y), lambda dy, out, x, y: mul(x, dy)],
+    transpose=[lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)],
+    edges=_SPECIAL,
+)
+div = binary(
+    "div", bits.divide, hlo.divide, NUMBER,
+    jvp=[lambda dx, out, x, y: div(dx, y), lambda dy, out, x, y: neg(mul(div(dy, y), out))],
+    transpose=[lambda ct, x, y: div(ct, y), None],
+    low=0.5, edges=_SPECIAL,
+)
+rem = binary(
+    "rem", bits.remainder, hlo.remainder, REAL,
+    jvp=[
+        lambda dx, out, x, y: dx,
+        lambda dy, out, x, y: neg(mul(dy, round_toward_zero(div(x, y)))),
+    ],
+    low=0.5, edges=_SPECIAL,
+)
+max = binary(
+    "max", bits.maximum, hlo.maximum, ORDERED,
+    jvp=[
+        lambda dx, out, x, y: mul(dx, _share(x, out, y)),
+        lambda dy, out, x, y: mul(dy, _share(y, out, x)),
+    ],
+    edges=_SPECIAL,
+)
+min = binary(
+    "min", bits.minimum, hlo.minimum, ORDERED,
+    jvp=[
+        lambda dx, out, x, y: mul(dx, _share(x, out, y)),
+        lambda dy, out, x, y: mul(dy, _share(y, out, x)),
+    ],
+    edges=_SPECIAL,
+)
+abs = unary(
+    "abs", np.abs, hlo.abs, (*dtypes.SIGNED, *INEXACT),
+    result=dtypes.real_dtype,
+    jvp=[lambda dx, out, x: _abs_tangent(dx, out, x)],
+    edges=_SPECIAL,
+)
+sign = unary(
+    "sign", bits.sign, bits.lower_sign, NUMBER,
+    jvp=[lambda dx, out, x: _sign_tangent(dx, out, x)],
+    edges=_SPECIAL,
+)
+square = unary(
+    "square", np.square, lambda x: hlo.multiply(x, x), NUMBER,
+    jvp=[lambda dx, out, x: mul(dx, mul(2, x))],
+    edges=_SPECIAL,
+)
+nextafter = binary(
+    "nextafter", np.nextafter, hlo.next_after, FLOAT, edges=(*_SPECIAL, 1e-3, 60000.0)
+)
+
+
+def _share(operand: Value, out: Value, other: Value) -> Value:
+    """Weight of an operand in a max or min: one if it is the result, one half at a tie."""
+    one, zero = full((), 1, out.dtype), full((), 0, out.dtype)
+    is_result = select_n(eq(operand, out), zero, one)
+    return select_n(eq(operand, other), is_result, full((), 0.5, out.dtype))
+
+
+def _abs_tangent(dx: Value, out: Value, x: Value) -> Value:
+    if not dtypes.is_complex(x.dtype):
+        return mul(dx, sign(x))
+    from .conversion import complex_, imag, real
+
+    # d|x| = Re(conj(x) dx) / |x|, and zero at the origin.
+    safe = select_n(eq(out, 0), out, full((), 1, out.dtype))
+    unit = complex_(div(real(x), safe), div(imag(x), safe))
+    return add(mul(real(unit), real(dx)), mul(imag(unit), imag(dx)))
+
+
+def _sign_tangent(dx: Value, out: Value, x: Value) -> Any:
+    if not dtypes.is_complex(x.dtype):
+        return Zero(out.aval)
+    from .conversion import complex_, imag, real
+
+    # sign(x) = x / |x|: only the part of dx orthogonal to x turns the direction.
+    magnitude = abs(x)
+    safe = select_n(eq(magnitude, 0), magnitude, full((), 1, magnitude.dtype))
+    along = add(mul(real(out), real(dx)), mul(imag(out), imag(dx)))
+    zero = full((), 0, along.dtype)
+    projected = sub(dx, mul(out, complex_(along, broadcast_to(zero, along.shape))))
+    return div(projected, complex_(safe, broadcast_to(zero, safe.shape)))
+
+
+# Rounding --------------------------------------------------------------------------------------
+
+_HALVES = (*_SPECIAL, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999997, 8388609.0)
+
+floor = unary("floor", np.floor, hlo.floor, FLOAT, edges=_HALVES)
+ceil = unary("ceil", np.ceil, hlo.ceil, FLOAT, edges=_HALVES)
+is_finite = unary(
+    "is_finite", np.isfinite, hlo.is_finite, FLOAT, result=_to_bool, edges=_SPECIAL
+)
+
+AWAY_FROM_ZERO, TO_NEAREST_EVEN = 0, 1
+
+
+def _evaluate_round(x: np.ndarray, *, rounding_method: int) -> np.ndarray:
+    if rounding_method == TO_NEAREST_EVEN:
+        return np.rint(x)
+    # Adding one half can round up just below one half, hence the comparison with the fraction.
+    whole = np.trunc(x)
+    return np.copysign(np.where(np.abs(x - whole) >= 0.5, np.abs(whole) + 1, np.abs(whole)), x)
+
+
+def _lower_round(x: Any, *, rounding_method: int) -> Any:
+    even = rounding_method == TO_NEAREST_EVEN
+    return hlo.round_nearest_even(x) if even else hlo.round_nearest_afz(x)
+
+
+_round = unary("round", _evaluate_round, _lower_round, FLOAT)
+_round.primitive.samples = lambda: [
+    Sample((np.array(_HALVES).astype(dtype),), {"rounding_method": method}, is_smooth=False)
+    for dtype in FLOAT
+    for method in (AWAY_FROM_ZERO, TO_NEAREST_EVEN)
+]
+
+
+def round(x: Value, rounding_method: int = AWAY_FROM_ZERO) -> Value:
+    """Rounds to the nearest integer; `rounding_method` tells where halves go."""
+    if rounding_method not in (AWAY_FROM_ZERO, TO_NEAREST_EVEN):
+        raise ParameterError(
+            f"round: rounding_method {rounding_method!r} is neither 0 (away from zero) nor 1 "
+            "(to the nearest even)."
+        )
+    return _round.primitive.bind(x, rounding_method=int(rounding_method))
+
+
+def round_toward_zero(x: Value) -> Value:
+    """Rounds a real value toward zero; integers stay."""
+    if not dtypes.is_float(x.dtype):
+        return x
+    return select_n(lt(x, 0), floor(x), ceil(x))
+
+
+# Comparisons -----------------------------------------------------------------------------------
+
+
+def _comparison(name: str, evaluate: Any, direction: str, domain: Sequence[np.dtype]) -> Any:
+    def build(lhs: Any, rhs: Any) -> Any:
+        return hlo.compare(lhs, rhs, direction)
+
+    return binary(name, evaluate, build, domain, result=_to_bool, edges=_SPECIAL)
+
+
+eq = _comparison("eq", np.equal, "EQ", ANY)
+ne = _comparison("ne", np.not_equal, "NE", ANY)
+lt = _comparison("lt", np.less, "LT", ORDERED)
+le = _comparison("le", np.less_equal, "LE", ORDERED)
+gt = _comparison("gt", np.greater, "GT", ORDERED)
+ge = _comparison("ge", np.greater_equal, "GE", ORDERED)
+
+# Logic and bits --------------------------------------------------------------------------------
+
+not_ = unary("not", np.invert, hlo.not_, BITS)
+and_ = binary("and", np.bitwise_and, hlo.and_, BITS)
+or_ = binary("or", np.bitwise_or, hlo.or_, BITS)
+xor = binary("xor", np.bitwise_xor, hlo.xor, BITS)
+population_count = unary("population_count", bits.population_count, hlo.popcnt, INTEGER, edges=(0, 1, -1))
+clz = unary("clz", bits.count_leading_zeros, hlo.count_leading_zeros, INTEGER, edges=(0, 1, -1))
+_SHIFTS = (0, 1, 7, 8, 31, 32, 64, -1)
+shift_left = binary("shift_left", bits.shift_left, hlo.shift_left, INTEGER, edges=_SHIFTS)
+shift_right_arithmetic = binary(
+    "shift_right_arithmetic", bits.shift_right_arithmetic, hlo.shift_right_arithmetic,
+    INTEGER, edges=_SHIFTS,
+)
+shift_right_logical = binary(
+    "shift_right_logical", bits.shift_right_logical, hlo.shift_right_logical,
+    INTEGER, edges=_SHIFTS,
+)
+
+# Selection -------------------------------------------------------------------------------------
+
+
+def _infer_select(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+    if not cases:
+        raise ParameterError("select_n needs at least one case.")
+    if which.dtype not in (dtypes.bool_, dtypes.int32):
+        raise DTypeError(f"select_n: the selector must be bool or int32, not {which.dtype}.")
+    if which.dtype == dtypes.bool_ and len(cases) > 2:
+        raise ParameterError(f"select_n: a bool selector chooses among 2 cases, not {len(cases)}.")
+    if any(case.dtype != cases[0].dtype for case in cases):
+        raise DTypeError(
+            f"select_n requires cases of equal dtype, but got {' and '.join(map(str, cases))}.",
+            "Cast with x.astype(dtype); jnp.where promotes by itself.",
+        )
+    shape = broadcast_shape("select_n", [which, *cases])
+    return ShapedArray(shape, cases[0].dtype, all(c.weak_type for c in cases))
+
+
+def _evaluate_select(which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
+    if len(cases) == 1:
+        return np.broadcast_to(cases[0], np.broadcast_shapes(which.shape, cases[0].shape))
+    if which.dtype == np.bool_:
+        return np.where(which, cases[1], cases[0])
+    result = cases[-1]
+    for index in range(len(cases) - 2, -1, -1):
+        result = np.where(which <= index, cases[index], result)
+    return result
+
+
+def _select_jvp(primals: Any, tangents: Any, out: Value) -> Any:
+    cases = tangents[1:]
+    if all(type(t) is Zero for t in cases):
+        return zero_tangent(primals, tangents, out)
+    zero = full((), 0, out.dtype)
+    terms = [zero if type(t) is Zero else t for t in cases]
+    return broadcast_to(select_n(primals[0], *terms), out.shape)
+
+
+def _select_transpose(ct: Value, which: Any, *cases: Any) -> list[Any]:
+    zero = full((), 0, ct.dtype)
+    cotangents: list[Any] = [None]
+    for index, case in enumerate(cases):
+        if not is_undefined_primal(case):
+            cotangents.append(None)
+            continue
+        chosen = [ct if i == index else zero for i in range(len(cases))]
+        term = broadcast_to(select_n(which, *chosen), ct.shape)
+        cotangents.append(unbroadcast(term, case))
+    return cotangents
+
+
+def _lower_select(context: Any, which: Any, *cases: Any) -> Any:
+    shape = context.types_out[0].shape
+
+    def spread(value: Any) -> Any:
+        return value if hlo.shape_of(value) == shape else hlo.broadcast_in_dim(value, shape, ())
+
+    which, cases = spread(which), tuple(spread(case) for case in cases)
+    if len(cases) == 1:
+        return cases[0]
+    if context.types_in[0].dtype == dtypes.bool_:
+        return hlo.select(which, cases[1], cases[0])
+    result = cases[-1]
+    for index in range(len(cases) - 2, -1, -1):
+        is_chosen = hlo.compare(which, hlo.full_like(which, index), "LE")
+        result = hlo.select(is_chosen, cases[index], result)
+    return result
+
+
+def _select_batch(operands: Any, axes: Any) -> tuple[Value, int]:
+    aligned, axis = align(operands, axes)
+    return select_n(*aligned), axis
+
+
+def _select_samples() -> list[Sample]:
+    generator = np.random.default_rng(0)
+    samples = []
+    for dtype in ANY:
+        a, b, c = (random_values(generator, (2, 3), dtype, -2, 2) for _ in range(3))
+        which = np.array([[True, False, True], [False, False, True]])
+        chooser = np.array([[0, 1, 2], [2, 1, 0]], np.int32)
+        samples += [Sample((which, a, b)), Sample((chooser, a, b, c)), Sample((which[0, 0], a, b))]
+        samples.append(Sample((which, a, b[0, 0])))
+    return samples
+
+
+_select_n = declare(
+    "select_n",
+    infer=_infer_select,
+    evaluate=_evaluate_select,
+    jvp=_select_jvp,
+    transpose=_select_transpose,
+    batch=_select_batch,
+    lower=_lower_select,
+    samples=_select_samples,
+)
+
+
+def select_n(which: Value, *cases: Value) -> Value:
+    """Chooses elementwise: case 0 where `which` is False (or 0), case 1 where it is True (or 1)."""
+    return _select_n.bind(which, *match_scalars(*cases))
+
+
+def _clamp_term(tangent: Value, is_active: Value, out: Value) -> Value:
+    return select_n(is_active, full((), 0, out.dtype), tangent)
+
+
+def _clamp_jvp(primals: Any, tangents: Any, out: Value) -> Any:
+    low, x, high = primals
+    inside = and_(gt(x, low), lt(x, high))
+    at_low = and_(ge(low, x), lt(low, high))
+    total: Any = None
+    for tangent, is_active in zip(tangents, (at_low, inside, ge(x, high)), strict=True):
+        if type(tangent) is not Zero:
+            total = add_tangents(total, _clamp_term(tangent, is_active, out))
+    return Zero(out.aval.to_tangent_aval()) if total is None else broadcast_to(total, out.shape)
+
+
+def _infer_clamp(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
+    if not low.dtype == x.dtype == high.dtype:
+        raise DTypeError(
+            f"clamp requires operands of equal dtype, but got {low}, {x} and {high}.",
+            "Cast with x.astype(dtype); jnp.clip promotes by itself.",
+        )
+    if x.dtype not in ORDERED:
+        raise DTypeError(f"clamp does not accept {x.dtype}: complex numbers have no order.")
+    shape = broadcast_shape("clamp", (low, x, high))
+    return ShapedArray(shape, x.dtype, low.weak_type and x.weak_type and high.weak_type)
+
+
+def _evaluate_clamp(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return bits.minimum(bits.maximum(x, low), high)
+
+
+def _lower_clamp(context: Any, *operands: Any) -> Any:
+    shape = context.types_out[0].shape
+    low, x, high = (
+        v if hlo.shape_of(v) == shape else hlo.broadcast_in_dim(v, shape, ()) for v in operands
+    )
+    return hlo.clamp(low, x, high)
+
+
+def _clamp_batch(operands: Any, axes: Any) -> tuple[Value, int]:
+    aligned, axis = align(operands, axes)
+    return clamp(*aligned), axis
+
+
+def _clamp_samples() -> list[Sample]:
+    samples = []
+    for dtype in ORDERED:
+        x = np.array([0, 1, 2, 3, 4, 5]).astype(dtype)
+        low, high = np.array(1).astype(dtype), np.array(3).astype(dtype)
+        if dtype != dtypes.bool_:
+            low, high = np.array(1.5).astype(dtype), np.array(3.5).astype(dtype)
+        smooth = not dtypes.is_integer(dtype)
+        samples.append(Sample((low, x, high), is_smooth=smooth))
+        samples.append(Sample((np.broadcast_to(low, x.shape), x, np.broadcast_to(high, x.shape))))
+    return samples
+
+
+_clamp = declare(
+    "clamp",
+    infer=_infer_clamp,
+    evaluate=_evaluate_clamp,
+    jvp=_clamp_jvp,
+    batch=_clamp_batch,
+    lower=_lower_clamp,
+    samples=_clamp_samples,
+    unsupported={"transpose": "clamp is not linear; differentiate it with jvp first."},
+)
+
+
+def clamp(low: Value, x: Value, high: Value) -> Value:
+    """Limits `x` to the interval from `low` to `high`."""
+    return _clamp.bind(*match_scalars(low, x, high))
+
+
+def zeros_like(x: Any) -> Value:
+    """Returns zeros of the type of a value."""
+    return instantiate(Zero(x.aval))

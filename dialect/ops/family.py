@@ -1,0 +1,360 @@
+"""The elementwise family: the rules that all elementwise ops share.
+
+An elementwise op needs `evaluate`, `lower`, its domain and its derivatives; shape inference,
+broadcasting of rank-0 operands, batching, and the bookkeeping of differentiation are the family's.
+The ops themselves stand in `elementwise.py` and `transcendental.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import stablehlo as hlo
+from ..array import Array, as_array, scalar
+from ..errors import DTypeError, ShapeError
+from ..primitive import Primitive, Sample
+from ..symbolic import UndefinedPrimal, Zero
+from ..tracer import Tracer
+from ..types import ShapedArray
+from .table import declare
+
+BOOL = (dtypes.bool_,)
+INTEGER = (*dtypes.SIGNED, *dtypes.UNSIGNED)
+BITS = (*BOOL, *INTEGER)
+FLOAT = dtypes.FLOATS
+COMPLEX = dtypes.COMPLEXES
+INEXACT = (*FLOAT, *COMPLEX)
+REAL = (*INTEGER, *FLOAT)
+NUMBER = (*INTEGER, *INEXACT)
+ORDERED = (*BITS, *FLOAT)
+ANY = (*BITS, *INEXACT)
+
+_PYTHON_SCALARS = (bool, int, float, complex)
+Value = Any  # an Array or a Tracer
+
+
+def broadcast_shape(name: str, types: Sequence[ShapedArray]) -> tuple[int, ...]:
+    """Returns the common shape of operands that are equal in shape or of rank 0."""
+    shape: tuple[int, ...] = ()
+    for operand in types:
+        if operand.shape and shape and operand.shape != shape:
+            raise ShapeError(
+                f"{name} requires operands of equal shape (or scalars), but got "
+                f"{' and '.join(str(t) for t in types)}.",
+                "Broadcast one of them first; the functions of axir.numpy do so by themselves.",
+            )
+        shape = shape or operand.shape
+    return shape
+
+
+def _infer(
+    name: str, domain: Sequence[np.dtype], result: Callable[[np.dtype], np.dtype] | None
+) -> Callable[..., ShapedArray]:
+    allowed = frozenset(domain)
+
+    def infer(*types: ShapedArray, **params: Any) -> ShapedArray:
+        dtype = types[0].dtype
+        if any(t.dtype != dtype for t in types):
+            raise DTypeError(
+                f"{name} requires operands of equal dtype, but got "
+                f"{' and '.join(str(t) for t in types)}.",
+                "Cast with x.astype(dtype); the functions of axir.numpy promote by themselves.",
+            )
+        if dtype not in allowed:
+            raise DTypeError(
+                f"{name} does not accept {dtype}; it takes {', '.join(map(str, domain))}.",
+                "Cast with x.astype(dtype).",
+            )
+        shape = broadcast_shape(name, types)
+        if result is None:
+            return ShapedArray(shape, dtype, all(t.weak_type for t in types))
+        return ShapedArray(shape, result(dtype))
+
+    return infer
+
+
+def broadcast_to(value: Value, shape: tuple[int, ...]) -> Value:
+    """Broadcasts a rank-0 value to a shape."""
+    from .shape import broadcast_in_dim
+
+    return value if value.shape == shape else broadcast_in_dim(value, shape, ())
+
+
+def unbroadcast(cotangent: Value, operand: Any) -> Value:
+    """Sums a cotangent to the shape of a rank-0 operand that was broadcast."""
+    from .reduce import reduce_sum
+
+    if cotangent.shape == operand.aval.shape:
+        return cotangent
+    return reduce_sum(cotangent, tuple(range(cotangent.ndim)))
+
+
+def add_tangents(first: Any, second: Any) -> Any:
+    """Adds two tangents or cotangents, either of which may be a symbolic zero or None."""
+    from .elementwise import add
+
+    if first is None or type(first) is Zero:
+        return second if second is not None else first
+    if second is None or type(second) is Zero:
+        return first
+    return add(first, second)
+
+
+def instantiate(tangent: Any) -> Value:
+    """Turns a symbolic zero into an array of zeros; other values stay."""
+    if type(tangent) is not Zero:
+        return tangent
+    return full(tangent.aval.shape, 0, tangent.aval.dtype)
+
+
+def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Array:
+    """Returns a concrete array filled with a value, taking the memory of one element."""
+    if dtype == dtypes.float0:
+        return Array(ShapedArray(shape, dtype), np.zeros(shape, dtype))
+    host = np.broadcast_to(np.asarray(value).astype(dtype), shape)
+    return Array(ShapedArray(shape, dtype), host)
+
+
+def zero_tangent(primals: Any, tangents: Any, out: Any, **params: Any) -> Any:
+    """The jvp rule of ops whose derivative is zero wherever it exists."""
+    return Zero(out.aval.to_tangent_aval())
+
+
+def _jvp(rules: Sequence[Callable[..., Value] | None]) -> Callable[..., Any]:
+    def jvp(primals: Sequence[Value], tangents: Sequence[Any], out: Value, **params: Any) -> Any:
+        total: Any = None
+        for rule, tangent in zip(rules, tangents, strict=True):
+            if rule is not None and type(tangent) is not Zero:
+                total = add_tangents(total, rule(tangent, out, *primals, **params))
+        if total is None or type(total) is Zero:
+            return Zero(out.aval.to_tangent_aval())
+        return broadcast_to(total, out.shape)
+
+    return jvp
+
+
+def _transpose(rules: Sequence[Callable[..., Value] | None]) -> Callable[..., list[Any]]:
+    def transpose(cotangent: Value, *operands: Any, **params: Any) -> list[Any]:
+        return [
+            unbroadcast(rule(cotangent, *operands, **params), operand)
+            if type(operand) is UndefinedPrimal and rule is not None
+            else None
+            for rule, operand in zip(rules, operands, strict=True)
+        ]
+
+    return transpose
+
+
+def batch_elementwise(primitive: Primitive) -> Callable[..., Any]:
+    """Returns the batching rule: align the batch axes, then apply the op itself."""
+
+    def batch(operands: Sequence[Value], axes: Sequence[int | None], **params: Any) -> Any:
+        aligned, axis = align(operands, axes)
+        return primitive.bind(*aligned, **params), axis
+
+    return batch
+
+
+def align(operands: Sequence[Value], axes: Sequence[int | None]) -> tuple[list[Value], int]:
+    """Brings operands of an elementwise op to one batch axis; unbatched scalars stay scalars."""
+    from .shape import broadcast_in_dim, moveaxis
+
+    ranks = [x.ndim - (a is not None) for x, a in zip(operands, axes, strict=True)]
+    rank = max(ranks)
+    leader = max(
+        (i for i, a in enumerate(axes) if a is not None), key=lambda i: (ranks[i], -i)
+    )
+    axis = axes[leader] if ranks[leader] == rank else 0
+    assert axis is not None
+    size = operands[leader].shape[axes[leader]]
+    full_shape = next(
+        (_without(x.shape, a) for x, a, r in zip(operands, axes, ranks, strict=True) if r == rank)
+    )
+    target = (*full_shape[:axis], size, *full_shape[axis:])
+    aligned = []
+    for x, operand_axis, operand_rank in zip(operands, axes, ranks, strict=True):
+        if operand_axis is None and operand_rank == 0:
+            aligned.append(x)
+        elif operand_axis is None:
+            dimensions = tuple(d for d in range(rank + 1) if d != axis)
+            aligned.append(broadcast_in_dim(x, target, dimensions))
+        elif operand_rank == rank:
+            aligned.append(moveaxis(x, operand_axis, axis))
+        else:
+            aligned.append(broadcast_in_dim(x, target, (axis,)))
+    return aligned, axis
+
+
+def _without(shape: tuple[int, ...], axis: int | None) -> tuple[int, ...]:
+    return shape if axis is None else shape[:axis] + shape[axis + 1 :]
+
+
+def _lower(build: Callable[..., Any]) -> Callable[..., Any]:
+    def lower(context: Any, *values: Any, **params: Any) -> Any:
+        shape = context.types_out[0].shape
+        values = tuple(
+            v if hlo.shape_of(v) == shape else hlo.broadcast_in_dim(v, shape, ()) for v in values
+        )
+        return build(*values, **params)
+
+    return lower
+
+
+def elementwise(
+    name: str,
+    arity: int,
+    evaluate: Callable[..., Any],
+    lower: Callable[..., Any],
+    domain: Sequence[np.dtype],
+    *,
+    result: Callable[[np.dtype], np.dtype] | None = None,
+    jvp: Sequence[Callable[..., Value] | None] | None = None,
+    transpose: Sequence[Callable[..., Value] | None] | None = None,
+    low: float = -2.0,
+    high: float = 2.0,
+    edges: Sequence[float] = (),
+    tolerance: float = 16.0,
+) -> Primitive:
+    """Declares an elementwise primitive.
+
+    Args:
+        name: Its name in the table.
+        arity: Number of operands.
+        evaluate: NumPy function of the operands.
+        lower: StableHLO builder of operands of equal shape.
+        domain: dtypes that it takes.
+        result: dtype of the result from that of the operands; the same by default. A result dtype
+            other than the operands' is never weak.
+        jvp: For each operand, `(tangent, out, *primals) -> tangent of the result`; None for an
+            operand on which the result does not depend smoothly. Without it the derivative is zero.
+        transpose: For each operand, `(cotangent, *operands) -> cotangent`; None for an operand in
+            which the op is not linear.
+        low, high, edges: Range of the operands of generated samples, and further values.
+        tolerance: Of samples, as in `Sample`.
+    """
+    unsupported = {} if transpose else {"transpose": f"{name} is not linear in any operand."}
+    primitive = declare(
+        name,
+        infer=_infer(name, domain, result),
+        evaluate=evaluate,
+        jvp=_jvp(jvp) if jvp else zero_tangent,
+        lower=_lower(lower),
+        samples=lambda: _samples(arity, domain, low, high, edges, tolerance),
+        unsupported=unsupported,
+    )
+    if transpose:
+        primitive.transpose = _transpose(transpose)
+    primitive.batch = batch_elementwise(primitive)
+    return primitive
+
+
+def unary(name: str, *args: Any, **options: Any) -> Callable[[Any], Value]:
+    """Declares a unary elementwise primitive and returns its traceable function."""
+    primitive = elementwise(name, 1, *args, **options)
+    bind = primitive.bind
+
+    def apply(x: Any) -> Value:
+        return bind(x)
+
+    return _named(apply, primitive)
+
+
+def binary(name: str, *args: Any, **options: Any) -> Callable[[Any, Any], Value]:
+    """Declares a binary elementwise primitive and returns its traceable function.
+
+    A Python scalar takes the dtype of the other operand.
+    """
+    primitive = elementwise(name, 2, *args, **options)
+    bind = primitive.bind
+
+    def apply(x: Any, y: Any) -> Value:
+        if type(x) in _PYTHON_SCALARS or type(y) in _PYTHON_SCALARS:
+            x, y = match_scalars(x, y)
+        return bind(x, y)
+
+    return _named(apply, primitive)
+
+
+def _named(function: Any, primitive: Primitive) -> Any:
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__doc__ = f"Applies the elementwise primitive `{primitive.name}`."
+    function.primitive = primitive
+    return function
+
+
+def match_scalars(*operands: Any) -> list[Any]:
+    """Gives Python scalars the dtype of the array operands beside them."""
+    dtype = next((as_value(x).dtype for x in operands if type(x) not in _PYTHON_SCALARS), None)
+    if dtype is None:
+        dtype = dtypes.promote([(dtypes.scalar_dtype(x), type(x) is not bool) for x in operands])[0]
+    return [
+        _fitting_scalar(x, dtype) if type(x) in _PYTHON_SCALARS else x for x in operands
+    ]
+
+
+_FITS = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+
+
+def _fitting_scalar(value: Any, dtype: np.dtype) -> Array:
+    if dtypes.kind(dtype) not in _FITS[type(value)]:
+        raise DTypeError(
+            f"Python scalar {value!r} does not fit an operand of dtype {dtype}.",
+            "Cast the array with x.astype(dtype); the functions of axir.numpy promote.",
+        )
+    return scalar(value, dtype, weak_type=dtype != dtypes.bool_)
+
+
+def as_value(x: Any) -> Value:
+    """Returns a tracer or array as it is, and anything else as an array."""
+    return x if type(x) is Tracer or type(x) is Array else as_array(x)
+
+
+def _samples(
+    arity: int,
+    domain: Sequence[np.dtype],
+    low: float,
+    high: float,
+    edges: Sequence[float],
+    tolerance: float,
+) -> list[Sample]:
+    generator = np.random.default_rng(arity * 1000 + len(domain))
+    samples = []
+    for dtype in domain:
+        for shapes in ([(2, 3)] * arity, [(3,), *[()] * (arity - 1)]):
+            values = tuple(random_values(generator, s, dtype, low, high) for s in shapes)
+            samples.append(Sample(values, tolerance=tolerance))
+        if edges and not dtypes.is_complex(dtype):
+            grid = np.meshgrid(*[_edge_values(edges, dtype)] * arity)
+            edge_args = tuple(np.ascontiguousarray(g.reshape(-1)) for g in grid)
+            samples.append(Sample(edge_args, is_smooth=False, tolerance=tolerance))
+    return samples
+
+
+def _edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
+    if dtypes.is_float(dtype):
+        return np.array(edges).astype(dtype)
+    finite = [e for e in edges if np.isfinite(e) and e == int(e)]
+    if dtype == dtypes.bool_:
+        return np.array([False, True])
+    limits = np.iinfo(dtype)
+    kept = [int(e) for e in finite if limits.min <= e <= limits.max]
+    return np.array([*kept, limits.min, limits.max], dtype=dtype)
+
+
+def random_values(
+    generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, low: float, high: float
+) -> np.ndarray:
+    """Draws an array of the given dtype between low and high (integers: a wider range)."""
+    if dtype == dtypes.bool_:
+        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
+    if dtypes.is_integer(dtype):
+        least = 0 if dtypes.is_unsigned(dtype) else -9
+        return np.asarray(generator.integers(least, 10, shape)).astype(dtype)
+    values = generator.uniform(low, high, shape)
+    if dtypes.is_complex(dtype):
+        values = values + 1j * generator.uniform(low, high, shape)
+    return np.asarray(values).astype(dtype)

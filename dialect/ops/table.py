@@ -1,0 +1,40 @@
+"""The op table: every primitive of the dialect by name.
+
+Families register here as they are imported; passes, the verifier, the IRDL text and the tests look
+primitives up here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..primitive import RULES, Primitive, Unsupported
+
+OPS: dict[str, Primitive] = {}
+
+
+def declare(
+    name: str, *, multiple_results: bool = False, unsupported: dict[str, str] | None = None, **rules: Any
+) -> Primitive:
+    """Makes a primitive with the given rules and puts it into the table.
+
+    Args:
+        name: JAX's name of the primitive.
+        multiple_results: Whether it returns a list.
+        unsupported: For a rule that cannot exist, why, and what to use instead.
+        **rules: The rules by name; see `Primitive`.
+
+    Returns:
+        The primitive.
+    """
+    primitive = Primitive(name, multiple_results)
+    for rule, function in rules.items():
+        if rule not in (*RULES, "value_and_jvp", "linearize", "param_types"):
+            raise TypeError(f"{name}: {rule!r} is not the name of a rule.")
+        setattr(primitive, rule, function)
+    for rule, reason in (unsupported or {}).items():
+        setattr(primitive, rule, Unsupported(rule, name, reason))
+    if name in OPS:
+        raise ValueError(f"Primitive {name!r} is declared twice.")
+    OPS[name] = primitive
+    return primitive

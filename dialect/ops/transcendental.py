@@ -1,0 +1,266 @@
+"""Elementwise ops, part two: exponentials, powers, trigonometric and hyperbolic functions, erf.
+
+Derivatives are the textbook ones (DLMF chapters 4 and 7). As in `elementwise.py`, each declaration
+holds all that is particular to the op.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import stablehlo as hlo
+from ..primitive import Sample
+from .elementwise import add, div, eq, mul, neg, select_n, square, sub
+from .family import FLOAT, INEXACT, NUMBER, Value, binary, full, random_values, unary
+
+_SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
+
+
+def _via_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Evaluates 16-bit floats in float32, which rounds once instead of at each step."""
+
+    def evaluate(*operands: np.ndarray) -> Any:
+        if operands[0].dtype.itemsize == 2:
+            return function(*[x.astype(np.float32) for x in operands])
+        return function(*operands)
+
+    return evaluate
+
+
+# Exponentials and logarithms -------------------------------------------------------------------
+
+exp = unary(
+    "exp", np.exp, hlo.exponential, INEXACT,
+    jvp=[lambda dx, out, x: mul(dx, out)], edges=_SPECIAL,
+)
+exp2 = unary(
+    "exp2", np.exp2, lambda x: _lower_exp2(x), INEXACT,
+    jvp=[lambda dx, out, x: mul(dx, mul(math.log(2), out))], edges=_SPECIAL,
+)
+log = unary(
+    "log", np.log, hlo.log, INEXACT,
+    jvp=[lambda dx, out, x: div(dx, x)], low=0.2, high=3.0, edges=_SPECIAL,
+)
+expm1 = unary(
+    "expm1", _via_float32(np.expm1), hlo.exponential_minus_one, INEXACT,
+    jvp=[lambda dx, out, x: mul(dx, add(out, 1))], edges=_SPECIAL,
+)
+log1p = unary(
+    "log1p", _via_float32(np.log1p), hlo.log_plus_one, INEXACT,
+    jvp=[lambda dx, out, x: div(dx, add(x, 1))], low=-0.7, high=3.0, edges=_SPECIAL,
+)
+
+
+def _logistic(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+logistic = unary(
+    "logistic", _via_float32(_logistic), hlo.logistic, INEXACT,
+    jvp=[lambda dx, out, x: mul(dx, mul(out, sub(1, out)))], edges=_SPECIAL,
+)
+
+
+def _lower_exp2(x: Any) -> Any:
+    if hlo.is_complex(x):
+        return hlo.exponential(hlo.multiply(x, hlo.full_like(x, math.log(2))))
+    # A power of two keeps the full accuracy that exp(x log 2) loses for large x.
+    if hlo.element_type_of(x) in _narrow_types():
+        wide = hlo.convert(x, dtypes.float32)
+        return hlo.convert(hlo.power(hlo.full_like(wide, 2), wide), hlo.element_type_of(x))
+    return hlo.power(hlo.full_like(x, 2), x)
+
+
+def _narrow_types() -> tuple[Any, ...]:
+    return (hlo.as_element_type(dtypes.bfloat16), hlo.as_element_type(dtypes.float16))
+
+
+# Powers and roots ------------------------------------------------------------------------------
+
+
+def _pow_tangent_base(dx: Value, out: Value, x: Value, y: Value) -> Value:
+    # x ** (y - 1) would be infinite at x = 0, y = 0, where the derivative is 0.
+    lowered = select_n(eq(y, 0), sub(y, 1), full((), 1, y.dtype))
+    return mul(dx, mul(y, pow(x, lowered)))
+
+
+def _pow_tangent_exponent(dy: Value, out: Value, x: Value, y: Value) -> Value:
+    safe = select_n(eq(x, 0), x, full((), 1, x.dtype))
+    return mul(dy, mul(log(safe), out))
+
+
+pow = binary(
+    "pow", np.power, hlo.power, INEXACT,
+    jvp=[_pow_tangent_base, _pow_tangent_exponent],
+    low=0.3, high=2.5, edges=(*_SPECIAL, 2.0, 3.0, -2.0, -0.5), tolerance=64.0,
+)
+sqrt = unary(
+    "sqrt", np.sqrt, hlo.sqrt, INEXACT,
+    jvp=[lambda dx, out, x: div(dx, mul(2, out))], low=0.2, edges=_SPECIAL,
+)
+rsqrt = unary(
+    "rsqrt", _via_float32(lambda x: 1 / np.sqrt(x)), hlo.rsqrt, INEXACT,
+    jvp=[lambda dx, out, x: mul(dx, mul(-0.5, div(out, x)))], low=0.2, edges=_SPECIAL,
+)
+cbrt = unary(
+    "cbrt", np.cbrt, hlo.cbrt, FLOAT,
+    jvp=[lambda dx, out, x: mul(dx, div(1 / 3, square(out)))], low=0.2, edges=_SPECIAL,
+    tolerance=64.0,
+)
+
+
+def _power_by_squaring(x: Any, exponent: int, multiply: Any, one: Any, divide: Any) -> Any:
+    """Multiplies along the binary digits of the exponent (Knuth, TAOCP 4.6.3)."""
+    if exponent < 0:
+        return divide(one, _power_by_squaring(x, -exponent, multiply, one, divide))
+    result = None
+    while exponent:
+        if exponent & 1:
+            result = x if result is None else multiply(result, x)
+        exponent >>= 1
+        if exponent:
+            x = multiply(x, x)
+    return one if result is None else result
+
+
+def _evaluate_integer_pow(x: np.ndarray, *, y: int) -> np.ndarray:
+    from . import bits
+
+    return _power_by_squaring(x, y, np.multiply, np.ones_like(x), bits.divide)
+
+
+def _lower_integer_pow(x: Any, *, y: int) -> Any:
+    return _power_by_squaring(x, y, hlo.multiply, hlo.full_like(x, 1), hlo.divide)
+
+
+_integer_pow = unary(
+    "integer_pow", _evaluate_integer_pow, _lower_integer_pow, NUMBER,
+    jvp=[lambda dx, out, x, *, y: _integer_pow_tangent(dx, x, y)],
+)
+
+
+def _integer_pow_tangent(dx: Value, x: Value, y: int) -> Value:
+    if y == 0:
+        return mul(dx, 0)
+    return mul(dx, mul(y, integer_pow(x, y - 1)))
+
+
+def _integer_pow_samples() -> list[Sample]:
+    generator = np.random.default_rng(1)
+    samples = []
+    for dtype in NUMBER:
+        x = random_values(generator, (2, 3), dtype, 0.5, 1.5)
+        powers = (0, 1, 2, 7) if dtypes.is_integer(dtype) else (-2, 0, 1, 3)
+        samples += [Sample((x,), {"y": y}) for y in powers]
+    return samples
+
+
+_integer_pow.primitive.samples = _integer_pow_samples
+
+
+def integer_pow(x: Value, y: int) -> Value:
+    """Raises to a static integer power by repeated multiplication."""
+    return x if y == 1 else _integer_pow.primitive.bind(x, y=int(y))
+
+
+# Trigonometric functions and their inverses ----------------------------------------------------
+
+_ANGLES = (*_SPECIAL, 100.0, 1e5)
+
+sin = unary(
+    "sin", np.sin, hlo.sine, INEXACT,
+    jvp=[lambda dx, out, x: mul(dx, cos(x))], edges=_ANGLES,
+)
+cos = unary(
+    "cos", np.cos, hlo.cosine, INEXACT,
+    jvp=[lambda dx, out, x: neg(mul(dx, sin(x)))], edges=_ANGLES,
+)
+tan = unary(
+    "tan", np.tan, hlo.tan, INEXACT,
+    jvp=[lambda dx, out, x: mul(dx, add(1, square(out)))], low=-1.2, high=1.2, edges=_SPECIAL,
+)
+asin = unary(
+    "asin", _via_float32(np.arcsin), hlo.asin, INEXACT,
+    jvp=[lambda dx, out, x: div(dx, sqrt(sub(1, square(x))))], low=-0.8, high=0.8, edges=_SPECIAL,
+)
+acos = unary(
+    "acos", _via_float32(np.arccos), hlo.acos, INEXACT,
+    jvp=[lambda dx, out, x: neg(div(dx, sqrt(sub(1, square(x)))))],
+    low=-0.8, high=0.8, edges=_SPECIAL,
+)
+atan = unary(
+    "atan", _via_float32(np.arctan), hlo.atan, INEXACT,
+    jvp=[lambda dx, out, x: div(dx, add(1, square(x)))], low=-0.8, high=0.8, edges=_SPECIAL,
+)
+atan2 = binary(
+    "atan2", _via_float32(np.arctan2), hlo.atan2, FLOAT,
+    jvp=[
+        lambda dx, out, x, y: mul(dx, div(y, add(square(x), square(y)))),
+        lambda dy, out, x, y: mul(dy, div(neg(x), add(square(x), square(y)))),
+    ],
+    low=0.3, edges=_SPECIAL,
+)
+
+# Hyperbolic functions and their inverses -------------------------------------------------------
+
+sinh = unary(
+    "sinh", _via_float32(np.sinh), hlo.sinh, INEXACT,
+    jvp=[lambda dx, out, x: mul(dx, cosh(x))], edges=_SPECIAL,
+)
+cosh = unary(
+    "cosh", _via_float32(np.cosh), hlo.cosh, INEXACT,
+    jvp=[lambda dx, out, x: mul(dx, sinh(x))], edges=_SPECIAL,
+)
+tanh = unary(
+    "tanh", _via_float32(np.tanh), hlo.tanh, INEXACT,
+    jvp=[lambda dx, out, x: mul(dx, sub(1, square(out)))], edges=_SPECIAL,
+)
+asinh = unary(
+    "asinh", _via_float32(np.arcsinh), hlo.asinh, INEXACT,
+    jvp=[lambda dx, out, x: div(dx, sqrt(add(square(x), 1)))], low=-0.8, high=0.8, edges=_SPECIAL,
+)
+acosh = unary(
+    "acosh", _via_float32(np.arccosh), hlo.acosh, INEXACT,
+    # Two roots, not the root of a product, so that the branch cut of complex numbers is right.
+    jvp=[lambda dx, out, x: div(dx, mul(sqrt(sub(x, 1)), sqrt(add(x, 1))))],
+    low=1.3, high=3.0, edges=(*_SPECIAL, 2.0),
+)
+atanh = unary(
+    "atanh", _via_float32(np.arctanh), hlo.atanh, INEXACT,
+    jvp=[lambda dx, out, x: div(dx, sub(1, square(x)))], low=-0.8, high=0.8, edges=_SPECIAL,
+)
+
+# The error function ----------------------------------------------------------------------------
+
+
+def _scipy_special(name: str) -> Callable[..., Any]:
+    def evaluate(*operands: np.ndarray) -> Any:
+        import scipy.special  # a tenth of a second, so only when first used
+
+        return getattr(scipy.special, name)(*operands)
+
+    return _via_float32(evaluate)
+
+
+def _gaussian(x: Value, factor: float) -> Value:
+    return mul(factor, exp(neg(square(x))))
+
+
+erf = unary(
+    "erf", _scipy_special("erf"), hlo.erf, FLOAT,
+    jvp=[lambda dx, out, x: mul(dx, _gaussian(x, 2 / math.sqrt(math.pi)))], edges=_SPECIAL,
+)
+erfc = unary(
+    "erfc", _scipy_special("erfc"), hlo.erfc, FLOAT,
+    jvp=[lambda dx, out, x: mul(dx, _gaussian(x, -2 / math.sqrt(math.pi)))], edges=_SPECIAL,
+)
+erf_inv = unary(
+    "erf_inv", _scipy_special("erfinv"), hlo.erf_inv, FLOAT,
+    jvp=[lambda dx, out, x: mul(dx, mul(math.sqrt(math.pi) / 2, exp(square(out))))],
+    low=-0.9, high=0.9, edges=_SPECIAL, tolerance=64.0,
+)

@@ -1,0 +1,228 @@
+"""`Primitive`: an operation, its rules, and `bind`, which applies it to values.
+
+`bind` evaluates at once when no operand is a tracer, and otherwise appends one op to the trace of
+the innermost tracer: staging is by data. What does not live here: the rules of the built-in
+operations (`ops/`) and the recording of ops (`tracer.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from iree.compiler import ir
+
+from .array import Array, as_array
+from .attributes import encode
+from .config import config
+from .errors import FloatingPointError_, MissingRuleError, UnsupportedRuleError
+from .numerics import ignore_floating_point_warnings, restore_warnings
+from .tracer import Tracer
+from .types import ShapedArray
+
+RULES = ("infer", "evaluate", "jvp", "transpose", "batch", "lower", "samples")
+
+
+class Unsupported:
+    """Stands where a rule cannot exist; calling it raises the reason.
+
+    >>> Unsupported("transpose", "sort", "sort is not linear").reason
+    'sort is not linear'
+    """
+
+    def __init__(self, rule: str, name: str, reason: str):
+        self.rule, self.name, self.reason = rule, name, reason
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        raise UnsupportedRuleError(f"Rule {self.rule!r} of {self.name!r} cannot exist: {self.reason}")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Inputs that exercise a primitive; tests of every rule are generated from them.
+
+    Attributes:
+        args: NumPy arrays (the operands).
+        params: Parameters of the primitive.
+        is_smooth: Whether derivatives may be compared with finite differences there.
+        tolerance: Multiple of the dtype's resolution by which IREE may differ from the evaluator.
+    """
+
+    args: tuple[Any, ...]
+    params: dict[str, Any] = field(default_factory=dict)
+    is_smooth: bool = True
+    tolerance: float = 16.0
+
+
+class Signature:
+    """What one primitive does to operands of given types under given parameters: result types,
+    and their MLIR forms, made when first recorded."""
+
+    __slots__ = ("attributes", "mlir_types", "results")
+
+    def __init__(self, results: Any):
+        self.results = results
+        self.mlir_types: list[ir.Type] | None = None
+        self.attributes: dict[str, ir.Attribute] | None = None
+
+    def materialize(self, params: dict[str, Any]) -> None:
+        """Makes the MLIR types and attributes."""
+        results = self.results
+        types = [results] if type(results) is ShapedArray else results
+        self.mlir_types = [t.mlir for t in types]
+        self.attributes = {name: encode(value) for name, value in params.items()}
+
+
+# Memoized inference: a primitive applied again to the same types costs one dictionary look-up.
+_SIGNATURE_LIMIT = 8192
+
+
+class Primitive:
+    """An operation with its rules.
+
+    The rules are attributes under fixed names, `None` while absent:
+
+    | rule | signature |
+    | --- | --- |
+    | `infer` | `(*types, **params) -> type(s)` |
+    | `evaluate` | `(*numpy arrays, **params) -> numpy array(s)` |
+    | `jvp` | `(primals, tangents, outs, **params) -> tangent(s)` |
+    | `value_and_jvp` | `(primals, tangents, **params) -> outs, tangents`: in place of `jvp` for
+    calls and users' primitives, which compute both together |
+    | `linearize` | the same, where the known part must be split from the linear one |
+    | `transpose` | `(cotangents, *operands, **params) -> cotangent or None per operand` |
+    | `batch` | `(operands, axes, **params) -> result(s), axis or axes` |
+    | `lower` | `(context, *values, **params) -> value(s)` |
+    | `samples` | `() -> list of Sample` |
+
+    Args:
+        name: The op's name in the dialect: `sin` becomes `jaxpr.sin`.
+        multiple_results: Whether `bind` returns a list of results.
+    """
+
+    call_primitive = False
+
+    def __init__(self, name: str, multiple_results: bool = False):
+        self.name = name
+        self.op_name = f"jaxpr.{name}"
+        self.multiple_results = multiple_results
+        self.infer: Callable[..., Any] | None = None
+        self.evaluate: Callable[..., Any] | None = None
+        self.jvp: Callable[..., Any] | None = None
+        self.value_and_jvp: Callable[..., Any] | None = None
+        self.linearize: Callable[..., Any] | None = None
+        self.transpose: Callable[..., Any] | None = None
+        self.batch: Callable[..., Any] | None = None
+        self.lower: Callable[..., Any] | None = None
+        self.samples: Callable[[], list[Sample]] | None = None
+        # Named tuple classes of parameters that are such, for reading them back from text.
+        self.param_types: dict[str, type] = {}
+        # Set by `def_impl`: gets the operands as they were passed, for a user's own primitive.
+        self.implementation: Callable[..., Any] | None = None
+        self._signatures: dict[Any, Signature] = {}
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        """Applies the primitive: now if all operands are concrete, else by recording an op."""
+        trace = None
+        for operand in operands:
+            if type(operand) is Tracer:
+                candidate = operand.trace
+                if trace is None or candidate.level > trace.level:
+                    trace = candidate
+        if trace is not None:
+            return trace.record(self, operands, params)
+        if self.implementation is not None:
+            return self.implementation(*operands, **params)
+        return self._evaluate(operands, params)
+
+    def _evaluate(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        hosts = []
+        types = []
+        device = None
+        for operand in operands:
+            if type(operand) is not Array:
+                operand = as_array(operand, f"operand of {self.name}")
+            types.append(operand.type)
+            host = operand._host
+            hosts.append(operand.host() if host is None else host)
+            if operand._device is not None:
+                device = operand._device
+        if self.evaluate is None:
+            raise MissingRuleError(f"Evaluation rule for '{self.name}' not implemented")
+        result_types = self.signature(tuple(types), params).results
+        token = ignore_floating_point_warnings()
+        try:
+            results = self.evaluate(*hosts, **params)
+        finally:
+            restore_warnings(token)
+        if type(result_types) is ShapedArray:
+            return _wrap(self, result_types, results, device)
+        return [_wrap(self, t, r, device) for t, r in zip(result_types, results, strict=True)]
+
+    def signature(self, types: tuple[ShapedArray, ...], params: dict[str, Any]) -> Signature:
+        """Returns the (memoized) outcome of `infer` for operand types and parameters."""
+        key = (types, *params.items())
+        try:
+            signature = self._signatures.get(key)
+        except TypeError:  # an unhashable parameter of a user's own primitive
+            return Signature(self._infer(types, params))
+        if signature is None:
+            if len(self._signatures) >= _SIGNATURE_LIMIT:
+                self._signatures.clear()
+            signature = self._signatures[key] = Signature(self._infer(types, params))
+        return signature
+
+    def _infer(self, types: tuple[ShapedArray, ...], params: dict[str, Any]) -> Any:
+        if self.infer is None:
+            raise MissingRuleError(
+                f"Abstract evaluation for '{self.name}' not implemented",
+                f"Define it with {self.name}.def_abstract_eval(rule).",
+            )
+        results = self.infer(*types, **params)
+        if self.multiple_results:
+            return [_as_type(r) for r in results]
+        return _as_type(results)
+
+    def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Defines how concrete operands are evaluated; the rule gets them as they were passed."""
+        self.implementation = rule
+        return rule
+
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Defines the result type(s) for operand types and parameters."""
+        self.infer = rule
+        self._signatures.clear()
+        return rule
+
+
+def _as_type(result: Any) -> ShapedArray:
+    if type(result) is ShapedArray:
+        return result
+    return ShapedArray(result.shape, result.dtype, getattr(result, "weak_type", False))
+
+
+def _wrap(primitive: Primitive, array_type: ShapedArray, host: Any, device: Any) -> Array:
+    if type(host) is not np.ndarray or host.dtype != array_type.dtype:
+        host = np.asarray(host, dtype=array_type.dtype)
+    if config.jax_debug_nans or config.jax_debug_infs:
+        check_finite(primitive.name, host)
+    return Array(array_type, host, None, device)
+
+
+def check_finite(name: str, host: np.ndarray) -> None:
+    """Raises `FloatingPointError` if the debugging options forbid what an array holds."""
+    if host.dtype.kind not in "fcV":
+        return
+    if config.jax_debug_nans and bool(np.isnan(host).any()):
+        raise FloatingPointError_(
+            f"invalid value (nan) encountered in {name}.", "The option jax_debug_nans is on."
+        )
+    if config.jax_debug_infs and bool(np.isinf(host).any()):
+        raise FloatingPointError_(
+            f"invalid value (inf) encountered in {name}.", "The option jax_debug_infs is on."
+        )

@@ -1,0 +1,332 @@
+"""`Tracer` and `Trace`: how a Python function becomes MLIR.
+
+There is one kind of tracer: an SSA value, its type, and perhaps a known value one level further
+out. A `Trace` is a `func.func` under construction; each primitive applied to its tracers appends
+one op. Values from outside become captures, small scalars become `jaxpr.constant` ops.
+
+A trace whose inputs have known values (`grad`, `jvp`, ... of concrete arguments) computes the
+values of its ops when somebody asks: Python's `if` does, and so does linearization, which then
+finds them done. Nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from iree.compiler import ir
+
+from .array import Array, ArrayMethods, as_array
+from .attributes import dense
+from .context import context, current_location, describe_location, state
+from .errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+from .function import (
+    Equation,
+    Function,
+    Literal,
+    Var,
+    create_function_op,
+    finish_function_op,
+    read,
+    write,
+)
+from .types import ShapedArray
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
+
+
+class Tracer(Var, ArrayMethods):
+    """The traced kind of value: stands for an array while a function is traced.
+
+    Attributes:
+        trace: The trace it belongs to.
+    """
+
+    __slots__ = ("__weakref__", "trace")
+
+    def __init__(self, trace: Trace, value: ir.Value, array_type: ShapedArray):
+        self.trace = trace
+        self.value = value
+        self.type = array_type
+
+    def known(self, error: type[ConcretizationTypeError], use: str) -> Any:
+        """Returns the value one level out, or raises `error` because only the type is known."""
+        trace = self.trace
+        if not trace.is_open:
+            raise leaked(self)
+        if trace.environment is None:
+            raise _not_concrete(self, error, use)
+        return trace.value_of(self)
+
+    def __bool__(self) -> bool:
+        return bool(self.known(TracerBoolConversionError, "as a bool (in if, while, and, or, not)"))
+
+    def __int__(self) -> int:
+        return int(self.known(ConcretizationTypeError, "by int()"))
+
+    def __float__(self) -> float:
+        return float(self.known(ConcretizationTypeError, "by float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self.known(ConcretizationTypeError, "by complex()"))
+
+    def __index__(self) -> int:
+        return self.known(TracerIntegerConversionError, "as a Python integer").__index__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise _not_concrete(self, TracerArrayConversionError, "by NumPy")
+
+    def tolist(self) -> Any:
+        """Returns the elements as nested lists, where the value is known."""
+        return self.known(ConcretizationTypeError, "by tolist()").tolist()
+
+    def item(self, *index: int) -> Any:
+        """Returns one element as a Python scalar, where the value is known."""
+        return self.known(ConcretizationTypeError, "by item()").item(*index)
+
+    def block_until_ready(self) -> Tracer:
+        """Returns itself: there is nothing to wait for while tracing."""
+        return self
+
+    def __iter__(self) -> Any:
+        if not self.type.shape:
+            raise TypeError("Iteration over a scalar tracer: it has no axes.")
+        return (self[index] for index in range(self.type.shape[0]))  # type: ignore[index]
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"Traced<{self.type}>with<{self.trace.kind}>"
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return repr(self)
+
+
+def _birth(tracer: Tracer) -> str:
+    owner = tracer.value.owner
+    location = owner.location if isinstance(owner, (ir.Operation, ir.OpView)) else None
+    place = describe_location(location) if location is not None else None
+    return f"made at {place}" if place else f"an argument of {tracer.trace.name!r}"
+
+
+def _not_concrete(
+    tracer: Tracer, error: type[ConcretizationTypeError], use: str
+) -> ConcretizationTypeError:
+    fixes = {
+        TracerBoolConversionError: "Use jnp.where or lax.cond for a choice by value, or make the "
+        "argument static with jit(..., static_argnums=...).",
+        TracerIntegerConversionError: "Make the argument that it comes from static with "
+        "jit(..., static_argnums=...), or index with arrays.",
+        TracerArrayConversionError: "Use axir.numpy instead of numpy inside transformed functions.",
+    }
+    return error(
+        f"The value of {tracer!r} ({_birth(tracer)}) was needed {use}, but while "
+        f"{tracer.trace.name!r} is being traced only its type is known.",
+        fixes.get(
+            error, "Make the argument that it comes from static with jit(..., static_argnums=...)."
+        ),
+    )
+
+
+def leaked(tracer: Tracer) -> UnexpectedTracerError:
+    """Returns the error for a tracer used after its trace has ended."""
+    return UnexpectedTracerError(
+        f"{tracer!r} ({_birth(tracer)}) leaked: it was used after the tracing of "
+        f"{tracer.trace.name!r} had ended.",
+        "Return values from the function instead of storing them in globals, attributes or lists "
+        "outside it.",
+    )
+
+
+class Trace:
+    """A function under construction.
+
+    Args:
+        name: What the user calls the function.
+        kind: Which transformation traces, for `repr` of tracers.
+    """
+
+    __slots__ = (
+        "_captured",
+        "_constants",
+        "_evaluated",
+        "_insertion_point",
+        "block",
+        "captured",
+        "captures",
+        "environment",
+        "equations",
+        "inputs",
+        "is_open",
+        "kind",
+        "level",
+        "name",
+        "op",
+    )
+
+    def __init__(self, name: str, kind: str = "Trace"):
+        self.name = name
+        self.kind = kind
+        self.op, self.block = create_function_op(name, current_location())
+        self._insertion_point = ir.InsertionPoint(self.block)
+        self.inputs: list[Tracer] = []
+        self.captures: list[Tracer] = []
+        self.captured: list[Any] = []
+        self.equations: list[Equation] = []
+        self._captured: dict[int, Var] = {}
+        self._constants: dict[Any, Literal] = {}
+        # Values one level out, by variable; None where only types are known.
+        self.environment: dict[Var, Any] | None = None
+        self._evaluated = 0
+        self.is_open = True
+        state.level += 1
+        self.level = state.level
+
+    def add_input(self, array_type: ShapedArray) -> Tracer:
+        """Adds an argument; all of them before the first op."""
+        tracer = self._argument(array_type)
+        self.inputs.append(tracer)
+        return tracer
+
+    def know_inputs(self, values: Sequence[Any]) -> None:
+        """Tells the values of the inputs, so that tracers of this trace are concrete."""
+        self.environment = dict(zip(self.inputs, values, strict=True))
+
+    def _argument(self, array_type: ShapedArray) -> Tracer:
+        value = self.block.add_argument(array_type.mlir, current_location())
+        return Tracer(self, value, array_type)
+
+    def record(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Appends the op of a primitive, and returns its result tracer(s)."""
+        if not self.is_open:
+            raise leaked(next(x for x in operands if type(x) is Tracer and x.trace is self))
+        variables = [
+            x if type(x) is Tracer and x.trace is self else self.lift(x) for x in operands
+        ]
+        signature = primitive.signature(tuple([v.type for v in variables]), params)
+        if signature.mlir_types is None:
+            signature.materialize(params)
+        op = ir.Operation.create(
+            primitive.op_name,
+            signature.mlir_types,
+            [v.value for v in variables],
+            signature.attributes,
+            None,
+            0,
+            current_location(),
+            self._insertion_point,
+        )
+        types = signature.results
+        if type(types) is ShapedArray:
+            result = Tracer(self, op.result, types)
+            self.equations.append(Equation(primitive, variables, (result,), params, op))
+            return result
+        results = [Tracer(self, v, t) for v, t in zip(op.results, types, strict=True)]
+        self.equations.append(Equation(primitive, variables, results, params, op))
+        return results
+
+    def lift(self, value: Any) -> Var:
+        """Brings a value from outside into the function: as a literal or as a capture."""
+        if type(value) is Tracer:
+            if value.trace is self:
+                return value
+            if not value.trace.is_open:
+                raise leaked(value)
+        else:
+            if type(value) is not Array:
+                value = as_array(value)
+            if not value.type.shape:
+                return self._literal(value)
+        known = self._captured.get(id(value))
+        if known is None:
+            capture = known = self._argument(value.type)
+            self._captured[id(value)] = capture
+            self.captures.append(capture)
+            self.captured.append(value)
+            if self.environment is not None:
+                self.environment[capture] = value
+        return known
+
+    def _literal(self, array: Array) -> Literal:
+        key = (array.host().tobytes(), array.type)
+        literal = self._constants.get(key)
+        if literal is None:
+            literal = self._constants[key] = self.constant(array)
+        return literal
+
+    def constant(self, array: Array) -> Literal:
+        """Appends a `jaxpr.constant` op that holds an array in the text of the module."""
+        with context():
+            op = ir.Operation.create(
+                "jaxpr.constant",
+                [array.type.mlir],
+                [],
+                {"value": dense(array.host())},
+                None,
+                0,
+                current_location(),
+                self._insertion_point,
+            )
+        return Literal(op.result, array)
+
+    def embed(self, array: Array) -> None:
+        """Makes later uses of an array a constant in the text instead of a capture."""
+        self._captured[id(array)] = self.constant(array)
+
+    def value_of(self, tracer: Tracer) -> Any:
+        """Returns the value of a tracer one level out, computing what was recorded so far."""
+        self.catch_up()
+        assert self.environment is not None
+        return self.environment[tracer]
+
+    def catch_up(self) -> None:
+        """Computes the values of all ops recorded so far, one level out."""
+        environment = self.environment
+        assert environment is not None
+        previous = state.origin
+        try:
+            while self._evaluated < len(self.equations):
+                equation = self.equations[self._evaluated]
+                state.origin = equation
+                operands = [read(environment, v) for v in equation.operands]
+                write(environment, equation, equation.primitive.bind(*operands, **equation.params))
+                self._evaluated += 1
+        finally:
+            state.origin = previous
+
+    def finish(self, outputs: Sequence[Any]) -> Function:
+        """Ends the trace and returns the function that yields `outputs`."""
+        variables = [self.lift(x) for x in outputs]
+        finish_function_op(self.op, self.block, [*self.inputs, *self.captures], variables)
+        self.close()
+        return Function(
+            self.name,
+            self.op,
+            self.inputs,
+            self.captures,
+            self.captured,
+            variables,
+            self.equations,
+        )
+
+    def close(self) -> None:
+        """Ends the trace: its tracers can no longer be used."""
+        if self.is_open:
+            self.is_open = False
+            state.level -= 1
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()

@@ -1,0 +1,90 @@
+"""From functions to MLIR modules: assembly, with the functions they call, and text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from iree.compiler import ir
+
+from .context import context
+from .function import Function
+from .tracer import Trace
+
+
+def write_module(functions: Mapping[str, Function]) -> ir.Module:
+    """Assembles a module of functions under given symbols, and of all functions they call."""
+    with context():
+        module = ir.Module.create(loc=ir.Location.unknown())
+        write_into(module, functions)
+    return module
+
+
+def write_into(module: ir.Module, functions: Mapping[str, Function]) -> None:
+    """Appends functions under given symbols, and all that they call, to a module."""
+    symbols = _assign_symbols(functions)
+    body = module.body
+    for function, symbol in symbols.values():
+        op = function.op.clone(ip=False)
+        with context():
+            op.attributes["sym_name"] = ir.StringAttr.get(symbol)
+            if symbol not in functions:
+                op.attributes["sym_visibility"] = ir.StringAttr.get("private")
+            elif "sym_visibility" in op.attributes:
+                del op.attributes["sym_visibility"]
+        body.append(op)
+        if any(True for _ in function.callees()):
+            _rename_callees(op, {old: new for old, (_, new) in symbols.items()})
+
+
+def _assign_symbols(functions: Mapping[str, Function]) -> dict[str, tuple[Function, str]]:
+    """Gives each function and callee a symbol of the module: its name, numbered where taken."""
+    symbols = {f.symbol_name: (f, symbol) for symbol, f in functions.items()}
+    taken = set(functions)
+    pending = list(functions.values())
+    while pending:
+        for callee in pending.pop().callees():
+            if callee.symbol_name in symbols:
+                continue
+            symbol, number = callee.name, 0
+            while symbol in taken:
+                number += 1
+                symbol = f"{callee.name}_{number}"
+            taken.add(symbol)
+            symbols[callee.symbol_name] = (callee, symbol)
+            pending.append(callee)
+    return symbols
+
+
+def _rename_callees(op: ir.Operation, symbols: Mapping[str, str]) -> None:
+    def rename(inner: ir.Operation) -> ir.WalkResult:
+        for attribute in list(inner.attributes):
+            renamed = _renamed(inner.attributes[attribute], symbols)
+            if renamed is not None:
+                inner.attributes[attribute] = renamed
+        return ir.WalkResult.ADVANCE
+
+    with context():
+        op.walk(rename)
+
+
+def _renamed(attribute: ir.Attribute, symbols: Mapping[str, str]) -> ir.Attribute | None:
+    if isinstance(attribute, ir.FlatSymbolRefAttr) and attribute.value in symbols:
+        return ir.FlatSymbolRefAttr.get(symbols[attribute.value])
+    if isinstance(attribute, ir.ArrayAttr):
+        renamed = [_renamed(item, symbols) for item in attribute]
+        if any(item is not None for item in renamed):
+            return ir.ArrayAttr.get(
+                [new if new is not None else old for new, old in zip(renamed, attribute, strict=True)]
+            )
+    return None
+
+
+def embed_captures(function: Function) -> Function:
+    """Returns a function whose captured arrays are `jaxpr.constant` ops: one that can be saved."""
+    if not function.captures:
+        return function
+    with Trace(function.name) as trace:
+        inputs = [trace.add_input(v.type) for v in function.inputs]
+        for array in function.captured:
+            trace.embed(array)
+        return trace.finish(function.interpret([*inputs, *function.captured]))

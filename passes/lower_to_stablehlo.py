@@ -1,0 +1,199 @@
+"""The `lower-to-stablehlo` pass: from the jaxpr dialect to portable StableHLO.
+
+Each op's `lower` rule writes its StableHLO; functions that calls name become private functions,
+once each. What IREE lacks or gets wrong is not this pass's business (`legalize/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect import stablehlo as hlo
+from axir.dialect.context import context
+from axir.dialect.errors import MissingRuleError
+from axir.dialect.function import Equation, Function, Literal, Var
+from axir.dialect.types import ShapedArray
+from axir.passes.base import Pass
+from axir.passes.module import replace_with_module
+
+
+class LoweringContext:
+    """What a `lower` rule may ask for besides its operands.
+
+    Attributes:
+        types_in: Types of the operands.
+        types_out: Types of the results.
+        platform: What the code will run on: `cpu`, `vulkan` or `cuda`.
+        primitive: The primitive that is lowered.
+    """
+
+    __slots__ = ("_module", "platform", "primitive", "types_in", "types_out")
+
+    def __init__(self, module: _ModuleLowering, equation: Equation):
+        self._module = module
+        self.platform = module.platform
+        self.primitive = equation.primitive
+        self.types_in = [v.type for v in equation.operands]
+        self.types_out = [v.type for v in equation.results]
+
+    @property
+    def avals_in(self) -> list[ShapedArray]:
+        """Types of the operands, under JAX's name."""
+        return self.types_in
+
+    @property
+    def avals_out(self) -> list[ShapedArray]:
+        """Types of the results, under JAX's name."""
+        return self.types_out
+
+    def call(self, function: Function, *values: ir.Value) -> list[ir.Value]:
+        """Calls a function, which is lowered once however often it is called."""
+        symbol = self._module.symbol_of(function)
+        return hlo.call(symbol, list(values), [v.type.mlir for v in function.outputs])
+
+    def inline(self, function: Function, *values: ir.Value) -> list[ir.Value]:
+        """Writes the ops of a function in place, as the body of a region needs it."""
+        return self._module.lower_body(function, values)
+
+
+class _ModuleLowering:
+    """Lowers functions into one module."""
+
+    def __init__(self, module: ir.Module, platform: str):
+        self.module = module
+        self.platform = platform
+        self.symbols: dict[str, str] = {}
+        self.pending: list[tuple[Function, str, bool]] = []
+        self.taken: set[str] = set()
+
+    def add(self, function: Function, symbol: str, *, is_public: bool) -> None:
+        self.taken.add(symbol)
+        self.symbols[function.symbol_name] = symbol
+        self.pending.append((function, symbol, is_public))
+
+    def symbol_of(self, function: Function) -> str:
+        known = self.symbols.get(function.symbol_name)
+        if known is not None:
+            return known
+        symbol, number = function.name, 0
+        while symbol in self.taken:
+            number += 1
+            symbol = f"{function.name}_{number}"
+        self.add(function, symbol, is_public=False)
+        return symbol
+
+    def run(self) -> None:
+        while self.pending:
+            self.lower_function(*self.pending.pop(0))
+
+    def lower_function(self, function: Function, symbol: str, is_public: bool) -> None:
+        arguments = [v.type.mlir for v in (*function.inputs, *function.captures)]
+        results = [v.type.mlir for v in function.outputs]
+        attributes: dict[str, ir.Attribute] = {
+            "sym_name": ir.StringAttr.get(symbol),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(arguments, results)),
+        }
+        if not is_public:
+            attributes["sym_visibility"] = ir.StringAttr.get("private")
+        op = ir.Operation.create(
+            "func.func",
+            attributes=attributes,
+            regions=1,
+            loc=function.location,
+            ip=ir.InsertionPoint(self.module.body),
+        )
+        locations = [function.location] * len(arguments)
+        block = ir.Block.create_at_start(op.regions[0], arguments, locations)
+        with ir.InsertionPoint(block), function.location:
+            values = self.lower_body(function, list(block.arguments))
+            ir.Operation.create("func.return", operands=values)
+
+    def lower_body(self, function: Function, values: Sequence[ir.Value]) -> list[ir.Value]:
+        environment: dict[Var, ir.Value] = dict(
+            zip((*function.inputs, *function.captures), values, strict=True)
+        )
+        constants: dict[Var, ir.Value] = {}
+
+        def value_of(variable: Var) -> ir.Value:
+            if type(variable) is not Literal:
+                return environment[variable]
+            value = constants.get(variable)
+            if value is None:
+                value = constants[variable] = hlo.constant(variable.array.host())
+            return value
+
+        for equation in function.equations:
+            with equation.location:
+                operands = [value_of(v) for v in equation.operands]
+                results = self.lower_equation(equation, operands)
+            environment.update(zip(equation.results, results, strict=True))
+        return [value_of(v) for v in function.outputs]
+
+    def lower_equation(self, equation: Equation, operands: list[ir.Value]) -> list[ir.Value]:
+        primitive = equation.primitive
+        if primitive.lower is None:
+            raise MissingRuleError(
+                f"MLIR translation rule for primitive '{primitive.name}' not found for platform "
+                f"{self.platform}",
+                f"Define it with mlir.register_lowering({primitive.name}, rule).",
+            )
+        results = primitive.lower(LoweringContext(self, equation), *operands, **equation.params)
+        results = [results] if isinstance(results, ir.Value) else list(results)
+        for value, variable in zip(results, equation.results, strict=True):
+            if value.type != variable.type.mlir:
+                raise MissingRuleError(
+                    f"The MLIR translation rule of '{primitive.name}' gave {value.type}, but its "
+                    f"abstract evaluation says {variable.type.mlir}.",
+                    "Make the two rules agree.",
+                )
+        return results
+
+
+def lower_functions(functions: Mapping[str, Function], platform: str = "cpu") -> ir.Module:
+    """Lowers functions to a StableHLO module in which they are public under given symbols.
+
+    Captures become arguments after the inputs.
+    """
+    with context(), ir.Location.unknown():
+        module = ir.Module.create()
+        lowering = _ModuleLowering(module, platform)
+        for symbol, function in functions.items():
+            lowering.add(function, symbol, is_public=True)
+        lowering.run()
+        return module
+
+
+@dataclass(frozen=True)
+class LowerToStableHLO(Pass):
+    """Lowers jaxpr ops to StableHLO, accepted by any StableHLO consumer.
+
+    Algorithm:
+        1. Lower each public function: one `lower` rule per op, in order, locations kept.
+        2. Lower each function that a call names, once, as a private function.
+
+    Before:
+        ```mlir
+        %0 = "jaxpr.sin"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+        ```
+    After:
+        ```mlir
+        %0 = stablehlo.sine %x : tensor<3xf32>
+        ```
+
+    Preconditions:
+        All ops are of the jaxpr dialect.
+
+    Attributes:
+        platform: What the code will run on: `cpu`, `vulkan` or `cuda`.
+    """
+
+    name: ClassVar[str] = "lower-to-stablehlo"
+    platform: str = "cpu"
+
+    def run(self, module: ir.Module) -> None:
+        """Replaces the functions of the module by their StableHLO."""
+        replace_with_module(module, lambda functions: lower_functions(functions, self.platform))

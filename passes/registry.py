@@ -1,0 +1,30 @@
+"""The table of passes by name. A pass is imported when it is first asked for."""
+
+from __future__ import annotations
+
+import importlib
+
+from axir.passes.base import Pass
+from axir.passes.errors import UnknownPassError
+
+PASSES: dict[str, str] = {
+    "clamp-gather": "axir.passes.legalize.gather:ClampGather",
+}
+"""Pass name to `module:class`."""
+
+
+def find_pass(name: str) -> type[Pass]:
+    """The pass of that name.
+
+    Raises:
+        UnknownPassError: There is none; the message offers the nearest names.
+    """
+    if name not in PASSES:
+        raise UnknownPassError(name, PASSES)
+    module, _, class_name = PASSES[name].partition(":")
+    return getattr(importlib.import_module(module), class_name)
+
+
+def pass_names() -> list[str]:
+    """All pass names in alphabetical order."""
+    return sorted(PASSES)

@@ -1,0 +1,210 @@
+"""The `vmap` pass: vectorization over a batch axis.
+
+The driver walks a function with values some of which have an additional axis, and asks each
+primitive that meets one for its batched form; it knows no op by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.context import state
+from axir.dialect.derived import derive, transformation
+from axir.dialect.errors import MissingRuleError
+from axir.dialect.function import Function, Var, read
+from axir.dialect.ops.shape import broadcast_in_dim, moveaxis
+from axir.dialect.tracer import Trace
+from axir.dialect.types import ShapedArray
+from axir.passes.base import Pass
+from axir.passes.errors import OptionValueError
+from axir.passes.module import replace_main
+
+Axes = Sequence[int | None]
+
+
+def batch(function: Function, values: Sequence[Any], axes: Axes) -> tuple[list[Any], list[Any]]:
+    """Applies a function to values with batch axes, op by op.
+
+    Args:
+        function: What to vectorize.
+        values: Values of its inputs and captures.
+        axes: For each the position of its batch axis, or None if it has none.
+
+    Returns:
+        The outputs, and for each the position of its batch axis or None.
+    """
+    environment: dict[Var, Any] = {}
+    axis_of: dict[Var, int] = {}
+    for variable, value, axis in zip(
+        (*function.inputs, *function.captures), values, axes, strict=True
+    ):
+        environment[variable] = value
+        if axis is not None:
+            axis_of[variable] = axis
+    previous = state.origin
+    try:
+        for equation in function.equations:
+            state.origin = equation
+            operands = [read(environment, v) for v in equation.operands]
+            operand_axes = [axis_of.get(v) for v in equation.operands]
+            primitive = equation.primitive
+            if all(axis is None for axis in operand_axes):
+                results = primitive.bind(*operands, **equation.params)
+                result_axes: Any = [None] * len(equation.results)
+            else:
+                if primitive.batch is None:
+                    raise MissingRuleError(
+                        f"Batching rule for '{primitive.name}' not implemented",
+                        f"Define it with batching.primitive_batchers[{primitive.name}] = "
+                        "rule(operands, axes).",
+                    )
+                results, result_axes = primitive.batch(operands, operand_axes, **equation.params)
+                if not primitive.multiple_results:
+                    result_axes = [result_axes]
+            if not primitive.multiple_results:
+                results = [results]
+            for variable, result, axis in zip(
+                equation.results, results, result_axes, strict=True
+            ):
+                environment[variable] = result
+                if axis is not None:
+                    axis_of[variable] = axis
+    finally:
+        state.origin = previous
+    outputs = [read(environment, v) for v in function.outputs]
+    return outputs, [axis_of.get(v) for v in function.outputs]
+
+
+def to_axis(value: Any, axis: int | None, wanted: int | None, size: int) -> Any:
+    """Moves the batch axis of a value to where it is wanted, broadcasting if it has none."""
+    if wanted is None:
+        return value
+    if axis is None:
+        if wanted < 0:
+            wanted += value.ndim + 1
+        shape = (*value.shape[:wanted], size, *value.shape[wanted:])
+        dimensions = tuple(d for d in range(value.ndim + 1) if d != wanted)
+        return broadcast_in_dim(value, shape, dimensions)
+    return moveaxis(value, axis, wanted)
+
+
+@dataclass(frozen=True)
+class BatchedFunction:
+    """A vectorized function.
+
+    Attributes:
+        function: Takes the arguments with their batch axes; returns the outputs with theirs.
+        axes: For each output the position of its batch axis, or None.
+    """
+
+    function: Function
+    axes: tuple[int | None, ...]
+
+
+@transformation("vmap")
+def batch_function(
+    function: Function,
+    size: int,
+    axes: tuple[int | None, ...],
+    out_axes: tuple[int | None, ...] | None = None,
+) -> BatchedFunction:
+    """Returns a function vectorized over given axes of its arguments (inputs, then captures).
+
+    Args:
+        function: What to vectorize.
+        size: Extent of the batch axis.
+        axes: For each argument the position of the batch axis, or None.
+        out_axes: Where the outputs' batch axes go; by default where they come out.
+    """
+    with Trace(f"{function.name}_vmap", "Vmap") as trace:
+        arguments = []
+        for variable, axis in zip((*function.inputs, *function.captures), axes, strict=True):
+            shape = variable.type.shape
+            if axis is not None:
+                shape = (*shape[:axis], size, *shape[axis:])
+            arguments.append(
+                trace.add_input(ShapedArray(shape, variable.type.dtype, variable.type.weak_type))
+            )
+        outputs, found = batch(function, arguments, axes)
+        if out_axes is not None:
+            outputs = [
+                to_axis(value, axis, wanted, size)
+                for value, axis, wanted in zip(outputs, found, out_axes, strict=True)
+            ]
+            found = list(out_axes)
+        return BatchedFunction(trace.finish(outputs), tuple(found))
+
+
+@dataclass(frozen=True)
+class Vmap(Pass):
+    """Vectorizes `main` over a new axis of its arguments and results.
+
+    Algorithm:
+        1. Insert an axis of extent `axis_size` into the arguments that `in_axes` names.
+        2. Walk the ops in order. Where no operand has the axis, copy the op.
+        3. Elsewhere apply the primitive's `batch` rule, which tells where the axis comes out.
+        4. Move the axis of each result to `out_axes`, broadcasting results that have none.
+
+    Before:
+        ```mlir
+        func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+          %0 = "jaxpr.sin"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+          return %0 : tensor<3xf32>
+        }
+        ```
+    After `vmap{axis_size=5}`:
+        ```mlir
+        func.func @main(%x: tensor<5x3xf32>) -> tensor<5x3xf32> {
+          %0 = "jaxpr.sin"(%x) : (tensor<5x3xf32>) -> tensor<5x3xf32>
+          return %0 : tensor<5x3xf32>
+        }
+        ```
+
+    Preconditions:
+        The module has a function `main` of the jaxpr dialect.
+
+    Attributes:
+        axis_size: Extent of the new axis.
+        in_axes: Its position, for all arguments or for each; `none` leaves an argument alone.
+        out_axes: Its position in the results, likewise.
+    """
+
+    name: ClassVar[str] = "vmap"
+    axis_size: int
+    in_axes: int | None | tuple[int | None, ...] = 0
+    out_axes: int | None | tuple[int | None, ...] = 0
+
+    def run(self, module: ir.Module) -> None:
+        """Replaces `main` by its vectorized form."""
+
+        def transform(main: Function) -> Function:
+            arguments = [v.type for v in (*main.inputs, *main.captures)]
+            outputs = [v.type for v in main.outputs]
+            axes = _spread(self.in_axes, [t.ndim for t in arguments], "in_axes")
+            out_axes = _spread(self.out_axes, [t.ndim for t in outputs], "out_axes")
+            return derive(main, "vmap", self.axis_size, axes, out_axes).function
+
+        replace_main(module, transform)
+
+
+def _spread(axes: Any, ranks: Sequence[int], option: str) -> tuple[int | None, ...]:
+    entries = (axes,) * len(ranks) if axes is None or isinstance(axes, int) else axes
+    if len(entries) != len(ranks):
+        raise OptionValueError(
+            f"vmap: {option} has {len(entries)} entries for {len(ranks)} values.",
+            "Give one integer for all, or one entry for each.",
+        )
+    for axis, rank in zip(entries, ranks, strict=True):
+        if axis is not None and not -rank - 1 <= axis <= rank:
+            raise OptionValueError(
+                f"vmap: {option} entry {axis} is out of range for a value of rank {rank}.",
+                f"The new axis can go to positions {-rank - 1} to {rank}.",
+            )
+    return tuple(
+        axis + rank + 1 if axis is not None and axis < 0 else axis
+        for axis, rank in zip(entries, ranks, strict=True)
+    )

@@ -1,0 +1,49 @@
+"""Compiling, devices, buffers, and calling compiled programs: everything that touches IREE.
+
+What does not live here: what operations mean (`axir.dialect`), how programs are transformed
+(`axir.passes`), what users call (`axir`).
+"""
+
+from __future__ import annotations
+
+from .buffers import Buffer, BufferType, aligned_empty
+from .cache import ProgramCache, cache_directory
+from .compiler import compile_command, compile_module
+from .devices import (
+    CpuDevice,
+    CudaDevice,
+    Device,
+    VulkanDevice,
+    default_device,
+    device_count,
+    devices,
+    local_devices,
+)
+from .errors import CompileError, DeviceNotFoundError, LoadError, RuntimeExecutionError
+from .executable import Executable, Program
+from .target import Target
+
+__all__ = [
+    "Buffer",
+    "BufferType",
+    "CompileError",
+    "CpuDevice",
+    "CudaDevice",
+    "Device",
+    "DeviceNotFoundError",
+    "Executable",
+    "LoadError",
+    "Program",
+    "ProgramCache",
+    "RuntimeExecutionError",
+    "Target",
+    "VulkanDevice",
+    "aligned_empty",
+    "cache_directory",
+    "compile_command",
+    "compile_module",
+    "default_device",
+    "device_count",
+    "devices",
+    "local_devices",
+]

@@ -1,0 +1,85 @@
+"""Turns the compiler's diagnostics into an error that a user can act on.
+
+IREE prints the operation it failed on, often pages of IR; what helps is the first line, the source
+line that its location names, and the files that reproduce the failure. What does not live here:
+calling the compiler (`compiler.py`).
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import CompileError
+
+_LOCATION = re.compile(r'^(?:loc\()?"?(?P<file>[^":\n]+)"?:(?P<line>\d+):(?P<column>\d+)\)?: ')
+# What IREE calls a module that it is handed in memory.
+_MODULE_FILE = "source.mlir"
+# Everything from here on is IR.
+_IR_START = re.compile(r': (%\S+ = |")|\n')
+_SHOWN_LENGTH = 200
+_SHOWN_COUNT = 3
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message of the compiler.
+
+    >>> diagnostic = Diagnostic.parse('model.py:7:3: failed to legalize op: %0 = "a.b"() : () -> ()')
+    >>> diagnostic.file, diagnostic.line, diagnostic.summary
+    ('model.py', 7, 'failed to legalize op')
+    """
+
+    text: str
+    file: str | None
+    line: int
+    summary: str
+
+    @staticmethod
+    def parse(text: str) -> Diagnostic:
+        """Splits the location from the message, and the message from the IR after it."""
+        match = _LOCATION.match(text)
+        message = text[match.end() :] if match else text
+        summary = _IR_START.split(message, maxsplit=1)[0].strip().rstrip(":")
+        if len(summary) > _SHOWN_LENGTH:
+            summary = summary[:_SHOWN_LENGTH] + "…"
+        if match is None:
+            return Diagnostic(text, None, 0, summary)
+        return Diagnostic(text, match["file"], int(match["line"]), summary)
+
+
+def compile_error(diagnostics: Sequence[Diagnostic], reproducer: Path | None) -> CompileError:
+    """Returns the error for a failed compilation.
+
+    Args:
+      diagnostics: what the compiler said, first cause first.
+      reproducer: the module that was saved, or None when no folder could be written.
+    """
+    summaries = list(dict.fromkeys(d.summary for d in diagnostics if d.summary))[:_SHOWN_COUNT]
+    message = "IREE could not compile the program: " + "\n  then: ".join(
+        summaries or ["it gave no reason."]
+    )
+    if reproducer is None:
+        way_out = "The module could not be saved: set axir_dump_dir to a folder to have it."
+    else:
+        way_out = (
+            f"The module is saved as {reproducer}; the command that reproduces this stands beside "
+            "it. Evaluate the function without jit, or replace the named operation."
+        )
+    error = CompileError(message, way_out, _user_line(diagnostics) or "")
+    error.diagnostics = tuple(d.text for d in diagnostics)
+    return error
+
+
+def _user_line(diagnostics: Sequence[Diagnostic]) -> str | None:
+    for diagnostic in diagnostics:
+        if diagnostic.file is None:
+            continue
+        if diagnostic.file == _MODULE_FILE:
+            return f"line {diagnostic.line} of the module"
+        source = linecache.getline(diagnostic.file, diagnostic.line).strip()
+        return f"{diagnostic.file}:{diagnostic.line}" + (f": {source}" if source else "")
+    return None

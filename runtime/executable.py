@@ -1,0 +1,296 @@
+"""Loaded programs and the fast way to call them.
+
+`Program` is a loaded binary, `Executable` one function of it. A call pushes references into a list,
+invokes the virtual machine and takes references out: no reflection, no wrappers. IREE's contexts are
+not made for concurrent use, so a program keeps a pool of them: a call takes an idle one (or makes
+one, 0.4 ms) and puts it back. What does not live here: argument trees and types (the frontend's
+jit), compiling (`compiler.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from iree import runtime as iree_runtime
+
+from axir.dialect.config import config
+from axir.dialect.errors import ParameterError
+
+from .buffers import Buffer, BufferType, HalBufferView
+from .devices import INSTANCE, Device, call_after_fork, short_status
+from .errors import LoadError, RuntimeExecutionError
+
+_VmVariantList = iree_runtime.VmVariantList
+
+# A call of local-task costs 13 us more than one of local-sync: below this nothing can be won.
+_SHORT_CALL_SECONDS = 40e-6
+# Programs of more scalar operations than this are tried on local-task first.
+PARALLEL_WORK = 1 << 22
+_TRIALS_PER_DRIVER = 2
+# local-sync leaves the other cores alone, so local-task has to win by more than noise.
+_WORTHWHILE_RATIO = 0.9
+# A call that takes this long on one core is not tried there.
+_LONGEST_TRIAL_SECONDS = 1.0
+_SYNC_FIRST = ("local-sync", "local-task")
+_CORE_COUNT = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+_programs: weakref.WeakSet[Program] = weakref.WeakSet()
+
+
+class Program:
+    """A compiled module, loaded on a device.
+
+    Args:
+      binary: what `compile_module` returned, for a target that fits the device.
+      device: where it runs.
+
+    Raises:
+      LoadError: the binary is damaged or made for another machine.
+
+    >>> from axir.runtime import Target, compile_module, default_device
+    >>> text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    >>> program = Program(compile_module(text, Target()), default_device())
+    >>> program.function_names
+    ['main']
+    """
+
+    def __init__(self, binary: bytes, device: Device):
+        self.device = device
+        try:
+            self._module = iree_runtime.VmModule.copy_buffer(INSTANCE, binary)
+        except (ValueError, RuntimeError) as error:
+            raise LoadError(
+                f"The compiled program cannot be loaded: {short_status(error)}.",
+                "It is damaged, or from another version of IREE: compile it again.",
+            ) from error
+        self._idle: dict[str, list[Any]] = {driver: [] for driver in device.drivers}
+        _programs.add(self)
+
+    @property
+    def function_names(self) -> list[str]:
+        """Names of the functions that can be called."""
+        return [name for name in self._module.function_names if not name.startswith("__")]
+
+    def function(self, name: str = "main", work: int = 0) -> Executable:
+        """Returns one function; `work` as for `Executable`."""
+        return Executable(self, name, work)
+
+    def lookup(self, name: str) -> Any:
+        """Returns IREE's function of that name; raises ParameterError if there is none."""
+        function = self._module.lookup_function(name)
+        if function is None:
+            raise ParameterError(
+                f"The program has no function {name!r}.",
+                f"It has {', '.join(self.function_names)}.",
+            )
+        return function
+
+    def idle_contexts(self, driver: str) -> list[Any]:
+        """Returns the pool of a driver's idle contexts: pop from it, append to it."""
+        return self._idle[driver]
+
+    def new_context(self, driver: str) -> Any:
+        """Returns a context on a driver; it runs the program's initializers."""
+        handle = self.device.handle(driver)
+        hal = iree_runtime.create_hal_module(INSTANCE, handle)
+        try:
+            return iree_runtime.VmContext(INSTANCE, [hal, self._module])
+        except (ValueError, RuntimeError) as error:
+            raise LoadError(
+                f"The compiled program does not run on {self.device}: {short_status(error)}.",
+                "Compile it for this device, on this machine.",
+            ) from error
+
+    def forget_contexts(self) -> None:
+        """Leaves all contexts behind, as a forked child must: their threads are gone."""
+        for pool in self._idle.values():
+            _abandoned.append(list(pool))
+            pool.clear()
+
+
+_abandoned: list[Any] = []
+
+
+def _forget_all_contexts() -> None:
+    for program in list(_programs):
+        program.forget_contexts()
+
+
+call_after_fork(_forget_all_contexts)
+
+
+class Executable:
+    """A function of a loaded program: buffers in, buffers out. Threads may share it.
+
+    On a CPU the option `axir_driver` names the driver; `auto` measures: the first calls run on one
+    driver, then, unless they are too short to gain, on the other one, and the faster stays. Both run
+    the same code on the same memory, so the results are the same.
+
+    Args:
+      program: where the function is.
+      name: what it is called there.
+      work: estimated number of scalar operations of the largest operation of a call; a large one is
+        tried on all cores first.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_function",
+        "_idle",
+        "_result_count",
+        "_result_indices",
+        "_result_types",
+        "_trial",
+        "driver",
+        "name",
+        "program",
+    )
+    driver: str
+
+    def __init__(self, program: Program, name: str = "main", work: int = 0):
+        self.program = program
+        self.name = name
+        self._function = program.lookup(name)
+        self._result_count = 1
+        self._result_indices = range(1)
+        self._result_types: list[BufferType] | None = None
+        # The pool of the driver in use; None while both are on trial.
+        self._idle: list[Any] | None = None
+        self._trial: _DriverTrial | None = None
+        drivers = program.device.drivers
+        if len(drivers) > 1 and config.axir_driver == "auto" and _CORE_COUNT > 1:
+            self._trial = _DriverTrial(work)
+            self.driver = self._trial.driver
+        else:
+            self._use(config.axir_driver if config.axir_driver in drivers else drivers[0])
+
+    def _use(self, driver: str) -> None:
+        self.driver = driver
+        self._idle = self.program.idle_contexts(driver)
+        self._trial = None
+
+    def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
+        """Runs the function.
+
+        Raises:
+          DeletedArrayError: an argument has been deleted or donated.
+          RuntimeExecutionError: the arguments do not fit, or the program failed.
+        """
+        # Written out rather than shared with `invoke`: every Python call here costs 0.1 us.
+        arguments = _VmVariantList(len(buffers))
+        push = arguments.push_ref
+        try:
+            for buffer in buffers:
+                push(buffer.ref)
+        except TypeError:
+            if buffer.ref is None:
+                raise buffer.deleted_error() from None
+            raise
+        results = _VmVariantList(self._result_count)
+        idle = self._idle
+        if idle is None:
+            self._run(arguments, results)
+        else:
+            try:
+                context = idle.pop()
+            except IndexError:
+                context = self.program.new_context(self.driver)
+            try:
+                context.invoke(self._function, arguments, results)
+            except Exception as error:
+                raise self._failure(error) from error
+            finally:
+                idle.append(context)
+        types = self._result_types
+        get = results.get_as_ref
+        if types is None:
+            refs = [get(index) for index in range(len(results))]
+            return list(map(Buffer, refs, self._learn_result_types(refs)))
+        return list(map(Buffer, map(get, self._result_indices), types))
+
+    def invoke(self, refs: Sequence[Any]) -> list[Any]:
+        """Runs the function on IREE's references (`Buffer.ref`) and returns those of its results."""
+        arguments = _VmVariantList(len(refs))
+        push = arguments.push_ref
+        for ref in refs:
+            push(ref)
+        results = _VmVariantList(self._result_count)
+        self._run(arguments, results)
+        return list(map(results.get_as_ref, range(len(results))))
+
+    def _run(self, arguments: Any, results: Any) -> None:
+        trial = self._trial
+        driver = self.driver if trial is None else trial.driver
+        idle = self.program.idle_contexts(driver)
+        start = time.perf_counter()
+        try:
+            context = idle.pop()
+        except IndexError:
+            context = self.program.new_context(driver)
+        try:
+            context.invoke(self._function, arguments, results)
+        except Exception as error:
+            raise self._failure(error) from error
+        finally:
+            idle.append(context)
+        if trial is not None:
+            trial.record(driver, time.perf_counter() - start)
+            if trial.is_over:
+                self._use(trial.driver)
+
+    def _learn_result_types(self, refs: Sequence[Any]) -> list[BufferType]:
+        device = self.program.device
+        types = [BufferType.of_view(ref.deref(HalBufferView), device) for ref in refs]
+        declaration = self._function.reflection.get("iree.abi.declaration", "?")
+        if "?" not in declaration:  # all shapes are static: every call has these results
+            self._result_count = len(types)
+            self._result_indices = range(len(types))
+            self._result_types = types
+        return types
+
+    def _failure(self, error: Exception) -> RuntimeExecutionError:
+        return RuntimeExecutionError(
+            f"The compiled function {self.name!r} failed on {self.program.device}: "
+            f"{short_status(error)}.",
+            "Check that the arguments have the shapes and dtypes that it was compiled for.",
+        )
+
+    def __repr__(self) -> str:
+        return f"Executable({self.name!r}, {self.program.device}, driver={self.driver!r})"
+
+
+class _DriverTrial:
+    """Finds the faster CPU driver of a function from the times of its first calls."""
+
+    def __init__(self, work: int):
+        starts_parallel = work >= PARALLEL_WORK
+        self._order = ("local-task", "local-sync") if starts_parallel else _SYNC_FIRST
+        self._times: dict[str, list[float]] = {driver: [] for driver in self._order}
+        self.driver = self._order[0]
+        self.is_over = False
+
+    def record(self, driver: str, seconds: float) -> None:
+        """Takes the time of a call; afterwards `driver` is the one for the next call."""
+        self._times[driver].append(seconds)
+        if len(self._times[driver]) < _TRIALS_PER_DRIVER:
+            return
+        best = min(self._times[driver])
+        first, second = self._order
+        if driver == second:
+            self._settle()
+        elif driver == "local-sync" and best < _SHORT_CALL_SECONDS:
+            self.is_over = True
+        elif driver == "local-task" and best * _CORE_COUNT > _LONGEST_TRIAL_SECONDS:
+            self.is_over = True
+        else:
+            self.driver = second
+
+    def _settle(self) -> None:
+        best = {driver: min(times, default=float("inf")) for driver, times in self._times.items()}
+        is_parallel = best["local-task"] < best["local-sync"] * _WORTHWHILE_RATIO
+        self.driver = "local-task" if is_parallel else "local-sync"
+        self.is_over = True

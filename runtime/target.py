@@ -1,0 +1,187 @@
+"""What to compile for: the `Target` and the IREE flags that follow from it and from the module.
+
+Measured on two cores of an AMD Zen 5 (microseconds on local-task, compile seconds in brackets):
+
+| program                  | no flag      | O2 + data tiling | O2         | level 2 here |
+| ------------------------ | ------------ | ---------------- | ---------- | ------------ |
+| selu, 1e6                | 685 (0.2)    | 700              | 685        | 685 (0.2)    |
+| MLP step 784-512-512-10  | 2,380 (1.9)  | 2,250 (2.4)      | 4,650      | 2,300 (1.9)  |
+| matrix-vector 4096²      | 1,780 (0.2)  | 24,400 (0.4)     | 1,790      | 1,780 (0.2)  |
+| matrix product 1024³     | 14,600 (0.3) | 9,900 (0.4)      | 14,700     | 9,900 (0.4)  |
+| attention 4x8x256x64     | 5,100 (0.6)  | 4,150 (0.8)      | 3,900      | 3,800 (0.6)  |
+| softmax 1024x1024        | 830 (0.4)    | 480              | 480        | 480 (0.3)    |
+| sum of 4096x1024         | 3,460 (0.2)  | 250              | 250        | 250 (0.2)    |
+| layer norm 1024x1024     | 450 (0.6)    | 230              | 230        | 230 (0.5)    |
+| threefry normal 1000²    | 5,200 (0.6)  | 3,400            | 3,370      | 3,370 (0.5)  |
+
+Hence level 2: `O2` for its fusion and reassociated reductions, but global optimization at `O0`
+(at `O2` it moves transposes into matrix products, which halves the speed of an MLP), and data
+tiling only where a large matrix product gains from it and no large matrix-vector product loses.
+`--iree-llvmcpu-enable-ukernels=all` gained nothing on these; constant evaluation in the compiler
+costs 0.3 s of an MLP's 1.9 s and constants travel as arguments anyway. What does not live here:
+running the compiler (`compiler.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import platform
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from iree.compiler import ir
+
+from axir.dialect.errors import ParameterError
+
+BACKENDS = ("cpu", "vulkan", "cuda")
+
+# A matrix product this large gains from data tiling; the packing of a smaller one costs as much.
+_TILED_EXTENT = 128
+_TILED_PRODUCTS = 1 << 24
+# A matrix-vector product this large loses more to the packing of its matrix than all others gain.
+_LARGE_MATRIX = 1 << 16
+
+_OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
+    0: ("--iree-opt-const-eval=false",),
+    1: ("--iree-opt-const-eval=false", "--iree-llvmcpu-reassociate-fp-reductions"),
+    2: (
+        "--iree-opt-const-eval=false",
+        "--iree-opt-level=O2",
+        "--iree-global-optimization-opt-level=O0",
+    ),
+    3: ("--iree-opt-level=O3", "--iree-global-optimization-opt-level=O0"),
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine to compile for, and how hard to try.
+
+    Args:
+      backend: "cpu", "vulkan" or "cuda".
+      cpu: "host" for this machine's CPU, "generic" for any of its architecture, or a CPU that LLVM
+        knows, such as "x86-64-v3".
+      opt_level: 0 keeps the order of floating-point reductions and compiles fastest; 1 may reorder
+        them; 2 also fuses; 3 also evaluates constant expressions while compiling.
+      data_tiling: whether matrix products pack their operands; None decides by the module.
+      gpu_architecture: what IREE calls the GPU: "sm_80", "ampere", "rdna3"; None for one that most
+        machines can run.
+
+    >>> Target(opt_level=2).flags()[0]
+    '--iree-input-type=stablehlo'
+    """
+
+    backend: str = "cpu"
+    cpu: str = "host"
+    opt_level: int = 2
+    data_tiling: bool | None = None
+    gpu_architecture: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise ParameterError(
+                f"There is no backend {self.backend!r}.", f"Choose one of {', '.join(BACKENDS)}."
+            )
+        if self.opt_level not in _OPTIMIZATION_FLAGS:
+            raise ParameterError(
+                f"There is no optimization level {self.opt_level!r}.", "Choose 0, 1, 2 or 3."
+            )
+
+    def flags(self, wants_data_tiling: bool = False) -> tuple[str, ...]:
+        """Returns the flags of `iree-compile`, save for the path of the linker.
+
+        Args:
+          wants_data_tiling: what to do when `data_tiling` leaves it open.
+        """
+        # 64-bit types are never silently narrowed: f64 in the module is f64 on the device.
+        common = ("--iree-input-type=stablehlo", "--iree-input-demote-f64-to-f32=false")
+        if self.backend == "vulkan":
+            architecture = self.gpu_architecture or "ampere"
+            device = ("--iree-hal-target-device=vulkan", f"--iree-vulkan-target={architecture}")
+            return common + device
+        if self.backend == "cuda":
+            architecture = self.gpu_architecture or "sm_80"
+            return (*common, "--iree-hal-target-device=cuda", f"--iree-cuda-target={architecture}")
+        is_tiled = wants_data_tiling if self.data_tiling is None else self.data_tiling
+        return (
+            *common,
+            "--iree-hal-target-device=local",
+            "--iree-hal-local-target-device-backends=llvm-cpu",
+            f"--iree-llvmcpu-target-cpu={self.cpu}",
+            # The embedded ELF has no libm, which f64 functions need.
+            "--iree-llvmcpu-link-embedded=false",
+            *_OPTIMIZATION_FLAGS[self.opt_level],
+            *(("--iree-opt-data-tiling",) if is_tiled else ()),
+        )
+
+    @property
+    def plain(self) -> Target:
+        """The same machine without optimizations, which are what compilers fail at."""
+        return Target(self.backend, self.cpu, 0, False, self.gpu_architecture)
+
+    @property
+    def machine(self) -> str:
+        """What the binary depends on besides the flags: the host CPU, when compiling for it."""
+        if self.backend == "cpu" and self.cpu == "host":
+            return f"{platform.machine()}:{host_cpu_features()}"
+        return platform.machine() if self.backend == "cpu" else ""
+
+
+@lru_cache(maxsize=None)
+def host_cpu_features() -> str:
+    """Returns a digest of what tells this machine's CPU from others: model and features."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return platform.processor()
+    names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
+    lines = {line for line in text.splitlines() if line.split("\t")[0].strip(": ") in names}
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
+
+
+def wants_data_tiling(module: ir.Module) -> bool:
+    """Tells whether the module's matrix products gain from data tiling on a CPU.
+
+    True when a real floating-point product has at least 2^24 multiplications and no short extent,
+    and no large matrix-vector product or complex product (which does not compile so) stands beside.
+    """
+    products: list[tuple[Any, int, int, int, int]] = []
+
+    def collect(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name in ("stablehlo.dot_general", "stablehlo.dot"):
+            products.append(_product_extents(operation))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(collect)
+    gains = False
+    for element_type, batch, rows, columns, contracted in products:
+        if isinstance(element_type, ir.ComplexType):
+            return False
+        if min(rows, columns) == 1 and max(rows, columns) * contracted * batch > _LARGE_MATRIX:
+            return False
+        is_wide = min(rows, columns, contracted) >= _TILED_EXTENT
+        is_large = batch * rows * columns * contracted >= _TILED_PRODUCTS
+        gains |= is_wide and is_large and isinstance(element_type, ir.FloatType)
+    return gains
+
+
+def _product_extents(operation: ir.Operation) -> tuple[Any, int, int, int, int]:
+    """Returns the left element type and the extents: batch, rows, columns, contracted."""
+    lhs, rhs = (ir.RankedTensorType(operand.type) for operand in operation.operands)
+    numbers = {"lhs_batching": [], "lhs_contracting": [], "rhs_batching": [], "rhs_contracting": []}
+    if operation.name == "stablehlo.dot":
+        numbers |= {"lhs_contracting": [lhs.rank - 1], "rhs_contracting": [0]}
+    else:
+        text = str(operation.attributes["dot_dimension_numbers"])
+        for name in numbers:
+            match = re.search(rf"{name}_dimensions = \[([\d, ]*)\]", text)
+            numbers[name] = [int(n) for n in match[1].split(",") if n.strip()] if match else []
+    batch = math.prod(lhs.shape[axis] for axis in numbers["lhs_batching"])
+    contracted = math.prod(lhs.shape[axis] for axis in numbers["lhs_contracting"])
+    rows = math.prod(lhs.shape) // max(1, batch * contracted)
+    columns = math.prod(rhs.shape) // max(1, batch * contracted)
+    return lhs.element_type, batch, rows, columns, contracted

@@ -1,0 +1,41 @@
+"""What all tests share: a clean environment, and options that no test leaves changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+# The workers of pytest-xdist inherit the environment that the controlling process prepares here,
+# before anything imports axir.
+IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ
+if IS_CONTROLLER:
+    for variable in [name for name in os.environ if name.startswith(("AXIR_", "JAX_"))]:
+        del os.environ[variable]
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    os.environ["AXIR_CACHE_DIR"] = tempfile.mkdtemp(prefix="axir-test-cache-")
+
+# A compilation within an example takes longer than hypothesis expects of one.
+settings.register_profile("axir", deadline=None, derandomize=True)
+settings.load_profile("axir")
+
+
+def pytest_unconfigure() -> None:
+    if IS_CONTROLLER:
+        shutil.rmtree(os.environ["AXIR_CACHE_DIR"], ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def restored_options() -> Iterator[None]:
+    """Gives every test the options that the one before it found."""
+    from axir.dialect.config import config
+
+    before = config.values
+    yield
+    for name, value in before.items():
+        if config.read(name) != value:
+            config.update(name, value)

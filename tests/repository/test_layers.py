@@ -1,0 +1,172 @@
+"""Proves that imports point one way: frontend -> runtime -> passes -> dialect.
+
+Every import counts: absolute and relative ones, inside functions, for type checking only, and
+`importlib.import_module` of a name that stands in the source.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# From left to right; a room imports itself and what stands to its right.
+ROOMS = ("frontend", "runtime", "passes", "dialect")
+PACKAGES = {
+    "frontend": "axir",
+    "runtime": "axir.runtime",
+    "passes": "axir.passes",
+    "dialect": "axir.dialect",
+}
+# The one part of the runtime that talks to the compiler: its session.
+COMPILER_SESSION = "axir.runtime.compiler"
+# Needed by tests and benchmarks only.
+FOREIGN = ("jax", "jaxlib", "pytest", "hypothesis")
+
+
+def source_files() -> list[Path]:
+    return sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    room, *rest = path.relative_to(ROOT).with_suffix("").parts
+    parts = [PACKAGES[room], *rest]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room_of(module: str) -> str:
+    for room in ("runtime", "passes", "dialect"):
+        if is_within(module, PACKAGES[room]):
+            return room
+    return "frontend"
+
+
+def is_within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def imported_modules(source: str, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
+    """Yields line and name of everything that `module` imports, names made absolute.
+
+    `from package import name` yields `package.name`, for `name` may be a module.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute_base(node, module, is_package)
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and is_import_call(node.func) and node.args:
+            name = node.args[0]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                yield node.lineno, name.value
+
+
+def absolute_base(node: ast.ImportFrom, module: str, is_package: bool) -> str:
+    if node.level == 0:
+        return node.module or ""
+    parts = module.split(".")
+    kept = len(parts) - node.level + (1 if is_package else 0)
+    return ".".join([*parts[:kept], *([node.module] if node.module else [])])
+
+
+def is_import_call(function: ast.expr) -> bool:
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in ("import_module", "__import__")
+
+
+def violations(source: str, module: str, is_package: bool = False) -> list[str]:
+    """Describes every import of `source` that its room does not allow."""
+    room = room_of(module)
+    found = []
+    for line, name in imported_modules(source, module, is_package):
+        for reason in reasons_against(name, module, room):
+            found.append(f"{module}, line {line}: import of {name}: {reason}")
+    return found
+
+
+def reasons_against(name: str, module: str, room: str) -> Iterator[str]:
+    if is_within(name, "axir") and ROOMS.index(room_of(name)) < ROOMS.index(room):
+        yield f"{room} must not import {room_of(name)}"
+    may_compile = room in ("dialect", "passes") or is_within(module, COMPILER_SESSION)
+    # `import iree` and `from iree import *` would reach both wheels.
+    if is_within(name, "iree.compiler") or name in ("iree", "iree.*"):
+        if not may_compile:
+            yield f"iree.compiler belongs to dialect, passes and {COMPILER_SESSION}"
+    if is_within(name, "iree.runtime") or name in ("iree", "iree.*"):
+        if room != "runtime":
+            yield "iree.runtime belongs to runtime"
+    if name.partition(".")[0] in FOREIGN:
+        yield "only tests and benchmarks may import it"
+    if name.partition(".")[0] in ROOMS:
+        yield "a room is imported under its name in axir"
+
+
+@pytest.mark.parametrize("path", source_files(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_to_the_right(path: Path) -> None:
+    found = violations(path.read_text(), module_name(path), path.name == "__init__.py")
+    assert not found, "\n".join(found)
+
+
+def test_every_room_has_sources() -> None:
+    assert {path.relative_to(ROOT).parts[0] for path in source_files()} == set(ROOMS)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("axir.dialect.types", "import axir.passes.jvp"),
+        ("axir.dialect.types", "from axir import passes"),
+        ("axir.dialect.types", "from axir.runtime import devices"),
+        ("axir.dialect.types", "from .. import runtime"),
+        ("axir.dialect.types", "from ..passes import jvp"),
+        ("axir.dialect.types", "import axir.numpy as jnp"),
+        ("axir.dialect.types", "import axir"),
+        ("axir.dialect.ops.dot", "from ...passes.base import Pass"),
+        ("axir.dialect.ops.dot", "def rule():\n    from ... import numpy"),
+        ("axir.dialect.ops.dot", "if TYPE_CHECKING:\n    from axir.runtime.cache import Cache"),
+        ("axir.dialect.ops.dot", "import importlib\nimportlib.import_module('axir.runtime')"),
+        ("axir.dialect.array", "import iree.runtime"),
+        ("axir.dialect.array", "from iree import runtime"),
+        ("axir.dialect.array", "import iree"),
+        ("axir.passes.vmap", "from ..runtime import cache"),
+        ("axir.passes.vmap", "from axir.lax import add"),
+        ("axir.passes.vmap", "from iree.runtime import VmModule"),
+        ("axir.passes.kernels.sort", "from ...runtime import cache"),
+        ("axir.runtime.cache", "from .. import jit"),
+        ("axir.runtime.cache", "from iree.compiler import ir"),
+        ("axir.runtime.compilers", "from iree.compiler import ir"),
+        ("axir.runtime.cache", "import jax"),
+        ("axir.cli", "from iree.compiler import ir"),
+        ("axir.cli", "def run():\n    import iree.runtime"),
+        ("axir.numpy", "import jax.numpy"),
+        ("axir.numpy", "from dialect import types"),
+    ],
+)
+def test_an_import_to_the_left_is_found(module: str, source: str) -> None:
+    assert len(violations(source, module)) >= 1
+
+
+def test_relative_imports_of_a_package_start_at_the_package() -> None:
+    source = "from ..passes import jvp"
+    assert len(violations(source, "axir.dialect", is_package=True)) == 1
+    assert violations(source, "axir.dialect.ops", is_package=True) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("axir.numpy", "from axir.runtime import cache\nfrom axir.passes import jvp"),
+        ("axir.numpy", "from . import lax\nfrom .dialect import types"),
+        ("axir.runtime.cache", "from ..passes import jvp\nimport iree.runtime"),
+        ("axir.runtime.compiler", "from iree.compiler import api"),
+        ("axir.runtime.compiler.session", "from iree.compiler import api"),
+        ("axir.passes.vmap", "from ..dialect.primitive import Primitive\nimport iree.compiler.ir"),
+        ("axir.dialect.types", "from iree.compiler import ir\nimport numpy"),
+    ],
+)
+def test_an_import_to_the_right_is_allowed(module: str, source: str) -> None:
+    assert violations(source, module) == []
