@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from iree.compiler import ir
 
@@ -19,6 +19,10 @@ from axir.dialect.function import Equation, Function, Literal, Var
 from axir.dialect.types import ShapedArray
 from axir.passes.base import Pass
 from axir.passes.module import replace_with_module
+
+
+# Mark of an argument whose memory the program may overwrite.
+DONATED = "axir.donated"
 
 
 class LoweringContext:
@@ -63,8 +67,9 @@ class LoweringContext:
 class _ModuleLowering:
     """Lowers functions into one module."""
 
-    def __init__(self, module: ir.Module, platform: str):
+    def __init__(self, module: ir.Module, platform: str, donated: Sequence[int] = ()):
         self.module = module
+        self.donated = donated
         self.platform = platform
         self.symbols: dict[str, str] = {}
         self.pending: list[tuple[Function, str, bool]] = []
@@ -99,6 +104,11 @@ class _ModuleLowering:
         }
         if not is_public:
             attributes["sym_visibility"] = ir.StringAttr.get("private")
+        elif self.donated:
+            mark = ir.DictAttr.get({DONATED: ir.UnitAttr.get()})
+            attributes["arg_attrs"] = ir.ArrayAttr.get(
+                [mark if i in self.donated else ir.DictAttr.get({}) for i in range(len(arguments))]
+            )
         op = ir.Operation.create(
             "func.func",
             attributes=attributes,
@@ -153,14 +163,19 @@ class _ModuleLowering:
         return results
 
 
-def lower_functions(functions: Mapping[str, Function], platform: str = "cpu") -> ir.Module:
+def lower_functions(
+    functions: Mapping[str, Function], platform: str = "cpu", donated: Sequence[int] = ()
+) -> ir.Module:
     """Lowers functions to a StableHLO module in which they are public under given symbols.
 
-    Captures become arguments after the inputs.
+    Args:
+        functions: By symbol. Captures become arguments after the inputs.
+        platform: What the code will run on.
+        donated: Arguments whose memory the code may overwrite.
     """
     with context(), ir.Location.unknown():
         module = ir.Module.create()
-        lowering = _ModuleLowering(module, platform)
+        lowering = _ModuleLowering(module, platform, donated)
         for symbol, function in functions.items():
             lowering.add(function, symbol, is_public=True)
         lowering.run()

@@ -80,7 +80,9 @@ class Pipeline:
             manager = passmanager.PassManager("builtin.module")
             manager.enable_verifier(verify)
             for stage in self.passes:
-                manager.add(_callback(stage, module, failures), name=stage.name, argument=stage.name)
+                manager.add(
+                    _callback(stage, module, failures), name=stage.name, argument=stage.name
+                )
             if print_ir_after_all:
                 manager.enable_ir_printing(print_before_all=False, print_after_all=True)
             if timing:

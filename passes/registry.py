@@ -9,6 +9,14 @@ from axir.passes.errors import UnknownPassError
 
 PASSES: dict[str, str] = {
     "clamp-gather": "axir.passes.legalize.gather:ClampGather",
+    "drop-scatter": "axir.passes.legalize.scatter:DropScatter",
+    "fill-empty-dot": "axir.passes.legalize.contractions:FillEmptyDot",
+    "protect-inputs": "axir.passes.legalize.inputs:ProtectInputs",
+    "saturate-conversions": "axir.passes.legalize.conversions:SaturateConversions",
+    "split-complex-pad": "axir.passes.legalize.complex_pad:SplitComplexPad",
+    "stabilize-sort": "axir.passes.legalize.stable_sort:StabilizeSort",
+    "unflag-while": "axir.passes.legalize.while_flag:UnflagWhile",
+    "widen-unsigned-dot": "axir.passes.legalize.contractions:WidenUnsignedDot",
 }
 """Pass name to `module:class`."""
 

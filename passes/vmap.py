@@ -175,8 +175,8 @@ class Vmap(Pass):
 
     name: ClassVar[str] = "vmap"
     axis_size: int
-    in_axes: int | None | tuple[int | None, ...] = 0
-    out_axes: int | None | tuple[int | None, ...] = 0
+    in_axes: int | tuple[int | None, ...] | None = 0
+    out_axes: int | tuple[int | None, ...] | None = 0
 
     def run(self, module: ir.Module) -> None:
         """Replaces `main` by its vectorized form."""

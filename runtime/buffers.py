@@ -66,14 +66,20 @@ def element_type(dtype: np.dtype) -> Any:
 
 
 class BufferType:
-    """What all buffers of a kind share: shape, dtype and device."""
+    """What all buffers of a kind share: shape, dtype and device.
 
-    __slots__ = ("device", "dtype", "shape")
+    `is_borrowed` tells that the memory is a host array's, which others may still read.
+    """
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, device: Device):
+    __slots__ = ("device", "dtype", "is_borrowed", "shape")
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: np.dtype, device: Device, is_borrowed: bool = False
+    ):
         self.shape = shape
         self.dtype = dtype
         self.device = device
+        self.is_borrowed = is_borrowed
 
     @staticmethod
     def of_view(view: Any, device: Device) -> BufferType:
@@ -160,12 +166,19 @@ class Buffer:
             "donate_argnums.",
         )
 
+    def owned(self) -> Buffer:
+        """Returns a buffer that a program may overwrite: this one, or a copy of borrowed memory."""
+        if not self.type.is_borrowed:
+            return self
+        return self.type.device.put(self.to_numpy().copy())
+
     def copy_to(self, device: Device) -> Buffer:
         """Returns a buffer on `device` with the same elements; CPU devices share the memory."""
         if device is self.type.device:
             return self
         if device.platform == self.type.device.platform == "cpu":
-            return Buffer(self.view.ref, BufferType(self.shape, self.dtype, device))
+            buffer_type = BufferType(self.shape, self.dtype, device, self.type.is_borrowed)
+            return Buffer(self.view.ref, buffer_type)
         return device.put(self.to_numpy())
 
     def __repr__(self) -> str:
@@ -188,8 +201,9 @@ def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 def borrowable_bytes(array: np.ndarray) -> np.ndarray | None:
     """Returns the memory of a read-only, contiguous, aligned array as writable bytes.
 
-    Whoever marks an array read-only promises that nobody writes to its memory any more. IREE wants writable memory and never writes to it unless the program was compiled to overwrite
-    that argument. None when the array cannot be used without a copy.
+    Whoever marks an array read-only promises that nobody writes to its memory any more. IREE
+    wants writable memory, but writes to it only if the program was compiled to overwrite that
+    argument. None when the array cannot be used without a copy.
     """
     if array.flags.writeable or not array.flags.c_contiguous:
         return None

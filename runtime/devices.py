@@ -1,22 +1,20 @@
 """Devices: what can run programs, and the memory that programs read and write.
 
-A `CpuDevice` owns two IREE drivers over the same memory: `local-sync` runs a program on the calling
-thread (2 us a call), `local-task` on a pool of threads (15 us a call, and all cores). A buffer made
-by one is passed to the other's programs as it is; `executable.py` chooses per program. GPUs have
-one driver each. Devices live as long as the process, and IREE's handles are made when they are first
-needed: a process that forks before its first array has nothing to lose, and one that forks later gets
-fresh handles in the child. What does not live here: compiling (`compiler.py`), calls
-(`executable.py`).
+A `CpuDevice` owns two IREE drivers over the same memory: `local-sync` runs a program on the
+calling thread (2 us a call), `local-task` on a pool of threads (15 us a call, and all cores). A
+buffer made by one is passed to the other's programs as it is; `executable.py` chooses per program.
+GPUs have one driver each. Devices live as long as the process; handles of IREE are made when
+first needed, and anew in a forked child. What does not live here: compiling (`compiler/`),
+calls (`executable.py`).
 """
 
 from __future__ import annotations
 
 import ctypes
-import os
+import math
 import re
 import threading
-from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,10 +25,13 @@ from axir.dialect.config import config
 
 from .buffers import Buffer, BufferType, HalBufferView, borrowable_bytes, element_type
 from .errors import DeviceNotFoundError
+from .fork_safety import abandon, call_in_forked_child
 
 # The HAL types must be registered before the first buffer view is made: without them its references
 # are never released.
 INSTANCE = iree_runtime.VmInstance()
+# Arrays that are alive when the interpreter ends are no leak, but would be reported as one.
+_binding.disable_leak_checker()
 
 _HOST_MEMORY = int(iree_runtime.MemoryType.DEVICE_LOCAL) | int(iree_runtime.MemoryType.HOST_VISIBLE)
 _DEVICE_MEMORY = int(iree_runtime.MemoryType.DEVICE_LOCAL)
@@ -38,10 +39,6 @@ _HOST_USAGE = int(iree_runtime.BufferUsage.DEFAULT) | int(iree_runtime.BufferUsa
 _DEVICE_USAGE = int(iree_runtime.BufferUsage.DEFAULT)
 # Below this size a copy (0.8 us) costs less than borrowing (2 us).
 _BORROWED_BYTES = 1 << 15
-
-_fork_hooks: list[Callable[[], None]] = []
-# Handles whose threads did not survive a fork: destroying them would wait for those threads.
-_abandoned: list[Any] = []
 
 
 class Device:
@@ -60,7 +57,7 @@ class Device:
         self.process_index = 0
         self._handles: dict[str, Any] = {}
         self._lock = threading.Lock()
-        _fork_hooks.append(self._forget_handles)
+        call_in_forked_child(self._forget_handles)
 
     @property
     def driver(self) -> str:
@@ -82,7 +79,7 @@ class Device:
         raise NotImplementedError  # overridden by each kind of device
 
     def _forget_handles(self) -> None:
-        _abandoned.append(self._handles)
+        abandon(self._handles)
         self._handles = {}
         self._lock = threading.Lock()
 
@@ -108,9 +105,10 @@ class Device:
 
     def to_numpy(self, view: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Returns the elements of an IREE buffer view as a read-only array."""
-        handle = self.handle()
-        host = iree_runtime.DeviceArray(handle, view, implicit_host_transfer=True).to_host()
-        host = np.asarray(host).view(dtype).reshape(shape)
+        size = math.prod(shape) * dtype.itemsize
+        # As bytes, since the transfer knows only NumPy's own dtypes.
+        flat = HalBufferView(view.get_buffer(), [size], iree_runtime.HalElementType.UINT_8)
+        host = iree_runtime.DeviceArray(self.handle(), flat).to_host().view(dtype).reshape(shape)
         host.flags.writeable = False
         return host
 
@@ -146,11 +144,11 @@ class CpuDevice(Device):
                 # DLPack, since an imported host allocation does not keep its memory alive.
                 flat = self.handle().from_dlpack_capsule(memory.__dlpack__())
                 view = HalBufferView(flat.get_buffer(), array.shape, element)
-                return Buffer(view.ref, BufferType(array.shape, array.dtype, self))
+                return Buffer(view.ref, BufferType(array.shape, array.dtype, self, True))
         return super().put(array)
 
     def _copy_in(self, array: np.ndarray, element: Any) -> Any:
-        handle = self._handles.get("local-sync") or self.handle()
+        handle = self.handle()
         return handle.allocator.allocate_buffer_copy(
             _HOST_MEMORY, _HOST_USAGE, handle, array, element
         )
@@ -200,12 +198,12 @@ _WAYS_OUT = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def _cpu_devices() -> tuple[CpuDevice, ...]:
     return (CpuDevice(0, "cpu"),)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _gpu_devices(platform: str) -> tuple[GpuDevice, ...]:
     try:
         found = iree_runtime.get_driver(platform).query_available_devices()
@@ -288,23 +286,10 @@ def short_status(error: BaseException) -> str:
     return f"{match[1].lower().replace('_', ' ')}: {match[2].strip()}"[:200]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _export_libm() -> None:
     """Lets compiled programs find the C library's f64 functions."""
     try:
         ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)
     except OSError:  # another C library, whose functions are global already
         return
-
-
-def _run_fork_hooks() -> None:
-    for hook in _fork_hooks:
-        hook()
-
-
-def call_after_fork(hook: Callable[[], None]) -> None:
-    """Registers what a forked child must forget before it uses a device."""
-    _fork_hooks.append(hook)
-
-
-os.register_at_fork(after_in_child=_run_fork_hooks)

@@ -2,7 +2,7 @@
 
 IREE prints the operation it failed on, often pages of IR; what helps is the first line, the source
 line that its location names, and the files that reproduce the failure. What does not live here:
-calling the compiler (`compiler.py`).
+calling the compiler (`compiler/`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _SHOWN_COUNT = 3
 class Diagnostic:
     """One message of the compiler.
 
-    >>> diagnostic = Diagnostic.parse('model.py:7:3: failed to legalize op: %0 = "a.b"() : () -> ()')
+    >>> diagnostic = Diagnostic.parse('model.py:7:3: cannot legalize: %0 = "a.b"() : () -> ()')
     >>> diagnostic.file, diagnostic.line, diagnostic.summary
-    ('model.py', 7, 'failed to legalize op')
+    ('model.py', 7, 'cannot legalize')
     """
 
     text: str

@@ -19,31 +19,20 @@ Hence level 2: `O2` for its fusion and reassociated reductions, but global optim
 tiling only where a large matrix product gains from it and no large matrix-vector product loses.
 `--iree-llvmcpu-enable-ukernels=all` gained nothing on these; constant evaluation in the compiler
 costs 0.3 s of an MLP's 1.9 s and constants travel as arguments anyway. What does not live here:
-running the compiler (`compiler.py`).
+reading the module and running the compiler (`compiler/`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import platform
-import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any
-
-from iree.compiler import ir
 
 from axir.dialect.errors import ParameterError
 
 BACKENDS = ("cpu", "vulkan", "cuda")
-
-# A matrix product this large gains from data tiling; the packing of a smaller one costs as much.
-_TILED_EXTENT = 128
-_TILED_PRODUCTS = 1 << 24
-# A matrix-vector product this large loses more to the packing of its matrix than all others gain.
-_LARGE_MATRIX = 1 << 16
 
 _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
     0: ("--iree-opt-const-eval=false",),
@@ -131,7 +120,7 @@ class Target:
         return platform.machine() if self.backend == "cpu" else ""
 
 
-@lru_cache(maxsize=None)
+@cache
 def host_cpu_features() -> str:
     """Returns a digest of what tells this machine's CPU from others: model and features."""
     try:
@@ -141,47 +130,3 @@ def host_cpu_features() -> str:
     names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
     lines = {line for line in text.splitlines() if line.split("\t")[0].strip(": ") in names}
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
-
-
-def wants_data_tiling(module: ir.Module) -> bool:
-    """Tells whether the module's matrix products gain from data tiling on a CPU.
-
-    True when a real floating-point product has at least 2^24 multiplications and no short extent,
-    and no large matrix-vector product or complex product (which does not compile so) stands beside.
-    """
-    products: list[tuple[Any, int, int, int, int]] = []
-
-    def collect(operation: ir.Operation) -> ir.WalkResult:
-        if operation.name in ("stablehlo.dot_general", "stablehlo.dot"):
-            products.append(_product_extents(operation))
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(collect)
-    gains = False
-    for element_type, batch, rows, columns, contracted in products:
-        if isinstance(element_type, ir.ComplexType):
-            return False
-        if min(rows, columns) == 1 and max(rows, columns) * contracted * batch > _LARGE_MATRIX:
-            return False
-        is_wide = min(rows, columns, contracted) >= _TILED_EXTENT
-        is_large = batch * rows * columns * contracted >= _TILED_PRODUCTS
-        gains |= is_wide and is_large and isinstance(element_type, ir.FloatType)
-    return gains
-
-
-def _product_extents(operation: ir.Operation) -> tuple[Any, int, int, int, int]:
-    """Returns the left element type and the extents: batch, rows, columns, contracted."""
-    lhs, rhs = (ir.RankedTensorType(operand.type) for operand in operation.operands)
-    numbers = {"lhs_batching": [], "lhs_contracting": [], "rhs_batching": [], "rhs_contracting": []}
-    if operation.name == "stablehlo.dot":
-        numbers |= {"lhs_contracting": [lhs.rank - 1], "rhs_contracting": [0]}
-    else:
-        text = str(operation.attributes["dot_dimension_numbers"])
-        for name in numbers:
-            match = re.search(rf"{name}_dimensions = \[([\d, ]*)\]", text)
-            numbers[name] = [int(n) for n in match[1].split(",") if n.strip()] if match else []
-    batch = math.prod(lhs.shape[axis] for axis in numbers["lhs_batching"])
-    contracted = math.prod(lhs.shape[axis] for axis in numbers["lhs_contracting"])
-    rows = math.prod(lhs.shape) // max(1, batch * contracted)
-    columns = math.prod(rhs.shape) // max(1, batch * contracted)
-    return lhs.element_type, batch, rows, columns, contracted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import tempfile
@@ -10,22 +11,100 @@ from pathlib import Path
 from typing import Any
 
 import iree.runtime as rt
+import ml_dtypes
 import numpy as np
 from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
 from axir.dialect.context import context
 from axir.dialect.types import element_type, numpy_dtype
+from axir.passes.pipeline import run_passes
+from axir.runtime.compiler.session import _linker_flags
+from axir.runtime.target import Target
 
 Builder = Callable[..., Any]
-FLAGS = (
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-    "--iree-input-type=stablehlo",
-    "--iree-input-demote-f64-to-f32=false",
-    "--iree-llvmcpu-link-embedded=false",
-)
+Arrays = Sequence[Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """A function made of StableHLO, arguments for it, and what it should return."""
+
+    name: str
+    arguments: Arrays
+    builder: Builder
+    expected: Any  # one array or a list of arrays
+
+    @property
+    def expected_results(self) -> list[np.ndarray]:
+        """The expected results as a list."""
+        is_list = isinstance(self.expected, list | tuple)
+        return [np.asarray(array) for array in (self.expected if is_list else [self.expected])]
+
+
+def run_examples(
+    examples: Sequence[Example], passes: str = "", flags: Sequence[str] = ()
+) -> dict[str, list[np.ndarray]]:
+    """The results of all examples, compiled as one module after the pipeline `passes`."""
+    names = [example.name for example in examples]
+    assert len(set(names)) == len(names), "examples need different names"
+    module = build({e.name: (e.arguments, e.builder) for e in examples})
+    if passes:
+        run_passes(module, passes)
+    compiled = Compiled(module, flags)
+    return {e.name: compiled(e.name, *e.arguments) for e in examples}
+
+
+def deviations(
+    results: Sequence[np.ndarray], example: Example, ulps: float = 0, zero_signs: bool = True
+) -> list[str]:
+    """Where results differ from the expected ones by more than `ulps` units in the last place.
+
+    nan equals nan; integers, truth values and (if `zero_signs`) signs of zeros must be equal.
+    """
+    found = []
+    for index, (result, expected) in enumerate(zip(results, example.expected_results, strict=True)):
+        label = f"{example.name}[{index}]"
+        if (result.dtype, result.shape) != (expected.dtype, expected.shape):
+            found.append(
+                f"{label}: {result.dtype}{result.shape}, not {expected.dtype}{expected.shape}"
+            )
+            continue
+        for got, want in _real_parts(result, expected):
+            wrong = ~_agree(got, want, ulps, zero_signs)
+            if wrong.any():
+                place = tuple(int(axis[0]) for axis in np.nonzero(np.atleast_1d(wrong)))
+                inputs = [
+                    np.atleast_1d(argument)[place]
+                    for argument in map(np.asarray, example.arguments)
+                    if argument.shape == wrong.shape
+                ]
+                found.append(
+                    f"{label}: {int(wrong.sum())} of {wrong.size} differ; at {place}, for {inputs}: "
+                    f"{np.atleast_1d(got)[place]!r}, not {np.atleast_1d(want)[place]!r}"
+                )
+    return found
+
+
+def _real_parts(result: np.ndarray, expected: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    if result.dtype.kind != "c":
+        return [(result, expected)]
+    return [(result.real, expected.real), (result.imag, expected.imag)]
+
+
+def _agree(result: np.ndarray, expected: np.ndarray, ulps: float, zero_signs: bool) -> np.ndarray:
+    if result.dtype.kind in "biu":
+        return result == expected
+    info = ml_dtypes.finfo(result.dtype)
+    got, want = result.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(all="ignore"):
+        scale = np.maximum(np.abs(want), float(info.tiny))
+        unit = 2.0 ** (np.floor(np.log2(scale)) - info.nmant)
+        is_near = np.abs(got - want) <= ulps * unit
+    is_same = (got == want) | (np.isnan(got) & np.isnan(want))
+    if zero_signs:
+        is_same &= (want != 0) | np.isnan(got) | (np.signbit(got) == np.signbit(want))
+    return is_same | (is_near & (want != 0))
 
 
 def parse(text: str) -> ir.Module:
@@ -122,7 +201,7 @@ def compile_module(module: ir.Module, flags: Sequence[str] = ()) -> bytes:
         with source.open("wb") as file:
             module.operation.write_bytecode(file)
         tool = Path(sys.executable).parent / "iree-compile"
-        command = [tool, source, "-o", target, *FLAGS, *flags]
+        command = [tool, source, "-o", target, *Target().flags(), *_linker_flags("cpu"), *flags]
         finished = subprocess.run(command, capture_output=True, text=True, check=False)
         if finished.returncode:
             raise CompilationError(f"exit status {finished.returncode}\n{finished.stderr[:4000]}")

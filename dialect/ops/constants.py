@@ -14,13 +14,14 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..array import Array, scalar
+from ..array import Array, from_numpy
 from ..errors import DTypeError, ShapeError, axis_error
 from ..primitive import Sample
 from ..tracer import Tracer
 from ..types import ShapedArray
 from .family import ANY, NUMBER, Value, as_value, random_values, zero_tangent
-from .shape import apply_to_tangent, broadcast, integers, spread_samples
+from .movement import apply_to_tangent, integers, spread_samples
+from .shape import broadcast
 from .table import declare
 
 _NO_OPERANDS = {
@@ -155,7 +156,6 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Value:
 
     Raises:
         ShapeError: if the value is not a scalar.
-        OverflowError: if a Python integer does not fit the dtype.
 
     >>> full((2,), 1.5)
     Array([1.5, 1.5], dtype=float32, weak_type=True)
@@ -164,7 +164,9 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Value:
     if dtype is not None:
         dtype = dtypes.canonicalize_dtype(dtype)
         if dtypes.kind(dtype) in _KINDS_THAT_HOLD.get(type(fill_value), ""):
-            return _repeat(scalar(fill_value, dtype, weak_type=False), shape)
+            # Integers wrap around: full(shape, -1, uint32) holds the largest number.
+            value = from_numpy(np.asarray(fill_value).astype(dtype))
+            return _repeat(value, shape)
     value = as_value(fill_value)
     if value.shape:
         raise ShapeError(

@@ -68,6 +68,37 @@ def mode_name(mode: Any) -> str:
     return GatherScatterMode.from_any(mode).value
 
 
+@functools.lru_cache(maxsize=1024)
+def _dimension_numbers(kind: type, numbers: Any) -> Any:
+    return kind(*(tuple(int(d) for d in dimensions) for dimensions in numbers))
+
+
+def as_dimension_numbers(kind: type, numbers: Any) -> Any:
+    """Returns dimension numbers as the named tuple `kind` of tuples of Python integers."""
+    try:
+        return _dimension_numbers(kind, numbers)
+    except TypeError:  # lists are not hashable
+        return _dimension_numbers.__wrapped__(kind, numbers)
+
+
+def shift(dimensions: Sequence[int]) -> tuple[int, ...]:
+    """Makes room for a new dimension in front."""
+    return tuple(d + 1 for d in dimensions)
+
+
+def check_batching(
+    name: str, operand: ShapedArray, indices: ShapedArray, first: Sequence[int], second: Sequence[int]
+) -> None:
+    """Checks that batching dimensions of the operand and of the indices correspond."""
+    check_distinct(name, indices.ndim - 1, indices_batching_dims=second)
+    extents = [operand.shape[d] for d in first], [indices.shape[d] for d in second]
+    if extents[0] != extents[1]:
+        raise ShapeError(
+            f"{name}: batching dimensions {tuple(first)} of the operand {operand} and "
+            f"{tuple(second)} of the indices {indices} must correspond and be equal in size."
+        )
+
+
 def is_sorted_in_range(dimensions: Sequence[int], ndim: int) -> bool:
     """Tells whether dimensions increase strictly and lie in [0, ndim)."""
     bounded = (-1, *dimensions, ndim)
@@ -156,7 +187,7 @@ class Windows:
 
     def batch_positions(self, starts: np.ndarray) -> np.ndarray:
         """Returns, in the batch shape, where the windows start, from index vectors that fit."""
-        positions = starts @ self.strides if self.strides.size != 1 else starts[..., 0] * self.strides
+        positions = np.asarray(starts @ self.strides)
         for d, axis in self._batching:
             shape = [1] * self.batch_rank
             shape[axis] = self.batch_shape[axis]
@@ -168,10 +199,10 @@ class Windows:
         """Returns the positions of all elements of the windows that start at given positions."""
         window = [self.sizes[d] for d in self.window_dimensions]
         if math.prod(window) == 1:
-            return positions.reshape(*positions.shape, *window)
+            return positions.reshape((*positions.shape, *window))
         is_small = math.prod(window) <= _REMEMBERED_OFFSETS
         offsets = self._remembered_offsets if is_small else self._window_offsets()
-        return positions.reshape(*positions.shape, *[1] * len(window)) + offsets
+        return positions.reshape((*positions.shape, *[1] * len(window))) + offsets
 
     def fits(self, indices: np.ndarray) -> np.ndarray:
         """Tells for each index vector whether its whole window lies within the operand."""
@@ -310,8 +341,9 @@ class LoweredIndices:
         clipped = hlo.clamp(self._zeros(), self._given, self._row())
         return hlo.convert(clipped, self._dtype)
 
-    def outside_unless(self, fits: Any) -> Any:
+    def outside_unless(self, fits: Any, extents: Sequence[int]) -> Any:
         """Returns the indices; the vectors whose window does not fit point beyond every end."""
-        dimensions = tuple(range(len(self.shape) - 1))
-        fits = hlo.broadcast_in_dim(fits, self.shape, dimensions)
-        return hlo.convert(hlo.select(fits, self._given, self._row(1)), self._dtype)
+        fits = hlo.broadcast_in_dim(fits, self.shape, tuple(range(len(self.shape) - 1)))
+        row = hlo.constant(np.array(extents, self._dtype))
+        beyond = hlo.broadcast_in_dim(row, self.shape, (len(self.shape) - 1,))
+        return hlo.select(fits, self.clipped(), beyond)

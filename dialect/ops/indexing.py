@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes
 from .. import stablehlo as hlo
 from ..array import Array
-from ..errors import DTypeError, ParameterError, ShapeError
+from ..errors import ParameterError, ShapeError
 from ..primitive import Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
@@ -26,12 +26,16 @@ from .indexed_windows import (
     GatherScatterMode,
     LoweredIndices,
     Windows,
+    as_dimension_numbers,
     as_int64,
+    check_batching,
     check_dimensions,
     check_distinct,
     check_index_type,
     mode_name,
+    shift,
 )
+from .shape import moveaxis
 from .table import declare
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather"]
@@ -98,7 +102,7 @@ def gather(
     return _gather.bind(
         operand,
         start_indices,
-        dimension_numbers=GatherDimensionNumbers(*(tuple(map(int, d)) for d in dimension_numbers)),
+        dimension_numbers=as_dimension_numbers(GatherDimensionNumbers, dimension_numbers),
         slice_sizes=tuple(map(int, slice_sizes)),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
@@ -207,19 +211,6 @@ def _check_numbers(
     check_batching("gather", operand, indices, batching, numbers.start_indices_batching_dims)
 
 
-def check_batching(
-    name: str, operand: ShapedArray, indices: ShapedArray, first: Sequence[int], second: Sequence[int]
-) -> None:
-    """Checks that batching dimensions of the operand and of the indices correspond."""
-    check_distinct(name, indices.ndim - 1, indices_batching_dims=second)
-    extents = [operand.shape[d] for d in first], [indices.shape[d] for d in second]
-    if extents[0] != extents[1]:
-        raise ShapeError(
-            f"{name}: batching dimensions {tuple(first)} of the operand {operand} and "
-            f"{tuple(second)} of the indices {indices} must correspond and be equal in size."
-        )
-
-
 def _evaluate(
     operand: np.ndarray,
     indices: np.ndarray,
@@ -289,18 +280,18 @@ def _batch(
     slice_sizes: tuple[int, ...],
     **params: Any,
 ) -> tuple[Value, int]:
-    from .shape import moveaxis
-
     operand, indices = operands
     operand_axis, indices_axis = axes
     numbers, sizes = dimension_numbers, slice_sizes
-    offset_dims = _shift(numbers.offset_dims)
+    offset_dims = shift(numbers.offset_dims)
     if operand_axis is None:
         indices = moveaxis(indices, indices_axis, 0)
-        batching = numbers.operand_batching_dims, _shift(numbers.start_indices_batching_dims)
         numbers = numbers._replace(
-            offset_dims=offset_dims, start_indices_batching_dims=batching[1]
+            offset_dims=offset_dims,
+            start_indices_batching_dims=shift(numbers.start_indices_batching_dims),
         )
+        # What holds for each example need not hold for all of them together.
+        params |= {"unique_indices": False, "indices_are_sorted": False}
         return _gather.bind(
             operand, indices, dimension_numbers=numbers, slice_sizes=sizes, **params
         ), 0
@@ -308,9 +299,9 @@ def _batch(
     size = operand.shape[0]
     numbers = GatherDimensionNumbers(
         offset_dims=offset_dims,
-        collapsed_slice_dims=_shift(numbers.collapsed_slice_dims),
-        start_index_map=_shift(numbers.start_index_map),
-        operand_batching_dims=_shift(numbers.operand_batching_dims),
+        collapsed_slice_dims=shift(numbers.collapsed_slice_dims),
+        start_index_map=shift(numbers.start_index_map),
+        operand_batching_dims=shift(numbers.operand_batching_dims),
         start_indices_batching_dims=numbers.start_indices_batching_dims,
     )
     if indices_axis is None:
@@ -321,17 +312,13 @@ def _batch(
         indices = moveaxis(indices, indices_axis, 0)
         numbers = numbers._replace(
             operand_batching_dims=(0, *numbers.operand_batching_dims),
-            start_indices_batching_dims=(0, *_shift(numbers.start_indices_batching_dims)),
+            start_indices_batching_dims=(0, *shift(numbers.start_indices_batching_dims)),
         )
         sizes = (min(size, 1), *sizes)
+        params |= {"indices_are_sorted": False}
     return _gather.bind(
         operand, indices, dimension_numbers=numbers, slice_sizes=sizes, **params
     ), 0
-
-
-def _shift(dimensions: Sequence[int]) -> tuple[int, ...]:
-    """Makes room for a new dimension in front."""
-    return tuple(d + 1 for d in dimensions)
 
 
 def _lower(

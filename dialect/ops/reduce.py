@@ -1,12 +1,12 @@
 """Reductions by one associative operation: `reduce_sum`, `reduce_max`, `reduce_and` ...
 
 What does not live here: reductions that yield positions (`arg_reduce.py`), running reductions
-(`cumulative.py`), and reductions by a function of the user's (`variadic_reduce.py`).
+(`cumulative.py`), reductions by a function of the user's (`variadic_reduce.py`), and the axes
+arithmetic and folds that they all share (`folding.py`).
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,95 +14,37 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..errors import AxisError, DTypeError, axis_error
 from ..primitive import Primitive, Sample
 from ..symbolic import Zero
 from ..types import ShapedArray
-from .family import ANY, BITS, NUMBER, Value, as_value, full, random_values
+from .elementwise import add, div, eq, mul, select_n
+from .family import ANY, BITS, NUMBER, Value, as_value, full, random_values, zero_tangent
+from .folding import (
+    accumulator_dtype,
+    all_ones,
+    batch_axes,
+    build_maximum,
+    build_minimum,
+    canonical_axes,
+    check_axes,
+    check_dtype,
+    fold,
+    gather_axes,
+    greatest,
+    least,
+    spread,
+    without,
+)
 from .table import declare
-
-
-@functools.lru_cache(maxsize=4096)
-def canonical_axes(name: str, axes: tuple[int, ...], ndim: int) -> tuple[int, ...]:
-    """Returns axes as non-negative Python integers.
-
-    Raises:
-        AxisError: for an axis out of range, or named twice.
-    """
-    canonical = []
-    for axis in axes:
-        if not -ndim <= axis < ndim:
-            raise axis_error(name, axis, ndim)
-        canonical.append(int(axis) % ndim)
-    if len(set(canonical)) != len(canonical):
-        raise AxisError(f"{name}: axes {axes} name an axis twice.", "Name each axis once.")
-    return tuple(canonical)
-
-
-def without(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """Returns a shape less some of its axes."""
-    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
-
-
-def spread(value: Value, shape: tuple[int, ...], axes: Sequence[int]) -> Value:
-    """Broadcasts the result of a reduction over `axes` to the shape of its operand."""
-    from .shape import broadcast_in_dim
-
-    kept = tuple(axis for axis in range(len(shape)) if axis not in axes)
-    return broadcast_in_dim(value, shape, kept)
-
-
-def check_dtype(name: str, dtype: np.dtype, domain: Sequence[np.dtype]) -> None:
-    """Raises `DTypeError` unless the dtype is one that the op takes."""
-    if dtype not in domain:
-        raise DTypeError(
-            f"{name} does not accept {dtype}; it takes {', '.join(map(str, domain))}.",
-            "Cast with x.astype(dtype).",
-        )
-
-
-def batch_axes(axis: int, axes: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Returns the reduced axes of a batched operand, and where its batch axis ends up."""
-    shifted = tuple(a + (a >= axis) for a in axes)
-    return shifted, axis - sum(a < axis for a in shifted)
-
-
-def accumulator_dtype(dtype: np.dtype) -> np.dtype:
-    """Returns the dtype to accumulate in: half precision would lose the small terms."""
-    return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
-
-
-def least(dtype: np.dtype) -> Any:
-    """Returns the identity of max."""
-    if dtypes.is_float(dtype):
-        return -np.inf
-    if dtypes.is_complex(dtype):
-        return complex(-np.inf, -np.inf)
-    return False if dtype == dtypes.bool_ else np.iinfo(dtype).min
-
-
-def greatest(dtype: np.dtype) -> Any:
-    """Returns the identity of min."""
-    if dtypes.is_float(dtype):
-        return np.inf
-    if dtypes.is_complex(dtype):
-        return complex(np.inf, np.inf)
-    return True if dtype == dtypes.bool_ else np.iinfo(dtype).max
-
-
-def all_ones(dtype: np.dtype) -> Any:
-    """Returns the identity of bitwise and."""
-    return True if dtype == dtypes.bool_ else np.array(-1).astype(dtype)
 
 
 def _evaluator(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
     reduce = ufunc.reduce
 
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...]) -> Any:
-        dtype = x.dtype
         if x.size == 0:
-            return np.full(without(x.shape, axes), identity(dtype)).astype(dtype)
-        return reduce(x, axis=axes, dtype=dtype)
+            return np.full(without(x.shape, axes), identity(x.dtype)).astype(x.dtype)
+        return reduce(x, axis=axes)
 
     return evaluate
 
@@ -139,19 +81,30 @@ def _declare(
     build: Callable[..., Any],
     identity: Callable[[np.dtype], Any],
     domain: Sequence[np.dtype],
+    what: str,
     *,
     accumulates: bool = False,
     **rules: Any,
-) -> Primitive:
-    """Declares the reduction by `ufunc`; one that `accumulates` does so in float32 at least."""
+) -> Callable[..., Value]:
+    """Declares the reduction by `ufunc`, and returns its traceable function.
+
+    Args:
+        name: Of the primitive.
+        ufunc, build: The operation, in NumPy and in StableHLO.
+        identity: Its neutral element by dtype, the result for no elements.
+        domain: The dtypes it takes.
+        what: What the elements are reduced to.
+        accumulates: Whether half precision is computed in float32 and rounded once.
+        **rules: The other rules.
+    """
 
     def infer(x: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
         check_dtype(name, x.dtype, domain)
-        canonical_axes(name, axes, x.ndim)
+        check_axes(name, axes, x.ndim)
         return ShapedArray(without(x.shape, axes), x.dtype, x.weak_type)
 
-    def batch(operands: Any, axes_in: Any, *, axes: tuple[int, ...]) -> Any:
-        shifted, axis = batch_axes(axes_in[0], axes)
+    def batch(operands: Any, operand_axes: Any, *, axes: tuple[int, ...]) -> Any:
+        shifted, axis = batch_axes(operand_axes[0], axes)
         return primitive.bind(operands[0], axes=shifted), axis
 
     primitive = declare(
@@ -160,10 +113,10 @@ def _declare(
         evaluate=_accumulating_evaluator(ufunc) if accumulates else _evaluator(ufunc, identity),
         batch=batch,
         lower=_lowering(build, identity, accumulates),
-        samples=lambda: _samples(name, domain),
+        samples=lambda: _samples(domain),
         **rules,
     )
-    return primitive
+    return _function(primitive, what)
 
 
 def _function(primitive: Primitive, what: str) -> Callable[..., Value]:
@@ -174,14 +127,44 @@ def _function(primitive: Primitive, what: str) -> Callable[..., Value]:
         return bind(x, axes=canonical_axes(name, tuple(axes), x.ndim))
 
     reduce.__name__ = reduce.__qualname__ = name
-    reduce.__doc__ = f"""Reduces `axes` of an array to {what}; the identity where there is nothing.
+    reduce.__doc__ = f"""Reduces the elements along `axes` to {what}.
+
+    Where there are no elements, the result is the operation's identity. Sums and products of half
+    precision accumulate in float32; those of integers wrap.
 
     Raises:
         AxisError: for an axis out of range or named twice.
-        DTypeError: for a dtype without this operation.
+        DTypeError: for a dtype without the operation.
     """
     reduce.primitive = primitive  # type: ignore[attr-defined]
     return reduce
+
+
+_VARIANTS = ((1,), (0, 2), (0, 1, 2), (2, 0), (0,))
+
+
+def _samples(domain: Sequence[np.dtype]) -> list[Sample]:
+    generator = np.random.default_rng(len(domain))
+    samples = []
+    for index, dtype in enumerate(domain):
+        x = random_values(generator, (3, 2, 4), dtype, 0.5, 2)
+        samples.append(Sample((x,), {"axes": _VARIANTS[index % len(_VARIANTS)]}))
+    dtype = dtypes.float32 if dtypes.float32 in domain else dtypes.bool_
+    shapes = [((0, 3), (0,)), ((0, 3), (1,)), ((2, 3), ()), ((), ()), ((1, 5), (0, 1))]
+    for shape, axes in shapes:
+        samples.append(Sample((random_values(generator, shape, dtype, 0.5, 2),), {"axes": axes}))
+    if dtype == dtypes.float32:
+        edges = [[1, np.nan, 3], [np.inf, 1, -np.inf], [2, 2, 1], [0, -0.0, 0], [-1, 0, 4]]
+        x = np.array(edges, dtype)
+        samples.append(Sample((x,), {"axes": (1,)}, is_smooth=False))
+    else:
+        limits = np.iinfo(np.int8)
+        x = np.array([[limits.min, limits.max, -1], [0, 1, 85]], np.int8)
+        samples.append(Sample((x,), {"axes": (0,)}))
+    return samples
+
+
+# Declarations ----------------------------------------------------------------------------------
 
 
 def _sum_jvp(primals: Any, tangents: Any, out: Value, *, axes: tuple[int, ...]) -> Any:
@@ -192,19 +175,61 @@ def _sum_transpose(ct: Value, x: Any, *, axes: tuple[int, ...]) -> list[Any]:
     return [spread(ct, x.shape, axes)]
 
 
-def _samples(name: str, domain: Sequence[np.dtype]) -> list[Sample]:
-    generator = np.random.default_rng(len(name))
-    samples = [
-        Sample((random_values(generator, (3, 2, 4), dtype, 0.5, 2),), {"axes": axes})
-        for dtype, axes in zip(domain, [(1,), (0, 2), (0, 1, 2), (2,)] * 4, strict=False)
-    ]
-    return samples
+def _prod_jvp(primals: Any, tangents: Any, out: Value, *, axes: tuple[int, ...]) -> Any:
+    """Folds (value, tangent) pairs by the product rule: no division, so zeros need no care."""
+    (x,), (tangent,) = primals, tangents
+    if type(tangent) is Zero or x.size == 0:
+        return Zero(out.aval.to_tangent_aval())
+
+    def combine(lhs: list[Value], rhs: list[Value]) -> list[Value]:
+        (a, da), (b, db) = lhs, rhs
+        return [mul(a, b), add(mul(da, b), mul(a, db))]
+
+    pair = [gather_axes(x, axes), gather_axes(tangent, axes)]
+    return fold(combine, pair)[1]
 
 
-reduce_sum = _function(
-    _declare(
-        "reduce_sum", np.add, hlo.add, lambda dtype: 0, NUMBER,
-        accumulates=True, jvp=_sum_jvp, transpose=_sum_transpose,
-    ),
-    "their sum",
-)  # fmt: skip
+def _extremum_jvp(primals: Any, tangents: Any, out: Value, *, axes: tuple[int, ...]) -> Any:
+    """Averages the tangents of the elements that attain the extremum."""
+    from .conversion import convert_element_type
+
+    (x,), (tangent,) = primals, tangents
+    if type(tangent) is Zero:
+        return Zero(out.aval.to_tangent_aval())
+    is_extremum = eq(x, spread(out, x.shape, axes))
+    count = reduce_sum(convert_element_type(is_extremum, x.dtype), axes)
+    chosen = select_n(is_extremum, full((), 0, x.dtype), tangent)
+    return div(reduce_sum(chosen, axes), count)
+
+
+_NOT_LINEAR = "it is not linear in its operand; differentiate it with jvp first."
+
+reduce_sum = _declare(
+    "reduce_sum", np.add, hlo.add, lambda dtype: 0, NUMBER, "the sum",
+    accumulates=True, jvp=_sum_jvp, transpose=_sum_transpose,
+)
+reduce_prod = _declare(
+    "reduce_prod", np.multiply, hlo.multiply, lambda dtype: 1, NUMBER, "the product",
+    accumulates=True, jvp=_prod_jvp, unsupported={"transpose": _NOT_LINEAR},
+)
+reduce_max = _declare(
+    "reduce_max", np.maximum, build_maximum, least, ANY, "the largest element (NaN if there is one)",
+    jvp=_extremum_jvp, unsupported={"transpose": _NOT_LINEAR},
+)
+reduce_min = _declare(
+    "reduce_min", np.minimum, build_minimum, greatest, ANY,
+    "the smallest element (NaN if there is one)",
+    jvp=_extremum_jvp, unsupported={"transpose": _NOT_LINEAR},
+)
+reduce_and = _declare(
+    "reduce_and", np.bitwise_and, hlo.and_, all_ones, BITS, "their bitwise and",
+    jvp=zero_tangent, unsupported={"transpose": _NOT_LINEAR},
+)
+reduce_or = _declare(
+    "reduce_or", np.bitwise_or, hlo.or_, lambda dtype: 0, BITS, "their bitwise or",
+    jvp=zero_tangent, unsupported={"transpose": _NOT_LINEAR},
+)
+reduce_xor = _declare(
+    "reduce_xor", np.bitwise_xor, hlo.xor, lambda dtype: 0, BITS, "their bitwise exclusive or",
+    jvp=zero_tangent, unsupported={"transpose": _NOT_LINEAR},
+)

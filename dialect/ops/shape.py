@@ -1,314 +1,61 @@
-"""Ops that rearrange elements: broadcasting, reshaping, transposing, joining, padding, reversing.
+"""Ops that rearrange elements: reshaping, transposing, squeezing, joining, reversing.
 
 All are linear in their array operands, so a tangent goes the way of its primal and a cotangent goes
-back. What does not live here: parts of arrays (`slicing.py`), and arrays from nothing
+back. Broadcasting (`broadcasting.py`) and padding (`padding.py`) are of the family and can be had
+from here. What does not live here: parts of arrays (`slicing.py`), and arrays from nothing
 (`constants.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import cycle
-from operator import index
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .. import stablehlo as hlo
-from ..errors import (
-    AxisError,
-    ConcretizationTypeError,
-    DTypeError,
-    ParameterError,
-    ShapeError,
-    axis_error,
-)
+from ..errors import DTypeError, ParameterError, ShapeError
 from ..primitive import Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
-from .family import Value, as_value, instantiate, random_values
+from .broadcasting import (
+    broadcast,
+    broadcast_in_dim,
+    broadcast_shapes,
+    broadcast_to_rank,
+    expand_dims,
+)
+from .family import Value, as_value, instantiate
+from .movement import (
+    apply_to_tangent,
+    batch_size,
+    canonical_axes,
+    canonical_axis,
+    insert,
+    integers,
+    spread_samples,
+)
+from .padding import pad
 from .table import declare
 
-# Arguments of the functions, and rules that several ops share -----------------------------------
-
-
-def integers(name: str, what: str, values: Any) -> tuple[int, ...]:
-    """Returns a sequence of integers as a tuple of Python integers."""
-    try:
-        return tuple(map(index, values))
-    except ConcretizationTypeError:
-        raise
-    except TypeError:
-        raise ShapeError(
-            f"{name}: {what} must be a sequence of integers, not {values!r}."
-        ) from None
-
-
-def canonical_axis(name: str, axis: Any, ndim: int) -> int:
-    """Returns an axis counted from the front; negative ones count from the back."""
-    axis = index(axis)
-    if not -ndim <= axis < ndim:
-        raise axis_error(name, axis, ndim)
-    return axis + ndim if axis < 0 else axis
-
-
-def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
-    """Returns distinct axes counted from the front, in the order given."""
-    canonical = tuple([canonical_axis(name, axis, ndim) for axis in axes])
-    if len(set(canonical)) != len(canonical):
-        raise AxisError(f"{name}: an axis occurs twice in {tuple(axes)}.", "Name each axis once.")
-    return canonical
-
-
-def apply_to_tangent(apply: Callable[..., Value]) -> Callable[..., Any]:
-    """Returns the jvp rule of an op that is linear in its first operand and fixed by the others."""
-
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], out: Value, **params: Any) -> Any:
-        if type(tangents[0]) is Zero:
-            return Zero(out.aval.to_tangent_aval())
-        return apply(tangents[0], *primals[1:], **params)
-
-    return jvp
-
-
-def spread_samples(
-    variants: Sequence[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]], seed: int = 0
-) -> list[Sample]:
-    """Returns every variant in float32 and every dtype in some variant.
-
-    Args:
-        variants: Shapes of the operands and parameters.
-        seed: Of the random operands.
-    """
-    generator = np.random.default_rng(seed)
-    others = zip((d for d in dtypes.ALL if d != dtypes.float32), cycle(variants), strict=False)
-    cases = [(dtypes.float32, variant) for variant in variants] + list(others)
-    return [
-        Sample(tuple(random_values(generator, s, dtype, -2, 2) for s in shapes), dict(params))
-        for dtype, (shapes, params) in cases
-    ]
-
-
-def move_batch_axis(value: Value, axis: int | None, size: int, destination: int) -> Value:
-    """Brings a batch axis to a place; a value without one is repeated along a new axis there."""
-    if axis is not None:
-        return moveaxis(value, axis, destination)
-    shape = (*value.shape[:destination], size, *value.shape[destination:])
-    dimensions = tuple(d for d in range(value.ndim + 1) if d != destination)
-    return broadcast_in_dim(value, shape, dimensions)
-
-
-def batch_size(operands: Sequence[Value], axes: Sequence[int | None]) -> int:
-    """Returns the extent of the batch axis."""
-    return next(x.shape[a] for x, a in zip(operands, axes, strict=True) if a is not None)
-
-
-def insert(values: Sequence[Any], position: int, value: Any) -> tuple[Any, ...]:
-    """Returns a tuple with one more value at a position."""
-    return (*values[:position], value, *values[position:])
-
-
-# broadcast_in_dim ------------------------------------------------------------------------------
-
-
-def _infer_broadcast(
-    operand: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
-) -> ShapedArray:
-    name = "broadcast_in_dim"
-    if len(broadcast_dimensions) != operand.ndim:
-        raise ShapeError(
-            f"{name}: broadcast_dimensions {broadcast_dimensions} must name one result dimension "
-            f"for each of the {operand.ndim} dimensions of the operand {operand}."
-        )
-    if any(d < 0 or d >= len(shape) for d in broadcast_dimensions):
-        raise ShapeError(
-            f"{name}: broadcast_dimensions {broadcast_dimensions} lie outside the result shape "
-            f"{shape}."
-        )
-    pairs = zip(broadcast_dimensions, broadcast_dimensions[1:], strict=False)
-    if any(first >= second for first, second in pairs):
-        raise ShapeError(
-            f"{name}: broadcast_dimensions {broadcast_dimensions} must be strictly increasing.",
-            "Transpose the operand first.",
-        )
-    for extent, dimension in zip(operand.shape, broadcast_dimensions, strict=True):
-        if extent not in (1, shape[dimension]):
-            raise ShapeError(
-                f"{name}: {operand} cannot be broadcast to shape {shape} along dimensions "
-                f"{broadcast_dimensions}: extent {extent} is neither 1 nor {shape[dimension]}."
-            )
-    return ShapedArray(shape, operand.dtype, operand.weak_type)
-
-
-# Below this size filling memory is faster than making a view of it.
-_SMALL = 1024
-
-
-def _evaluate_broadcast(
-    x: np.ndarray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
-) -> np.ndarray:
-    if broadcast_dimensions and broadcast_dimensions[0] != len(shape) - x.ndim:
-        expanded = [1] * len(shape)
-        for extent, dimension in zip(x.shape, broadcast_dimensions, strict=True):
-            expanded[dimension] = extent
-        x = x.reshape(expanded)
-    if math.prod(shape) > _SMALL:
-        return np.broadcast_to(x, shape)
-    result = np.empty(shape, x.dtype)
-    result[...] = x
-    return result
-
-
-def _transpose_broadcast(
-    ct: Value, operand: Any, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
-) -> list[Any]:
-    from .reduce import reduce_sum
-
-    source = operand.aval.shape
-    kept = {
-        d for d, extent in zip(broadcast_dimensions, source, strict=True) if extent == shape[d]
-    }
-    summed = tuple(d for d in range(len(shape)) if d not in kept)
-    return [reshape(reduce_sum(ct, summed) if summed else ct, source)]
-
-
-def _batch_broadcast(
-    operands: Sequence[Value],
-    axes: Sequence[int],
-    *,
-    shape: tuple[int, ...],
-    broadcast_dimensions: tuple[int, ...],
-) -> tuple[Value, int]:
-    (x,), (axis,) = operands, axes
-    # Just behind the dimension that precedes it: there the dimensions keep their order.
-    position = broadcast_dimensions[axis - 1] + 1 if axis else 0
-    shifted = tuple(d + (d >= position) for d in broadcast_dimensions)
-    result_shape = insert(shape, position, x.shape[axis])
-    return broadcast_in_dim(x, result_shape, insert(shifted, axis, position)), position
-
-
-def _broadcast_samples() -> list[Sample]:
-    def variant(source: tuple[int, ...], shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-        return (source,), {"shape": shape, "broadcast_dimensions": dims}
-
-    return spread_samples([
-        variant((), (2, 3), ()),
-        variant((3,), (2, 3), (1,)),
-        variant((2,), (2, 3), (0,)),
-        variant((2, 1), (2, 4, 3), (0, 2)),
-        variant((), (), ()),
-        variant((1, 3), (0, 3), (0, 1)),
-        variant((2, 3), (2, 3), (0, 1)),
-    ])
-
-
-_broadcast_in_dim = declare(
+__all__ = [
+    "broadcast",
     "broadcast_in_dim",
-    infer=_infer_broadcast,
-    evaluate=_evaluate_broadcast,
-    jvp=apply_to_tangent(lambda t, **params: _broadcast_in_dim.bind(t, **params)),
-    transpose=_transpose_broadcast,
-    batch=_batch_broadcast,
-    lower=lambda context, x, *, shape, broadcast_dimensions: hlo.broadcast_in_dim(
-        x, shape, broadcast_dimensions
-    ),
-    samples=_broadcast_samples,
-)
-
-
-def broadcast_in_dim(
-    operand: Value, shape: Sequence[int], broadcast_dimensions: Sequence[int]
-) -> Value:
-    """Stretches an array to a shape, telling where its dimensions go.
-
-    Args:
-        operand: The array.
-        shape: Shape of the result.
-        broadcast_dimensions: For each dimension of the operand, in increasing order, the dimension
-            of the result that it becomes. Dimensions of extent 1 stretch.
-
-    Raises:
-        ShapeError: if the dimensions do not fit.
-
-    >>> from axir.dialect.array import as_array
-    >>> broadcast_in_dim(as_array(7), (2, 2), ())
-    Array([[7, 7],
-           [7, 7]], dtype=int32, weak_type=True)
-    """
-    shape = integers("broadcast_in_dim", "shape", shape)
-    dimensions = integers("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
-    operand = as_value(operand)
-    if not shape and not operand.shape:
-        return operand
-    return _broadcast_in_dim.bind(operand, shape=shape, broadcast_dimensions=dimensions)
-
-
-def broadcast(operand: Value, sizes: Sequence[int]) -> Value:
-    """Puts new dimensions of the given sizes in front of an array, repeating it along them."""
-    sizes = integers("broadcast", "sizes", sizes)
-    operand = as_value(operand)
-    if not sizes:
-        return operand
-    dimensions = tuple(range(len(sizes), len(sizes) + operand.ndim))
-    return broadcast_in_dim(operand, (*sizes, *operand.shape), dimensions)
-
-
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """Returns the shape that NumPy's broadcasting of these shapes gives.
-
-    Raises:
-        ParameterError: if two extents along a dimension differ and neither is 1.
-
-    >>> broadcast_shapes((2, 1), (3,), ())
-    (2, 3)
-    """
-    result: tuple[int, ...] = ()
-    for shape in shapes:
-        shape = integers("broadcast_shapes", "a shape", shape)
-        rank = max(len(result), len(shape))
-        longer = ((1,) * (rank - len(result)) + result, (1,) * (rank - len(shape)) + shape)
-        if any(a != b and a != 1 and b != 1 for a, b in zip(*longer, strict=True)):
-            raise ParameterError(
-                f"Incompatible shapes for broadcasting: {', '.join(str(tuple(s)) for s in shapes)}.",
-                "Extents along a dimension, counted from the back, must be equal or 1.",
-            )
-        result = tuple(b if a == 1 else a for a, b in zip(*longer, strict=True))
-    return result
-
-
-def broadcast_to_rank(x: Value, rank: int) -> Value:
-    """Puts dimensions of extent 1 in front of an array until it has the given rank."""
-    x = as_value(x)
-    return x if x.ndim == rank else expand_dims(x, range(rank - x.ndim))
-
-
-def expand_dims(array: Value, dimensions: Sequence[int]) -> Value:
-    """Inserts dimensions of extent 1.
-
-    Args:
-        array: The array.
-        dimensions: Where they stand in the result; negative ones count from the back.
-
-    Raises:
-        AxisError: for a dimension that the result does not have, or named twice.
-
-    >>> from axir.dialect.array import as_array
-    >>> expand_dims(as_array(np.zeros((2, 3))), (0, -1)).shape
-    (1, 2, 3, 1)
-    """
-    array = as_value(array)
-    given = tuple(dimensions)
-    if not given:
-        return array
-    rank = array.ndim + len(given)
-    new = frozenset(canonical_axes("expand_dims", given, rank))
-    old = tuple(d for d in range(rank) if d not in new)
-    extents = iter(array.shape)
-    shape = tuple(1 if d in new else next(extents) for d in range(rank))
-    return _broadcast_in_dim.bind(array, shape=shape, broadcast_dimensions=old)
-
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "collapse",
+    "concatenate",
+    "expand_dims",
+    "inverse_permutation",
+    "move_batch_axis",
+    "moveaxis",
+    "pad",
+    "reshape",
+    "rev",
+    "squeeze",
+    "transpose",
+]
 
 # reshape ---------------------------------------------------------------------------------------
 
@@ -438,11 +185,9 @@ def collapse(
     (6, 4)
     """
     operand = as_value(operand)
-    rank = operand.ndim
-    bounds = (start_dimension, rank if stop_dimension is None else stop_dimension)
-    # The end may be the rank itself, as the bound of a slice may be.
-    start, stop = (b + rank if b < 0 else b for b in map(index, bounds))
-    if not 0 <= start <= stop <= rank:
+    # Bounds count, and are cut off at the ends, as those of a Python slice.
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(operand.ndim)
+    if start > stop:
         raise ParameterError(
             f"collapse: dimensions {start_dimension} to {stop_dimension} are no range of the "
             f"dimensions of {operand.aval}."
@@ -515,6 +260,15 @@ def moveaxis(operand: Value, source: int, destination: int) -> Value:
     return _transpose.bind(operand, permutation=insert(others, destination, source))
 
 
+def move_batch_axis(value: Value, axis: int | None, size: int, destination: int) -> Value:
+    """Brings a batch axis to a place; a value without one is repeated along a new axis there."""
+    if axis is not None:
+        return moveaxis(value, axis, destination)
+    shape = (*value.shape[:destination], size, *value.shape[destination:])
+    dimensions = tuple(d for d in range(value.ndim + 1) if d != destination)
+    return broadcast_in_dim(value, shape, dimensions)
+
+
 # squeeze ---------------------------------------------------------------------------------------
 
 
@@ -570,3 +324,148 @@ def squeeze(array: Value, dimensions: Sequence[int]) -> Value:
     array = as_value(array)
     dimensions = tuple(sorted(canonical_axes("squeeze", dimensions, array.ndim)))
     return _squeeze.bind(array, dimensions=dimensions) if dimensions else array
+
+
+# concatenate -----------------------------------------------------------------------------------
+
+
+def _infer_concatenate(*operands: ShapedArray, dimension: int) -> ShapedArray:
+    first = operands[0]
+    if any(x.dtype != first.dtype for x in operands):
+        raise DTypeError(
+            f"concatenate requires operands of equal dtype, but got "
+            f"{', '.join(map(str, operands))}.",
+            "Cast with x.astype(dtype); jnp.concatenate promotes by itself.",
+        )
+    others = _without(first.shape, dimension)
+    if any(x.ndim != first.ndim or _without(x.shape, dimension) != others for x in operands):
+        raise ShapeError(
+            f"concatenate: operands must be equal in shape apart from dimension {dimension}, but "
+            f"got {', '.join(map(str, operands))}."
+        )
+    shape = insert(others, dimension, sum(x.shape[dimension] for x in operands))
+    return ShapedArray(shape, first.dtype, all(x.weak_type for x in operands))
+
+
+def _without(shape: tuple[int, ...], dimension: int) -> tuple[int, ...]:
+    return shape[:dimension] + shape[dimension + 1 :]
+
+
+def _concatenate_jvp(
+    primals: Sequence[Value], tangents: Sequence[Any], out: Value, *, dimension: int
+) -> Any:
+    if all(type(t) is Zero for t in tangents):
+        return Zero(out.aval.to_tangent_aval())
+    return _concatenate.bind(*map(instantiate, tangents), dimension=dimension)
+
+
+def _transpose_concatenate(ct: Value, *operands: Any, dimension: int) -> list[Any]:
+    from .slicing import slice_in_dim
+
+    cotangents = []
+    start = 0
+    for operand in operands:
+        stop = start + operand.shape[dimension]
+        is_linear = is_undefined_primal(operand)
+        cotangents.append(slice_in_dim(ct, start, stop, 1, dimension) if is_linear else None)
+        start = stop
+    return cotangents
+
+
+def _batch_concatenate(
+    operands: Sequence[Value], axes: Sequence[int | None], *, dimension: int
+) -> tuple[Value, int]:
+    size = batch_size(operands, axes)
+    axis = next(a for a in axes if a is not None)
+    aligned = [move_batch_axis(x, a, size, axis) for x, a in zip(operands, axes, strict=True)]
+    return _concatenate.bind(*aligned, dimension=dimension + (dimension >= axis)), axis
+
+
+_concatenate = declare(
+    "concatenate",
+    infer=_infer_concatenate,
+    evaluate=lambda *operands, dimension: np.concatenate(operands, dimension),
+    jvp=_concatenate_jvp,
+    transpose=_transpose_concatenate,
+    batch=_batch_concatenate,
+    lower=lambda context, *operands, dimension: hlo.concatenate(operands, dimension),
+    samples=lambda: spread_samples([
+        (((2, 3), (4, 3)), {"dimension": 0}),
+        (((2, 3), (2, 1), (2, 2)), {"dimension": 1}),
+        (((2,), (0,), (1,)), {"dimension": 0}),
+        (((0, 2), (0, 3)), {"dimension": 1}),
+        (((3,),), {"dimension": 0}),
+    ]),
+)
+
+
+def concatenate(operands: Sequence[Value], dimension: int) -> Value:
+    """Joins arrays one after the other along a dimension.
+
+    Args:
+        operands: At least one array; equal dtypes, and equal shapes apart from the dimension.
+        dimension: Along which; negative ones count from the back.
+
+    Raises:
+        ShapeError, DTypeError: if the operands do not fit together.
+        AxisError: if they have no such dimension, as scalars have none.
+
+    >>> concatenate([np.arange(2), np.arange(3)], 0)
+    Array([0, 1, 0, 1, 2], dtype=int32)
+    """
+    arrays = [as_value(x) for x in operands]
+    if not arrays:
+        raise ParameterError("concatenate needs at least one array, but got none.")
+    dimension = canonical_axis("concatenate", dimension, arrays[0].ndim)
+    return arrays[0] if len(arrays) == 1 else _concatenate.bind(*arrays, dimension=dimension)
+
+
+# rev -------------------------------------------------------------------------------------------
+
+
+def _infer_rev(operand: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
+    canonical_axes("rev", dimensions, operand.ndim)
+    return operand
+
+
+_FORWARD, _BACKWARD = slice(None), slice(None, None, -1)
+
+
+def _evaluate_rev(x: np.ndarray, *, dimensions: tuple[int, ...]) -> np.ndarray:
+    return x[tuple([_BACKWARD if d in dimensions else _FORWARD for d in range(x.ndim)])]
+
+
+def _batch_rev(
+    operands: Sequence[Value], axes: Sequence[int], *, dimensions: tuple[int, ...]
+) -> tuple[Value, int]:
+    shifted = tuple(d + (d >= axes[0]) for d in dimensions)
+    return _rev.bind(operands[0], dimensions=shifted), axes[0]
+
+
+_rev = declare(
+    "rev",
+    infer=_infer_rev,
+    evaluate=_evaluate_rev,
+    jvp=apply_to_tangent(lambda t, **params: _rev.bind(t, **params)),
+    transpose=lambda ct, x, **params: [_rev.bind(ct, **params)],
+    batch=_batch_rev,
+    # IREE does not take a reversal along no dimension.
+    lower=lambda context, x, *, dimensions: hlo.reverse(x, dimensions) if dimensions else x,
+    samples=lambda: spread_samples([
+        (((2, 3),), {"dimensions": (0,)}),
+        (((2, 3, 2),), {"dimensions": (2, 0)}),
+        (((),), {"dimensions": ()}),
+        (((0, 3),), {"dimensions": (0, 1)}),
+        (((3,),), {"dimensions": (0,)}),
+    ]),
+)
+
+
+def rev(operand: Value, dimensions: Sequence[int]) -> Value:
+    """Reverses the order of elements along dimensions; negative ones count from the back.
+
+    >>> rev(np.arange(3), (0,))
+    Array([2, 1, 0], dtype=int32)
+    """
+    operand = as_value(operand)
+    return _rev.bind(operand, dimensions=canonical_axes("rev", dimensions, operand.ndim))

@@ -1,13 +1,13 @@
-"""Ops that read or replace a block of an array: at static places, or at indices known only later.
+"""Ops that read or replace a block of an array at indices that need not be known while tracing.
 
-Dynamic indices are clamped so that the block fits. What does not live here: many blocks at once
-(`indexing.py`, `scatter.py`), and the indexing syntax `x[...]` (the frontend's).
+The indices are clamped so that the block fits. Blocks at static places (`static_slicing.py`) are of
+the family and can be had from here. What does not live here: many blocks at once (`indexing.py`,
+`scatter.py`), and the indexing syntax `x[...]` (the frontend's).
 """
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
@@ -15,335 +15,36 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..errors import DTypeError, OutOfBoundsError, ParameterError, ShapeError
+from ..errors import DTypeError
 from ..primitive import Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
-from .elementwise import add, lt, select_n
-from .family import ANY, INTEGER, Value, as_value, full, instantiate, match_scalars, random_values
-from .movement import apply_to_tangent, batch_size, canonical_axis, insert, integers, spread_samples
-from .shape import broadcast_in_dim, concatenate, expand_dims, move_batch_axis, pad, squeeze
+from .family import ANY, INTEGER, Value, as_value, full, instantiate, random_values
+from .movement import apply_to_tangent, batch_size, canonical_axis, insert, integers
+from .shape import expand_dims, move_batch_axis, squeeze
+from .start_indices import (
+    block,
+    check_block,
+    check_starts,
+    lower_starts,
+    stack_starts,
+    start_operands,
+    zero_start,
+)
+from .static_slicing import index_in_dim, slice, slice_in_dim
 from .table import declare
 
-# slice -----------------------------------------------------------------------------------------
-
-
-def _infer_slice(
-    operand: ShapedArray,
-    *,
-    start_indices: tuple[int, ...],
-    limit_indices: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-) -> ShapedArray:
-    steps = (1,) * operand.ndim if strides is None else strides
-    if not len(start_indices) == len(limit_indices) == len(steps) == operand.ndim:
-        raise ShapeError(
-            f"slice: start_indices {start_indices}, limit_indices {limit_indices} and strides "
-            f"{strides} must have one entry for each of the {operand.ndim} dimensions of {operand}."
-        )
-    shape = []
-    bounds = zip(start_indices, limit_indices, steps, operand.shape, strict=True)
-    for dimension, (start, limit, step, extent) in enumerate(bounds):
-        if not 0 <= start <= limit <= extent:
-            raise ShapeError(
-                f"slice: bounds {start} to {limit} along dimension {dimension} of {operand} do not "
-                f"satisfy 0 <= start <= limit <= {extent}.",
-                "Negative bounds count from the end in slice_in_dim and in x[start:limit].",
-            )
-        if step <= 0:
-            raise ShapeError(
-                f"slice: stride {step} along dimension {dimension} is not positive.",
-                "Reverse with rev, or with x[::-1].",
-            )
-        shape.append(-(-(limit - start) // step))
-    return ShapedArray(shape, operand.dtype, operand.weak_type)
-
-
-def _evaluate_slice(
-    x: np.ndarray,
-    *,
-    start_indices: tuple[int, ...],
-    limit_indices: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-) -> np.ndarray:
-    if strides is None:
-        return x[tuple(map(builtins.slice, start_indices, limit_indices))]
-    return x[tuple(map(builtins.slice, start_indices, limit_indices, strides))]
-
-
-def _transpose_slice(
-    ct: Value,
-    operand: Any,
-    *,
-    start_indices: tuple[int, ...],
-    limit_indices: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-) -> list[Any]:
-    shape = operand.aval.shape
-    steps = (1,) * len(shape) if strides is None else strides
-    config = []
-    for start, step, count, extent in zip(start_indices, steps, ct.shape, shape, strict=True):
-        end = start + (count - 1) * step + 1 if count else start
-        config.append((start, extent - end, step - 1))
-    return [pad(ct, full((), 0, ct.dtype), config)]
-
-
-def _batch_slice(
-    operands: Sequence[Value],
-    axes: Sequence[int],
-    *,
-    start_indices: tuple[int, ...],
-    limit_indices: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-) -> tuple[Value, int]:
-    (x,), (axis,) = operands, axes
-    result = _slice.bind(
-        x,
-        start_indices=insert(start_indices, axis, 0),
-        limit_indices=insert(limit_indices, axis, x.shape[axis]),
-        strides=None if strides is None else insert(strides, axis, 1),
-    )
-    return result, axis
-
-
-def _slice_samples() -> list[Sample]:
-    def variant(shape: tuple[int, ...], start: Any, limit: Any, strides: Any = None) -> Any:
-        params = {"start_indices": start, "limit_indices": limit, "strides": strides}
-        return (shape,), params
-
-    return spread_samples([
-        variant((4, 5), (1, 2), (3, 5)),
-        variant((7, 5), (1, 0), (6, 5), (2, 3)),
-        variant((6,), (1,), (6,), (4,)),
-        variant((3,), (2,), (2,)),
-        variant((), (), ()),
-        variant((0, 2), (0, 0), (0, 1), (1, 1)),
-    ])
-
-
-_slice = declare(
+__all__ = [
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "index_in_dim",
     "slice",
-    infer=_infer_slice,
-    evaluate=_evaluate_slice,
-    jvp=apply_to_tangent(lambda t, **params: _slice.bind(t, **params)),
-    transpose=_transpose_slice,
-    batch=_batch_slice,
-    lower=lambda context, x, *, start_indices, limit_indices, strides: hlo.slice(
-        x, start_indices, limit_indices, strides
-    ),
-    samples=_slice_samples,
-)
-
-
-def slice(
-    operand: Value,
-    start_indices: Sequence[int],
-    limit_indices: Sequence[int],
-    strides: Sequence[int] | None = None,
-) -> Value:
-    """Returns a block at a static place.
-
-    Args:
-        operand: The array.
-        start_indices: First index along each dimension.
-        limit_indices: End (exclusive) along each dimension, at most its extent.
-        strides: Step along each dimension; 1 by default.
-
-    Raises:
-        ShapeError: if the bounds lie outside the array, or a stride is not positive.
-
-    >>> from axir.dialect.array import as_array
-    >>> slice(as_array(np.arange(6)), (1,), (6,), (2,))
-    Array([1, 3, 5], dtype=int32)
-    """
-    return _slice.bind(
-        operand,
-        start_indices=integers("slice", "start_indices", start_indices),
-        limit_indices=integers("slice", "limit_indices", limit_indices),
-        strides=None if strides is None else integers("slice", "strides", strides),
-    )
-
-
-def slice_in_dim(
-    operand: Value,
-    start_index: int | None,
-    limit_index: int | None,
-    stride: int = 1,
-    axis: int = 0,
-) -> Value:
-    """Slices along one axis; negative bounds count from the end, None is the end itself.
-
-    >>> from axir.dialect.array import as_array
-    >>> slice_in_dim(as_array(np.arange(6)), -3, None)
-    Array([3, 4, 5], dtype=int32)
-    """
-    operand = as_value(operand)
-    axis = canonical_axis("slice_in_dim", axis, operand.ndim)
-    extent = operand.shape[axis]
-    start = 0 if start_index is None else index(start_index)
-    limit = extent if limit_index is None else index(limit_index)
-    starts, limits, strides = [0] * operand.ndim, list(operand.shape), [1] * operand.ndim
-    starts[axis] = start + extent if start < 0 else start
-    limits[axis] = limit + extent if limit < 0 else limit
-    strides[axis] = index(stride)
-    return slice(operand, starts, limits, None if stride == 1 else strides)
-
-
-def index_in_dim(operand: Value, index: int, axis: int = 0, keepdims: bool = True) -> Value:
-    """Returns the entry at a static index along one axis.
-
-    Args:
-        operand: The array.
-        index: Which entry; negative ones count from the end.
-        axis: Along which axis.
-        keepdims: Whether the axis stays, with extent 1.
-
-    Raises:
-        OutOfBoundsError: if there is no such entry.
-    """
-    operand = as_value(operand)
-    axis = canonical_axis("index_in_dim", axis, operand.ndim)
-    extent = operand.shape[axis]
-    if not -extent <= index < extent:
-        raise OutOfBoundsError(
-            f"index_in_dim: index {index} is out of bounds for axis {axis} of extent {extent}."
-        )
-    start = index + extent if index < 0 else index
-    result = slice_in_dim(operand, start, start + 1, 1, axis)
-    return result if keepdims else squeeze(result, (axis,))
-
-
-# Dynamic indices -------------------------------------------------------------------------------
-
-_INDEX_LIMIT = np.iinfo(np.int32).max
-
-
-def _check_starts(name: str, operand: ShapedArray, starts: Sequence[ShapedArray]) -> None:
-    if len(starts) != operand.ndim:
-        raise ShapeError(
-            f"{name}: {len(starts)} start indices were given for the {operand.ndim} dimensions of "
-            f"{operand}."
-        )
-    if any(start.shape for start in starts):
-        raise ShapeError(
-            f"{name}: start indices must be scalars, but got {', '.join(map(str, starts))}.",
-            "Use gather, or vmap, for many blocks.",
-        )
-    if any(s.dtype not in INTEGER or s.dtype != starts[0].dtype for s in starts):
-        raise DTypeError(
-            f"{name}: start indices must be integers of one dtype, but got "
-            f"{', '.join(map(str, starts))}.",
-            "Cast with i.astype(int).",
-        )
-
-
-def _check_block(name: str, operand: ShapedArray, sizes: tuple[int, ...], what: str) -> None:
-    if len(sizes) != operand.ndim:
-        raise ShapeError(
-            f"{name}: {what} {sizes} must have one entry for each of the {operand.ndim} dimensions "
-            f"of {operand}."
-        )
-    if any(not 0 <= size <= extent for size, extent in zip(sizes, operand.shape, strict=True)):
-        raise ShapeError(f"{name}: {what} {sizes} does not fit into {operand}.")
-
-
-def _block(
-    shape: tuple[int, ...], sizes: Sequence[int], starts: Sequence[np.ndarray]
-) -> tuple[builtins.slice, ...]:
-    block = []
-    for extent, size, start in zip(shape, sizes, starts, strict=True):
-        first = int(start)
-        first = 0 if first < 0 else extent - size if first > extent - size else first
-        block.append(builtins.slice(first, first + size))
-    return tuple(block)
-
-
-def _lower_starts(context: Any, starts: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
-    """Start indices in a signed dtype wide enough for the extents."""
-    if not starts:
-        return []
-    dtype = context.types_in[-1].dtype
-    if dtype in (dtypes.int32, dtypes.int64):
-        return list(starts)
-    shape = context.types_in[0].shape
-    lowered = []
-    for start, extent, size in zip(starts, shape, sizes, strict=True):
-        highest = extent - size
-        # Large unsigned indices would turn negative, hence are clamped before the cast.
-        if dtypes.is_unsigned(dtype) and highest <= np.iinfo(dtype).max:
-            start = hlo.minimum(start, hlo.full_like(start, highest))
-        lowered.append(hlo.convert(start, dtypes.int64 if highest > _INDEX_LIMIT else dtypes.int32))
-    return lowered
-
-
-def _start_operands(
-    name: str, operand: Value, start_indices: Any, allow_negative_indices: Any
-) -> list[Value]:
-    """Splits start indices into scalars of one dtype; negative ones count from the end."""
-    if hasattr(start_indices, "ndim") and start_indices.ndim == 1:
-        array = as_value(start_indices)
-        starts = [index_in_dim(array, i, 0, keepdims=False) for i in range(array.shape[0])]
-    else:
-        starts = list(start_indices)
-    if not starts:
-        return starts
-    allowed = allow_negative_indices
-    wraps = [allowed] * len(starts) if isinstance(allowed, bool) else list(allowed)
-    if not len(starts) == len(wraps) == operand.ndim:
-        raise ShapeError(
-            f"{name}: {len(starts)} start indices ({len(wraps)} entries of allow_negative_indices) "
-            f"were given for the {operand.ndim} dimensions of {operand.aval}."
-        )
-    wrapped = [
-        _wrap(start, extent) if may_wrap else start
-        for start, extent, may_wrap in zip(starts, operand.shape, wraps, strict=True)
-    ]
-    return _one_dtype([start if type(start) is int else as_value(start) for start in wrapped])
-
-
-def _wrap(start: Any, extent: int) -> Any:
-    if isinstance(start, (int, np.integer)):
-        start = int(start)
-        return start + extent if start < 0 else start
-    start = as_value(start)
-    if start.shape or start.dtype not in dtypes.SIGNED:
-        return start  # unsigned, or not an index: for `infer` to judge
-    if extent > np.iinfo(start.dtype).max:
-        from .conversion import convert_element_type
-
-        start = convert_element_type(start, dtypes.int32)
-    return select_n(lt(start, 0), start, add(start, extent))
-
-
-def _one_dtype(starts: list[Any]) -> list[Value]:
-    """Casts start indices of different integer dtypes to the one that they promote to."""
-    kinds = {start.dtype for start in starts if type(start) is not int}
-    if len(kinds) <= 1:
-        return match_scalars(*starts)
-    from .conversion import convert_element_type
-
-    common, _ = dtypes.promote((dtype, False) for dtype in kinds)
-    if not dtypes.is_integer(common):
-        return match_scalars(*starts)  # unequal dtypes: for `infer` to refuse
-    return [
-        start if type(start) is not int and start.dtype == common
-        else convert_element_type(as_value(start), common)
-        for start in starts
-    ]
-
-
-def _stack_starts(starts: Sequence[Value], axes: Sequence[int | None], size: int) -> Value:
-    """Joins start indices, each with a batch axis or without, into rows of one index each."""
-    columns = [
-        broadcast_in_dim(start, (size, 1), () if axis is None else (0,))
-        for start, axis in zip(starts, axes, strict=True)
-    ]
-    return concatenate(columns, 1)
-
-
-def _zero_start(starts: Sequence[Value]) -> Value:
-    return full((), 0, starts[0].dtype if starts else dtypes.int32)
-
+    "slice_in_dim",
+]
 
 # dynamic_slice ---------------------------------------------------------------------------------
 
@@ -351,8 +52,8 @@ def _zero_start(starts: Sequence[Value]) -> Value:
 def _infer_dynamic_slice(
     operand: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int, ...]
 ) -> ShapedArray:
-    _check_starts("dynamic_slice", operand, starts)
-    _check_block("dynamic_slice", operand, slice_sizes, "slice_sizes")
+    check_starts("dynamic_slice", operand, starts)
+    check_block("dynamic_slice", operand, slice_sizes, "slice_sizes")
     return ShapedArray(slice_sizes, operand.dtype, operand.weak_type)
 
 
@@ -372,11 +73,11 @@ def _batch_dynamic_slice(
     if all(a is None for a in start_axes):
         assert axis is not None
         sizes = insert(slice_sizes, axis, x.shape[axis])
-        all_starts = insert(starts, axis, _zero_start(starts))
+        all_starts = insert(starts, axis, zero_start(starts))
         return _dynamic_slice.bind(x, *all_starts, slice_sizes=sizes), axis
     from .indexing import GatherDimensionNumbers, gather
 
-    rows = _stack_starts(starts, start_axes, batch_size(operands, axes))
+    rows = stack_starts(starts, start_axes, batch_size(operands, axes))
     batching = () if axis is None else (axis,)
     ndim = len(slice_sizes)
     numbers = GatherDimensionNumbers(
@@ -388,6 +89,15 @@ def _batch_dynamic_slice(
     )
     sizes = slice_sizes if axis is None else insert(slice_sizes, axis, 1)
     return gather(x, rows, numbers, sizes, mode="clip"), 0
+
+
+def _lower_dynamic_slice(
+    context: Any, x: Any, *starts: Any, slice_sizes: tuple[int, ...]
+) -> Any:
+    # Without start indices IREE's compiler crashes; there the block is the whole array.
+    if not starts:
+        return x
+    return hlo.dynamic_slice(x, lower_starts(context, starts, slice_sizes), slice_sizes)
 
 
 def _dynamic_slice_samples() -> list[Sample]:
@@ -412,13 +122,11 @@ def _dynamic_slice_samples() -> list[Sample]:
 _dynamic_slice = declare(
     "dynamic_slice",
     infer=_infer_dynamic_slice,
-    evaluate=lambda x, *starts, slice_sizes: x[_block(x.shape, slice_sizes, starts)],
+    evaluate=lambda x, *starts, slice_sizes: x[block(x.shape, slice_sizes, starts)],
     jvp=apply_to_tangent(lambda t, *starts, **params: _dynamic_slice.bind(t, *starts, **params)),
     transpose=_transpose_dynamic_slice,
     batch=_batch_dynamic_slice,
-    lower=lambda context, x, *starts, slice_sizes: hlo.dynamic_slice(
-        x, _lower_starts(context, starts, slice_sizes), slice_sizes
-    ),
+    lower=_lower_dynamic_slice,
     samples=_dynamic_slice_samples,
 )
 
@@ -441,7 +149,8 @@ def dynamic_slice(
             for all); otherwise they are clamped to zero.
 
     Raises:
-        ShapeError: if the block does not fit into the array, or the indices do not fit its rank.
+        ShapeError: if the block does not fit into the array.
+        ParameterError: unless there is one index for each dimension.
         DTypeError: if the indices are not integers.
 
     >>> from axir.dialect.array import as_array
@@ -449,7 +158,7 @@ def dynamic_slice(
     Array([4, 5], dtype=int32)
     """
     operand = as_value(operand)
-    starts = _start_operands("dynamic_slice", operand, start_indices, allow_negative_indices)
+    starts = start_operands("dynamic_slice", operand, start_indices, allow_negative_indices)
     sizes = integers("dynamic_slice", "slice_sizes", slice_sizes)
     return _dynamic_slice.bind(operand, *starts, slice_sizes=sizes)
 
@@ -505,13 +214,13 @@ def _infer_update(
     operand: ShapedArray, update: ShapedArray, *starts: ShapedArray
 ) -> ShapedArray:
     name = "dynamic_update_slice"
-    _check_starts(name, operand, starts)
+    check_starts(name, operand, starts)
     if operand.dtype != update.dtype:
         raise DTypeError(
             f"{name}: the update {update} must have the dtype of the operand {operand}.",
             "Cast with update.astype(operand.dtype).",
         )
-    _check_block(name, operand, update.shape, "the update of shape")
+    check_block(name, operand, update.shape, "the update of shape")
     return ShapedArray(operand.shape, operand.dtype, operand.weak_type and update.weak_type)
 
 
@@ -519,7 +228,7 @@ def _evaluate_update(
     operand: np.ndarray, update: np.ndarray, *starts: np.ndarray
 ) -> np.ndarray:
     result = operand.copy()
-    result[_block(operand.shape, update.shape, starts)] = update
+    result[block(operand.shape, update.shape, starts)] = update
     return result
 
 
@@ -551,7 +260,7 @@ def _batch_update(
     x = move_batch_axis(x, axis, size, destination)
     update = move_batch_axis(update, update_axis, size, destination)
     if all(a is None for a in start_axes):
-        all_starts = insert(starts, destination, _zero_start(starts))
+        all_starts = insert(starts, destination, zero_start(starts))
         return _dynamic_update_slice.bind(x, update, *all_starts), destination
     from .scatter import ScatterDimensionNumbers, scatter
 
@@ -565,8 +274,15 @@ def _batch_update(
         operand_batching_dims=(destination,),
         scatter_indices_batching_dims=(0,),
     )
-    rows = _stack_starts(starts, start_axes, size)
+    rows = stack_starts(starts, start_axes, size)
     return scatter(x, rows, update, numbers, mode="clip"), destination
+
+
+def _lower_update(context: Any, x: Any, update: Any, *starts: Any) -> Any:
+    if not starts:
+        return update
+    sizes = context.types_in[1].shape
+    return hlo.dynamic_update_slice(x, update, lower_starts(context, starts, sizes))
 
 
 def _update_samples() -> list[Sample]:
@@ -596,9 +312,7 @@ _dynamic_update_slice = declare(
     jvp=_update_jvp,
     transpose=_transpose_update,
     batch=_batch_update,
-    lower=lambda context, x, update, *starts: hlo.dynamic_update_slice(
-        x, update, _lower_starts(context, starts, context.types_in[1].shape)
-    ),
+    lower=_lower_update,
     samples=_update_samples,
 )
 
@@ -621,7 +335,8 @@ def dynamic_update_slice(
             for all); otherwise they are clamped to zero.
 
     Raises:
-        ShapeError: if the block does not fit into the array, or the indices do not fit its rank.
+        ShapeError: if the block does not fit into the array.
+        ParameterError: unless there is one index for each dimension.
         DTypeError: if dtypes differ, or the indices are not integers.
 
     >>> from axir.dialect.array import as_array
@@ -630,7 +345,7 @@ def dynamic_update_slice(
     """
     operand, update = as_value(operand), as_value(update)
     name = "dynamic_update_slice"
-    starts = _start_operands(name, operand, start_indices, allow_negative_indices)
+    starts = start_operands(name, operand, start_indices, allow_negative_indices)
     return _dynamic_update_slice.bind(operand, update, *starts)
 
 
@@ -663,7 +378,7 @@ def dynamic_update_index_in_dim(
 
     Args:
         operand: The array.
-        update: The entry: with the axis, of extent 1, or without it.
+        update: The entry, with or without the axis.
         index: Where.
         axis: Along which axis.
         allow_negative_indices: Whether a negative index counts from the end.
@@ -672,12 +387,6 @@ def dynamic_update_index_in_dim(
     axis = canonical_axis("dynamic_update_index_in_dim", axis, operand.ndim)
     if update.ndim == operand.ndim - 1:
         update = expand_dims(update, (axis,))
-    if update.ndim == operand.ndim and update.shape[axis] != 1:
-        raise ShapeError(
-            f"dynamic_update_index_in_dim: the update {update.aval} must have extent 1 along axis "
-            f"{axis}, or lack that axis.",
-            "Use dynamic_update_slice_in_dim for a longer block.",
-        )
     return dynamic_update_slice_in_dim(
         operand, update, index, axis, allow_negative_indices=allow_negative_indices
     )

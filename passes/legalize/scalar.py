@@ -178,7 +178,9 @@ def constant(number: float, kind: ir.Type) -> Scalar:
         wrapped = (int(number) + half) % (2 * half) - half if kind.width > 1 else int(number)
         attribute = ir.IntegerAttr.get(kind, wrapped)
     return Scalar(
-        ir.Operation.create("arith.constant", results=[kind], attributes={"value": attribute}).result
+        ir.Operation.create(
+            "arith.constant", results=[kind], attributes={"value": attribute}
+        ).result
     )
 
 

@@ -2,8 +2,8 @@
 
 One compiler session per set of flags is kept and reused; compiling releases the interpreter lock,
 so threads compile side by side, each in a session of its own. Results go through the disk cache
-(`cache.py`). What does not live here: the choice of flags (`target.py`), loading and running
-(`executable.py`).
+(`cache.py`). What does not live here: reading the module (`analysis.py`), the choice of flags
+(`target.py`), loading and running (`executable.py`).
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ import os
 import shutil
 import stat
 import tempfile
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from iree.compiler import ir, version
+from iree.compiler import version
 from iree.compiler.api import Output, Session, Source, ctypes_dl
 
 from axir.dialect.config import config
 
-from .cache import cache_directory, program_cache
-from .diagnostics import Diagnostic, compile_error
-from .target import Target, wants_data_tiling
+from ..cache import cache_directory, program_cache
+from ..diagnostics import Diagnostic, compile_error
+from ..fork_safety import abandon, call_in_forked_child
+from ..target import Target
+from .analysis import BYTECODE_MAGIC, analyze
 
 _LOGGER = logging.getLogger(__name__)
 _COMPILER_VERSION = str(version.VERSION)
 # Sessions hold uniqued types and attributes for good; a fresh one costs 3 ms.
 _COMPILATIONS_PER_SESSION = 200
 _ERROR_SEVERITY = 2
-_BYTECODE_MAGIC = b"ML\xefR"
 
 
 def compile_module(module: str | bytes, target: Target, name: str = "main") -> bytes:
@@ -55,7 +56,7 @@ def compile_module(module: str | bytes, target: Target, name: str = "main") -> b
         the user's line, and the place of a reproducer.
     """
     source = module.encode() if isinstance(module, str) else bytes(module)
-    fingerprint, is_tiled = _analyze(source, target)
+    fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
     parts = (_COMPILER_VERSION, *flags, target.machine)
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + fingerprint).hexdigest()
@@ -87,42 +88,6 @@ def _compile(source: bytes, target: Target, flags: tuple[str, ...], name: str) -
     raise compile_error(diagnostics, _save_reproducer(source, flags, name))
 
 
-# --- the module ---------------------------------------------------------------------------------
-
-_analysis_lock = threading.Lock()
-
-
-@lru_cache(maxsize=None)
-def _analysis_context() -> ir.Context:
-    # Not the process-wide context: what is parsed here leaves nothing behind.
-    context = ir.Context()
-    context.allow_unregistered_dialects = True
-    context.enable_multithreading(False)
-    return context
-
-
-def _analyze(source: bytes, target: Target) -> tuple[bytes, bool]:
-    """Returns what identifies the program apart from source locations, and whether tiling pays."""
-    may_tile = target.backend == "cpu" and target.opt_level >= 2 and target.data_tiling is None
-    is_located = source.startswith(_BYTECODE_MAGIC) or b"loc(" in source
-    if not is_located and not (may_tile and b"stablehlo.dot" in source):
-        return source, False
-    with _analysis_lock:
-        context = _analysis_context()
-        with context.transient_scope():
-            return _analyze_parsed(source, context, may_tile)
-
-
-def _analyze_parsed(source: bytes, context: ir.Context, may_tile: bool) -> tuple[bytes, bool]:
-    try:
-        module = ir.Module.parse(source, context)
-    except ir.MLIRError:
-        return source, False  # the compile session reports it, with its location
-    is_tiled = may_tile and wants_data_tiling(module)
-    text = module.operation.get_asm(enable_debug_info=False, assume_verified=True)
-    return text.encode(), is_tiled
-
-
 # --- the session --------------------------------------------------------------------------------
 
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
@@ -130,7 +95,7 @@ _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
 )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _enable_callback_diagnostics() -> Callable[..., None]:
     # The wheel's Python API prints diagnostics; the C API hands them over.
     function = ctypes_dl._dylib.ireeCompilerInvocationEnableCallbackDiagnostics
@@ -144,12 +109,10 @@ class _SessionPool:
 
     def __init__(self) -> None:
         self._idle: dict[tuple[str, ...], list[tuple[Session, int]]] = {}
-        # After a fork the sessions' threads are gone: they are neither used nor destroyed.
-        self._abandoned: list[object] = []
-        os.register_at_fork(after_in_child=self._abandon)
+        call_in_forked_child(self._forget)
 
     @contextmanager
-    def session(self, flags: tuple[str, ...]):  # noqa: ANN201 - a generator of Session
+    def session(self, flags: tuple[str, ...]) -> Iterator[Session]:
         """Lends a session with these flags."""
         try:
             session, count = self._idle.setdefault(flags, []).pop()
@@ -160,8 +123,8 @@ class _SessionPool:
         if count + 1 < _COMPILATIONS_PER_SESSION:
             self._idle[flags].append((session, count + 1))
 
-    def _abandon(self) -> None:
-        self._abandoned.append(self._idle)
+    def _forget(self) -> None:
+        abandon(self._idle)
         self._idle = {}
 
 
@@ -174,7 +137,7 @@ def _run_compiler(
     diagnostics: list[Diagnostic] = []
 
     @_DIAGNOSTIC_CALLBACK
-    def collect(severity: int, text: object, length: int, _: object) -> None:
+    def collect(severity: int, text: Any, length: int, _: object) -> None:
         if severity >= _ERROR_SEVERITY:
             diagnostics.append(Diagnostic.parse(ctypes.string_at(text, length).decode()))
 
@@ -182,7 +145,7 @@ def _run_compiler(
         invocation = session.invocation()
         try:
             _enable_callback_diagnostics()(invocation._inv_p, 0, collect, None)
-            is_text = not source.startswith(_BYTECODE_MAGIC)
+            is_text = not source.startswith(BYTECODE_MAGIC)
             buffer = source + b"\0" if is_text else source
             is_good = invocation.parse_source(Source.wrap_buffer(session, buffer))
             if not is_good or not invocation.execute():
@@ -197,7 +160,7 @@ def _run_compiler(
 # --- the linker ---------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def _linker_flags(backend: str) -> tuple[str, ...]:
     """Names the linker: the system's `ld` (0.15 s per program), else the wheel's (0.19 s)."""
     if backend != "cpu":
@@ -231,7 +194,7 @@ def _bundled_linker() -> Path:
 
 def _dump(folder: Path, name: str, source: bytes, flags: Sequence[str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    suffix = ".mlirbc" if source.startswith(_BYTECODE_MAGIC) else ".mlir"
+    suffix = ".mlirbc" if source.startswith(BYTECODE_MAGIC) else ".mlir"
     file = folder / f"{name}{suffix}"
     file.write_bytes(source)
     command = compile_command(flags, file.name, f"{name}.vmfb")

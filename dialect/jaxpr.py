@@ -1,0 +1,185 @@
+"""The jaxpr view of a function: its grammar, and the attributes that interpreters expect.
+
+A `Jaxpr` holds no program of its own: it shows a `Function`, which is MLIR.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .array import Array
+from .function import Equation, Function, Literal, Var
+from .types import ShapedArray
+
+_WIDTH = 88
+
+
+class Jaxpr:
+    """A function as `{ lambda constants ; inputs. let equations in (outputs,) }`.
+
+    Attributes:
+        function: What is shown.
+    """
+
+    def __init__(self, function: Function):
+        self.function = function
+
+    @property
+    def invars(self) -> list[Var]:
+        """The inputs."""
+        return list(self.function.inputs)
+
+    @property
+    def constvars(self) -> list[Var]:
+        """The captures: inputs for values of the surroundings."""
+        return list(self.function.captures)
+
+    @property
+    def outvars(self) -> list[Var]:
+        """The outputs, some of which may be literals."""
+        return list(self.function.outputs)
+
+    @property
+    def eqns(self) -> list[Equation]:
+        """The equations, in order."""
+        return list(self.function.equations)
+
+    def __str__(self) -> str:
+        return print_function(self.function)
+
+    __repr__ = __str__
+
+
+class ClosedJaxpr:
+    """A jaxpr together with the values of its constants, as `make_jaxpr` returns it.
+
+    Attributes:
+        jaxpr: The view of the function.
+        consts: Values of `jaxpr.constvars`.
+    """
+
+    def __init__(self, function: Function):
+        self.function = function
+        self.jaxpr = Jaxpr(function)
+        self.consts = list(function.captured)
+
+    @property
+    def literals(self) -> list[Any]:
+        """The constants, under their old name."""
+        return self.consts
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        """Types of the inputs."""
+        return self.function.input_types
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """Types of the outputs."""
+        return self.function.output_types
+
+    @property
+    def eqns(self) -> list[Equation]:
+        """The equations, in order."""
+        return self.jaxpr.eqns
+
+    def module(self) -> Any:
+        """Returns the program as an MLIR module of the jaxpr dialect, with `main`."""
+        from .writing import write_module
+
+        return write_module({"main": self.function})
+
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
+    __repr__ = __str__
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+    """Evaluates a jaxpr op by op on values of its constants and inputs.
+
+    >>> import axir, axir.numpy as jnp
+    >>> closed = axir.make_jaxpr(lambda x: jnp.sin(x) + 1)(0.0)
+    >>> eval_jaxpr(closed.jaxpr, closed.consts, 0.0)
+    [Array(1., dtype=float32, weak_type=True)]
+    """
+    return jaxpr.function.interpret([*args, *consts])
+
+
+def _names() -> Iterator[str]:
+    letters = string.ascii_lowercase
+    index = 0
+    while True:
+        name, rest = letters[index % 26], index // 26
+        while rest:
+            rest -= 1
+            name, rest = letters[rest % 26] + name, rest // 26
+        yield name
+        index += 1
+
+
+class _Printer:
+    """Names the variables of one function in the order of their binding."""
+
+    def __init__(self) -> None:
+        self.names: dict[Var, str] = {}
+        self.fresh = _names()
+
+    def bind(self, variable: Var) -> str:
+        name = self.names[variable] = next(self.fresh)
+        return f"{name}:{variable.type.str_short()}"
+
+    def use(self, variable: Var) -> str:
+        if type(variable) is Literal:
+            return _literal(variable.array)
+        return self.names[variable]
+
+    def equation(self, equation: Equation, used: set[Var]) -> str:
+        operands = " ".join(self.use(v) for v in equation.operands)
+        results = " ".join(
+            self.bind(v) if v in used else f"_:{v.type.str_short()}" for v in equation.results
+        )
+        params = " ".join(f"{k}={_param(v)}" for k, v in sorted(equation.params.items()))
+        bracket = f"[{params}]" if params else ""
+        return f"{results} = {equation.primitive.name}{bracket} {operands}".rstrip()
+
+
+def _literal(array: Array) -> str:
+    if array.ndim == 0:
+        value = array.host()[()]
+        return f"{value.item() if array.dtype.kind != 'V' else float(value)}:{array.type.str_short()}"
+    return f"<constant {array.type.str_short()}>"
+
+
+def _param(value: Any) -> str:
+    if type(value) is Function:
+        return print_function(value)
+    if isinstance(value, np.dtype):
+        return str(value)
+    if isinstance(value, np.ndarray):
+        return f"<{value.dtype}{list(value.shape)}>"
+    if isinstance(value, tuple) and any(type(item) is Function for item in value):
+        return f"({', '.join(_param(item) for item in value)})"
+    return str(value)
+
+
+def print_function(function: Function) -> str:
+    """Prints a function in the grammar of jaxprs, on one line if it is short."""
+    printer = _Printer()
+    constants = " ".join(printer.bind(v) for v in function.captures)
+    inputs = " ".join(printer.bind(v) for v in function.inputs)
+    head = f"{{ lambda {constants + ' ' if constants else ''}; {inputs}. let"
+    used = {v for e in function.equations for v in e.operands} | set(function.outputs)
+    equations = [printer.equation(e, used) for e in function.equations]
+    outputs = ", ".join(printer.use(v) for v in function.outputs)
+    comma = "," if len(function.outputs) == 1 else ""
+    tail = f"in ({outputs}{comma}) }}"
+    one_line = f"{head} {'; '.join(equations)}{' ' if equations else ''}{tail}"
+    if len(one_line) <= _WIDTH and "\n" not in one_line:
+        return one_line
+    body = "".join("\n    " + e.replace("\n", "\n    ") for e in equations)
+    return f"{head}{body}\n  {tail}"

@@ -1,0 +1,157 @@
+"""Positions of extrema: `argmax` and `argmin`.
+
+The first of equal elements counts; a NaN counts as more extreme than all numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import stablehlo as hlo
+from ..errors import DTypeError, ParameterError, ShapeError
+from ..primitive import Sample
+from ..types import ShapedArray
+from .family import ORDERED, Value, as_value, random_values, zero_tangent
+from .folding import batch_axes, canonical_axes, check_axes, check_dtype, greatest, least, without
+from .table import declare
+
+
+def _infer(
+    name: str, x: ShapedArray, *, axes: tuple[int, ...], index_dtype: np.dtype
+) -> ShapedArray:
+    check_dtype(name, x.dtype, ORDERED)
+    check_axes(name, axes, x.ndim)
+    if len(axes) != 1:
+        raise ParameterError(
+            f"{name}: axes={axes} must name one axis.", "Reshape with x.reshape(-1) to search all."
+        )
+    if not dtypes.is_integer(index_dtype):
+        raise DTypeError(
+            f"{name}: index_dtype must be an integer type, not {index_dtype}.", "Pass numpy.int32."
+        )
+    if x.shape[axes[0]] == 0:
+        raise ShapeError(f"{name}: axis {axes[0]} of the operand {x} is empty: it has no extremum.")
+    return ShapedArray(without(x.shape, axes), index_dtype)
+
+
+def _evaluator(search: Callable[..., Any]) -> Callable[..., Any]:
+    def evaluate(x: np.ndarray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Any:
+        if x.dtype == dtypes.bfloat16:  # whose NumPy search does not order NaN
+            x = x.astype(np.float32)
+        return np.asarray(search(x, axis=axes[0])).astype(index_dtype)
+
+    return evaluate
+
+
+def _lowering(direction: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+    def lower(context: Any, x: Any, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Any:
+        (operand,) = context.types_in
+        # Positions are compared, so they must not wrap while they are.
+        fits = operand.shape[axes[0]] - 1 <= np.iinfo(index_dtype).max
+        dtype = index_dtype if fits else dtypes.int64
+        positions = hlo.iota(operand.shape, axes[0], dtype)
+        inits = [hlo.full(identity(operand.dtype), (), operand.dtype), hlo.full(0, (), dtype)]
+        body = _prefer(direction, dtypes.is_float(operand.dtype))
+        result = hlo.reduce([x, positions], inits, axes, body)[1]
+        return result if fits else hlo.convert(result, index_dtype)
+
+    return lower
+
+
+def _prefer(direction: str, has_nan: bool) -> Callable[..., list[Any]]:
+    """Returns the computation that keeps the preferred of two (value, position) pairs."""
+
+    def body(lhs: Any, lhs_position: Any, rhs: Any, rhs_position: Any) -> list[Any]:
+        wins = hlo.compare(lhs, rhs, direction)
+        ties = hlo.compare(lhs, rhs, "EQ")
+        if has_nan:
+            lhs_is_nan, rhs_is_nan = (hlo.compare(v, v, "NE") for v in (lhs, rhs))
+            wins = hlo.or_(wins, hlo.and_(lhs_is_nan, hlo.not_(rhs_is_nan)))
+            ties = hlo.or_(ties, hlo.and_(lhs_is_nan, rhs_is_nan))
+        is_first = hlo.and_(ties, hlo.compare(lhs_position, rhs_position, "LT"))
+        is_lhs = hlo.or_(wins, is_first)
+        return [hlo.select(is_lhs, lhs, rhs), hlo.select(is_lhs, lhs_position, rhs_position)]
+
+    return body
+
+
+def _samples() -> list[Sample]:
+    generator = np.random.default_rng(7)
+    variants = [((0,), dtypes.int32), ((1,), dtypes.int32), ((2,), dtypes.uint8)]
+    samples = []
+    for index, dtype in enumerate(ORDERED):
+        x = random_values(generator, (3, 2, 4), dtype, -2, 2)
+        axes, index_dtype = variants[index % len(variants)]
+        params = {"axes": axes, "index_dtype": index_dtype}
+        samples.append(Sample((x,), params, is_smooth=False))
+    edges = [[1, np.nan, 3, np.nan], [-np.inf] * 4, [np.inf] * 4, [0.0, -0.0, 0.0, -1.0]]
+    last = {"axes": (1,), "index_dtype": dtypes.int32}
+    for dtype in (dtypes.float32, dtypes.bfloat16):
+        samples.append(Sample((np.array(edges).astype(dtype),), last, is_smooth=False))
+    limits = np.iinfo(np.int32)
+    ties = np.array([[limits.min] * 3, [limits.max] * 3, [0, 5, 5]], np.int32)
+    samples.append(Sample((ties,), last))
+    long = np.zeros((1, 300), np.float32)
+    long[0, 260] = 1  # a position that int8 does not hold
+    samples.append(Sample((long,), {"axes": (1,), "index_dtype": dtypes.int8}, is_smooth=False))
+    empty = np.zeros((0, 3), np.float32)
+    samples.append(Sample((empty,), last, is_smooth=False))
+    return samples
+
+
+def _declare(
+    name: str,
+    search: Callable[..., Any],
+    direction: str,
+    identity: Callable[[np.dtype], Any],
+    what: str,
+) -> Callable[..., Value]:
+    def infer(x: ShapedArray, **params: Any) -> ShapedArray:
+        return _infer(name, x, **params)
+
+    def batch(operands: Any, operand_axes: Any, *, axes: tuple[int, ...], **params: Any) -> Any:
+        shifted, axis = batch_axes(operand_axes[0], axes)
+        return primitive.bind(operands[0], axes=shifted, **params), axis
+
+    primitive = declare(
+        name,
+        infer=infer,
+        evaluate=_evaluator(search),
+        jvp=zero_tangent,
+        batch=batch,
+        lower=_lowering(direction, identity),
+        samples=_samples,
+        unsupported={"transpose": "positions do not depend linearly on the elements."},
+    )
+
+    def find(operand: Any, axis: int | Sequence[int], index_dtype: Any = np.int32) -> Value:
+        operand = as_value(operand)
+        axes = canonical_axes(name, (axis,), operand.ndim)
+        dtype = dtypes.canonicalize_dtype(index_dtype)
+        return primitive.bind(operand, axes=axes, index_dtype=dtype)
+
+    find.__name__ = find.__qualname__ = name
+    find.__doc__ = f"""Returns the position of the {what} element along an axis.
+
+    The first of equal elements counts, and the first NaN before all numbers.
+
+    Args:
+        operand: Array of real numbers or bools.
+        axis: The axis to search, which must not be empty.
+        index_dtype: Integer dtype of the result.
+
+    Raises:
+        ShapeError: if the axis is empty.
+        AxisError: if it is out of range.
+        DTypeError: for complex operands and for an index dtype that is not an integer type.
+    """
+    find.primitive = primitive  # type: ignore[attr-defined]
+    return find
+
+
+argmax = _declare("argmax", np.argmax, "GT", least, "largest")
+argmin = _declare("argmin", np.argmin, "LT", greatest, "smallest")

@@ -1,0 +1,495 @@
+"""Contractions: `dot_general`, and the products of matrices and vectors made of it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import stablehlo as hlo
+from ..config import config
+from ..errors import DTypeError, ParameterError, ShapeError
+from ..primitive import Sample
+from ..symbolic import Zero, is_undefined_primal
+from ..types import ShapedArray
+from .family import ANY, Value, add_tangents, as_value, random_values
+from .folding import accumulator_dtype
+from .table import declare
+
+# ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
+DimensionNumbers = tuple[
+    tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]
+]
+MATMUL: DimensionNumbers = (((1,), (0,)), ((), ()))
+
+# Parameters ------------------------------------------------------------------------------------
+
+_PRECISIONS = {
+    "default": "DEFAULT", "bfloat16": "DEFAULT", "fastest": "DEFAULT",
+    "high": "HIGH", "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH",
+    "highest": "HIGHEST", "float32": "HIGHEST",
+}  # fmt: skip
+
+
+def canonical_precision(precision: Any) -> tuple[str, str] | None:
+    """Returns a precision as names for both operands, or None for the default.
+
+    Args:
+        precision: None, a name, a `Precision`, or a pair of such. None takes the option
+            `jax_default_matmul_precision`.
+
+    Raises:
+        ParameterError: for anything else.
+    """
+    if precision is None:
+        precision = config.jax_default_matmul_precision
+        if precision is None:
+            return None
+    if isinstance(precision, (tuple, list)):
+        if len(precision) == 2:
+            return _precision_name(precision[0]), _precision_name(precision[1])
+        raise _bad_precision(precision)
+    name = _precision_name(precision)
+    return name, name
+
+
+def _precision_name(precision: Any) -> str:
+    name = "default" if precision is None else getattr(precision, "name", precision)
+    if isinstance(name, str) and name.lower() in _PRECISIONS:
+        return _PRECISIONS[name.lower()]
+    raise _bad_precision(precision)
+
+
+def _bad_precision(precision: Any) -> ParameterError:
+    return ParameterError(
+        f"dot_general: precision {precision!r} is not a precision.",
+        f"Pass None, one of {', '.join(_PRECISIONS)}, a Precision, or a pair of these.",
+    )
+
+
+# Types -----------------------------------------------------------------------------------------
+
+# Widening order of mixed operands: the one further to the right is the result's dtype.
+_ORDER = (
+    dtypes.bool_, *(d for pair in zip(dtypes.UNSIGNED, dtypes.SIGNED, strict=True) for d in pair),
+    dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, *dtypes.COMPLEXES,
+)  # fmt: skip
+_RANK = {dtype: rank for rank, dtype in enumerate(_ORDER)}
+
+
+def _computation_dtype(*operands: np.dtype) -> np.dtype:
+    """The dtype to multiply and accumulate in."""
+    return accumulator_dtype(max(operands, key=_RANK.__getitem__))
+
+
+def _check_side(name: str, operand: ShapedArray, contract: Any, batch: Any) -> None:
+    used = (*contract, *batch)
+    if any(not 0 <= axis < operand.ndim for axis in used):
+        raise ShapeError(
+            f"dot_general: dimension numbers of {name} (contracting {contract}, batch {batch}) lie "
+            f"outside its {operand.ndim} axes; {name} is {operand}.",
+            f"Name axes from 0 to {operand.ndim - 1}." if operand.ndim else "A scalar has no axes.",
+        )
+    if len(set(used)) != len(used):
+        raise ShapeError(
+            f"dot_general: {name} uses an axis twice (contracting {contract}, batch {batch}).",
+            "Each axis is either contracted, or batch, or free.",
+        )
+
+
+def _check_sizes(kind: str, lhs: ShapedArray, rhs: ShapedArray, axes: Any) -> None:
+    if len(axes[0]) != len(axes[1]):
+        raise ShapeError(
+            f"dot_general: lhs has {kind} axes {axes[0]} and rhs {axes[1]}: their numbers differ.",
+            f"Name the {kind} axes of both operands in the same order.",
+        )
+    sizes = [tuple(x.shape[a] for a in side) for x, side in zip((lhs, rhs), axes, strict=True)]
+    if sizes[0] != sizes[1]:
+        raise ShapeError(
+            f"dot_general: {kind} axes must agree in size, but axes {axes[0]} of lhs {lhs} have "
+            f"{sizes[0]} and axes {axes[1]} of rhs {rhs} have {sizes[1]}.",
+            "Transpose or reshape one operand so that they match.",
+        )
+
+
+def _free(ndim: int, contract: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
+    return tuple(a for a in range(ndim) if a not in contract and a not in batch)
+
+
+def _result_dtype(lhs: np.dtype, rhs: np.dtype, preferred: np.dtype | None) -> np.dtype:
+    for dtype in (lhs, rhs):
+        if dtype not in _RANK:
+            raise DTypeError(f"dot_general does not accept {dtype}.", "Cast with x.astype(dtype).")
+    dtype = max(lhs, rhs, key=_RANK.__getitem__)
+    if preferred is None:
+        return dtype
+    if dtypes.is_integer(dtype) and preferred.itemsize < dtype.itemsize:
+        raise DTypeError(
+            f"dot_general: preferred_element_type {preferred} is narrower than the result type "
+            f"{dtype}.",
+            "Leave it out, and cast the result.",
+        )
+    return preferred
+
+
+def _infer(
+    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DimensionNumbers,
+    precision: Any, preferred_element_type: np.dtype | None,
+) -> ShapedArray:  # fmt: skip
+    contract, batch = dimension_numbers
+    _check_side("lhs", lhs, contract[0], batch[0])
+    _check_side("rhs", rhs, contract[1], batch[1])
+    _check_sizes("batch", lhs, rhs, batch)
+    _check_sizes("contracting", lhs, rhs, contract)
+    shape = (
+        *(lhs.shape[a] for a in batch[0]),
+        *(lhs.shape[a] for a in _free(lhs.ndim, contract[0], batch[0])),
+        *(rhs.shape[a] for a in _free(rhs.ndim, contract[1], batch[1])),
+    )
+    dtype = _result_dtype(lhs.dtype, rhs.dtype, preferred_element_type)
+    is_weak = lhs.weak_type and rhs.weak_type and preferred_element_type is None
+    return ShapedArray(shape, dtype, is_weak)
+
+
+# Evaluation ------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _layout(
+    lhs_ndim: int, rhs_ndim: int, dimension_numbers: DimensionNumbers
+) -> tuple[tuple[int, ...], tuple[int, ...], int, int, bool]:
+    """Plans a contraction as one matrix product.
+
+    Returns:
+        Permutations that bring lhs to (batch, free, contracting) and rhs to (batch, contracting,
+        free); the numbers of batch and of contracting axes; and whether `np.dot` of the permuted
+        operands is the result.
+    """
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    lhs_free = _free(lhs_ndim, lhs_contract, lhs_batch)
+    rhs_free = _free(rhs_ndim, rhs_contract, rhs_batch)
+    is_plain = not lhs_batch and len(lhs_contract) == 1 and lhs_ndim <= 2 and rhs_ndim <= 2
+    return (
+        (*lhs_batch, *lhs_free, *lhs_contract),
+        (*rhs_batch, *rhs_contract, *rhs_free),
+        len(lhs_batch),
+        len(lhs_contract),
+        is_plain,
+    )
+
+
+def _evaluate(
+    lhs: np.ndarray, rhs: np.ndarray, *, dimension_numbers: DimensionNumbers,
+    precision: Any, preferred_element_type: np.dtype | None,
+) -> np.ndarray:  # fmt: skip
+    plan = _layout(lhs.ndim, rhs.ndim, dimension_numbers)
+    dtype = lhs.dtype
+    if dtype.char in "fdFD" and dtype == rhs.dtype and preferred_element_type in (None, dtype):
+        return _contract(lhs, rhs, plan)
+    result_dtype = _result_dtype(dtype, rhs.dtype, preferred_element_type)
+    computed = _computation_dtype(dtype, rhs.dtype, result_dtype)
+    # Sums of products of narrow integers are exact in float64, where matrix products are fast.
+    is_narrow = computed.kind in "iu" and dtype.itemsize <= 2 and rhs.dtype.itemsize <= 2
+    is_exact = is_narrow and min(lhs.size, rhs.size) < 2**21
+    carrier = dtypes.float64 if is_exact else computed
+    result = _contract(lhs.astype(carrier, copy=False), rhs.astype(carrier, copy=False), plan)
+    if is_exact:
+        result = np.asarray(result).astype(np.int64)
+    elif computed.kind == "c" and result_dtype.kind != "c":
+        result = np.real(result)
+    return np.asarray(result).astype(result_dtype, copy=False)
+
+
+def _contract(lhs: np.ndarray, rhs: np.ndarray, plan: Any) -> Any:
+    lhs_axes, rhs_axes, batch_count, contract_count, is_plain = plan
+    if is_plain:
+        if lhs_axes == (1, 0):
+            lhs = lhs.T
+        if rhs_axes == (1, 0):
+            rhs = rhs.T
+        return np.dot(lhs, rhs)
+    lhs, rhs = lhs.transpose(lhs_axes), rhs.transpose(rhs_axes)
+    batch = lhs.shape[:batch_count]
+    lhs_free = lhs.shape[batch_count : lhs.ndim - contract_count]
+    rhs_free = rhs.shape[batch_count + contract_count :]
+    count = math.prod(lhs.shape[lhs.ndim - contract_count :])
+    product = np.matmul(
+        lhs.reshape(*batch, math.prod(lhs_free), count),
+        rhs.reshape(*batch, count, math.prod(rhs_free)),
+    )
+    return product.reshape((*batch, *lhs_free, *rhs_free))
+
+
+# Derivatives -----------------------------------------------------------------------------------
+
+
+def _jvp(primals: Any, tangents: Any, out: Value, **params: Any) -> Any:
+    (lhs, rhs), (lhs_tangent, rhs_tangent) = primals, tangents
+    total: Any = None
+    if not dtypes.is_inexact(out.dtype):
+        return Zero(out.aval.to_tangent_aval())
+    if type(lhs_tangent) is not Zero:
+        total = _dot_general.bind(lhs_tangent, rhs, **params)
+    if type(rhs_tangent) is not Zero:
+        total = add_tangents(total, _dot_general.bind(lhs, rhs_tangent, **params))
+    return Zero(out.aval.to_tangent_aval()) if total is None else total
+
+
+def _transpose(ct: Value, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
+    if is_undefined_primal(lhs):
+        return [_transpose_lhs(ct, lhs, rhs, **params), None]
+    (contract, batch) = params.pop("dimension_numbers")
+    swapped = (contract[::-1], batch[::-1])
+    # With the operands exchanged, the result's free axes are exchanged as well.
+    lhs_free = lhs.ndim - len(contract[0]) - len(batch[0])
+    count = len(batch[0])
+    order = (
+        *range(count), *range(count + lhs_free, ct.ndim), *range(count, count + lhs_free)
+    )  # fmt: skip
+    return [
+        None,
+        _transpose_lhs(_permute(ct, order), rhs, lhs, dimension_numbers=swapped, **params),
+    ]
+
+
+def _transpose_lhs(
+    ct: Value, lhs: Any, rhs: Value, *, dimension_numbers: DimensionNumbers,
+    precision: Any, preferred_element_type: np.dtype | None,
+) -> Value:  # fmt: skip
+    from .conversion import convert_element_type, real
+
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    lhs_free = _free(lhs.ndim, lhs_contract, lhs_batch)
+    rhs_free = _free(rhs.ndim, rhs_contract, rhs_batch)
+    count = len(lhs_batch)
+    ct_contract = tuple(range(count + len(lhs_free), ct.ndim))
+    numbers = ((ct_contract, rhs_free), (tuple(range(count)), rhs_batch))
+    product = _dot_general.bind(
+        ct, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=None
+    )
+    # What remains of rhs are its contracting axes, in the order of its axes.
+    by_rhs = sorted(range(len(rhs_contract)), key=rhs_contract.__getitem__)
+    axes = (*lhs_batch, *lhs_free, *(lhs_contract[i] for i in by_rhs))
+    result = _permute(product, tuple(axes.index(axis) for axis in range(lhs.ndim)))
+    if dtypes.is_complex(result.dtype) and not dtypes.is_complex(lhs.dtype):
+        result = real(result)
+    return result if result.dtype == lhs.dtype else convert_element_type(result, lhs.dtype)
+
+
+def _permute(x: Value, permutation: tuple[int, ...]) -> Value:
+    from .shape import transpose
+
+    return x if permutation == tuple(range(x.ndim)) else transpose(x, permutation)
+
+
+# Batching --------------------------------------------------------------------------------------
+
+
+def _shift(axes: Sequence[int], batch_axis: int) -> tuple[int, ...]:
+    return tuple(a + (a >= batch_axis) for a in axes)
+
+
+def _batch(
+    operands: Any, axes: Any, *, dimension_numbers: DimensionNumbers, **params: Any
+) -> tuple[Value, int]:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    lhs_axis, rhs_axis = axes
+    if lhs_axis is not None:
+        lhs_contract, lhs_batch = _shift(lhs_contract, lhs_axis), _shift(lhs_batch, lhs_axis)
+    if rhs_axis is not None:
+        rhs_contract, rhs_batch = _shift(rhs_contract, rhs_axis), _shift(rhs_batch, rhs_axis)
+    lhs_free = _free(operands[0].ndim, lhs_contract, lhs_batch)
+    if lhs_axis is not None and rhs_axis is not None:
+        lhs_batch, rhs_batch = (lhs_axis, *lhs_batch), (rhs_axis, *rhs_batch)
+        result_axis = 0
+    elif lhs_axis is not None:
+        result_axis = len(lhs_batch) + lhs_free.index(lhs_axis)
+    else:
+        rhs_free = _free(operands[1].ndim, rhs_contract, rhs_batch)
+        result_axis = len(lhs_batch) + len(lhs_free) + rhs_free.index(rhs_axis)
+    numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
+    return _dot_general.bind(*operands, dimension_numbers=numbers, **params), result_axis
+
+
+# Lowering --------------------------------------------------------------------------------------
+
+
+def _lower(
+    context: Any, lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers,
+    precision: Any, preferred_element_type: np.dtype | None,
+) -> Any:  # fmt: skip
+    (lhs_type, rhs_type), (out,) = context.types_in, context.types_out
+    contract, batch = dimension_numbers
+    if lhs_type.size == 0 or rhs_type.size == 0:
+        return hlo.full(0, out.shape, out.dtype)
+    computed = _computation_dtype(lhs_type.dtype, rhs_type.dtype, out.dtype)
+    # Narrow operands of one dtype stay so where they only widen: there are instructions for these.
+    kinds = {dtypes.kind(dtype) for dtype in (lhs_type.dtype, rhs_type.dtype, computed)}
+    if lhs_type.dtype != rhs_type.dtype or len(kinds) > 1:
+        lhs, rhs = (_convert(x, t.dtype, computed) for x, t in ((lhs, lhs_type), (rhs, rhs_type)))
+    result = hlo.dot_general(lhs, rhs, contract, batch, element=computed, precision=precision)
+    return _convert(result, computed, out.dtype)
+
+
+def _convert(value: Any, dtype: np.dtype, new_dtype: np.dtype) -> Any:
+    if dtype == new_dtype:
+        return value
+    if dtypes.is_complex(dtype) and not dtypes.is_complex(new_dtype):
+        value, dtype = hlo.real(value), dtypes.real_dtype(dtype)
+    return value if dtype == new_dtype else hlo.convert(value, new_dtype)
+
+
+# Samples ---------------------------------------------------------------------------------------
+
+_SAMPLE_NUMBERS: tuple[tuple[tuple[int, ...], tuple[int, ...], DimensionNumbers], ...] = (
+    ((2, 3), (3, 4), MATMUL),
+    ((2, 3), (3,), MATMUL),
+    ((3,), (3, 4), (((0,), (0,)), ((), ()))),
+    ((3,), (3,), (((0,), (0,)), ((), ()))),
+    ((3, 2), (4, 3), (((0,), (1,)), ((), ()))),
+    ((), (), (((), ()), ((), ()))),
+    ((2,), (3,), (((), ()), ((), ()))),
+    ((2, 3, 4), (2, 4, 3), (((2,), (1,)), ((0,), (0,)))),
+    ((2, 3, 4, 5), (4, 2, 3, 2), (((1, 2), (2, 0)), ((0,), (1,)))),
+    ((3, 4, 2), (2, 3, 5), (((), ()), ((2, 0), (0, 1)))),
+    ((2, 0), (0, 3), MATMUL),
+    ((0, 2), (2, 3), MATMUL),
+)  # fmt: skip
+_SAMPLE_DTYPES = (
+    (dtypes.int8, dtypes.int8, dtypes.int32),
+    (dtypes.bfloat16, dtypes.bfloat16, dtypes.float32),
+    (dtypes.float32, dtypes.float32, dtypes.bfloat16),
+    (dtypes.int32, dtypes.float32, None),
+    (dtypes.float32, dtypes.complex64, None),
+)
+
+
+def _samples() -> list[Sample]:
+    generator = np.random.default_rng(3)
+
+    def sample(
+        lhs_shape: Any, rhs_shape: Any, numbers: Any, lhs: Any, rhs: Any, preferred: Any = None,
+        precision: Any = None,
+    ) -> Sample:  # fmt: skip
+        args = (
+            random_values(generator, lhs_shape, lhs, -2, 2),
+            random_values(generator, rhs_shape, rhs, -2, 2),
+        )
+        params = {"dimension_numbers": numbers, "precision": precision}
+        return Sample(args, {**params, "preferred_element_type": preferred}, tolerance=64.0)
+
+    samples = [sample(*shapes, dtypes.float32, dtypes.float32) for shapes in _SAMPLE_NUMBERS]
+    for index, dtype in enumerate(ANY):
+        samples.append(sample(*_SAMPLE_NUMBERS[(0, 8, 1)[index % 3]], dtype, dtype))
+    for lhs, rhs, preferred in _SAMPLE_DTYPES:
+        samples.append(sample((2, 3), (3, 4), MATMUL, lhs, rhs, preferred))
+    highest = ("HIGHEST", "HIGHEST")
+    float32 = dtypes.float32
+    samples.append(sample((2, 3), (3, 4), MATMUL, float32, float32, precision=highest))
+    return samples
+
+
+_dot_general = declare(
+    "dot_general",
+    infer=_infer,
+    evaluate=_evaluate,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    samples=_samples,
+)
+
+# Functions -------------------------------------------------------------------------------------
+
+
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Value:
+    """Sums products over contracting axes, for each index of the batch axes.
+
+    Args:
+        lhs, rhs: Arrays; of different dtypes, the wider one is the result's.
+        dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
+        precision: None, 'default', 'high' or 'highest', or a pair of these for the two operands.
+        preferred_element_type: dtype to accumulate in, and of the result.
+
+    Returns:
+        An array with the batch axes, then the free axes of lhs, then those of rhs.
+
+    Raises:
+        ShapeError: for axes that do not exist, are named twice, or differ in size.
+        DTypeError: for a preferred dtype narrower than an integer result.
+        ParameterError: for an unknown precision.
+    """
+    lhs, rhs = as_value(lhs), as_value(rhs)
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    numbers = (
+        (_integers(lhs_contract), _integers(rhs_contract)),
+        (_integers(lhs_batch), _integers(rhs_batch)),
+    )
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.canonicalize_dtype(preferred_element_type)
+    return _dot_general.bind(
+        lhs,
+        rhs,
+        dimension_numbers=numbers,
+        precision=canonical_precision(precision),
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def _integers(axes: Sequence[Any]) -> tuple[int, ...]:
+    return tuple([int(axis) for axis in axes])
+
+
+def dot(
+    lhs: Any,
+    rhs: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    *,
+    dimension_numbers: Any = None,
+) -> Value:
+    """Multiplies vectors and matrices: vector-vector, matrix-vector and matrix-matrix products.
+
+    With `dimension_numbers` this is `dot_general`.
+
+    Raises:
+        ShapeError: for operands of other ranks than 1 and 2, or of sizes that do not fit.
+    """
+    lhs, rhs = as_value(lhs), as_value(rhs)
+    if dimension_numbers is None:
+        if lhs.ndim not in (1, 2) or rhs.ndim not in (1, 2):
+            raise ShapeError(
+                f"dot multiplies vectors and matrices, but got {lhs.aval} and {rhs.aval}.",
+                "Use dot_general, jnp.matmul or jnp.tensordot.",
+            )
+        dimension_numbers = (((lhs.ndim - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Value:
+    """Multiplies matrices in the last two axes; all axes before are batch axes.
+
+    Raises:
+        ShapeError: for operands without matrices, or of different ranks.
+    """
+    lhs, rhs = as_value(lhs), as_value(rhs)
+    if min(lhs.ndim, rhs.ndim) < 2 or lhs.ndim != rhs.ndim:
+        raise ShapeError(
+            "batch_matmul takes operands of the same rank, at least 2, but got "
+            f"{lhs.aval} and {rhs.aval}.",
+            "jnp.matmul broadcasts batch axes.",
+        )
+    batch = tuple(range(lhs.ndim - 2))
+    numbers = (((lhs.ndim - 1,), (lhs.ndim - 2,)), (batch, batch))
+    return dot_general(lhs, rhs, numbers, precision)

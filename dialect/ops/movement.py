@@ -1,0 +1,86 @@
+"""What ops that move elements share: their arguments, their jvp rule, their samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..errors import AxisError, ConcretizationTypeError, ShapeError, axis_error
+from ..primitive import Sample
+from ..symbolic import Zero
+from .family import Value, random_values
+
+
+def integers(name: str, what: str, values: Any) -> tuple[int, ...]:
+    """Returns a sequence of integers, or a single one, as a tuple of Python integers."""
+    if type(values) is int:
+        return (values,)
+    try:
+        return tuple(map(index, values))
+    except ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise ShapeError(
+            f"{name}: {what} must be a sequence of integers, not {values!r}."
+        ) from None
+
+
+def canonical_axis(name: str, axis: Any, ndim: int) -> int:
+    """Returns an axis counted from the front; negative ones count from the back."""
+    axis = index(axis)
+    if not -ndim <= axis < ndim:
+        raise axis_error(name, axis, ndim)
+    return axis + ndim if axis < 0 else axis
+
+
+def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
+    """Returns distinct axes counted from the front, in the order given."""
+    axes = integers(name, "axes", axes)
+    canonical = tuple([canonical_axis(name, axis, ndim) for axis in axes])
+    if len(set(canonical)) != len(canonical):
+        raise AxisError(f"{name}: an axis occurs twice in {axes}.", "Name each axis once.")
+    return canonical
+
+
+def apply_to_tangent(apply: Callable[..., Value]) -> Callable[..., Any]:
+    """Returns the jvp rule of an op that is linear in its first operand and fixed by the others."""
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], out: Value, **params: Any) -> Any:
+        if type(tangents[0]) is Zero:
+            return Zero(out.aval.to_tangent_aval())
+        return apply(tangents[0], *primals[1:], **params)
+
+    return jvp
+
+
+def spread_samples(
+    variants: Sequence[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]], seed: int = 0
+) -> list[Sample]:
+    """Returns every variant in float32 and every dtype in some variant.
+
+    Args:
+        variants: Shapes of the operands and parameters.
+        seed: Of the random operands.
+    """
+    generator = np.random.default_rng(seed)
+    others = zip((d for d in dtypes.ALL if d != dtypes.float32), cycle(variants), strict=False)
+    cases = [(dtypes.float32, variant) for variant in variants] + list(others)
+    return [
+        Sample(tuple(random_values(generator, s, dtype, -2, 2) for s in shapes), dict(params))
+        for dtype, (shapes, params) in cases
+    ]
+
+
+def batch_size(operands: Sequence[Value], axes: Sequence[int | None]) -> int:
+    """Returns the extent of the batch axis."""
+    return next(x.shape[a] for x, a in zip(operands, axes, strict=True) if a is not None)
+
+
+def insert(values: Sequence[Any], position: int, value: Any) -> tuple[Any, ...]:
+    """Returns a tuple with one more value at a position."""
+    return (*values[:position], value, *values[position:])

@@ -1,0 +1,183 @@
+"""Random bits: `threefry2x32`, the counter-based generator behind all random numbers.
+
+Threefry with two 32-bit words and 20 rounds, as in Salmon, Moraes, Dror and Shaw, "Parallel Random
+Numbers: As Easy as 1, 2, 3", SC 2011. Keys, splitting and distributions are the frontend's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import stablehlo as hlo
+from ..errors import DTypeError
+from ..primitive import Sample
+from ..symbolic import Zero
+from ..types import ShapedArray
+from .family import Value, align, as_value, broadcast_shape
+from .table import declare
+
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = 0x1BD11BDA
+_MASK = 0xFFFFFFFF
+# (left, right) shift amounts of the 20 rounds, as the arrays that NumPy's shifts take fastest.
+_SHIFTS = tuple(
+    tuple((np.array(r, np.uint32), np.array(32 - r, np.uint32)) for r in ROTATIONS[group % 2])
+    for group in range(5)
+)
+# Below this many elements Python's integers beat NumPy's 120 passes.
+_FEW = 4
+# Elements per pass, so that the working set stays in the first-level cache.
+_CHUNK = 2048
+
+
+def _infer(*operands: ShapedArray) -> list[ShapedArray]:
+    if len(operands) != 4 or any(x.dtype != dtypes.uint32 for x in operands):
+        raise DTypeError(
+            "threefry2x32 takes four uint32 operands (two key words, two counter words), but got "
+            f"{' and '.join(map(str, operands))}.",
+            "Cast with x.astype('uint32').",
+        )
+    result = ShapedArray(broadcast_shape("threefry2x32", operands), dtypes.uint32)
+    return [result, result]
+
+
+def _evaluate(*operands: np.ndarray) -> list[np.ndarray]:
+    shape = next((x.shape for x in operands if x.shape), ())
+    size = math.prod(shape)
+    if size <= _FEW:
+        return _evaluate_few(operands, shape, size)
+    key1, key2, x1, x2 = (x.reshape(-1) if x.shape else x.reshape(1) for x in operands)
+    first, second = np.empty(size, np.uint32), np.empty(size, np.uint32)
+    first[...], second[...] = x1, x2
+    for start in range(0, size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        keys = (key if key.size == 1 else key[part] for key in (key1, key2))
+        _encrypt(first[part], second[part], *keys)
+    return [first.reshape(shape), second.reshape(shape)]
+
+
+def _encrypt(x: np.ndarray, y: np.ndarray, key1: np.ndarray, key2: np.ndarray) -> None:
+    """Encrypts counters in place."""
+    add, left, right = np.add, np.left_shift, np.right_shift
+    join, mix = np.bitwise_or, np.bitwise_xor
+    schedule = (key1, key2, key1 ^ key2 ^ np.uint32(PARITY))
+    high = np.empty_like(y)
+    add(x, key1, x)
+    add(y, key2, y)
+    for group, shifts in enumerate(_SHIFTS):
+        for left_by, right_by in shifts:
+            add(x, y, x)
+            left(y, left_by, high)
+            right(y, right_by, y)
+            join(y, high, y)
+            mix(y, x, y)
+        add(x, schedule[(group + 1) % 3], x)
+        add(y, schedule[(group + 2) % 3] + np.uint32(group + 1), y)
+
+
+def _evaluate_few(
+    operands: Sequence[np.ndarray], shape: tuple[int, ...], size: int
+) -> list[np.ndarray]:
+    columns = [x.reshape(-1).tolist() if x.shape else [x.item()] * size for x in operands]
+    pairs = [_encrypt_words(*words) for words in zip(*columns, strict=True)]
+    return [np.array([pair[i] for pair in pairs], np.uint32).reshape(shape) for i in (0, 1)]
+
+
+def _encrypt_words(key1: int, key2: int, x: int, y: int) -> tuple[int, int]:
+    schedule = (key1, key2, key1 ^ key2 ^ PARITY)
+    x = (x + key1) & _MASK
+    y = (y + key2) & _MASK
+    for group in range(5):
+        for amount in ROTATIONS[group % 2]:
+            x = (x + y) & _MASK
+            y = (((y << amount) & _MASK) | (y >> (32 - amount))) ^ x
+        x = (x + schedule[(group + 1) % 3]) & _MASK
+        y = (y + schedule[(group + 2) % 3] + group + 1) & _MASK
+    return x, y
+
+
+def _lower(context: Any, *operands: Any) -> list[Any]:
+    shape = context.types_out[0].shape
+    key1, key2, x, y = (
+        value if hlo.shape_of(value) == shape else hlo.broadcast_in_dim(value, shape, ())
+        for value in operands
+    )
+
+    def number(value: int) -> Any:
+        return hlo.full(value, shape, dtypes.uint32)
+
+    schedule = (key1, key2, hlo.xor(hlo.xor(key1, key2), number(PARITY)))
+    x, y = hlo.add(x, key1), hlo.add(y, key2)
+    for group in range(5):
+        for amount in ROTATIONS[group % 2]:
+            x = hlo.add(x, y)
+            rotated = hlo.or_(
+                hlo.shift_left(y, number(amount)), hlo.shift_right_logical(y, number(32 - amount))
+            )
+            y = hlo.xor(rotated, x)
+        x = hlo.add(x, schedule[(group + 1) % 3])
+        y = hlo.add(y, hlo.add(schedule[(group + 2) % 3], number(group + 1)))
+    return [x, y]
+
+
+def _jvp(primals: Any, tangents: Any, outs: Sequence[Value]) -> list[Any]:
+    return [Zero(out.aval.to_tangent_aval()) for out in outs]
+
+
+def _batch(operands: Any, axes: Any) -> tuple[list[Value], list[int]]:
+    aligned, axis = align(operands, axes)
+    return _threefry2x32.bind(*aligned), [axis, axis]
+
+
+def _samples() -> list[Sample]:
+    generator = np.random.default_rng(0)
+
+    def words(*shape: int) -> np.ndarray:
+        return generator.integers(0, 2**32, shape, np.uint32)
+
+    zero, ones = np.zeros((), np.uint32), np.full((), _MASK, np.uint32)
+    return [
+        Sample((zero, zero, zero, zero)),
+        Sample((ones, ones, ones, ones)),
+        Sample((words(), words(), words(3), words(3))),
+        Sample((words(), words(), words(4, 5), words(4, 5))),
+        Sample((words(2, 3), words(2, 3), words(2, 3), words(2, 3))),
+        Sample((words(7), words(), words(7), words())),
+        Sample((words(), words(), words(0), words(0))),
+        Sample((words(), words(), words(2100), words(2100))),
+    ]
+
+
+_threefry2x32 = declare(
+    "threefry2x32",
+    multiple_results=True,
+    infer=_infer,
+    evaluate=_evaluate,
+    jvp=_jvp,
+    batch=_batch,
+    lower=_lower,
+    samples=_samples,
+    unsupported={"transpose": "random bits are integers; no cotangent reaches them."},
+)
+
+
+def threefry2x32(key1: Any, key2: Any, x1: Any, x2: Any) -> list[Value]:
+    """Encrypts pairs of counter words under pairs of key words.
+
+    Args:
+        key1, key2: uint32 key words, scalars or arrays of the counters' shape.
+        x1, x2: uint32 counter words.
+
+    Returns:
+        Two uint32 arrays of random bits, as many as there are counters.
+
+    Raises:
+        DTypeError: for operands other than uint32.
+        ShapeError: for arrays of different shapes.
+    """
+    return _threefry2x32.bind(*map(as_value, (key1, key2, x1, x2)))

@@ -1,0 +1,577 @@
+"""The scatter family: windows written, or combined, into an array at computed positions.
+
+The ops behind `x.at[indices].set(y)` and its relatives. What does not live here: `gather`
+(`indexing.py`), updates at one computed position (`slicing.py`), segment sums and NumPy's indexing
+syntax (frontend).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import dtypes
+from .. import stablehlo as hlo
+from ..errors import DTypeError, ParameterError, ShapeError, UnsupportedRuleError
+from ..primitive import Primitive, Sample
+from ..symbolic import Zero, is_undefined_primal
+from ..types import ShapedArray
+from .constants import broadcasted_iota
+from .elementwise import add, div, eq, mul, neg, select_n
+from .family import ANY, NUMBER, Value, full, instantiate, match_scalars, random_values
+from .indexed_windows import (
+    CLIP,
+    FILL,
+    PROMISE_IN_BOUNDS,
+    LoweredIndices,
+    Windows,
+    as_dimension_numbers,
+    as_int64,
+    check_batching,
+    check_dimensions,
+    check_distinct,
+    check_index_type,
+    mode_name,
+    shift,
+)
+from .indexing import GatherDimensionNumbers, gather
+from .shape import broadcast_in_dim, move_batch_axis, moveaxis, reshape
+from .table import declare
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """How the dimensions of a scatter's operand, indices and updates correspond.
+
+    Attributes:
+        update_window_dims: Dimensions of the updates that run over the windows.
+        inserted_window_dims: Operand dimensions that the updates lack; windows have size 1 there.
+        scatter_dims_to_operand_dims: The operand dimension that each index entry indexes.
+        operand_batching_dims: Operand dimensions along which each index vector has its own slice.
+        scatter_indices_batching_dims: The corresponding dimensions of the indices.
+    """
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+
+
+# Shapes ----------------------------------------------------------------------------------------
+
+
+def _infer(
+    name: str,
+    operand: ShapedArray,
+    indices: ShapedArray,
+    updates: ShapedArray,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    **_: Any,
+) -> ShapedArray:
+    numbers = dimension_numbers
+    if operand.dtype != updates.dtype:
+        raise DTypeError(
+            f"{name} requires an operand and updates of equal dtype, but got {operand} and "
+            f"{updates}.",
+            "Cast with x.astype(dtype); x.at[...] does so by itself.",
+        )
+    if operand.dtype == dtypes.bool_ and name in ("scatter_add", "scatter_mul"):
+        raise DTypeError(
+            f"{name} does not accept bool: booleans have neither sum nor product.",
+            "Use scatter_max for 'or' and scatter_min for 'and', or cast with x.astype(int).",
+        )
+    window = numbers.update_window_dims
+    check_dimensions(name, "update_window_dims", window, updates.ndim)
+    check_index_type(
+        name, indices, len(numbers.scatter_dims_to_operand_dims), updates.ndim - len(window)
+    )
+    _check_numbers(name, operand, numbers)
+    batch = tuple(updates.shape[d] for d in range(updates.ndim) if d not in window)
+    if batch != indices.shape[:-1]:
+        raise ShapeError(
+            f"{name}: the updates {updates} have {batch} windows, but the indices {indices} have "
+            f"{indices.shape[:-1]} vectors."
+        )
+    sizes = _window_sizes(operand.shape, updates.shape, numbers)
+    if any(size > extent for size, extent in zip(sizes, operand.shape, strict=True)):
+        raise ShapeError(
+            f"{name}: windows of sizes {sizes} do not fit into the operand {operand}."
+        )
+    first, second = numbers.operand_batching_dims, numbers.scatter_indices_batching_dims
+    check_batching(name, operand, indices, first, second)
+    return ShapedArray(operand.shape, operand.dtype, operand.weak_type and updates.weak_type)
+
+
+def _check_numbers(name: str, operand: ShapedArray, numbers: ScatterDimensionNumbers) -> None:
+    inserted, batching = numbers.inserted_window_dims, numbers.operand_batching_dims
+    check_dimensions(name, "inserted_window_dims", inserted, operand.ndim)
+    rank = operand.ndim
+    check_distinct(name, rank, inserted_window_dims=inserted, operand_batching_dims=batching)
+    indexed = numbers.scatter_dims_to_operand_dims
+    check_distinct(
+        name, rank, scatter_dims_to_operand_dims=indexed, operand_batching_dims=batching
+    )
+    if len(numbers.update_window_dims) != rank - len(inserted) - len(batching):
+        raise ParameterError(
+            f"{name}: update_window_dims {numbers.update_window_dims} must name one dimension of "
+            f"the updates for each dimension of the operand {operand} that is neither inserted nor "
+            "a batching one."
+        )
+
+
+def _window_sizes(
+    operand_shape: tuple[int, ...], updates_shape: tuple[int, ...], numbers: ScatterDimensionNumbers
+) -> tuple[int, ...]:
+    hidden = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    window = iter([updates_shape[axis] for axis in numbers.update_window_dims])
+    return tuple(
+        min(1, extent) if d in hidden else next(window) for d, extent in enumerate(operand_shape)
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _windows(
+    operand_shape: tuple[int, ...],
+    batch_shape: tuple[int, ...],
+    updates_shape: tuple[int, ...],
+    numbers: ScatterDimensionNumbers,
+) -> Windows:
+    sizes = _window_sizes(operand_shape, updates_shape, numbers)
+    return Windows(operand_shape, batch_shape, *numbers, sizes)
+
+
+# Evaluation ------------------------------------------------------------------------------------
+
+
+def _evaluate(
+    combine: np.ufunc | None,
+    operand: np.ndarray,
+    indices: np.ndarray,
+    updates: np.ndarray,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    mode: str,
+    unique_indices: bool,
+    **_: Any,
+) -> np.ndarray:
+    result = np.array(operand, order="C", copy=True)
+    if not updates.size:
+        return result
+    windows = _windows(operand.shape, indices.shape[:-1], updates.shape, dimension_numbers)
+    if windows.canonical is not None:
+        updates = updates.transpose(windows.canonical)
+    indices = as_int64(indices)
+    fits: Any = None
+    if mode == CLIP:
+        indices = windows.clip(indices)
+    else:
+        fits = windows.fits(indices)
+        if fits.all():
+            fits = None
+    if windows.take_axis is not None and (combine is None or unique_indices):
+        rows = indices[..., 0]
+        if fits is not None:
+            rows, updates = rows[fits], updates[fits]
+        view = np.moveaxis(result, windows.take_axis, 0)
+        view[rows] = updates if combine is None else combine(view[rows], updates)
+        return result
+    positions = windows.batch_positions(indices)
+    if fits is not None:
+        positions, updates = positions[fits], updates[fits]
+    positions = windows.spread(positions).reshape(-1)
+    flat, updates = result.reshape(-1), updates.reshape(-1)
+    if combine is None:
+        flat[positions] = updates
+    elif unique_indices or positions.size == 1:
+        flat[positions] = combine(flat[positions], updates)
+    else:
+        combine.at(flat, positions, updates)
+    return result
+
+
+# Differentiation -------------------------------------------------------------------------------
+
+
+def _gather_like(
+    source: Value, indices: Value, updates_shape: tuple[int, ...], params: dict[str, Any]
+) -> Value:
+    """Reads where the scatter writes; zeros for windows that it drops."""
+    numbers = params["dimension_numbers"]
+    return gather(
+        source,
+        indices,
+        GatherDimensionNumbers(*numbers),
+        _window_sizes(source.shape, updates_shape, numbers),
+        unique_indices=params["unique_indices"],
+        indices_are_sorted=params["indices_are_sorted"],
+        mode=params["mode"],
+        fill_value=0,
+    )
+
+
+def _has_unique_windows(indices_shape: tuple[int, ...], params: dict[str, Any]) -> bool:
+    return params["unique_indices"] or math.prod(indices_shape[:-1]) <= 1
+
+
+def _winners(
+    operand: ShapedArray, indices: Value, updates: ShapedArray, params: dict[str, Any]
+) -> Value:
+    """Tells for each update whether its value stays, where several windows hit one element."""
+    batch_shape = indices.shape[:-1]
+    count = math.prod(batch_shape)
+    numbers = params["dimension_numbers"]
+    flat = broadcasted_iota(dtypes.int32, (count,), 0)
+    window = numbers.update_window_dims
+    batch_axes = tuple(d for d in range(updates.ndim) if d not in window)
+    names = broadcast_in_dim(reshape(flat, batch_shape), updates.shape, batch_axes)
+    nobody = full(operand.shape, -1, dtypes.int32)
+    last = _scatter.bind(nobody, indices, names, **params)
+    return eq(_gather_like(last, indices, updates.shape, params), names)
+
+
+def _zero_like(out: Value) -> Zero:
+    return Zero(out.aval.to_tangent_aval())
+
+
+def _scatter_jvp(primals: Any, tangents: Any, out: Value, **params: Any) -> Any:
+    # The tangents meet the same indices, so the update that stays is the same as of the primals.
+    operand_tangent, _, updates_tangent = tangents
+    if type(operand_tangent) is Zero and type(updates_tangent) is Zero:
+        return _zero_like(out)
+    return _scatter.bind(
+        instantiate(operand_tangent), primals[1], instantiate(updates_tangent), **params
+    )
+
+
+def _scatter_transpose(
+    cotangent: Value, operand: Any, indices: Value, updates: Any, **params: Any
+) -> list[Any]:
+    operand_cotangent = updates_cotangent = None
+    if is_undefined_primal(operand):
+        zeros = full(updates.shape, 0, cotangent.dtype)
+        operand_cotangent = _scatter.bind(cotangent, indices, zeros, **params)
+    if is_undefined_primal(updates):
+        updates_cotangent = _gather_like(cotangent, indices, updates.shape, params)
+        if not _has_unique_windows(indices.shape, params):
+            stays = _winners(cotangent.aval, indices, updates.aval, params)
+            zero = full((), 0, cotangent.dtype)
+            updates_cotangent = select_n(stays, zero, updates_cotangent)
+    return [operand_cotangent, None, updates_cotangent]
+
+
+def _add_jvp(primals: Any, tangents: Any, out: Value, **params: Any) -> Any:
+    operand_tangent, _, updates_tangent = tangents
+    if type(updates_tangent) is Zero:
+        return operand_tangent if type(operand_tangent) is not Zero else _zero_like(out)
+    return _scatter_add.bind(instantiate(operand_tangent), primals[1], updates_tangent, **params)
+
+
+def _add_transpose(
+    cotangent: Value, operand: Any, indices: Value, updates: Any, **params: Any
+) -> list[Any]:
+    return [
+        cotangent if is_undefined_primal(operand) else None,
+        None,
+        _gather_like(cotangent, indices, updates.shape, params)
+        if is_undefined_primal(updates)
+        else None,
+    ]
+
+
+def _mul_jvp(primals: Any, tangents: Any, out: Value, **params: Any) -> Any:
+    operand, indices, updates = primals
+    operand_tangent, _, updates_tangent = tangents
+    total: Any = _zero_like(out)
+    if type(operand_tangent) is not Zero:
+        total = _scatter_mul.bind(operand_tangent, indices, updates, **params)
+    if type(updates_tangent) is not Zero:
+        if not _has_unique_windows(indices.shape, params):
+            raise UnsupportedRuleError(
+                "scatter_mul has no derivative in its updates where windows may overlap.",
+                "Promise that they do not, with unique_indices=True, or combine updates of one "
+                "position first.",
+            )
+        zeros = full(operand.shape, 0, operand.dtype)
+        term = mul(operand, _scatter_add.bind(zeros, indices, updates_tangent, **params))
+        total = term if type(total) is Zero else add(total, term)
+    return total
+
+
+def _mul_transpose(
+    cotangent: Value, operand: Any, indices: Value, updates: Any, **params: Any
+) -> list[Any]:
+    if is_undefined_primal(updates):
+        raise UnsupportedRuleError(
+            "scatter_mul is not linear in its updates.", "Differentiate it with jvp first."
+        )
+    return [_scatter_mul.bind(cotangent, indices, updates, **params), None, None]
+
+
+def _extremum_jvp(primals: Any, tangents: Any, out: Value, **params: Any) -> Any:
+    """Shares the tangent equally among the operand and the updates that attain the result."""
+    operand, indices, updates = primals
+    operand_tangent, _, updates_tangent = tangents
+    if type(operand_tangent) is Zero and type(updates_tangent) is Zero:
+        return _zero_like(out)
+    one, zero = full((), 1, out.dtype), full((), 0, out.dtype)
+    is_operand = eq(operand, out)
+    is_update = eq(updates, _gather_like(out, indices, updates.shape, params))
+    share = _scatter_add.bind(
+        select_n(is_operand, zero, one), indices, select_n(is_update, zero, one), **params
+    )
+    chosen: Any = full(out.shape, 0, out.dtype)
+    if type(operand_tangent) is not Zero:
+        chosen = select_n(is_operand, zero, operand_tangent)
+    if type(updates_tangent) is not Zero:
+        term = select_n(is_update, zero, updates_tangent)
+        chosen = _scatter_add.bind(chosen, indices, term, **params)
+    return div(chosen, share)
+
+
+# Batching --------------------------------------------------------------------------------------
+
+
+def _batch(
+    primitive: Primitive,
+    operands: Sequence[Value],
+    axes: Sequence[int | None],
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    **params: Any,
+) -> tuple[Value, int]:
+    operand, indices, updates = operands
+    size = next(x.shape[a] for x, a in zip(operands, axes, strict=True) if a is not None)
+    operand = move_batch_axis(operand, axes[0], size, 0)
+    updates = move_batch_axis(updates, axes[2], size, 0)
+    numbers = ScatterDimensionNumbers(
+        update_window_dims=shift(dimension_numbers.update_window_dims),
+        inserted_window_dims=shift(dimension_numbers.inserted_window_dims),
+        scatter_dims_to_operand_dims=shift(dimension_numbers.scatter_dims_to_operand_dims),
+        operand_batching_dims=shift(dimension_numbers.operand_batching_dims),
+        scatter_indices_batching_dims=dimension_numbers.scatter_indices_batching_dims,
+    )
+    if axes[1] is None:
+        # The batch axis is one more axis of every window.
+        numbers = numbers._replace(update_window_dims=(0, *numbers.update_window_dims))
+    else:
+        indices = moveaxis(indices, axes[1], 0)
+        numbers = numbers._replace(
+            operand_batching_dims=(0, *numbers.operand_batching_dims),
+            scatter_indices_batching_dims=(0, *shift(numbers.scatter_indices_batching_dims)),
+        )
+        params |= {"indices_are_sorted": False}
+    return primitive.bind(operand, indices, updates, dimension_numbers=numbers, **params), 0
+
+
+# Lowering --------------------------------------------------------------------------------------
+
+
+def _lower(
+    body: Callable[[Any, Any], Any],
+    context: Any,
+    operand: Any,
+    indices: Any,
+    updates: Any,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: str,
+) -> Any:
+    operand_type, indices_type, updates_type = context.types_in
+    if not updates_type.size:
+        return operand
+    numbers = dimension_numbers
+    sizes = _window_sizes(operand_type.shape, updates_type.shape, numbers)
+    limits = [operand_type.shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims]
+    lowered = LoweredIndices(indices, indices_type, limits)
+    if mode == CLIP:
+        vectors = lowered.clipped()
+    elif any(sizes[d] > 1 for d in numbers.scatter_dims_to_operand_dims):
+        # StableHLO drops single elements that are outside; a window goes as a whole.
+        extents = [operand_type.shape[d] for d in numbers.scatter_dims_to_operand_dims]
+        vectors = lowered.outside_unless(lowered.fits(), extents)
+    else:
+        vectors = lowered.for_scatter()
+    return hlo.scatter(
+        [operand],
+        vectors,
+        [updates],
+        body,
+        update_window_dims=numbers.update_window_dims,
+        inserted_window_dims=numbers.inserted_window_dims,
+        scatter_dims_to_operand_dims=numbers.scatter_dims_to_operand_dims,
+        index_vector_dim=indices_type.ndim - 1,
+        input_batching_dims=numbers.operand_batching_dims,
+        scatter_indices_batching_dims=numbers.scatter_indices_batching_dims,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+    )[0]
+
+
+def _extremum(build: Callable[[Any, Any], Any], direction: str) -> Callable[[Any, Any], Any]:
+    """Returns the combiner of a minimum or maximum; complex numbers by real, then imaginary part."""
+
+    def body(current: Any, update: Any) -> Any:
+        if not hlo.is_complex(current):
+            return build(current, update)
+        first, second = hlo.real(current), hlo.real(update)
+        imaginary = hlo.compare(hlo.imag(current), hlo.imag(update), direction)
+        is_first = hlo.select(
+            hlo.compare(first, second, "EQ"), imaginary, hlo.compare(first, second, direction)
+        )
+        return hlo.select(is_first, current, update)
+
+    return body
+
+
+# The ops ---------------------------------------------------------------------------------------
+
+
+def _declare(
+    name: str, combine: np.ufunc | None, body: Callable[[Any, Any], Any], **rules: Any
+) -> Primitive:
+    primitive = declare(
+        name,
+        infer=functools.partial(_infer, name),
+        evaluate=functools.partial(_evaluate, combine),
+        lower=functools.partial(_lower, body),
+        samples=functools.partial(_samples, name),
+        param_types={"dimension_numbers": ScatterDimensionNumbers},
+        **rules,
+    )
+    primitive.batch = functools.partial(_batch, primitive)
+    return primitive
+
+
+def _function(primitive: Primitive, does: str) -> Callable[..., Value]:
+    def apply(
+        operand: Value,
+        scatter_indices: Value,
+        updates: Value,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+    ) -> Value:
+        operand, updates = match_scalars(operand, updates)
+        return primitive.bind(
+            operand,
+            scatter_indices,
+            updates,
+            dimension_numbers=as_dimension_numbers(ScatterDimensionNumbers, dimension_numbers),
+            indices_are_sorted=bool(indices_are_sorted),
+            unique_indices=bool(unique_indices),
+            mode=mode_name(mode),
+        )
+
+    apply.__name__ = apply.__qualname__ = primitive.name
+    apply.__doc__ = f"""{does}
+
+    Args:
+        operand: The array of rank n.
+        scatter_indices: Integers of shape `(*batch, k)`: one vector per window, which says where
+            it starts in k of the operand's dimensions.
+        updates: The windows, of the operand's dtype, with the batch and the window dimensions.
+        dimension_numbers: Which dimension is which.
+        indices_are_sorted: The promise that the index vectors increase.
+        unique_indices: The promise that no two windows overlap.
+        mode: What to do where a window does not fit: 'clip', 'drop' (by default) or
+            'promise_in_bounds'. Negative indices do not count from the end.
+
+    Returns:
+        The updated array, of the operand's type.
+
+    Raises:
+        ShapeError, ParameterError: where shapes and dimension numbers do not fit.
+        DTypeError: where operand and updates differ in dtype or the indices are not integers.
+    """
+    apply.primitive = primitive  # type: ignore[attr-defined]
+    return apply
+
+
+def _samples(name: str) -> list[Sample]:
+    generator = np.random.default_rng(len(name))
+    samples = []
+
+    def add_sample(
+        dtype: Any, shape: Any, indices: Any, updates_shape: Any, numbers: Any, mode: str,
+        index_dtype: Any = np.int32, is_unique: bool = False,
+    ) -> None:
+        dtype = np.dtype(dtype)
+        operand = random_values(generator, shape, dtype, -2, 2)
+        updates = random_values(generator, updates_shape, dtype, -2, 2)
+        params = {
+            "dimension_numbers": ScatterDimensionNumbers(*numbers),
+            "indices_are_sorted": False,
+            "unique_indices": is_unique,
+            "mode": mode,
+        }
+        # A product has a derivative in its updates only where they do not overlap.
+        is_smooth = name != "scatter_mul" or is_unique
+        samples.append(
+            Sample((operand, np.array(indices).astype(index_dtype), updates), params, is_smooth)
+        )
+
+    rows = ((1,), (0,), (0,))
+    f32 = np.float32
+    for position, dtype in enumerate(NUMBER if name in ("scatter_add", "scatter_mul") else ANY):
+        add_sample(dtype, (3, 2), [[2], [0], [2], [-1], [7]], (5, 2), rows, (CLIP, FILL)[position % 2])
+    add_sample(f32, (5,), [[3], [1], [4]], (3,), ((), (0,), (0,)), PROMISE_IN_BOUNDS, is_unique=True)
+    add_sample(f32, (3, 2), [1], (2,), ((0,), (0,), (0,)), FILL, np.uint8)
+    for mode in (CLIP, FILL):
+        windows = [[0, 0], [2, 3], [1, -1], [9, 1]]
+        add_sample(f32, (4, 5), windows, (2, 4, 3), ((0, 2), (), (1, 0)), mode, np.int64)
+        add_sample(f32, (2, 3, 4), [[1, 9], [0, 2], [1, 1]], (4, 3), ((0,), (0, 1), (0, 1)), mode)
+        add_sample(f32, (2, 4), [[[3], [0], [-9]], [[1], [1], [4]]], (2, 3),
+                   ((), (1,), (1,), (0,), (0,)), mode, np.uint64 if mode == CLIP else np.int32)
+    add_sample(f32, (3, 2), np.zeros((0, 1)), (0, 2), rows, FILL)
+    add_sample(f32, (3, 0), [[1], [5]], (2, 0), rows, FILL)
+    add_sample(f32, (), np.zeros((0,)), (), ((), (), ()), CLIP)
+    return samples
+
+
+_scatter = _declare(
+    "scatter", None, lambda current, update: update,
+    jvp=_scatter_jvp, transpose=_scatter_transpose,
+)
+_scatter_add = _declare("scatter_add", np.add, hlo.add, jvp=_add_jvp, transpose=_add_transpose)
+_scatter_mul = _declare(
+    "scatter_mul", np.multiply, hlo.multiply, jvp=_mul_jvp, transpose=_mul_transpose
+)
+_NOT_LINEAR = "it is not linear; differentiate it with jvp first."
+_scatter_min = _declare(
+    "scatter_min", np.minimum, _extremum(hlo.minimum, "LT"),
+    jvp=_extremum_jvp, unsupported={"transpose": _NOT_LINEAR},
+)
+_scatter_max = _declare(
+    "scatter_max", np.maximum, _extremum(hlo.maximum, "GT"),
+    jvp=_extremum_jvp, unsupported={"transpose": _NOT_LINEAR},
+)
+
+scatter = _function(
+    _scatter,
+    "Writes windows into an array; of several that hit one element, the last stays.",
+)
+scatter_add = _function(_scatter_add, "Adds windows to an array.")
+scatter_mul = _function(_scatter_mul, "Multiplies an array with windows.")
+scatter_min = _function(_scatter_min, "Takes the minimum of an array and windows.")
+scatter_max = _function(_scatter_max, "Takes the maximum of an array and windows.")
+
+
+def scatter_sub(
+    operand: Value,
+    scatter_indices: Value,
+    updates: Value,
+    dimension_numbers: ScatterDimensionNumbers,
+    **options: Any,
+) -> Value:
+    """Subtracts windows from an array; arguments as of `scatter_add`."""
+    operand, updates = match_scalars(operand, updates)
+    return scatter_add(operand, scatter_indices, neg(updates), dimension_numbers, **options)

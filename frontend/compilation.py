@@ -1,0 +1,153 @@
+"""Compiling a traced function and calling it: what `jit` and nested calls share.
+
+A `Function` is compiled once for each device; the compiled form is kept with it. Arguments become
+device buffers without a copy where their memory allows it, and results stay on the device until
+somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from axir.dialect.array import Array, as_array
+from axir.dialect.config import config
+from axir.dialect.function import Function
+from axir.dialect.ops import call
+from axir.dialect.primitive import check_finite
+from axir.passes.lower_to_stablehlo import lower_functions
+from axir.passes.pipeline import run_passes
+from axir.runtime import Buffer, Program, Target, compile_module, default_device
+
+LEGALIZATION = "legalize-for-iree"
+
+
+def buffer_of(array: Array, device: Any) -> Buffer:
+    """Returns an array's memory on a device, copying it there only if it is not there yet."""
+    buffer = array._buffer
+    if buffer is not None and not buffer.is_deleted:
+        if buffer.device is device:
+            return buffer  # type: ignore[return-value]
+        return device.put(array.host())
+    host = array.host()
+    if host.flags.writeable:
+        # Arrays are immutable, so their memory can be shared with the device.
+        host = host.view()
+        host.flags.writeable = False
+    buffer = array._buffer = device.put(host)
+    return buffer
+
+
+class CompiledFunction:
+    """A function compiled for a device.
+
+    Args:
+        function: What to compile; its captures must be arrays.
+        device: Where to run it.
+        donated: Indices of inputs whose memory the program may overwrite.
+    """
+
+    def __init__(self, function: Function, device: Any, donated: tuple[int, ...] = ()):
+        self.function = function
+        self.device = device
+        self.result_types = function.output_types
+        self.donated = donated
+        self._is_empty = not function.outputs
+        self._constants = [buffer_of(x, device) for x in function.captured]
+        if not self._is_empty:
+            program = Program(compile_function(function, device, donated), device)
+            self._run = program.function("main", work=_largest_work(function))
+
+    def __call__(self, arguments: Sequence[Array]) -> list[Array]:
+        """Runs the function on the inputs' values."""
+        if self._is_empty:
+            return []
+        device = self.device
+        if self.donated:
+            arguments = _give_away(arguments, self.donated)
+        buffers = []
+        for x in arguments:
+            buffer = x._buffer
+            if buffer is None or buffer.device is not device or buffer.is_deleted:
+                buffer = buffer_of(x, device)
+            buffers.append(buffer)
+        buffers += self._constants
+        results = [
+            Array(t, None, buffer)
+            for t, buffer in zip(self.result_types, self._run(buffers), strict=True)
+        ]
+        if config.jax_debug_nans or config.jax_debug_infs:
+            for x in results:
+                check_finite(f"jit of {self.function.name!r}", x.host())
+        return results
+
+
+def _give_away(arguments: Sequence[Array], donated: tuple[int, ...]) -> list[Array]:
+    """Deletes donated arrays; returns arguments whose memory the program may overwrite."""
+    given = list(arguments)
+    for index in donated:
+        original = arguments[index]
+        host, buffer = original._host, original._buffer
+        # Memory that the host has seen may be visible through NumPy arrays: those must not change.
+        given[index] = Array(original.type, np.array(host) if host is not None else None, buffer)
+        if host is not None:
+            given[index]._buffer = None
+        original._host = original._buffer = None
+    return given
+
+
+def _largest_work(function: Function) -> int:
+    """Estimates the scalar operations of the largest op: which driver runs it best."""
+    largest = 0
+    for equation in function.equations:
+        sizes = [v.type.size for v in (*equation.operands, *equation.results)]
+        work = max(sizes, default=0)
+        if equation.primitive.name == "dot_general" and len(sizes) == 3:
+            work = int(max(1, np.prod([max(1, s) for s in sizes], dtype=np.float64)) ** 0.5)
+        largest = max(largest, work)
+    for callee in function.callees():
+        largest = max(largest, _largest_work(callee))
+    return largest
+
+
+def compile_function(function: Function, device: Any, donated: tuple[int, ...] = ()) -> bytes:
+    """Lowers, legalizes and compiles a function for a device; returns IREE's binary."""
+    module = lower_functions({"main": function}, device.platform, donated)
+    run_passes(module, LEGALIZATION)
+    target = Target(backend=device.platform, opt_level=config.axir_opt_level)
+    return compile_module(module.operation.get_asm(enable_debug_info=True), target, function.name)
+
+
+def compiled(function: Function, device: Any, donated: tuple[int, ...] = ()) -> CompiledFunction:
+    """Returns the compiled form of a function, made when first asked for."""
+    key = ("compiled", device, donated, config.cache_key)
+    result = function.derived.get(key)
+    if result is None:
+        result = function.derived[key] = CompiledFunction(function, device, donated)
+    return result
+
+
+def device_of(arguments: Sequence[Array]) -> Any:
+    """Returns the device that arguments are committed to, else the default device."""
+    for x in arguments:
+        if x._device is not None:
+            return x._device
+    return default_device()
+
+
+def execute_call(function: Function, operands: Sequence[Any]) -> list[Array]:
+    """Runs the body of a nested `jit` on concrete operands, as one compiled unit."""
+    arrays = [x if type(x) is Array else as_array(x) for x in operands]
+    unit = function.derived.get("unit")
+    if unit is None:
+        # In a call the captures are operands like the inputs.
+        arguments = (*function.inputs, *function.captures)
+        unit = function.derived["unit"] = Function(
+            function.name, function.op, arguments, (), (), function.outputs, function.equations
+        )
+    return compiled(unit, device_of(arrays))(arrays)
+
+
+call.set_executor(execute_call)

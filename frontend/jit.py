@@ -1,0 +1,388 @@
+"""`jit`: compiling functions, and the calls that nested `jit`s leave.
+
+A call flattens its arguments, looks their types up, and goes straight to the compiled program; a
+miss traces the function, lowers it, and compiles. When an argument is a tracer the call leaves a
+`jit` op instead. What does not live here: lowering, compiling and running (`compilation.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from axir import tree
+from axir.arguments import FlatFunction, check_callable, to_values, trace_abstract, type_of
+from axir.compilation import CompiledFunction, compiled, device_of
+from axir.dialect.array import Array
+from axir.dialect.config import config
+from axir.dialect.errors import DonationError, StaticArgumentError
+from axir.dialect.function import Function
+from axir.dialect.ops.call import call
+from axir.dialect.tracer import Tracer
+from axir.runtime import default_device
+
+_OUT_OF_MEMORY_OF_FUNCTIONS = 4096
+
+
+class _Entry:
+    """What one call signature of a jitted function leads to."""
+
+    __slots__ = ("compiled", "function", "out_tree")
+
+    def __init__(self, function: Function, out_tree: tree.TreeDef):
+        self.function = function
+        self.out_tree = out_tree
+        self.compiled: CompiledFunction | None = None
+
+
+# One table of entries for each function and set of options, shared by all its `jit` wrappers.
+_tables: weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, _Entry]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _table_of(function: Callable[..., Any], options: Any) -> dict[Any, _Entry]:
+    try:
+        return _tables.setdefault(function, {}).setdefault(options, {})
+    except TypeError:  # neither hashable nor weakly referable
+        return {}
+
+
+class JitFunction:
+    """A function that is compiled when called; made by `jit`."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: tuple[int, ...],
+        static_argnames: tuple[str, ...],
+        donate_argnums: tuple[int, ...],
+        donate_argnames: tuple[str, ...],
+        device: Any,
+        inline: bool,
+    ):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._static_argnums = static_argnums
+        self._static_argnames = frozenset(static_argnames)
+        self._donate_argnums = donate_argnums
+        self._donate_argnames = donate_argnames
+        self._device = device
+        self._inline = inline
+        self._has_static = bool(static_argnums or static_argnames)
+        options = (static_argnums, static_argnames, donate_argnums, donate_argnames, device, inline)
+        self._entries = _table_of(function, options)
+
+    def __repr__(self) -> str:
+        return f"<axir.jit of {self._function!r}>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if config.jax_disable_jit:
+            return self._function(*args, **kwargs)
+        static: Any = None
+        if self._has_static:
+            args, kwargs, static = self._split_static(args, kwargs)
+        leaves, in_tree = tree.flatten((args, kwargs))
+        types = []
+        for x in leaves:
+            if type(x) is not Array:
+                return self._call_with(leaves, in_tree, args, kwargs, static)
+            types.append(x.type)
+            if x._device is not None:
+                return self._call_with(leaves, in_tree, args, kwargs, static)
+        entry = self._entries.get((in_tree, static, tuple(types), config.cache_key, None))
+        if entry is None or entry.compiled is None:
+            return self._call_with(leaves, in_tree, args, kwargs, static)
+        return entry.out_tree.unflatten(entry.compiled(leaves))
+
+    def _call_with(
+        self, leaves: list[Any], in_tree: tree.TreeDef, args: Any, kwargs: Any, static: Any
+    ) -> Any:
+        """Calls with leaves that are not all uncommitted arrays, or for the first time."""
+        values = to_values(leaves, (args, kwargs) if kwargs else args, self.__name__)
+        if any(type(x) is Tracer for x in values):
+            return self._call_traced(values, in_tree, static)
+        committed = next((x._device for x in values if x._device is not None), None)
+        device = self._device or committed or default_device()
+        is_default = committed is None and self._device is None
+        key_device = None if is_default else device
+        types = tuple([x.type for x in values])
+        key = (in_tree, static, types, config.cache_key, key_device)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._trace(in_tree, types, static)
+            if any(type(x) is Tracer for x in entry.function.captured):
+                # The function uses values of a trace that is going on around it.
+                return entry.out_tree.unflatten(call(entry.function, *values))
+            self._remember(key, entry)
+        if entry.compiled is None:
+            donated = self._donated_leaves(in_tree)
+            entry.compiled = compiled(entry.function, device, donated)
+        results = entry.compiled(values)
+        if committed is not None:
+            for x in results:
+                x._device = committed
+        return entry.out_tree.unflatten(results)
+
+    def _remember(self, key: Any, entry: _Entry) -> None:
+        if len(self._entries) >= _OUT_OF_MEMORY_OF_FUNCTIONS:
+            self._entries.clear()
+        self._entries[key] = entry
+
+    def _call_traced(self, values: list[Any], in_tree: tree.TreeDef, static: Any) -> Any:
+        types = tuple([x.type for x in values])
+        key = (in_tree, static, types, config.cache_key, "traced")
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._trace(in_tree, types, static)
+            if not any(type(x) is Tracer for x in entry.function.captured):
+                self._remember(key, entry)
+        if self._inline:
+            return entry.out_tree.unflatten(entry.function.evaluate(*values))
+        return entry.out_tree.unflatten(call(entry.function, *values))
+
+    def _trace(self, in_tree: tree.TreeDef, types: tuple[Any, ...], static: Any) -> _Entry:
+        function = self._function if static is None else self._bound(static)
+        flat = FlatFunction(function, in_tree)
+        traced = trace_abstract(flat, types, "Jit")
+        return _Entry(traced, flat.out_tree)
+
+    def _split_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+        """Takes the static arguments out; they become part of the key, by value."""
+        chosen = {n if n >= 0 else n + len(args) for n in self._static_argnums}
+        static = tuple((n, args[n]) for n in sorted(chosen) if n < len(args))
+        named = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in self._static_argnames)
+        key = (len(args), static, named)
+        try:
+            hash(key)
+        except TypeError:
+            unhashable = next(v for _, v in (*static, *named) if not _is_hashable(v))
+            raise StaticArgumentError(
+                f"jit of {self.__name__!r}: static argument {unhashable!r} of type "
+                f"{type(unhashable).__name__!r} is not hashable.",
+                "Static arguments are part of the cache key: use tuples instead of lists, and make "
+                "arrays ordinary arguments.",
+            ) from None
+        rest = tuple(x for n, x in enumerate(args) if n not in chosen)
+        keywords = {k: v for k, v in kwargs.items() if k not in self._static_argnames}
+        return rest, keywords, _TypedKey(key)
+
+    def _bound(self, static: _TypedKey) -> Callable[..., Any]:
+        count, positional, named = static.value
+        fixed = dict(positional)
+
+        @functools.wraps(self._function)
+        def bound(*dynamic: Any, **keywords: Any) -> Any:
+            remaining = iter(dynamic)
+            args = [fixed[n] if n in fixed else next(remaining) for n in range(count)]
+            return self._function(*args, **keywords, **dict(named))
+
+        return bound
+
+    def _donated_leaves(self, in_tree: tree.TreeDef) -> tuple[int, ...]:
+        if not (self._donate_argnums or self._donate_argnames):
+            return ()
+        args, kwargs = in_tree.unflatten(range(in_tree.num_leaves))
+        static = {n for n in self._static_argnums if n >= 0}
+        dynamic = [n for n in range(len(args) + len(static)) if n not in static]
+        donated: list[int] = []
+        for number, subtree in zip(dynamic, args, strict=False):
+            if number in self._donate_argnums:
+                donated += tree.leaves(subtree)
+        for name in self._donate_argnames:
+            donated += tree.leaves(kwargs.get(name, ()))
+        return tuple(donated)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Traces and lowers for the types of given arguments, without compiling."""
+        static: Any = None
+        if self._has_static:
+            args, kwargs, static = self._split_static(args, kwargs)
+        leaves, in_tree = tree.flatten((args, kwargs))
+        types = tuple(type_of(x) for x in leaves)
+        entry = self._trace(in_tree, types, static)
+        return Lowered(entry.function, in_tree, entry.out_tree)
+
+    trace = lower
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns shapes and dtypes of the results; see `axir.eval_shape`."""
+        from axir.staging import eval_shape
+
+        return eval_shape(self._function, *args, **kwargs)
+
+    def clear_cache(self) -> None:
+        """Forgets all traced and compiled versions."""
+        self._entries.clear()
+
+
+class _TypedKey:
+    """Static arguments as a key: 1, 1.0 and True are different."""
+
+    __slots__ = ("_hash", "_types", "value")
+
+    def __init__(self, value: tuple[Any, ...]):
+        self.value = value
+        count, positional, named = value
+        self._types = tuple(type(v) for _, v in (*positional, *named))
+        self._hash = hash((value, self._types))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _TypedKey)
+            and self._types == other._types
+            and self.value == other.value
+        )
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+class Lowered:
+    """A traced function, before compiling.
+
+    Attributes:
+        function: The jaxpr function.
+        in_tree, out_tree: Structures of arguments and results.
+    """
+
+    def __init__(self, function: Function, in_tree: tree.TreeDef, out_tree: tree.TreeDef):
+        self.function = function
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+
+    def as_text(self, dialect: str = "stablehlo") -> str:
+        """Returns the program as text: `stablehlo` or `jaxpr`."""
+        from axir.dialect.writing import write_module
+        from axir.passes.lower_to_stablehlo import lower_functions
+
+        if dialect == "jaxpr":
+            return str(write_module({"main": self.function}))
+        if dialect != "stablehlo":
+            raise ValueError(f"as_text: dialect {dialect!r} is neither 'stablehlo' nor 'jaxpr'.")
+        return str(lower_functions({"main": self.function}))
+
+    def compile(self) -> Callable[..., Any]:
+        """Compiles; returns a function of arguments of these types."""
+        unit = compiled(self.function, device_of(()))
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            leaves = tree.flatten_like(self.in_tree, (args, kwargs), "call of a compiled function")
+            values = to_values(leaves, (args, kwargs), self.function.name)
+            return self.out_tree.unflatten(unit(values))
+
+        return run
+
+
+def _numbers(value: Any, name: str) -> tuple[int, ...]:
+    numbers = (value,) if isinstance(value, int) else tuple(value)
+    if not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
+        raise TypeError(f"jit: {name} must be an integer or a sequence of integers, not {value!r}.")
+    return numbers
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    keep_unused: bool = False,
+) -> Any:
+    """Returns `fun` compiled for each combination of argument types it is called with.
+
+    Args:
+        fun: Function of arrays or trees of arrays; without it, `jit` is a decorator with options.
+        static_argnums: Positional arguments that are Python values fixed at compile time. They
+            must be hashable; each new value compiles again.
+        static_argnames: The same, by name.
+        donate_argnums: Positional arguments whose memory results may take; they are deleted.
+        donate_argnames: The same, by name.
+        device: Where to run; by default where committed arguments are, else the default device.
+        backend: Platform whose first device to run on.
+        inline: Whether a nested call is replaced by its ops.
+        keep_unused: Accepted for compatibility; unused arguments cost nothing.
+
+    Raises:
+        StaticArgumentError: by the call, if a static argument is not hashable.
+        NonArrayArgumentError: by the call, if another argument is no array.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.jit(lambda x: 2 * jnp.sin(x))(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    if fun is None:
+        options = dict(locals())
+        del options["fun"]
+        return functools.partial(jit, **options)
+    check_callable(fun, "jit")
+    names = _parameter_names(fun)
+    argnums = () if static_argnums is None else _numbers(static_argnums, "static_argnums")
+    argnames = _strings(static_argnames)
+    argnums, argnames = _complete(argnums, argnames, names, fun)
+    donated = () if donate_argnums is None else _numbers(donate_argnums, "donate_argnums")
+    donated, donated_names = _complete(donated, _strings(donate_argnames), names, fun)
+    if set(argnums) & set(donated):
+        raise DonationError(
+            f"jit: arguments {sorted(set(argnums) & set(donated))} are both static and donated.",
+            "Static arguments have no memory to donate.",
+        )
+    if backend is not None and device is None:
+        from axir.runtime import devices
+
+        device = devices(backend)[0]
+    return JitFunction(fun, argnums, argnames, donated, donated_names, device, inline)
+
+
+def _strings(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _parameter_names(fun: Callable[..., Any]) -> list[str] | None:
+    """Returns the names of the positional parameters, or None if they cannot be known."""
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (ValueError, TypeError):
+        return None
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _complete(
+    numbers: tuple[int, ...], names: tuple[str, ...], parameters: list[str] | None, fun: Any
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Makes numbers and names say the same, so that either way of calling works."""
+    if parameters is None:
+        return numbers, names
+    for number in numbers:
+        if not -len(parameters) <= number < len(parameters):
+            raise StaticArgumentError(
+                f"jit: argument number {number} is out of range: "
+                f"{getattr(fun, '__name__', 'the function')!r} has {len(parameters)} positional "
+                "parameters."
+            )
+    numbers = tuple(n % len(parameters) for n in numbers)
+    all_numbers = {*numbers, *(parameters.index(n) for n in names if n in parameters)}
+    all_names = {*names, *(parameters[n] for n in numbers)}
+    return tuple(sorted(all_numbers)), tuple(sorted(all_names))

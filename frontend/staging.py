@@ -1,0 +1,128 @@
+"""Looking at programs: `make_jaxpr` and `eval_shape`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from axir import tree
+from axir.arguments import FlatFunction, check_callable, trace_abstract, type_of
+from axir.dialect.jaxpr import ClosedJaxpr
+
+
+class ShapeDtypeStruct:
+    """Shape and dtype of an array that need not exist.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.eval_shape(jnp.sin, axir.ShapeDtypeStruct((2,), "float32"))
+    ShapeDtypeStruct(shape=(2,), dtype=float32)
+    """
+
+    __slots__ = ("dtype", "shape", "weak_type")
+
+    def __init__(self, shape: Sequence[int], dtype: Any, weak_type: bool = False):
+        from axir.dialect.dtypes import as_dtype
+
+        self.shape = tuple(int(extent) for extent in shape)
+        self.dtype = as_dtype(dtype)
+        self.weak_type = weak_type
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (
+            (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype, self.weak_type))
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{weak})"
+
+
+def trace_user_function(
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    static_argnums: int | Sequence[int] = (),
+) -> tuple[Any, FlatFunction]:
+    """Traces a function on the types of its arguments; returns the jaxpr function too."""
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    static = tuple(number % len(args) for number in static) if args else ()
+    dynamic = tuple(x for number, x in enumerate(args) if number not in static)
+
+    @wraps(fun)
+    def partial(*selected: Any, **keywords: Any) -> Any:
+        remaining = iter(selected)
+        return fun(
+            *(x if n in static else next(remaining) for n, x in enumerate(args)), **keywords
+        )
+
+    leaves, in_tree = tree.flatten((dynamic, kwargs))
+    flat = FlatFunction(partial if static else fun, in_tree)
+    function = trace_abstract(flat, [type_of(x) for x in leaves], "Trace")
+    return function, flat
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """Returns a function that returns the jaxpr of `fun` for given arguments.
+
+    Args:
+        fun: Function of arrays or trees of arrays.
+        static_argnums: Positional arguments that are passed on as they are.
+        return_shape: Whether to return a pair with the tree of `ShapeDtypeStruct` of the results.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.make_jaxpr(lambda x: jnp.sin(x) * 2)(jnp.ones(3))
+    { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }
+    """
+    check_callable(fun, "make_jaxpr")
+
+    @wraps(fun)
+    def jaxpr_maker(*args: Any, **kwargs: Any) -> Any:
+        function, flat = trace_user_function(fun, args, kwargs, static_argnums)
+        jaxpr = ClosedJaxpr(function)
+        if return_shape:
+            return jaxpr, flat.out_tree.unflatten(_structs(function))
+        return jaxpr
+
+    return jaxpr_maker
+
+
+def _structs(function: Any) -> list[ShapeDtypeStruct]:
+    return [ShapeDtypeStruct(t.shape, t.dtype, t.weak_type) for t in function.output_types]
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Returns the shapes and dtypes of a function's results without computing them.
+
+    Args:
+        fun: Function of arrays or trees of arrays.
+        *args: Arrays, or anything with `shape` and `dtype`, such as `ShapeDtypeStruct`.
+        **kwargs: Likewise.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.eval_shape(lambda x: x @ x.T, axir.ShapeDtypeStruct((2, 3), "float32"))
+    ShapeDtypeStruct(shape=(2, 2), dtype=float32)
+    """
+    check_callable(fun, "eval_shape")
+    function, flat = trace_user_function(fun, args, kwargs)
+    return flat.out_tree.unflatten(_structs(function))

@@ -1,0 +1,149 @@
+"""Vectorization: `vmap`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from axir import tree
+from axir.arguments import FlatFunction, Value, check_callable, to_values, trace_abstract
+from axir.dialect.errors import AxisError, BatchSizeError, TreeError
+from axir.dialect.types import ShapedArray
+from axir.passes.vmap import batch, to_axis
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_size: int | None = None,
+) -> Callable[..., Any]:
+    """Returns `fun` mapped over an axis of its arguments, without a loop.
+
+    Args:
+        fun: Function of arrays or trees of arrays.
+        in_axes: Which axis of the arguments to map over: an integer or None (not mapped) for all,
+            or a tuple or list with an entry for each positional argument, which may be a tree that
+            is a prefix of the argument's. Keyword arguments are mapped over axis 0.
+        out_axes: Where the mapped axis goes in the results: an integer, None for results that do
+            not depend on mapped arguments, or a tree that is a prefix of the result's.
+        axis_size: Extent of the mapped axis; needed only if no argument is mapped.
+
+    Raises:
+        TreeError: if `in_axes` or `out_axes` does not fit.
+        BatchSizeError: if mapped axes differ in extent.
+        AxisError: if an argument does not have the axis.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.vmap(jnp.dot, in_axes=(0, None))(jnp.eye(2), jnp.array([3.0, 4.0]))
+    Array([3., 4.], dtype=float32)
+    """
+    check_callable(fun, "vmap")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
+        raise TreeError(
+            f"vmap: in_axes must be an int, None, or a tuple with an entry for each positional "
+            f"argument, not {in_axes!r}.",
+            "Put a tree for a single argument into a tuple: in_axes=(tree,).",
+        )
+    _check_axes(in_axes, "in_axes")
+    _check_axes(out_axes, "out_axes")
+
+    @wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise TreeError(
+                f"vmap: in_axes has {len(in_axes)} entries, but {fun_name} was called with "
+                f"{len(args)} positional arguments.",
+                "Give an entry for each positional argument; None where it is not mapped.",
+            )
+        leaves, in_tree = tree.flatten((args, kwargs))
+        flat = FlatFunction(fun, in_tree)
+        values = to_values(leaves, args, flat.name)
+        axes = tree.broadcast_prefix(in_axes, args, "in_axes") if args else []
+        axes = [*axes, *(0 for _ in range(len(values) - len(axes)))]
+        size = _batch_size(values, axes, (args, kwargs), flat.name, axis_size)
+        axes = [
+            axis if axis is None or axis >= 0 else axis + x.ndim
+            for x, axis in zip(values, axes, strict=True)
+        ]
+        types = [_element_type(x, axis) for x, axis in zip(values, axes, strict=True)]
+        function = trace_abstract(flat, types, "Vmap")
+        outputs, found = batch(
+            function, [*values, *function.captured], [*axes, *(None for _ in function.captures)]
+        )
+        result = flat.out_tree.unflatten(outputs)
+        wanted = tree.broadcast_prefix(out_axes, result, "out_axes")
+        placed = [
+            _place(x, axis, goal, size, flat.name)
+            for x, axis, goal in zip(outputs, found, wanted, strict=True)
+        ]
+        return flat.out_tree.unflatten(placed)
+
+    fun_name = getattr(fun, "__name__", "the function")
+    return mapped
+
+
+def _check_axes(axes: Any, name: str) -> None:
+    for entry in tree.leaves(axes):
+        if isinstance(entry, bool) or not isinstance(entry, int):
+            raise TreeError(
+                f"vmap: {name} must be made of integers and None, but holds {entry!r}.",
+                "Name axes by their position.",
+            )
+
+
+def _batch_size(
+    values: list[Value], axes: list[int | None], arguments: Any, name: str, axis_size: int | None
+) -> int:
+    sizes: dict[int, str] = {}
+    for index, (x, axis) in enumerate(zip(values, axes, strict=True)):
+        if axis is None:
+            continue
+        path = tree.paths(arguments)[index] if not -x.ndim <= axis < x.ndim else ""
+        if not -x.ndim <= axis < x.ndim:
+            raise AxisError(
+                f"vmap was asked to map {name!r} over axis {axis} of its argument {path}, which "
+                f"is of type {x.type} and has {x.ndim} axes.",
+                "Pass in_axes=None for arguments that are not mapped.",
+            )
+        sizes.setdefault(x.shape[axis], f"argument leaf {index} of type {x.type} along axis {axis}")
+    if axis_size is not None:
+        sizes.setdefault(axis_size, "axis_size")
+    if not sizes:
+        raise BatchSizeError(
+            f"vmap of {name!r}: no argument is mapped, so the extent of the mapped axis is unknown.",
+            "Map at least one argument, or pass axis_size.",
+        )
+    if len(sizes) > 1:
+        listing = "; ".join(f"{size} for {origin}" for size, origin in sizes.items())
+        raise BatchSizeError(
+            f"vmap of {name!r}: the mapped axes differ in extent: {listing}.",
+            "Use in_axes to say which axes are mapped.",
+        )
+    return next(iter(sizes))
+
+
+def _element_type(x: Value, axis: int | None) -> ShapedArray:
+    if axis is None:
+        return x.type
+    shape = x.type.shape
+    return ShapedArray(shape[:axis] + shape[axis + 1 :], x.type.dtype, x.type.weak_type)
+
+
+def _place(value: Value, axis: int | None, wanted: int | None, size: int, name: str) -> Value:
+    if wanted is None and axis is not None:
+        raise TreeError(
+            f"vmap of {name!r}: a result has out_axes None, but depends on mapped arguments.",
+            "Give the position of the mapped axis in the result.",
+        )
+    rank = value.ndim + (axis is None)
+    if wanted is not None and not -rank <= wanted < rank:
+        raise AxisError(
+            f"vmap of {name!r}: out_axes {wanted} is out of range for a result with {rank} axes."
+        )
+    if wanted is not None and wanted < 0:
+        wanted += rank
+    return to_axis(value, axis, wanted, size)

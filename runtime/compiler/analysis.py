@@ -1,0 +1,106 @@
+"""What the compile session must know of a module: its identity, and which flags suit it.
+
+What does not live here: compiling it (`session.py`), rewriting it (`axir.passes`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from functools import cache
+from typing import Any
+
+from iree.compiler import ir
+
+from ..target import Target
+
+BYTECODE_MAGIC = b"ML\xefR"
+
+# A matrix product this large gains from data tiling; the packing of a smaller one costs as much.
+_TILED_EXTENT = 128
+_TILED_PRODUCTS = 1 << 24
+# A matrix-vector product this large loses more to the packing of its matrix than all others gain.
+_LARGE_MATRIX = 1 << 16
+
+_analysis_lock = threading.Lock()
+
+
+@cache
+def _analysis_context() -> ir.Context:
+    # Not the process-wide context: what is parsed here leaves nothing behind.
+    context = ir.Context()
+    context.allow_unregistered_dialects = True
+    context.enable_multithreading(False)
+    return context
+
+
+def analyze(source: bytes, target: Target) -> tuple[bytes, bool]:
+    """Returns what identifies the program apart from source locations, and whether tiling pays."""
+    may_tile = target.backend == "cpu" and target.opt_level >= 2 and target.data_tiling is None
+    is_located = source.startswith(BYTECODE_MAGIC) or b"loc(" in source
+    if not is_located and not (may_tile and b"stablehlo.dot" in source):
+        return source, False
+    with _analysis_lock:
+        context = _analysis_context()
+        with context.transient_scope():
+            return _analyze_parsed(source, context, may_tile)
+
+
+def _analyze_parsed(source: bytes, context: ir.Context, may_tile: bool) -> tuple[bytes, bool]:
+    try:
+        module = ir.Module.parse(source, context)
+    except ir.MLIRError:
+        return source, False  # the compile session reports it, with its location
+    is_tiled = may_tile and wants_data_tiling(module)
+    text = module.operation.get_asm(enable_debug_info=False, assume_verified=True)
+    return text.encode(), is_tiled
+
+
+def wants_data_tiling(module: ir.Module) -> bool:
+    """Tells whether the module's matrix products gain from data tiling on a CPU.
+
+    True when a real floating-point product has at least 2^24 multiplications and no short extent,
+    and no large matrix-vector product or complex product (which does not compile so) stands beside.
+    """
+    products: list[tuple[Any, int, int, int, int]] = []
+
+    def collect(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name in ("stablehlo.dot_general", "stablehlo.dot"):
+            products.append(_product_extents(operation))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(collect)
+    gains = False
+    for element_type, batch, rows, columns, contracted in products:
+        if isinstance(element_type, ir.ComplexType):
+            return False
+        if min(rows, columns) == 1 and max(rows, columns) * contracted * batch > _LARGE_MATRIX:
+            return False
+        is_wide = min(rows, columns, contracted) >= _TILED_EXTENT
+        is_large = batch * rows * columns * contracted >= _TILED_PRODUCTS
+        gains |= is_wide and is_large and isinstance(element_type, ir.FloatType)
+    return gains
+
+
+def _product_extents(operation: ir.Operation) -> tuple[Any, int, int, int, int]:
+    """Returns the left element type and the extents: batch, rows, columns, contracted."""
+    lhs, rhs = (ir.RankedTensorType(operand.type) for operand in operation.operands)
+    numbers: dict[str, list[int]] = {
+        "lhs_batching": [],
+        "lhs_contracting": [],
+        "rhs_batching": [],
+        "rhs_contracting": [],
+    }
+    if operation.name == "stablehlo.dot":
+        numbers |= {"lhs_contracting": [lhs.rank - 1], "rhs_contracting": [0]}
+    else:
+        text = str(operation.attributes["dot_dimension_numbers"])
+        for name in numbers:
+            match = re.search(rf"{name}_dimensions = \[([\d, ]*)\]", text)
+            numbers[name] = [int(n) for n in match[1].split(",") if n.strip()] if match else []
+    batch = math.prod(lhs.shape[axis] for axis in numbers["lhs_batching"])
+    contracted = math.prod(lhs.shape[axis] for axis in numbers["lhs_contracting"])
+    rows = math.prod(lhs.shape) // max(1, batch * contracted)
+    columns = math.prod(rhs.shape) // max(1, batch * contracted)
+    return lhs.element_type, batch, rows, columns, contracted

@@ -1,0 +1,33 @@
+"""What a forked child does with the handles that it inherits.
+
+IREE's compiler sessions, devices and contexts own threads. A fork copies the handles but not the
+threads, so a child that used or destroyed an inherited handle would wait for a thread that does
+not exist. The child therefore abandons all of them and makes new ones when it needs them. Memory is
+not affected: a child reads the buffers that its parent made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+
+_hooks: list[Callable[[], None]] = []
+
+
+def call_in_forked_child(hook: Callable[[], None]) -> None:
+    """Registers a function that makes a forked child forget inherited handles."""
+    _hooks.append(hook)
+
+
+def abandon(handles: object) -> None:
+    """Keeps an object alive for good, past the interpreter's end, so that it is never destroyed."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(handles))
+
+
+def _run_hooks() -> None:
+    for hook in _hooks:
+        hook()
+
+
+os.register_at_fork(after_in_child=_run_hooks)

@@ -1,0 +1,72 @@
+"""`saturate-conversions`: floats become the nearest integer, and nan becomes 0."""
+
+from __future__ import annotations
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from axir.dialect import stablehlo as hlo
+from stablehlo_runner import Example, deviations, run_examples
+
+FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
+INTEGERS = tuple(f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64))
+EDGES = [0.0, -0.0, 0.5, -0.5, 0.99, -0.99, 1.5, -1.5, 1e30, -1e30, np.inf, -np.inf, np.nan] + [
+    sign * (2.0**power + offset)
+    for sign in (1, -1)
+    for power in (7, 8, 15, 16, 31, 32, 53, 63, 64)
+    for offset in (-1, 0, 1)
+]
+
+
+def saturated(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The reference, in Python integers."""
+    limits = np.iinfo(dtype)
+
+    def one(value: float) -> int:
+        if np.isnan(value):
+            return 0
+        if np.isinf(value):
+            return limits.max if value > 0 else limits.min
+        return min(max(int(value), limits.min), limits.max)
+
+    return np.array([one(float(value)) for value in values], dtype)
+
+
+def example(source: type, target: str) -> Example:
+    with np.errstate(over="ignore"):
+        values = np.array(EDGES).astype(source)
+    dtype = np.dtype(target)
+    name = f"{np.dtype(source).name}_to_{target}"
+    return Example(name, (values,), lambda x: hlo.convert(x, dtype), saturated(values, dtype))
+
+
+EXAMPLES = list(itertools.starmap(example, itertools.product(FLOATS, INTEGERS)))
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, list[np.ndarray]]:
+    return run_examples(EXAMPLES, "saturate-conversions")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
+def test_values(results: dict[str, list[np.ndarray]], example: Example) -> None:
+    assert deviations(results[example.name], example) == []
+
+
+def test_other_conversions_stay() -> None:
+    x = np.array([0.0, np.nan, -2.5, np.inf], np.float32)
+    examples = [
+        Example("to_bool", (x,), lambda v: hlo.convert(v, bool), x != 0),
+        Example("to_float", (x,), lambda v: hlo.convert(v, np.float64), x.astype(np.float64)),
+    ]
+    results = run_examples(examples, "saturate-conversions")
+    assert [d for e in examples for d in deviations(results[e.name], e)] == []
+
+
+def test_without_the_pass_values_are_wrong() -> None:
+    raw = run_examples(EXAMPLES)
+    wrong = {e.name for e in EXAMPLES if deviations(raw[e.name], e)}
+    assert {"float32_to_int32", "float32_to_int8", "float16_to_uint8"} <= wrong
