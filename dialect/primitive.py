@@ -102,8 +102,6 @@ class Primitive:
         multiple_results: Whether `bind` returns a list of results.
     """
 
-    call_primitive = False
-
     def __init__(self, name: str, multiple_results: bool = False):
         self.name = name
         self.op_name = f"jaxpr.{name}"
@@ -117,6 +115,10 @@ class Primitive:
         self.batch: Callable[..., Any] | None = None
         self.lower: Callable[..., Any] | None = None
         self.samples: Callable[[], list[Sample]] | None = None
+        # `(*operands, **params) -> an equal value or None`: identities that `simplify` uses.
+        self.simplify: Callable[..., Any] | None = None
+        # Whether the op calls the function that its parameter `jaxpr` holds.
+        self.is_call = False
         # Named tuple classes of parameters that are such, for reading them back from text.
         self.param_types: dict[str, type] = {}
         # Set by `def_impl`: gets the operands as they were passed, for a user's own primitive.

@@ -112,6 +112,12 @@ class Tracer(Var, ArrayMethods):
         return repr(self)
 
 
+def _is_splat(array: Array) -> bool:
+    """Tells whether all elements are one element of memory, as `full` makes them."""
+    host = array._host
+    return host is not None and host.size > 1 and not any(host.strides)
+
+
 def _birth(tracer: Tracer) -> str:
     owner = tracer.value.owner
     location = owner.location if isinstance(owner, (ir.Operation, ir.OpView)) else None
@@ -154,6 +160,8 @@ class Trace:
     Args:
         name: What the user calls the function.
         kind: Which transformation traces, for `repr` of tracers.
+        writes_splats: Whether uniform arrays from outside become a scalar and a broadcast, which
+            compiles into their users, instead of a capture.
     """
 
     __slots__ = (
@@ -161,6 +169,7 @@ class Trace:
         "_constants",
         "_evaluated",
         "_insertion_point",
+        "_kept",
         "block",
         "captured",
         "captures",
@@ -172,9 +181,10 @@ class Trace:
         "level",
         "name",
         "op",
+        "writes_splats",
     )
 
-    def __init__(self, name: str, kind: str = "Trace"):
+    def __init__(self, name: str, kind: str = "Trace", writes_splats: bool = False):
         self.name = name
         self.kind = kind
         self.op, self.block = create_function_op(name, current_location())
@@ -184,6 +194,9 @@ class Trace:
         self.captured: list[Any] = []
         self.equations: list[Equation] = []
         self._captured: dict[int, Var] = {}
+        # Arrays whose ids are keys of `_captured`, while nothing else holds them.
+        self._kept: list[Array] = []
+        self.writes_splats = writes_splats
         self._constants: dict[Any, Literal] = {}
         # Values one level out, by variable; None where only types are known.
         self.environment: dict[Var, Any] | None = None
@@ -248,6 +261,8 @@ class Trace:
             if not value.type.shape:
                 return self._literal(value)
         known = self._captured.get(id(value))
+        if known is None and self.writes_splats and type(value) is Array and _is_splat(value):
+            return self._splat(value)
         if known is None:
             capture = known = self._argument(value.type)
             self._captured[id(value)] = capture
@@ -263,6 +278,16 @@ class Trace:
         if literal is None:
             literal = self._constants[key] = self.constant(array)
         return literal
+
+    def _splat(self, array: Array) -> Var:
+        from .ops.table import OPS
+
+        host = array.host()
+        scalar = Array(ShapedArray((), array.dtype, array.weak_type), host[(0,) * host.ndim, ...])
+        params = {"shape": array.shape, "broadcast_dimensions": ()}
+        known = self._captured[id(array)] = self.record(OPS["broadcast_in_dim"], [scalar], params)
+        self._kept.append(array)
+        return known
 
     def constant(self, array: Array) -> Literal:
         """Appends a `jaxpr.constant` op that holds an array in the text of the module."""

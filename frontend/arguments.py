@@ -120,7 +120,7 @@ class FlatFunction:
 
 def trace_abstract(function: FlatFunction, types: Sequence[ShapedArray], kind: str) -> Function:
     """Traces with nothing known but the types of the arguments."""
-    with Trace(function.name, kind) as trace:
+    with Trace(function.name, kind, writes_splats=True) as trace:
         inputs = [trace.add_input(t) for t in types]
         return trace.finish(function(*inputs))
 

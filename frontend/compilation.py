@@ -19,6 +19,7 @@ from axir.dialect.ops import call
 from axir.dialect.primitive import check_finite
 from axir.passes.lower_to_stablehlo import lower_functions
 from axir.passes.pipeline import run_passes
+from axir.passes.simplify import simplify_function
 from axir.runtime import Buffer, Program, Target, compile_module, default_device
 
 LEGALIZATION = "legalize-for-iree"
@@ -50,6 +51,7 @@ class CompiledFunction:
     """
 
     def __init__(self, function: Function, device: Any, donated: tuple[int, ...] = ()):
+        function = simplify_function(function)
         self.function = function
         self.device = device
         self.result_types = function.output_types

@@ -10,12 +10,22 @@ from axir.passes.errors import UnknownPassError
 PASSES: dict[str, str] = {
     "clamp-gather": "axir.passes.legalize.gather:ClampGather",
     "drop-scatter": "axir.passes.legalize.scatter:DropScatter",
+    "expand-trigonometry": "axir.passes.legalize.trigonometry:ExpandTrigonometry",
     "fill-empty-dot": "axir.passes.legalize.contractions:FillEmptyDot",
+    "jvp": "axir.passes.jvp:Jvp",
+    "legalize-for-iree": "axir.passes.legalize.for_iree:LegalizeForIree",
+    "limit-fusion": "axir.passes.legalize.fusion:LimitFusion",
+    "linearize": "axir.passes.linearize:Linearize",
+    "lower-to-stablehlo": "axir.passes.lower_to_stablehlo:LowerToStableHLO",
     "protect-inputs": "axir.passes.legalize.inputs:ProtectInputs",
     "saturate-conversions": "axir.passes.legalize.conversions:SaturateConversions",
+    "sign-unsigned-data": "axir.passes.legalize.unsigned_data:SignUnsignedData",
+    "simplify": "axir.passes.simplify:Simplify",
     "split-complex-pad": "axir.passes.legalize.complex_pad:SplitComplexPad",
     "stabilize-sort": "axir.passes.legalize.stable_sort:StabilizeSort",
+    "transpose": "axir.passes.transpose:Transpose",
     "unflag-while": "axir.passes.legalize.while_flag:UnflagWhile",
+    "vmap": "axir.passes.vmap:Vmap",
     "widen-unsigned-dot": "axir.passes.legalize.contractions:WidenUnsignedDot",
 }
 """Pass name to `module:class`."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import stablehlo as hlo
 from ..errors import ParameterError, ShapeError
-from ..primitive import Sample
+from ..primitive import Primitive, Sample
 from ..types import ShapedArray
 from .family import Value, as_value
 from .movement import apply_to_tangent, canonical_axes, insert, integers, spread_samples
@@ -109,7 +109,7 @@ def _broadcast_samples() -> list[Sample]:
     ])
 
 
-_broadcast_in_dim = declare(
+_broadcast_in_dim: Primitive = declare(
     "broadcast_in_dim",
     infer=_infer_broadcast,
     evaluate=_evaluate_broadcast,

@@ -147,6 +147,7 @@ def _samples() -> list[Sample]:
 jit_primitive = declare(
     "jit",
     multiple_results=True,
+    is_call=True,
     infer=_infer,
     evaluate=_evaluate,
     value_and_jvp=_value_and_jvp,

@@ -16,7 +16,7 @@ from .. import dtypes
 from .. import stablehlo as hlo
 from ..array import Array, from_numpy
 from ..errors import DTypeError, ShapeError, axis_error
-from ..primitive import Sample
+from ..primitive import Primitive, Sample
 from ..tracer import Tracer
 from ..types import ShapedArray
 from .family import ANY, NUMBER, Value, as_value, random_values, zero_tangent
@@ -48,7 +48,7 @@ def _constant_samples() -> list[Sample]:
     return [Sample((), {"value": value}, is_smooth=False) for value in values]
 
 
-_constant = declare(
+_constant: Primitive = declare(
     "constant",
     infer=_infer_constant,
     evaluate=lambda *, value: value,
@@ -103,7 +103,7 @@ def _iota_samples() -> list[Sample]:
     ]
 
 
-_iota = declare(
+_iota: Primitive = declare(
     "iota",
     infer=_infer_iota,
     evaluate=_evaluate_iota,
@@ -212,7 +212,7 @@ def zeros_like_array(x: Any) -> Value:
 
 # copy ------------------------------------------------------------------------------------------
 
-_copy = declare(
+_copy: Primitive = declare(
     "copy",
     infer=lambda operand: operand,
     evaluate=lambda x: x.copy(),

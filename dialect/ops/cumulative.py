@@ -13,11 +13,11 @@ from ..primitive import Sample
 from ..symbolic import Zero
 from ..trace import trace_function
 from ..types import ShapedArray
-from .conversion import convert_element_type, real
-from .elementwise import add, eq, gt, lt, mul, select_n, sub
+from .conversion import complex_, convert_element_type, imag, real
+from .elementwise import add, and_, eq, gt, is_finite, lt, mul, ne, or_, select_n, sub
 from .elementwise import max as maximum
 from .elementwise import min as minimum
-from .family import COMPLEX, FLOAT, NUMBER, Value, as_value, full, random_values
+from .family import COMPLEX, FLOAT, NUMBER, Value, as_value, full
 from .folding import (
     accumulator_dtype,
     build_maximum,
@@ -28,6 +28,7 @@ from .folding import (
     greatest,
     least,
     scan,
+    spaced_values,
 )
 from .table import declare
 from .transcendental import exp, log
@@ -116,9 +117,6 @@ def _extremum_of_pairs(choose: Callable[..., Value], is_better: Callable[..., Va
 
 def _complex_extremum(lhs: Pair, rhs: Pair, is_better: Callable[..., Value]) -> Pair:
     """Complex numbers compare by their real, then by their imaginary parts."""
-    from .conversion import imag
-    from .elementwise import and_, ne, or_
-
     (a, da), (b, db) = lhs, rhs
     breaks_tie = and_(eq(real(a), real(b)), is_better(imag(a), imag(b)))
     is_lhs = or_(or_(is_better(real(a), real(b)), breaks_tie), ne(a, a))
@@ -129,12 +127,11 @@ def _complex_extremum(lhs: Pair, rhs: Pair, is_better: Callable[..., Value]) -> 
 
 def _log_add_exp(a: Value, b: Value) -> Value:
     """log(exp(a) + exp(b)), shifted by the larger (real part) so that nothing overflows."""
-    from .elementwise import is_finite
-
     parts = real if dtypes.is_complex(a.dtype) else (lambda x: x)
     largest = maximum(parts(a), parts(b))
     shift = select_n(is_finite(largest), full((), 0, largest.dtype), largest)
-    shift = convert_element_type(shift, a.dtype)
+    if dtypes.is_complex(a.dtype):
+        shift = complex_(shift, full((), 0, shift.dtype))
     result = add(log(add(exp(sub(a, shift)), exp(sub(b, shift)))), shift)
     if dtypes.is_complex(a.dtype):
         return result
@@ -182,11 +179,12 @@ def _lower_cumlogsumexp(context: Any, x: Any, *, axis: int, reverse: bool) -> An
     (operand,) = context.types_in
 
     def body(value: Value) -> list[Value]:
-        wide = convert_element_type(value, accumulator_dtype(operand.dtype))
+        is_half = operand.dtype in (dtypes.float16, dtypes.bfloat16)
+        wide = convert_element_type(value, dtypes.float32) if is_half else value
         scanned = _directed_scan(
             lambda lhs, rhs: [_log_add_exp(lhs[0], rhs[0])], [wide], axis, reverse
         )
-        return [convert_element_type(scanned[0], operand.dtype)]
+        return [convert_element_type(scanned[0], operand.dtype) if is_half else scanned[0]]
 
     function = trace_function(body, [operand.strip_weak_type()], name="cumlogsumexp")
     return context.inline(function, x)[0]
@@ -201,11 +199,11 @@ def _samples(domain: Sequence[np.dtype]) -> list[Sample]:
     samples = []
     for index, dtype in enumerate(domain):
         axis, reverse = variants[index % len(variants)]
-        x = random_values(generator, (3, 2, 5), dtype, 0.5, 2)
+        x = spaced_values(generator, (3, 2, 5), dtype)
         samples.append(Sample((x,), {"axis": axis, "reverse": reverse}))
     params = {"axis": 0, "reverse": False}
     for extent in (0, 1, 2, 7, 8):
-        x = random_values(generator, (extent,), dtypes.float32, 0.5, 2)
+        x = spaced_values(generator, (extent,), dtypes.float32)
         samples.append(Sample((x,), {"axis": 0, "reverse": extent == 7}))
     samples.append(Sample((np.zeros((3, 0), np.float32),), params))
     edges = np.array([[1, 1, 2], [2, np.nan, 0], [2, 3, -np.inf], [1, 4, -np.inf]], np.float32)

@@ -11,149 +11,21 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..config import config
-from ..errors import DTypeError, ParameterError, ShapeError
+from ..errors import ShapeError
 from ..primitive import Sample
 from ..symbolic import Zero, is_undefined_primal
-from ..types import ShapedArray
+from .contraction_types import (
+    DimensionNumbers,
+    canonical_precision,
+    computation_dtype,
+    free_axes,
+    infer,
+    result_dtype_of,
+)
 from .family import ANY, Value, add_tangents, as_value, random_values
-from .folding import accumulator_dtype
 from .table import declare
 
-# ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
-DimensionNumbers = tuple[
-    tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]
-]
 MATMUL: DimensionNumbers = (((1,), (0,)), ((), ()))
-
-# Parameters ------------------------------------------------------------------------------------
-
-_PRECISIONS = {
-    "default": "DEFAULT", "bfloat16": "DEFAULT", "fastest": "DEFAULT",
-    "high": "HIGH", "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH",
-    "highest": "HIGHEST", "float32": "HIGHEST",
-}  # fmt: skip
-
-
-def canonical_precision(precision: Any) -> tuple[str, str] | None:
-    """Returns a precision as names for both operands, or None for the default.
-
-    Args:
-        precision: None, a name, a `Precision`, or a pair of such. None takes the option
-            `jax_default_matmul_precision`.
-
-    Raises:
-        ParameterError: for anything else.
-    """
-    if precision is None:
-        precision = config.jax_default_matmul_precision
-        if precision is None:
-            return None
-    if isinstance(precision, (tuple, list)):
-        if len(precision) == 2:
-            return _precision_name(precision[0]), _precision_name(precision[1])
-        raise _bad_precision(precision)
-    name = _precision_name(precision)
-    return name, name
-
-
-def _precision_name(precision: Any) -> str:
-    name = "default" if precision is None else getattr(precision, "name", precision)
-    if isinstance(name, str) and name.lower() in _PRECISIONS:
-        return _PRECISIONS[name.lower()]
-    raise _bad_precision(precision)
-
-
-def _bad_precision(precision: Any) -> ParameterError:
-    return ParameterError(
-        f"dot_general: precision {precision!r} is not a precision.",
-        f"Pass None, one of {', '.join(_PRECISIONS)}, a Precision, or a pair of these.",
-    )
-
-
-# Types -----------------------------------------------------------------------------------------
-
-# Widening order of mixed operands: the one further to the right is the result's dtype.
-_ORDER = (
-    dtypes.bool_, *(d for pair in zip(dtypes.UNSIGNED, dtypes.SIGNED, strict=True) for d in pair),
-    dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, *dtypes.COMPLEXES,
-)  # fmt: skip
-_RANK = {dtype: rank for rank, dtype in enumerate(_ORDER)}
-
-
-def _computation_dtype(*operands: np.dtype) -> np.dtype:
-    """The dtype to multiply and accumulate in."""
-    return accumulator_dtype(max(operands, key=_RANK.__getitem__))
-
-
-def _check_side(name: str, operand: ShapedArray, contract: Any, batch: Any) -> None:
-    used = (*contract, *batch)
-    if any(not 0 <= axis < operand.ndim for axis in used):
-        raise ShapeError(
-            f"dot_general: dimension numbers of {name} (contracting {contract}, batch {batch}) lie "
-            f"outside its {operand.ndim} axes; {name} is {operand}.",
-            f"Name axes from 0 to {operand.ndim - 1}." if operand.ndim else "A scalar has no axes.",
-        )
-    if len(set(used)) != len(used):
-        raise ShapeError(
-            f"dot_general: {name} uses an axis twice (contracting {contract}, batch {batch}).",
-            "Each axis is either contracted, or batch, or free.",
-        )
-
-
-def _check_sizes(kind: str, lhs: ShapedArray, rhs: ShapedArray, axes: Any) -> None:
-    if len(axes[0]) != len(axes[1]):
-        raise ShapeError(
-            f"dot_general: lhs has {kind} axes {axes[0]} and rhs {axes[1]}: their numbers differ.",
-            f"Name the {kind} axes of both operands in the same order.",
-        )
-    sizes = [tuple(x.shape[a] for a in side) for x, side in zip((lhs, rhs), axes, strict=True)]
-    if sizes[0] != sizes[1]:
-        raise ShapeError(
-            f"dot_general: {kind} axes must agree in size, but axes {axes[0]} of lhs {lhs} have "
-            f"{sizes[0]} and axes {axes[1]} of rhs {rhs} have {sizes[1]}.",
-            "Transpose or reshape one operand so that they match.",
-        )
-
-
-def _free(ndim: int, contract: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
-    return tuple(a for a in range(ndim) if a not in contract and a not in batch)
-
-
-def _result_dtype(lhs: np.dtype, rhs: np.dtype, preferred: np.dtype | None) -> np.dtype:
-    for dtype in (lhs, rhs):
-        if dtype not in _RANK:
-            raise DTypeError(f"dot_general does not accept {dtype}.", "Cast with x.astype(dtype).")
-    dtype = max(lhs, rhs, key=_RANK.__getitem__)
-    if preferred is None:
-        return dtype
-    if dtypes.is_integer(dtype) and preferred.itemsize < dtype.itemsize:
-        raise DTypeError(
-            f"dot_general: preferred_element_type {preferred} is narrower than the result type "
-            f"{dtype}.",
-            "Leave it out, and cast the result.",
-        )
-    return preferred
-
-
-def _infer(
-    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DimensionNumbers,
-    precision: Any, preferred_element_type: np.dtype | None,
-) -> ShapedArray:  # fmt: skip
-    contract, batch = dimension_numbers
-    _check_side("lhs", lhs, contract[0], batch[0])
-    _check_side("rhs", rhs, contract[1], batch[1])
-    _check_sizes("batch", lhs, rhs, batch)
-    _check_sizes("contracting", lhs, rhs, contract)
-    shape = (
-        *(lhs.shape[a] for a in batch[0]),
-        *(lhs.shape[a] for a in _free(lhs.ndim, contract[0], batch[0])),
-        *(rhs.shape[a] for a in _free(rhs.ndim, contract[1], batch[1])),
-    )
-    dtype = _result_dtype(lhs.dtype, rhs.dtype, preferred_element_type)
-    is_weak = lhs.weak_type and rhs.weak_type and preferred_element_type is None
-    return ShapedArray(shape, dtype, is_weak)
-
 
 # Evaluation ------------------------------------------------------------------------------------
 
@@ -170,8 +42,8 @@ def _layout(
         operands is the result.
     """
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs_free = _free(lhs_ndim, lhs_contract, lhs_batch)
-    rhs_free = _free(rhs_ndim, rhs_contract, rhs_batch)
+    lhs_free = free_axes(lhs_ndim, lhs_contract, lhs_batch)
+    rhs_free = free_axes(rhs_ndim, rhs_contract, rhs_batch)
     is_plain = not lhs_batch and len(lhs_contract) == 1 and lhs_ndim <= 2 and rhs_ndim <= 2
     return (
         (*lhs_batch, *lhs_free, *lhs_contract),
@@ -190,8 +62,8 @@ def _evaluate(
     dtype = lhs.dtype
     if dtype.char in "fdFD" and dtype == rhs.dtype and preferred_element_type in (None, dtype):
         return _contract(lhs, rhs, plan)
-    result_dtype = _result_dtype(dtype, rhs.dtype, preferred_element_type)
-    computed = _computation_dtype(dtype, rhs.dtype, result_dtype)
+    result_dtype = result_dtype_of(dtype, rhs.dtype, preferred_element_type)
+    computed = computation_dtype(dtype, rhs.dtype, result_dtype)
     # Sums of products of narrow integers are exact in float64, where matrix products are fast.
     is_narrow = computed.kind in "iu" and dtype.itemsize <= 2 and rhs.dtype.itemsize <= 2
     is_exact = is_narrow and min(lhs.size, rhs.size) < 2**21
@@ -263,8 +135,8 @@ def _transpose_lhs(
     from .conversion import convert_element_type, real
 
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs_free = _free(lhs.ndim, lhs_contract, lhs_batch)
-    rhs_free = _free(rhs.ndim, rhs_contract, rhs_batch)
+    lhs_free = free_axes(lhs.ndim, lhs_contract, lhs_batch)
+    rhs_free = free_axes(rhs.ndim, rhs_contract, rhs_batch)
     count = len(lhs_batch)
     ct_contract = tuple(range(count + len(lhs_free), ct.ndim))
     numbers = ((ct_contract, rhs_free), (tuple(range(count)), rhs_batch))
@@ -302,14 +174,14 @@ def _batch(
         lhs_contract, lhs_batch = _shift(lhs_contract, lhs_axis), _shift(lhs_batch, lhs_axis)
     if rhs_axis is not None:
         rhs_contract, rhs_batch = _shift(rhs_contract, rhs_axis), _shift(rhs_batch, rhs_axis)
-    lhs_free = _free(operands[0].ndim, lhs_contract, lhs_batch)
+    lhs_free = free_axes(operands[0].ndim, lhs_contract, lhs_batch)
     if lhs_axis is not None and rhs_axis is not None:
         lhs_batch, rhs_batch = (lhs_axis, *lhs_batch), (rhs_axis, *rhs_batch)
         result_axis = 0
     elif lhs_axis is not None:
         result_axis = len(lhs_batch) + lhs_free.index(lhs_axis)
     else:
-        rhs_free = _free(operands[1].ndim, rhs_contract, rhs_batch)
+        rhs_free = free_axes(operands[1].ndim, rhs_contract, rhs_batch)
         result_axis = len(lhs_batch) + len(lhs_free) + rhs_free.index(rhs_axis)
     numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
     return _dot_general.bind(*operands, dimension_numbers=numbers, **params), result_axis
@@ -326,7 +198,7 @@ def _lower(
     contract, batch = dimension_numbers
     if lhs_type.size == 0 or rhs_type.size == 0:
         return hlo.full(0, out.shape, out.dtype)
-    computed = _computation_dtype(lhs_type.dtype, rhs_type.dtype, out.dtype)
+    computed = computation_dtype(lhs_type.dtype, rhs_type.dtype, out.dtype)
     # Narrow operands of one dtype stay so where they only widen: there are instructions for these.
     kinds = {dtypes.kind(dtype) for dtype in (lhs_type.dtype, rhs_type.dtype, computed)}
     if lhs_type.dtype != rhs_type.dtype or len(kinds) > 1:
@@ -395,7 +267,7 @@ def _samples() -> list[Sample]:
 
 _dot_general = declare(
     "dot_general",
-    infer=_infer,
+    infer=infer,
     evaluate=_evaluate,
     jvp=_jvp,
     transpose=_transpose,
@@ -417,7 +289,8 @@ def dot_general(
     """Sums products over contracting axes, for each index of the batch axes.
 
     Args:
-        lhs, rhs: Arrays; of different dtypes, the wider one is the result's.
+        lhs: Array.
+        rhs: Array; where its dtype is another, the wider one is the result's.
         dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
         precision: None, 'default', 'high' or 'highest', or a pair of these for the two operands.
         preferred_element_type: dtype to accumulate in, and of the result.

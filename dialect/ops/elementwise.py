@@ -37,6 +37,7 @@ from .family import (
     broadcast_to,
     full,
     instantiate,
+    is_constant,
     match_scalars,
     random_values,
     unary,
@@ -64,24 +65,29 @@ add = binary(
     "add", np.add, hlo.add, NUMBER,
     jvp=[lambda dx, out, x, y: dx, lambda dy, out, x, y: dy],
     transpose=[lambda ct, x, y: ct, lambda ct, x, y: ct],
+    # Not x + 0.0, which turns -0.0 into 0.0.
+    simplify=lambda x, y: x if is_constant(y, -0.0) else y if is_constant(x, -0.0) else None,
     edges=_SPECIAL,
 )
 sub = binary(
     "sub", np.subtract, hlo.subtract, NUMBER,
     jvp=[lambda dx, out, x, y: dx, lambda dy, out, x, y: neg(dy)],
     transpose=[lambda ct, x, y: ct, lambda ct, x, y: neg(ct)],
+    simplify=lambda x, y: x if is_constant(y, 0.0) else None,
     edges=_SPECIAL,
 )
 mul = binary(
     "mul", np.multiply, hlo.multiply, NUMBER,
     jvp=[lambda dx, out, x, y: mul(dx, y), lambda dy, out, x, y: mul(x, dy)],
     transpose=[lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)],
+    simplify=lambda x, y: x if is_constant(y, 1.0) else y if is_constant(x, 1.0) else None,
     edges=_SPECIAL,
 )
 div = binary(
     "div", bits.divide, hlo.divide, NUMBER,
     jvp=[lambda dx, out, x, y: div(dx, y), lambda dy, out, x, y: neg(mul(div(dy, y), out))],
     transpose=[lambda ct, x, y: div(ct, y), None],
+    simplify=lambda x, y: x if is_constant(y, 1.0) else None,
     low=0.5, edges=_SPECIAL,
 )
 rem = binary(

@@ -214,6 +214,7 @@ def elementwise(
     result: Callable[[np.dtype], np.dtype] | None = None,
     jvp: Sequence[Callable[..., Value] | None] | None = None,
     transpose: Sequence[Callable[..., Value] | None] | None = None,
+    simplify: Callable[..., Value | None] | None = None,
     low: float = -2.0,
     high: float = 2.0,
     edges: Sequence[float] = (),
@@ -233,6 +234,7 @@ def elementwise(
             operand on which the result does not depend smoothly. Without it the derivative is zero.
         transpose: For each operand, `(cotangent, *operands) -> cotangent`; None for an operand in
             which the op is not linear.
+        simplify: `(*operands) -> an equal value or None`: identities.
         low, high, edges: Range of the operands of generated samples, and further values.
         tolerance: Of samples, as in `Sample`.
     """
@@ -243,6 +245,7 @@ def elementwise(
         evaluate=evaluate,
         jvp=_jvp(jvp) if jvp else zero_tangent,
         lower=_lower(lower),
+        simplify=simplify,
         samples=lambda: _samples(arity, domain, low, high, edges, tolerance),
         unsupported=unsupported,
     )
@@ -311,6 +314,14 @@ def _fitting_scalar(value: Any, dtype: np.dtype) -> Array:
 def as_value(x: Any) -> Value:
     """Returns a tracer or array as it is, and anything else as an array."""
     return x if type(x) is Tracer or type(x) is Array else as_array(x)
+
+
+def is_constant(value: Value, number: float) -> bool:
+    """Tells whether a value is a known scalar equal to a number, with the same sign."""
+    if type(value) is not Array or value.shape or dtypes.is_complex(value.dtype):
+        return False
+    known = float(value.host())
+    return known == number and np.signbit(known) == np.signbit(number)
 
 
 def _samples(

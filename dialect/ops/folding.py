@@ -1,4 +1,4 @@
-"""What reductions share: axes arithmetic, identities, and folds of several arrays at once."""
+"""What reductions share: axes arithmetic, identities, samples, folds of several arrays at once."""
 
 from __future__ import annotations
 
@@ -11,28 +11,17 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..errors import AxisError, DTypeError, axis_error
-from .family import Value
+from ..errors import AxisError, DTypeError
+from . import movement
+from .family import Value, random_values
 
 Combine = Callable[[list[Value], list[Value]], list[Value]]
 
 # Axes ------------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=4096)
-def canonical_axes(name: str, axes: tuple[int, ...], ndim: int) -> tuple[int, ...]:
-    """Returns axes, of which negative ones count from the end, as non-negative Python integers.
-
-    Raises:
-        AxisError: for an axis out of range, or named twice.
-    """
-    for axis in axes:
-        if not -ndim <= axis < ndim:
-            raise axis_error(name, axis, ndim)
-    canonical = tuple(int(axis) % ndim for axis in axes)
-    if len(set(canonical)) != len(canonical):
-        raise AxisError(f"{name}: axes {axes} name an axis twice.", "Name each axis once.")
-    return canonical
+# The same axes come again and again: a look-up is faster than checking them anew.
+canonical_axes = functools.lru_cache(maxsize=4096)(movement.canonical_axes)
 
 
 def check_axes(name: str, axes: tuple[int, ...], ndim: int) -> None:
@@ -213,3 +202,19 @@ def _interleave(even: Value, odd: Value, axis: int) -> Value:
     if even.shape[axis] == count:
         return merged
     return concatenate([merged, slice_in_dim(even, count, count + 1, 1, axis)], axis)
+
+
+# Samples ---------------------------------------------------------------------------------------
+
+
+def spaced_values(
+    generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
+) -> np.ndarray:
+    """Draws an array whose inexact elements differ so much that small steps keep their order."""
+    if not dtypes.is_inexact(dtype):
+        return random_values(generator, shape, dtype, 0, 2)
+    size = math.prod(shape)
+    values = generator.permutation(np.linspace(0.5, 2, size)).reshape(shape)
+    if dtypes.is_complex(dtype):
+        values = values + 1j * generator.uniform(-1, 1, shape)
+    return values.astype(dtype)

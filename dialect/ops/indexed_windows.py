@@ -1,15 +1,16 @@
 """Where the windows of gathers and scatters lie: what both share.
 
 A gather reads, and a scatter writes, one window of the operand per index vector. This file has the
-modes for windows that do not fit, the arithmetic that turns index vectors into positions for NumPy,
-and the form that indices take in StableHLO. The ops themselves stand in `indexing.py` and
-`scatter.py`.
+modes for windows that do not fit, checks of dimension numbers, and the arithmetic that turns index
+vectors into positions for NumPy. The ops themselves stand in `indexing.py` and `scatter.py`, the
+form of indices in StableHLO in `lowered_indices.py`.
 """
 
 from __future__ import annotations
 
 import enum
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +18,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from .. import stablehlo as hlo
 from ..errors import DTypeError, ParameterError, ShapeError
 from ..types import ShapedArray
 
 CLIP, FILL, PROMISE_IN_BOUNDS = "clip", "fill", "promise_in_bounds"
-_LARGEST_INT32 = 2**31 - 1
 _LARGEST_INT64 = 2**63 - 1
 # Offsets of the elements of a window are remembered up to this many.
 _REMEMBERED_OFFSETS = 4096
@@ -63,9 +62,12 @@ class GatherScatterMode(str, enum.Enum):
             ) from None
 
 
+_NAMES = (CLIP, FILL, PROMISE_IN_BOUNDS)
+
+
 def mode_name(mode: Any) -> str:
     """Returns a mode as the plain string that parameters hold."""
-    return GatherScatterMode.from_any(mode).value
+    return mode if type(mode) is str and mode in _NAMES else GatherScatterMode.from_any(mode).value
 
 
 @functools.lru_cache(maxsize=1024)
@@ -87,7 +89,11 @@ def shift(dimensions: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_batching(
-    name: str, operand: ShapedArray, indices: ShapedArray, first: Sequence[int], second: Sequence[int]
+    name: str,
+    operand: ShapedArray,
+    indices: ShapedArray,
+    first: Sequence[int],
+    second: Sequence[int],
 ) -> None:
     """Checks that batching dimensions of the operand and of the indices correspond."""
     check_distinct(name, indices.ndim - 1, indices_batching_dims=second)
@@ -102,7 +108,7 @@ def check_batching(
 def is_sorted_in_range(dimensions: Sequence[int], ndim: int) -> bool:
     """Tells whether dimensions increase strictly and lie in [0, ndim)."""
     bounded = (-1, *dimensions, ndim)
-    return all(a < b for a, b in zip(bounded, bounded[1:], strict=False))
+    return all(a < b for a, b in itertools.pairwise(bounded))
 
 
 class Windows:
@@ -206,8 +212,10 @@ class Windows:
 
     def fits(self, indices: np.ndarray) -> np.ndarray:
         """Tells for each index vector whether its whole window lies within the operand."""
-        inside = (indices >= 0) & (indices <= self.limits)
-        return inside[..., 0] if inside.shape[-1] == 1 else inside.all(-1)
+        if indices.shape[-1] == 1:
+            indices, limit = indices[..., 0], self.limits[0]
+            return (indices >= 0) & (indices <= limit)
+        return ((indices >= 0) & (indices <= self.limits)).all(-1)
 
     def clip(self, indices: np.ndarray) -> np.ndarray:
         """Moves the windows that do not fit into the operand."""
@@ -277,73 +285,3 @@ def check_distinct(name: str, ndim: int, **groups: Sequence[int]) -> None:
                 raise ParameterError(
                     f"{name}: {names[i]} and {names[j]} both name the dimensions {common}."
                 )
-
-
-# StableHLO -------------------------------------------------------------------------------------
-
-
-class LoweredIndices:
-    """Index vectors in StableHLO: signed integers wide enough, and which of their windows fit.
-
-    Args:
-        indices: The index vectors, along the last axis.
-        indices_type: Their type.
-        limits: For each entry, the largest start at which the window fits.
-    """
-
-    def __init__(self, indices: Any, indices_type: ShapedArray, limits: Sequence[int]):
-        self._dtype = np.dtype(
-            np.int32 if max(limits, default=0) < _LARGEST_INT32 else np.int64
-        )
-        self._limits = limits
-        self.shape = indices_type.shape
-        if indices_type.dtype.itemsize < 4:
-            indices = hlo.convert(indices, self._dtype)
-            indices_type = ShapedArray(self.shape, self._dtype)
-        self._given, self._given_type = indices, indices_type
-
-    def _row(self, offset: int = 0) -> Any:
-        row = hlo.constant(np.array(self._limits, np.int64) + offset, self._given_type.dtype)
-        return hlo.broadcast_in_dim(row, self.shape, (len(self.shape) - 1,))
-
-    def _zeros(self) -> Any:
-        return hlo.full(0, self.shape, self._given_type.dtype)
-
-    def inside(self) -> Any:
-        """Tells for each entry whether the window fits, as i1 of the shape of the indices."""
-        inside = hlo.compare(self._given, self._row(), "LE")
-        if dtypes.is_unsigned(self._given_type.dtype):
-            return inside
-        return hlo.and_(hlo.compare(self._given, self._zeros(), "GE"), inside)
-
-    def fits(self) -> Any:
-        """Tells for each index vector whether its window fits, as i1 of the batch shape."""
-        inside, batch_shape = self.inside(), self.shape[:-1]
-        if self.shape[-1] == 1:
-            return hlo.reshape(inside, batch_shape)
-        true = hlo.constant(True)
-        return hlo.reduce([inside], [true], [len(batch_shape)], hlo.and_)[0]
-
-    def for_gather(self) -> Any:
-        """Returns the indices in a signed type, where a gather clamps them as before."""
-        if self._given_type.dtype == self._dtype:
-            return self._given
-        return self.clipped()
-
-    def for_scatter(self) -> Any:
-        """Returns the indices in a signed type; what is out of bounds stays so."""
-        if self._given_type.dtype == self._dtype:
-            return self._given
-        return hlo.convert(hlo.select(self.inside(), self._given, self._row(1)), self._dtype)
-
-    def clipped(self) -> Any:
-        """Returns the indices moved to where the windows fit."""
-        clipped = hlo.clamp(self._zeros(), self._given, self._row())
-        return hlo.convert(clipped, self._dtype)
-
-    def outside_unless(self, fits: Any, extents: Sequence[int]) -> Any:
-        """Returns the indices; the vectors whose window does not fit point beyond every end."""
-        fits = hlo.broadcast_in_dim(fits, self.shape, tuple(range(len(self.shape) - 1)))
-        row = hlo.constant(np.array(extents, self._dtype))
-        beyond = hlo.broadcast_in_dim(row, self.shape, (len(self.shape) - 1,))
-        return hlo.select(fits, self.clipped(), beyond)

@@ -1,7 +1,7 @@
 """`gather`: windows of an array at computed positions, the op behind `x[indices]`.
 
-What does not live here: scatters (`scatter.py`), slices at one computed position (`slicing.py`), and
-NumPy's indexing syntax, which the frontend translates into these ops.
+What does not live here: scatters (`scatter.py`), slices at one computed position (`slicing.py`),
+and NumPy's indexing syntax, which the frontend translates into these ops.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from .indexed_windows import (
     FILL,
     PROMISE_IN_BOUNDS,
     GatherScatterMode,
-    LoweredIndices,
     Windows,
     as_dimension_numbers,
     as_int64,
@@ -35,6 +34,7 @@ from .indexed_windows import (
     mode_name,
     shift,
 )
+from .lowered_indices import LoweredIndices
 from .shape import moveaxis
 from .table import declare
 
@@ -365,7 +365,9 @@ def _samples() -> list[Sample]:
     generator = np.random.default_rng(7)
     samples = []
 
-    def add(dtype: Any, shape: Any, indices: Any, numbers: Any, sizes: Any, mode: str, **more: Any) -> None:
+    def add(
+        dtype: Any, shape: Any, indices: Any, numbers: Any, sizes: Any, mode: str, **more: Any
+    ) -> None:
         operand = random_values(generator, shape, np.dtype(dtype), -2, 2)
         index_dtype = np.dtype(more.pop("index_dtype", np.int32))
         params = {
@@ -395,7 +397,8 @@ def _samples() -> list[Sample]:
             ((), (1,), (1,), (0,), (0,)), (1, 1), mode)
     add(f32, (3, 4, 2), [[3], [0]], ((0, 2), (1,), (1,)), (3, 1, 2), PROMISE_IN_BOUNDS)
     add(f32, (3, 2), [1], ((0,), (0,), (0,)), (1, 2), "clip", index_dtype=np.uint8)
-    add(f32, (3, 2), [[4], [1]], ((1,), (0,), (0,)), (1, 2), FILL, fill_value=1.5, index_dtype=np.uint64)
+    add(f32, (3, 2), [[4], [1]], ((1,), (0,), (0,)), (1, 2), FILL, fill_value=1.5,
+        index_dtype=np.uint64)
     add(f32, (3, 2), np.zeros((0, 1)), ((1,), (0,), (0,)), (1, 2), FILL)
     add(f32, (3, 0), [[1], [5]], ((1,), (0,), (0,)), (1, 0), FILL)
     add(f32, (), np.zeros((2, 0)), ((), (), ()), (), "clip")

@@ -11,7 +11,7 @@ from .. import dtypes
 from .. import stablehlo as hlo
 from ..array import Array
 from ..errors import DTypeError, ParameterError
-from ..primitive import Sample
+from ..primitive import Primitive, Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
 from .broadcasting import broadcast_in_dim
@@ -154,7 +154,7 @@ def _pad_samples() -> list[Sample]:
     ]
 
 
-_pad = declare(
+_pad: Primitive = declare(
     "pad",
     infer=_infer_pad,
     evaluate=_evaluate_pad,

@@ -18,7 +18,7 @@ from ..primitive import Primitive, Sample
 from ..symbolic import Zero
 from ..types import ShapedArray
 from .elementwise import add, div, eq, mul, select_n
-from .family import ANY, BITS, NUMBER, Value, as_value, full, random_values, zero_tangent
+from .family import ANY, BITS, NUMBER, Value, as_value, full, zero_tangent
 from .folding import (
     accumulator_dtype,
     all_ones,
@@ -32,6 +32,7 @@ from .folding import (
     gather_axes,
     greatest,
     least,
+    spaced_values,
     spread,
     without,
 )
@@ -90,7 +91,8 @@ def _declare(
 
     Args:
         name: Of the primitive.
-        ufunc, build: The operation, in NumPy and in StableHLO.
+        ufunc: The operation in NumPy.
+        build: The operation in StableHLO.
         identity: Its neutral element by dtype, the result for no elements.
         domain: The dtypes it takes.
         what: What the elements are reduced to.
@@ -147,12 +149,12 @@ def _samples(domain: Sequence[np.dtype]) -> list[Sample]:
     generator = np.random.default_rng(len(domain))
     samples = []
     for index, dtype in enumerate(domain):
-        x = random_values(generator, (3, 2, 4), dtype, 0.5, 2)
+        x = spaced_values(generator, (3, 2, 4), dtype)
         samples.append(Sample((x,), {"axes": _VARIANTS[index % len(_VARIANTS)]}))
     dtype = dtypes.float32 if dtypes.float32 in domain else dtypes.bool_
     shapes = [((0, 3), (0,)), ((0, 3), (1,)), ((2, 3), ()), ((), ()), ((1, 5), (0, 1))]
     for shape, axes in shapes:
-        samples.append(Sample((random_values(generator, shape, dtype, 0.5, 2),), {"axes": axes}))
+        samples.append(Sample((spaced_values(generator, shape, dtype),), {"axes": axes}))
     if dtype == dtypes.float32:
         edges = [[1, np.nan, 3], [np.inf, 1, -np.inf], [2, 2, 1], [0, -0.0, 0], [-1, 0, 4]]
         x = np.array(edges, dtype)
@@ -191,15 +193,13 @@ def _prod_jvp(primals: Any, tangents: Any, out: Value, *, axes: tuple[int, ...])
 
 def _extremum_jvp(primals: Any, tangents: Any, out: Value, *, axes: tuple[int, ...]) -> Any:
     """Averages the tangents of the elements that attain the extremum."""
-    from .conversion import convert_element_type
-
     (x,), (tangent,) = primals, tangents
     if type(tangent) is Zero:
         return Zero(out.aval.to_tangent_aval())
     is_extremum = eq(x, spread(out, x.shape, axes))
-    count = reduce_sum(convert_element_type(is_extremum, x.dtype), axes)
-    chosen = select_n(is_extremum, full((), 0, x.dtype), tangent)
-    return div(reduce_sum(chosen, axes), count)
+    zero, one = full((), 0, x.dtype), full((), 1, x.dtype)
+    count = reduce_sum(select_n(is_extremum, zero, one), axes)
+    return div(reduce_sum(select_n(is_extremum, zero, tangent), axes), count)
 
 
 _NOT_LINEAR = "it is not linear in its operand; differentiate it with jvp first."
@@ -213,7 +213,8 @@ reduce_prod = _declare(
     accumulates=True, jvp=_prod_jvp, unsupported={"transpose": _NOT_LINEAR},
 )
 reduce_max = _declare(
-    "reduce_max", np.maximum, build_maximum, least, ANY, "the largest element (NaN if there is one)",
+    "reduce_max", np.maximum, build_maximum, least, ANY,
+    "the largest element (NaN if there is one)",
     jvp=_extremum_jvp, unsupported={"transpose": _NOT_LINEAR},
 )
 reduce_min = _declare(

@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..errors import DTypeError, ParameterError, ShapeError, UnsupportedRuleError
+from ..errors import UnsupportedRuleError
 from ..primitive import Primitive, Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
@@ -27,123 +27,16 @@ from .indexed_windows import (
     CLIP,
     FILL,
     PROMISE_IN_BOUNDS,
-    LoweredIndices,
-    Windows,
     as_dimension_numbers,
     as_int64,
-    check_batching,
-    check_dimensions,
-    check_distinct,
-    check_index_type,
     mode_name,
     shift,
 )
 from .indexing import GatherDimensionNumbers, gather
+from .lowered_indices import LoweredIndices
+from .scatter_shapes import ScatterDimensionNumbers, infer, window_sizes, windows
 from .shape import broadcast_in_dim, move_batch_axis, moveaxis, reshape
 from .table import declare
-
-
-class ScatterDimensionNumbers(NamedTuple):
-    """How the dimensions of a scatter's operand, indices and updates correspond.
-
-    Attributes:
-        update_window_dims: Dimensions of the updates that run over the windows.
-        inserted_window_dims: Operand dimensions that the updates lack; windows have size 1 there.
-        scatter_dims_to_operand_dims: The operand dimension that each index entry indexes.
-        operand_batching_dims: Operand dimensions along which each index vector has its own slice.
-        scatter_indices_batching_dims: The corresponding dimensions of the indices.
-    """
-
-    update_window_dims: tuple[int, ...]
-    inserted_window_dims: tuple[int, ...]
-    scatter_dims_to_operand_dims: tuple[int, ...]
-    operand_batching_dims: tuple[int, ...] = ()
-    scatter_indices_batching_dims: tuple[int, ...] = ()
-
-
-# Shapes ----------------------------------------------------------------------------------------
-
-
-def _infer(
-    name: str,
-    operand: ShapedArray,
-    indices: ShapedArray,
-    updates: ShapedArray,
-    *,
-    dimension_numbers: ScatterDimensionNumbers,
-    **_: Any,
-) -> ShapedArray:
-    numbers = dimension_numbers
-    if operand.dtype != updates.dtype:
-        raise DTypeError(
-            f"{name} requires an operand and updates of equal dtype, but got {operand} and "
-            f"{updates}.",
-            "Cast with x.astype(dtype); x.at[...] does so by itself.",
-        )
-    if operand.dtype == dtypes.bool_ and name in ("scatter_add", "scatter_mul"):
-        raise DTypeError(
-            f"{name} does not accept bool: booleans have neither sum nor product.",
-            "Use scatter_max for 'or' and scatter_min for 'and', or cast with x.astype(int).",
-        )
-    window = numbers.update_window_dims
-    check_dimensions(name, "update_window_dims", window, updates.ndim)
-    check_index_type(
-        name, indices, len(numbers.scatter_dims_to_operand_dims), updates.ndim - len(window)
-    )
-    _check_numbers(name, operand, numbers)
-    batch = tuple(updates.shape[d] for d in range(updates.ndim) if d not in window)
-    if batch != indices.shape[:-1]:
-        raise ShapeError(
-            f"{name}: the updates {updates} have {batch} windows, but the indices {indices} have "
-            f"{indices.shape[:-1]} vectors."
-        )
-    sizes = _window_sizes(operand.shape, updates.shape, numbers)
-    if any(size > extent for size, extent in zip(sizes, operand.shape, strict=True)):
-        raise ShapeError(
-            f"{name}: windows of sizes {sizes} do not fit into the operand {operand}."
-        )
-    first, second = numbers.operand_batching_dims, numbers.scatter_indices_batching_dims
-    check_batching(name, operand, indices, first, second)
-    return ShapedArray(operand.shape, operand.dtype, operand.weak_type and updates.weak_type)
-
-
-def _check_numbers(name: str, operand: ShapedArray, numbers: ScatterDimensionNumbers) -> None:
-    inserted, batching = numbers.inserted_window_dims, numbers.operand_batching_dims
-    check_dimensions(name, "inserted_window_dims", inserted, operand.ndim)
-    rank = operand.ndim
-    check_distinct(name, rank, inserted_window_dims=inserted, operand_batching_dims=batching)
-    indexed = numbers.scatter_dims_to_operand_dims
-    check_distinct(
-        name, rank, scatter_dims_to_operand_dims=indexed, operand_batching_dims=batching
-    )
-    if len(numbers.update_window_dims) != rank - len(inserted) - len(batching):
-        raise ParameterError(
-            f"{name}: update_window_dims {numbers.update_window_dims} must name one dimension of "
-            f"the updates for each dimension of the operand {operand} that is neither inserted nor "
-            "a batching one."
-        )
-
-
-def _window_sizes(
-    operand_shape: tuple[int, ...], updates_shape: tuple[int, ...], numbers: ScatterDimensionNumbers
-) -> tuple[int, ...]:
-    hidden = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    window = iter([updates_shape[axis] for axis in numbers.update_window_dims])
-    return tuple(
-        min(1, extent) if d in hidden else next(window) for d, extent in enumerate(operand_shape)
-    )
-
-
-@functools.lru_cache(maxsize=1024)
-def _windows(
-    operand_shape: tuple[int, ...],
-    batch_shape: tuple[int, ...],
-    updates_shape: tuple[int, ...],
-    numbers: ScatterDimensionNumbers,
-) -> Windows:
-    sizes = _window_sizes(operand_shape, updates_shape, numbers)
-    return Windows(operand_shape, batch_shape, *numbers, sizes)
-
 
 # Evaluation ------------------------------------------------------------------------------------
 
@@ -162,28 +55,29 @@ def _evaluate(
     result = np.array(operand, order="C", copy=True)
     if not updates.size:
         return result
-    windows = _windows(operand.shape, indices.shape[:-1], updates.shape, dimension_numbers)
-    if windows.canonical is not None:
-        updates = updates.transpose(windows.canonical)
+    geometry = windows(operand.shape, indices.shape[:-1], updates.shape, dimension_numbers)
+    if geometry.canonical is not None:
+        updates = updates.transpose(geometry.canonical)
     indices = as_int64(indices)
     fits: Any = None
     if mode == CLIP:
-        indices = windows.clip(indices)
+        indices = geometry.clip(indices)
     else:
-        fits = windows.fits(indices)
+        fits = geometry.fits(indices)
         if fits.all():
             fits = None
-    if windows.take_axis is not None and (combine is None or unique_indices):
+    if geometry.take_axis is not None and (combine is None or unique_indices):
         rows = indices[..., 0]
         if fits is not None:
             rows, updates = rows[fits], updates[fits]
-        view = np.moveaxis(result, windows.take_axis, 0)
+        axis = geometry.take_axis
+        view = np.moveaxis(result, axis, 0) if axis else result
         view[rows] = updates if combine is None else combine(view[rows], updates)
         return result
-    positions = windows.batch_positions(indices)
+    positions = geometry.batch_positions(indices)
     if fits is not None:
         positions, updates = positions[fits], updates[fits]
-    positions = windows.spread(positions).reshape(-1)
+    positions = geometry.spread(positions).reshape(-1)
     flat, updates = result.reshape(-1), updates.reshape(-1)
     if combine is None:
         flat[positions] = updates
@@ -206,7 +100,7 @@ def _gather_like(
         source,
         indices,
         GatherDimensionNumbers(*numbers),
-        _window_sizes(source.shape, updates_shape, numbers),
+        window_sizes(source.shape, updates_shape, numbers),
         unique_indices=params["unique_indices"],
         indices_are_sorted=params["indices_are_sorted"],
         mode=params["mode"],
@@ -387,7 +281,7 @@ def _lower(
     if not updates_type.size:
         return operand
     numbers = dimension_numbers
-    sizes = _window_sizes(operand_type.shape, updates_type.shape, numbers)
+    sizes = window_sizes(operand_type.shape, updates_type.shape, numbers)
     limits = [operand_type.shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims]
     lowered = LoweredIndices(indices, indices_type, limits)
     if mode == CLIP:
@@ -415,7 +309,7 @@ def _lower(
 
 
 def _extremum(build: Callable[[Any, Any], Any], direction: str) -> Callable[[Any, Any], Any]:
-    """Returns the combiner of a minimum or maximum; complex numbers by real, then imaginary part."""
+    """Returns the combiner of an extremum; complex numbers go by real, then imaginary part."""
 
     def body(current: Any, update: Any) -> Any:
         if not hlo.is_complex(current):
@@ -438,7 +332,7 @@ def _declare(
 ) -> Primitive:
     primitive = declare(
         name,
-        infer=functools.partial(_infer, name),
+        infer=functools.partial(infer, name),
         evaluate=functools.partial(_evaluate, combine),
         lower=functools.partial(_lower, body),
         samples=functools.partial(_samples, name),
@@ -460,7 +354,8 @@ def _function(primitive: Primitive, does: str) -> Callable[..., Value]:
         unique_indices: bool = False,
         mode: Any = None,
     ) -> Value:
-        operand, updates = match_scalars(operand, updates)
+        if not hasattr(updates, "dtype"):
+            operand, updates = match_scalars(operand, updates)
         return primitive.bind(
             operand,
             scatter_indices,
@@ -521,9 +416,11 @@ def _samples(name: str) -> list[Sample]:
 
     rows = ((1,), (0,), (0,))
     f32 = np.float32
+    five = [[2], [0], [2], [-1], [7]]
     for position, dtype in enumerate(NUMBER if name in ("scatter_add", "scatter_mul") else ANY):
-        add_sample(dtype, (3, 2), [[2], [0], [2], [-1], [7]], (5, 2), rows, (CLIP, FILL)[position % 2])
-    add_sample(f32, (5,), [[3], [1], [4]], (3,), ((), (0,), (0,)), PROMISE_IN_BOUNDS, is_unique=True)
+        add_sample(dtype, (3, 2), five, (5, 2), rows, (CLIP, FILL)[position % 2])
+    add_sample(f32, (5,), [[3], [1], [4]], (3,), ((), (0,), (0,)), PROMISE_IN_BOUNDS,
+               is_unique=True)
     add_sample(f32, (3, 2), [1], (2,), ((0,), (0,), (0,)), FILL, np.uint8)
     for mode in (CLIP, FILL):
         windows = [[0, 0], [2, 3], [1, -1], [9, 1]]

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import stablehlo as hlo
 from ..errors import DTypeError, ParameterError, ShapeError
-from ..primitive import Sample
+from ..primitive import Primitive, Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
 from .broadcasting import (
@@ -139,7 +139,7 @@ def _reshape_samples() -> list[Sample]:
     ])
 
 
-_reshape = declare(
+_reshape: Primitive = declare(
     "reshape",
     infer=_infer_reshape,
     evaluate=_evaluate_reshape,
@@ -218,7 +218,7 @@ def _batch_transpose(
     return transpose(x, insert(shifted, axis, axis)), axis
 
 
-_transpose = declare(
+_transpose: Primitive = declare(
     "transpose",
     infer=_infer_transpose,
     evaluate=lambda x, *, permutation: x.transpose(permutation),
@@ -291,7 +291,7 @@ def _batch_squeeze(
     return squeeze(operands[0], shifted), axis - sum(d < axis for d in shifted)
 
 
-_squeeze = declare(
+_squeeze: Primitive = declare(
     "squeeze",
     infer=_infer_squeeze,
     evaluate=lambda x, *, dimensions: x.squeeze(dimensions),
@@ -381,7 +381,7 @@ def _batch_concatenate(
     return _concatenate.bind(*aligned, dimension=dimension + (dimension >= axis)), axis
 
 
-_concatenate = declare(
+_concatenate: Primitive = declare(
     "concatenate",
     infer=_infer_concatenate,
     evaluate=lambda *operands, dimension: np.concatenate(operands, dimension),
@@ -442,7 +442,7 @@ def _batch_rev(
     return _rev.bind(operands[0], dimensions=shifted), axes[0]
 
 
-_rev = declare(
+_rev: Primitive = declare(
     "rev",
     infer=_infer_rev,
     evaluate=_evaluate_rev,

@@ -16,7 +16,7 @@ import numpy as np
 from .. import dtypes
 from .. import stablehlo as hlo
 from ..errors import DTypeError
-from ..primitive import Sample
+from ..primitive import Primitive, Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
 from .family import ANY, INTEGER, Value, as_value, full, instantiate, random_values
@@ -119,7 +119,7 @@ def _dynamic_slice_samples() -> list[Sample]:
     return samples
 
 
-_dynamic_slice = declare(
+_dynamic_slice: Primitive = declare(
     "dynamic_slice",
     infer=_infer_dynamic_slice,
     evaluate=lambda x, *starts, slice_sizes: x[block(x.shape, slice_sizes, starts)],
@@ -305,7 +305,7 @@ def _update_samples() -> list[Sample]:
     return samples
 
 
-_dynamic_update_slice = declare(
+_dynamic_update_slice: Primitive = declare(
     "dynamic_update_slice",
     infer=_infer_update,
     evaluate=_evaluate_update,

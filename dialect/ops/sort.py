@@ -1,7 +1,7 @@
 """`sort` and `top_k`, along one dimension.
 
-The order is that of numbers with NaN behind all of them and -0.0 equal to 0.0; complex numbers by real,
-then imaginary part. `top_k` has an order of its own: NaN first, and 0.0 before -0.0.
+The order is that of numbers, with NaN behind all of them and -0.0 equal to 0.0; complex numbers go
+by real, then imaginary part. `top_k` has an order of its own: NaN first, and 0.0 before -0.0.
 What does not live here: `argsort`, `unique` and the like (frontend) and sort kernels (`passes/`).
 """
 
@@ -148,9 +148,11 @@ def _evaluate_sort(
         order = keys[0].argsort(axis=dimension, kind="stable")
     else:
         order = np.lexsort(keys[::-1], axis=dimension)
-    if order.ndim == 1:
-        return [x[order] for x in operands]
-    return [np.take_along_axis(x, order, dimension) for x in operands]
+    return [_take(x, order, dimension) for x in operands]
+
+
+def _take(operand: np.ndarray, order: np.ndarray, dimension: int) -> np.ndarray:
+    return operand[order] if order.ndim == 1 else np.take_along_axis(operand, order, dimension)
 
 
 def _sort_one(operand: np.ndarray, dimension: int) -> np.ndarray:
@@ -318,7 +320,7 @@ def _descending_key(operand: np.ndarray) -> np.ndarray:
 def _evaluate_top_k(operand: np.ndarray, *, k: int, axis: int) -> list[np.ndarray]:
     order = _descending_key(operand).argsort(axis=axis, kind="stable")
     chosen = order[(np.s_[:],) * axis + (np.s_[:k],)]
-    return [np.take_along_axis(operand, chosen, axis), chosen.astype(np.int32)]
+    return [_take(operand, chosen, axis), chosen.astype(np.int32)]
 
 
 def _top_k_jvp(primals: Any, tangents: Any, outs: Any, *, k: int, axis: int) -> list[Any]:

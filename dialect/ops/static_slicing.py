@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import stablehlo as hlo
 from ..errors import OutOfBoundsError, ParameterError, ShapeError
-from ..primitive import Sample
+from ..primitive import Primitive, Sample
 from ..types import ShapedArray
 from .family import Value, as_value, full
 from .movement import apply_to_tangent, canonical_axis, insert, integers, spread_samples
@@ -112,7 +112,7 @@ def _slice_samples() -> list[Sample]:
     ])
 
 
-_slice = declare(
+_slice: Primitive = declare(
     "slice",
     infer=_infer_slice,
     evaluate=_evaluate_slice,

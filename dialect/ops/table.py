@@ -29,7 +29,7 @@ def declare(
     """
     primitive = Primitive(name, multiple_results)
     for rule, function in rules.items():
-        if rule not in (*RULES, "value_and_jvp", "linearize", "param_types"):
+        if rule not in (*RULES, "value_and_jvp", "linearize", "simplify", "is_call", "param_types"):
             raise TypeError(f"{name}: {rule!r} is not the name of a rule.")
         setattr(primitive, rule, function)
     for rule, reason in (unsupported or {}).items():

@@ -30,6 +30,7 @@ from .folding import (
     least,
     without,
 )
+from .movement import batch_size
 from .reduce import (
     reduce_and,
     reduce_max,
@@ -121,10 +122,13 @@ def _reduce_by_fold(
 ) -> list[Value]:
     """Reduces by halving; initial values may have the shape of the result.
 
-    `function` combines accumulators, then elements.
+    `function` combines accumulators, then elements. Along no axes there is nothing to combine:
+    the operands are the results, without the initial values, as in StableHLO.
     """
     from .shape import broadcast_in_dim
 
+    if not axes:
+        return list(operands)
     shape = without(operands[0].shape, axes)
     accumulators = [x if x.shape == shape else broadcast_in_dim(x, shape, ()) for x in inits]
     if operands[0].size == 0:
@@ -155,7 +159,11 @@ def _jvp(
     if all(type(t) is Zero for t in tangents):
         return [Zero(out.aval.to_tangent_aval()) for out in outs]
     combined = _paired(jaxpr, tuple(is_inexact))
-    moving = [instantiate(t) for t, is_moving in zip(tangents, is_inexact * 2, strict=True) if is_moving]
+    moving = [
+        instantiate(tangent)
+        for tangent, is_moving in zip(tangents, is_inexact * 2, strict=True)
+        if is_moving
+    ]
     active = len(moving) // 2
     results = _reduce_by_fold(
         combined,
@@ -195,12 +203,10 @@ def _paired(function: Function, is_inexact: tuple[bool, ...]) -> Function:
 def _batch(
     operands: Any, axes: Any, *, jaxpr: Function, dimensions: tuple[int, ...]
 ) -> tuple[list[Value], list[int]]:
-    from .movement import batch_size, move_batch_axis
-
     count = len(operands) // 2
     size = batch_size(operands, axes)
     arrays = [
-        move_batch_axis(x, axis, size, 0)
+        _with_leading_axis(x, axis, size)
         for x, axis in zip(operands[:count], axes[:count], strict=True)
     ]
     shifted, _ = batch_axes(0, dimensions)
@@ -212,6 +218,12 @@ def _batch(
     shape = without(arrays[0].shape, shifted)
     spread = [_spread_init(x, axis, shape) for x, axis in zip(inits, axes[count:], strict=True)]
     return _reduce_by_fold(jaxpr, arrays, spread, shifted), [0] * count
+
+
+def _with_leading_axis(x: Value, axis: int | None, size: int) -> Value:
+    from .shape import broadcast, moveaxis
+
+    return broadcast(x, (size,)) if axis is None else moveaxis(x, axis, 0)
 
 
 def _spread_init(init: Value, axis: int | None, shape: tuple[int, ...]) -> Value:
@@ -228,12 +240,7 @@ def _lower(
     def body(*scalars: Any) -> list[Any]:
         return context.inline(jaxpr, *scalars)
 
-    operands = values[:count]
-    if not dimensions:
-        # A reduction of nothing would be dropped by compilers, and the initial values with it.
-        shape = context.types_in[0].shape
-        operands, dimensions = [hlo.reshape(x, (*shape, 1)) for x in operands], (len(shape),)
-    return hlo.reduce(operands, values[count:], dimensions, body)
+    return hlo.reduce(values[:count], values[count:], dimensions, body)
 
 
 # Samples and the function ----------------------------------------------------------------------
@@ -292,7 +299,7 @@ _reduce = declare(
     batch=_batch,
     lower=_lower,
     samples=_samples,
-    unsupported={"transpose": "the computation need not be linear; differentiate it with jvp first."},
+    unsupported={"transpose": "it need not be linear; differentiate it with jvp first."},
 )
 
 # Special forms by the one op that a computation consists of, with the identity of that op.
@@ -353,9 +360,8 @@ def reduce(
     """
     is_single = not isinstance(operands, (tuple, list))
     arrays = [as_value(x) for x in ([operands] if is_single else operands)]
-    inits = [
-        as_value(x) for x in (init_values if isinstance(init_values, (tuple, list)) else [init_values])
-    ]
+    is_sequence = isinstance(init_values, (tuple, list))
+    inits = [as_value(x) for x in (init_values if is_sequence else [init_values])]
     _check_operands(arrays, inits)
     count = len(arrays)
 

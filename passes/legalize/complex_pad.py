@@ -15,7 +15,8 @@ from axir.passes.legalize.rewriting import RewritePass
 class SplitComplexPad(RewritePass):
     """Pads the real and the imaginary part of complex tensors.
 
-    The fact: `stablehlo.pad` of a complex tensor crashes IREE's compiler.
+    The fact: filling a buffer with a complex number crashes IREE's compiler if the number is a
+    constant, and is rejected (`stream.async.splat`) if it is a c128.
 
     Before::
 

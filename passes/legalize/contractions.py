@@ -22,8 +22,8 @@ class WidenUnsignedDot(RewritePass):
     an optimization barrier stands between.
 
     1. Find contractions with an unsigned operand that is narrower than the result.
-    2. Convert both operands to the result's type, bitcast to signed (barriers reject unsigned
-       types), through an optimization barrier.
+    2. Convert both operands to the result's type, bitcast to signed, through an optimization
+       barrier.
     3. Contract in the signed type, whose additions and products have the same bits, and bitcast.
 
     Before::

@@ -23,7 +23,18 @@ def example(name: str, dtype: type) -> Example:
     return Example(name, (x, value), pad, expected)
 
 
-EXAMPLES = [example("c64", np.complex64), example("c128", np.complex128)]
+def pad_by_constant(x):
+    return hlo.pad(x, hlo.constant(np.complex64(0)), (1,), (0,))
+
+
+EXAMPLES = [
+    Example(
+        "constant",
+        (np.full(3, 1j, np.complex64),),
+        pad_by_constant,
+        np.array([0, 1j, 1j, 1j], np.complex64),
+    ),
+    example("c64", np.complex64), example("c128", np.complex128)]
 
 
 def test_values() -> None:
@@ -31,6 +42,10 @@ def test_values() -> None:
     assert [d for e in EXAMPLES for d in deviations(results[e.name], e)] == []
 
 
-def test_without_the_pass_the_compiler_crashes() -> None:
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_without_the_pass_the_compiler_crashes(dtype: type) -> None:
+    def pad_zeros(x):
+        return hlo.pad(x, hlo.constant(dtype(0)), (1, 0), (2, 0))
+
     with pytest.raises(CompilationError):
-        compile_module(build({"f": (EXAMPLES[0].arguments, EXAMPLES[0].builder)}))
+        compile_module(build({"f": ((np.ones((3, 4), dtype),), pad_zeros)}))

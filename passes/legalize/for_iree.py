@@ -1,0 +1,56 @@
+"""`legalize-for-iree`: all legalizations in their order."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.passes.base import Pass
+from axir.passes.registry import find_pass
+
+STAGES = (
+    "unflag-while",
+    "expand-complex",
+    "expand-power",
+    "expand-trigonometry",
+    "expand-special",
+    "saturate-conversions",
+    "fill-empty-dot",
+    "widen-unsigned-dot",
+    "clamp-gather",
+    "drop-scatter",
+    "stabilize-sort",
+    "split-complex-pad",
+    "limit-fusion",
+    "sign-unsigned-data",
+    "protect-inputs",
+)
+"""The passes in order; why it matters stands in `LegalizeForIree`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LegalizeForIree(Pass):
+    """Rewrites a StableHLO module into what IREE compiles and computes right.
+
+    1. Loops first: `unflag-while`, without which nothing else compiles.
+    2. Functions of numbers: `expand-complex` leaves functions of real numbers behind, which
+       `expand-power`, `expand-trigonometry` and `expand-special` take up.
+    3. `saturate-conversions`, `fill-empty-dot`, `widen-unsigned-dot`, in any order.
+    4. Indices: `clamp-gather`, `drop-scatter` and `stabilize-sort`.
+    5. `split-complex-pad`, because `drop-scatter` pads.
+    6. `limit-fusion`, when all elementwise operations are there, then `sign-unsigned-data`.
+    7. `protect-inputs` last: it must see every operation that works in place.
+
+    Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see the passes.
+    """
+
+    name: ClassVar[str] = "legalize-for-iree"
+    device: str = "__device_0"
+
+    def run(self, module: ir.Module) -> None:
+        """Runs the stages."""
+        for name in STAGES:
+            options = {"device": self.device} if name == "protect-inputs" else {}
+            find_pass(name).from_options(options).run(module)

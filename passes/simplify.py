@@ -1,0 +1,198 @@
+"""The `simplify` pass: inlining, dead code, common subexpressions, constants, identities.
+
+One walk does it all, because the function is traced anew: an op whose operands are constants is
+evaluated as it is bound, and a primitive's `simplify` rule may return one of its operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.array import Array
+from axir.dialect.context import state
+from axir.dialect.function import Equation, Function, Var, read
+from axir.dialect.tracer import Trace, Tracer
+from axir.passes.base import Pass
+from axir.passes.module import replace_functions
+
+# A callee of at most this many ops is copied to each of its callers.
+_SMALL = 64
+# Folding must not turn a few bytes of text into a large constant.
+_LARGEST_FOLDED = 64
+
+
+def live_equations(function: Function) -> list[Equation]:
+    """Returns the equations on which the outputs depend, in order."""
+    needed: set[Var] = set(function.outputs)
+    live = []
+    for equation in reversed(function.equations):
+        if any(v in needed for v in equation.results):
+            needed.update(equation.operands)
+            live.append(equation)
+    live.reverse()
+    return live
+
+
+class _Simplifier:
+    """Writes a function's simplified ops into a trace."""
+
+    def __init__(self, call_counts: dict[str, int], inline: str):
+        self.call_counts = call_counts
+        self.inline = inline
+        self.available: dict[Any, Any] = {}
+
+    def run(self, function: Function, arguments: Sequence[Any]) -> list[Any]:
+        environment: dict[Var, Any] = dict(
+            zip((*function.inputs, *function.captures), arguments, strict=True)
+        )
+        previous = state.origin
+        try:
+            for equation in live_equations(function):
+                state.origin = equation
+                operands = [read(environment, v) for v in equation.operands]
+                results = self.apply(equation, operands)
+                environment.update(zip(equation.results, results, strict=True))
+        finally:
+            state.origin = previous
+        return [read(environment, v) for v in function.outputs]
+
+    def apply(self, equation: Equation, operands: list[Any]) -> list[Any]:
+        primitive = equation.primitive
+        callee = equation.params.get("jaxpr") if primitive.is_call else None
+        if callee is not None and self.should_inline(callee):
+            return self.run(callee, operands)
+        if primitive.simplify is not None:
+            simpler = primitive.simplify(*operands, **equation.params)
+            if simpler is not None and simpler.type == equation.results[0].type:
+                return [simpler]
+        key = _key(equation, operands)
+        known = self.available.get(key) if key is not None else None
+        if known is not None:
+            return known
+        results = self.bind(equation, operands)
+        if key is not None:
+            self.available[key] = results
+        return results
+
+    def bind(self, equation: Equation, operands: list[Any]) -> list[Any]:
+        primitive = equation.primitive
+        tracers = [x for x in operands if type(x) is Tracer]
+        if tracers or self.is_foldable(equation):
+            results = primitive.bind(*operands, **equation.params)
+        else:
+            results = self.trace.record(primitive, operands, equation.params)
+        return list(results) if primitive.multiple_results else [results]
+
+    def is_foldable(self, equation: Equation) -> bool:
+        primitive = equation.primitive
+        return primitive.evaluate is not None and all(
+            v.type.size <= _LARGEST_FOLDED for v in equation.results
+        )
+
+    def should_inline(self, callee: Function) -> bool:
+        if self.inline == "auto":
+            is_single = self.call_counts.get(callee.symbol_name, 0) <= 1
+            return is_single or len(callee.equations) <= _SMALL
+        return self.inline == "all"
+
+    trace: Trace
+
+
+def _key(equation: Equation, operands: Sequence[Any]) -> Any:
+    """Returns what equal ops share, or None if parameters cannot be compared."""
+    sources = tuple(
+        (x.host().tobytes(), x.type) if type(x) is Array and not x.shape else id(x)
+        for x in operands
+    )
+    try:
+        key = (equation.primitive.name, sources, tuple(equation.params.items()))
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _count_calls(function: Function, counts: dict[str, int]) -> None:
+    for callee in function.callees():
+        is_new = callee.symbol_name not in counts
+        counts[callee.symbol_name] = counts.get(callee.symbol_name, 0) + 1
+        if is_new:
+            _count_calls(callee, counts)
+
+
+def simplify_function(function: Function, inline: str = "auto") -> Function:
+    """Returns a function that computes the same with fewer ops.
+
+    Args:
+        function: What to simplify; its captures stay captures.
+        inline: `auto` for calls of small functions and functions called once, `all` or `none`.
+    """
+    counts: dict[str, int] = {}
+    _count_calls(function, counts)
+    simplifier = _Simplifier(counts, inline)
+    with Trace(function.name, "Simplify") as trace:
+        simplifier.trace = trace
+        inputs = [trace.add_input(v.type) for v in function.inputs]
+        captures = [trace.lift(x) for x in function.captured]
+        outputs = simplifier.run(function, [*inputs, *captures])
+        return trace.finish(outputs)
+
+
+@dataclass(frozen=True)
+class Simplify(Pass):
+    """Computes the same with fewer ops.
+
+    Algorithm:
+        1. Find the ops on which the results depend; the others are dropped.
+        2. Walk those in order. Replace a call by the ops of its function (see `inline`).
+        3. Evaluate an op whose operands are constants, if its result is small.
+        4. Where the primitive's `simplify` rule finds an identity (x * 1, a reshape to the same
+           shape ...), use the operand it returns.
+        5. Use the earlier results of an equal op, else copy the op.
+
+    Before:
+        ```mlir
+        func.func @main(%x: tensor<f32>) -> tensor<f32> {
+          %one = "jaxpr.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+          %0 = "jaxpr.sin"(%x) : (tensor<f32>) -> tensor<f32>
+          %1 = "jaxpr.sin"(%x) : (tensor<f32>) -> tensor<f32>
+          %2 = "jaxpr.mul"(%1, %one) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+          %3 = "jaxpr.add"(%0, %2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+          return %3 : tensor<f32>
+        }
+        ```
+    After:
+        ```mlir
+        func.func @main(%x: tensor<f32>) -> tensor<f32> {
+          %0 = "jaxpr.sin"(%x) : (tensor<f32>) -> tensor<f32>
+          %1 = "jaxpr.add"(%0, %0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+          return %1 : tensor<f32>
+        }
+        ```
+
+    Preconditions:
+        All ops are of the jaxpr dialect.
+
+    Attributes:
+        inline: `auto` for calls of small functions and functions called once, `all` or `none`.
+    """
+
+    name: ClassVar[str] = "simplify"
+    inline: str = "auto"
+
+    def run(self, module: ir.Module) -> None:
+        """Simplifies each public function."""
+        from axir.passes.errors import OptionValueError
+
+        if self.inline not in ("auto", "all", "none"):
+            raise OptionValueError(
+                f"simplify: inline={self.inline!r} is none of auto, all, none."
+            )
+        replace_functions(
+            module,
+            lambda functions: {n: simplify_function(f, self.inline) for n, f in functions.items()},
+        )
