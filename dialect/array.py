@@ -161,6 +161,22 @@ class Array(ArrayMethods):
             self._buffer.block_until_ready()
         return self
 
+    def devices(self) -> set[Any]:
+        """Returns the device that the array is on, as a set."""
+        return {self.device}
+
+    @property
+    def device(self) -> Any:
+        """The device whose memory holds the array; None while only the host has it."""
+        if self._device is None and self._buffer is not None:
+            return self._buffer.device
+        return self._device
+
+    @property
+    def committed(self) -> bool:
+        """Whether computations on the array must run on its device."""
+        return self._device is not None
+
     def delete(self) -> None:
         """Gives the memory back; later uses raise `DeletedArrayError`."""
         if self._buffer is not None:

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from iree.compiler import ir
 
 from .array import Array, as_array
-from .attributes import encode
 from .config import config
 from .errors import FloatingPointError_, MissingRuleError, UnsupportedRuleError
 from .numerics import ignore_floating_point_warnings, restore_warnings
+from .signature import Signature
 from .tracer import Tracer
 from .types import ShapedArray
 
@@ -54,25 +53,6 @@ class Sample:
     params: dict[str, Any] = field(default_factory=dict)
     is_smooth: bool = True
     tolerance: float = 16.0
-
-
-class Signature:
-    """What one primitive does to operands of given types under given parameters: result types,
-    and their MLIR forms, made when first recorded."""
-
-    __slots__ = ("attributes", "mlir_types", "results")
-
-    def __init__(self, results: Any):
-        self.results = results
-        self.mlir_types: list[ir.Type] | None = None
-        self.attributes: dict[str, ir.Attribute] | None = None
-
-    def materialize(self, params: dict[str, Any]) -> None:
-        """Makes the MLIR types and attributes."""
-        results = self.results
-        types = [results] if type(results) is ShapedArray else results
-        self.mlir_types = [t.mlir for t in types]
-        self.attributes = {name: encode(value) for name, value in params.items()}
 
 
 # Memoized inference: a primitive applied again to the same types costs one dictionary look-up.

@@ -194,10 +194,10 @@ def _read_constant(op: ir.Operation) -> Literal:
 
 
 def _primitive_of(op: ir.Operation) -> Primitive:
-    from .ops.table import OPS
+    from .ops.table import OPS, USER_OPS
 
     dialect, _, name = op.name.partition(".")
-    primitive = OPS.get(name) if dialect == "jaxpr" else None
+    primitive = OPS.get(name) or USER_OPS.get(name) if dialect == "jaxpr" else None
     if primitive is None:
         raise UnknownOpError(
             f"Op {op.name!r} is not one of the jaxpr dialect.",

@@ -36,6 +36,7 @@ from .function import (
     read,
     write,
 )
+from .signature import Signature
 from .types import ShapedArray
 
 if TYPE_CHECKING:
@@ -226,9 +227,20 @@ class Trace:
         variables = [
             x if type(x) is Tracer and x.trace is self else self.lift(x) for x in operands
         ]
+        if primitive.infer is None and self.environment is not None:
+            return self._record_by_value(primitive, variables, params)
         signature = primitive.signature(tuple([v.type for v in variables]), params)
         if signature.mlir_types is None:
             signature.materialize(params)
+        return self._append(primitive, variables, params, signature)
+
+    def _append(
+        self,
+        primitive: Primitive,
+        variables: list[Var],
+        params: dict[str, Any],
+        signature: Signature,
+    ) -> Any:
         op = ir.Operation.create(
             primitive.op_name,
             signature.mlir_types,
@@ -247,6 +259,23 @@ class Trace:
         results = [Tracer(self, v, t) for v, t in zip(op.results, types, strict=True)]
         self.equations.append(Equation(primitive, variables, results, params, op))
         return results
+
+    def _record_by_value(
+        self, primitive: Primitive, variables: list[Var], params: dict[str, Any]
+    ) -> Any:
+        """Records a user's primitive without abstract evaluation: its values tell the types."""
+        self.catch_up()
+        assert self.environment is not None
+        operands = [read(self.environment, v) for v in variables]
+        results = primitive.bind(*operands, **params)
+        values = list(results) if primitive.multiple_results else [results]
+        types = [x.type if type(x) is Tracer else as_array(x).type for x in values]
+        signature = Signature(types if primitive.multiple_results else types[0])
+        signature.materialize(params)
+        outs = self._append(primitive, variables, params, signature)
+        self._evaluated = len(self.equations)
+        write(self.environment, self.equations[-1], results)
+        return outs
 
     def lift(self, value: Any) -> Var:
         """Brings a value from outside into the function: as a literal or as a capture."""

@@ -26,7 +26,7 @@ from axir.dialect.array import Array
 from axir.dialect.errors import GradientError, TreeError
 from axir.dialect.function import Function
 from axir.dialect.ops.conversion import conj
-from axir.dialect.ops.family import full, instantiate
+from axir.dialect.ops.family import as_value, full, instantiate
 from axir.dialect.symbolic import UndefinedPrimal, Zero
 from axir.passes.jvp import jvp as push_forward
 from axir.passes.linearize import linearize as linearize_traced
@@ -124,6 +124,7 @@ def jvp(
         function, [*values, *function.captured], [*moving, *_captured_zeros(function)]
     )
     count = flat.out_tree.num_leaves
+    outs = [as_value(x) for x in outs]
     result = (
         flat.out_tree.unflatten(outs[:count]),
         flat.out_tree.unflatten([_materialize(t) for t in out_tangents[:count]]),
@@ -155,7 +156,7 @@ class Derivative:
         active = [*self.active, *(False for _ in function.captures)]
         count = flat.out_tree.num_leaves
         result = linearize_traced(function, [*self.values, *function.captured], active, known)
-        self.outs = result.outs[:count]
+        self.outs = [as_value(x) for x in result.outs[:count]]
         self.auxiliary = result.outs[count:]
         self.result = result
         self.active_outputs = result.active_outputs[:count]

@@ -9,6 +9,7 @@ from typing import Any
 from axir import tree
 from axir.arguments import FlatFunction, Value, check_callable, to_values, trace_abstract
 from axir.dialect.errors import AxisError, BatchSizeError, TreeError
+from axir.dialect.ops.family import as_value
 from axir.dialect.types import ShapedArray
 from axir.passes.vmap import batch, to_axis
 
@@ -74,6 +75,7 @@ def vmap(
         outputs, found = batch(
             function, [*values, *function.captured], [*axes, *(None for _ in function.captures)]
         )
+        outputs = [as_value(x) for x in outputs]
         result = flat.out_tree.unflatten(outputs)
         wanted = tree.broadcast_prefix(out_axes, result, "out_axes")
         placed = [

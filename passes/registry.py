@@ -10,6 +10,7 @@ from axir.passes.errors import UnknownPassError
 PASSES: dict[str, str] = {
     "clamp-gather": "axir.passes.legalize.gather:ClampGather",
     "drop-scatter": "axir.passes.legalize.scatter:DropScatter",
+    "expand-power": "axir.passes.legalize.power:ExpandPower",
     "expand-trigonometry": "axir.passes.legalize.trigonometry:ExpandTrigonometry",
     "fill-empty-dot": "axir.passes.legalize.contractions:FillEmptyDot",
     "jvp": "axir.passes.jvp:Jvp",

@@ -273,23 +273,47 @@ def _cumsum_transpose(ct: Value, x: Any, *, axis: int, reverse: bool) -> list[Va
 _NOT_LINEAR = {"transpose": "it is not linear in its operand; differentiate it with jvp first."}
 
 cumsum = _declare(
-    "cumsum", _accumulate(np.add), _window_lowering(hlo.add, lambda dtype: 0), NUMBER, "the sum",
-    jvp=_cumsum_jvp, transpose=_cumsum_transpose,
+    "cumsum",
+    _accumulate(np.add),
+    _window_lowering(hlo.add, lambda dtype: 0),
+    NUMBER,
+    "the sum",
+    jvp=_cumsum_jvp,
+    transpose=_cumsum_transpose,
 )
 cumprod = _declare(
-    "cumprod", _accumulate(np.multiply), _window_lowering(hlo.multiply, lambda dtype: 1), NUMBER,
-    "the product", jvp=_pair_jvp(_multiply_pairs), unsupported=_NOT_LINEAR,
+    "cumprod",
+    _accumulate(np.multiply),
+    _window_lowering(hlo.multiply, lambda dtype: 1),
+    NUMBER,
+    "the product",
+    jvp=_pair_jvp(_multiply_pairs),
+    unsupported=_NOT_LINEAR,
 )
 cummax = _declare(
-    "cummax", _accumulate(np.maximum), _window_lowering(build_maximum, least), NUMBER,
-    "the maximum", jvp=_pair_jvp(_extremum_of_pairs(maximum, gt)), unsupported=_NOT_LINEAR,
+    "cummax",
+    _accumulate(np.maximum),
+    _window_lowering(build_maximum, least),
+    NUMBER,
+    "the maximum",
+    jvp=_pair_jvp(_extremum_of_pairs(maximum, gt)),
+    unsupported=_NOT_LINEAR,
 )
 cummin = _declare(
-    "cummin", _accumulate(np.minimum), _window_lowering(build_minimum, greatest), NUMBER,
-    "the minimum", jvp=_pair_jvp(_extremum_of_pairs(minimum, lt)), unsupported=_NOT_LINEAR,
+    "cummin",
+    _accumulate(np.minimum),
+    _window_lowering(build_minimum, greatest),
+    NUMBER,
+    "the minimum",
+    jvp=_pair_jvp(_extremum_of_pairs(minimum, lt)),
+    unsupported=_NOT_LINEAR,
 )
 cumlogsumexp = _declare(
-    "cumlogsumexp", _accumulate_logsumexp, _lower_cumlogsumexp, INEXACT,
+    "cumlogsumexp",
+    _accumulate_logsumexp,
+    _lower_cumlogsumexp,
+    INEXACT,
     "the logarithm of the sum of the exponentials",
-    jvp=_pair_jvp(_log_add_exp_pairs), unsupported=_NOT_LINEAR,
+    jvp=_pair_jvp(_log_add_exp_pairs),
+    unsupported=_NOT_LINEAR,
 )

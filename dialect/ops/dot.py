@@ -366,3 +366,6 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Value:
     batch = tuple(range(lhs.ndim - 2))
     numbers = (((lhs.ndim - 1,), (lhs.ndim - 2,)), (batch, batch))
     return dot_general(lhs, rhs, numbers, precision)
+
+
+dot_general.primitive = _dot_general  # type: ignore[attr-defined]

@@ -183,10 +183,7 @@ def scan(combine: Combine, values: Sequence[Value], axis: int) -> list[Value]:
         return [concatenate([a, b], axis) for a, b in zip(first, odd, strict=True)]
     before = [slice_in_dim(x, 0, (extent - 1) // 2, 1, axis) for x in odd]
     later = [slice_in_dim(x, 2, extent, 2, axis) for x in values]
-    even = [
-        concatenate([a, b], axis)
-        for a, b in zip(first, combine(before, later), strict=True)
-    ]
+    even = [concatenate([a, b], axis) for a, b in zip(first, combine(before, later), strict=True)]
     return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
 
 

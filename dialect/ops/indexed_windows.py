@@ -214,7 +214,7 @@ class Windows:
         """Tells for each index vector whether its whole window lies within the operand."""
         if indices.shape[-1] == 1:
             indices, limit = indices[..., 0], self.limits[0]
-            return (indices >= 0) & (indices <= limit)
+            return np.asarray((indices >= 0) & (indices <= limit))
         return ((indices >= 0) & (indices <= self.limits)).all(-1)
 
     def clip(self, indices: np.ndarray) -> np.ndarray:

@@ -285,6 +285,7 @@ def _batch(
     numbers, sizes = dimension_numbers, slice_sizes
     offset_dims = shift(numbers.offset_dims)
     if operand_axis is None:
+        assert indices_axis is not None
         indices = moveaxis(indices, indices_axis, 0)
         numbers = numbers._replace(
             offset_dims=offset_dims,

@@ -183,3 +183,6 @@ def threefry2x32(key1: Any, key2: Any, x1: Any, x2: Any) -> list[Value]:
         ShapeError: for arrays of different shapes.
     """
     return _threefry2x32.bind(*map(as_value, (key1, key2, x1, x2)))
+
+
+threefry2x32.primitive = _threefry2x32  # type: ignore[attr-defined]

@@ -205,32 +205,74 @@ def _extremum_jvp(primals: Any, tangents: Any, out: Value, *, axes: tuple[int, .
 _NOT_LINEAR = "it is not linear in its operand; differentiate it with jvp first."
 
 reduce_sum = _declare(
-    "reduce_sum", np.add, hlo.add, lambda dtype: 0, NUMBER, "the sum",
-    accumulates=True, jvp=_sum_jvp, transpose=_sum_transpose,
+    "reduce_sum",
+    np.add,
+    hlo.add,
+    lambda dtype: 0,
+    NUMBER,
+    "the sum",
+    accumulates=True,
+    jvp=_sum_jvp,
+    transpose=_sum_transpose,
 )
 reduce_prod = _declare(
-    "reduce_prod", np.multiply, hlo.multiply, lambda dtype: 1, NUMBER, "the product",
-    accumulates=True, jvp=_prod_jvp, unsupported={"transpose": _NOT_LINEAR},
+    "reduce_prod",
+    np.multiply,
+    hlo.multiply,
+    lambda dtype: 1,
+    NUMBER,
+    "the product",
+    accumulates=True,
+    jvp=_prod_jvp,
+    unsupported={"transpose": _NOT_LINEAR},
 )
 reduce_max = _declare(
-    "reduce_max", np.maximum, build_maximum, least, ANY,
+    "reduce_max",
+    np.maximum,
+    build_maximum,
+    least,
+    ANY,
     "the largest element (NaN if there is one)",
-    jvp=_extremum_jvp, unsupported={"transpose": _NOT_LINEAR},
+    jvp=_extremum_jvp,
+    unsupported={"transpose": _NOT_LINEAR},
 )
 reduce_min = _declare(
-    "reduce_min", np.minimum, build_minimum, greatest, ANY,
+    "reduce_min",
+    np.minimum,
+    build_minimum,
+    greatest,
+    ANY,
     "the smallest element (NaN if there is one)",
-    jvp=_extremum_jvp, unsupported={"transpose": _NOT_LINEAR},
+    jvp=_extremum_jvp,
+    unsupported={"transpose": _NOT_LINEAR},
 )
 reduce_and = _declare(
-    "reduce_and", np.bitwise_and, hlo.and_, all_ones, BITS, "their bitwise and",
-    jvp=zero_tangent, unsupported={"transpose": _NOT_LINEAR},
+    "reduce_and",
+    np.bitwise_and,
+    hlo.and_,
+    all_ones,
+    BITS,
+    "their bitwise and",
+    jvp=zero_tangent,
+    unsupported={"transpose": _NOT_LINEAR},
 )
 reduce_or = _declare(
-    "reduce_or", np.bitwise_or, hlo.or_, lambda dtype: 0, BITS, "their bitwise or",
-    jvp=zero_tangent, unsupported={"transpose": _NOT_LINEAR},
+    "reduce_or",
+    np.bitwise_or,
+    hlo.or_,
+    lambda dtype: 0,
+    BITS,
+    "their bitwise or",
+    jvp=zero_tangent,
+    unsupported={"transpose": _NOT_LINEAR},
 )
 reduce_xor = _declare(
-    "reduce_xor", np.bitwise_xor, hlo.xor, lambda dtype: 0, BITS, "their bitwise exclusive or",
-    jvp=zero_tangent, unsupported={"transpose": _NOT_LINEAR},
+    "reduce_xor",
+    np.bitwise_xor,
+    hlo.xor,
+    lambda dtype: 0,
+    BITS,
+    "their bitwise exclusive or",
+    jvp=zero_tangent,
+    unsupported={"transpose": _NOT_LINEAR},
 )

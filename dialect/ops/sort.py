@@ -133,18 +133,20 @@ def _infer_sort(
     return list(operands)
 
 
-def _sortable(key: np.ndarray) -> np.ndarray:
-    """Returns a key whose order NumPy knows: that of bfloat16 is not defined for NaN."""
-    return key.astype(np.float32) if key.dtype == dtypes.bfloat16 else key
+def _sortable(key: np.ndarray) -> list[np.ndarray]:
+    """Returns keys whose order is NumPy's, where that of the key itself is another for NaN."""
+    if key.dtype == dtypes.bfloat16:
+        return [key.astype(np.float32)]
+    return [key.real, key.imag] if key.dtype.kind == "c" else [key]
 
 
 def _evaluate_sort(
     *operands: np.ndarray, dimension: int, num_keys: int, is_stable: bool
 ) -> list[np.ndarray]:
-    if len(operands) == 1:
-        return [_sort_one(operands[0], dimension)]
-    keys = [_sortable(key) for key in operands[:num_keys]]
-    if num_keys == 1:
+    keys = [part for key in operands[:num_keys] for part in _sortable(key)]
+    if len(operands) == len(keys) == 1:
+        return [_sort_one(operands[0], keys[0], dimension)]
+    if len(keys) == 1:
         order = keys[0].argsort(axis=dimension, kind="stable")
     else:
         order = np.lexsort(keys[::-1], axis=dimension)
@@ -155,10 +157,9 @@ def _take(operand: np.ndarray, order: np.ndarray, dimension: int) -> np.ndarray:
     return operand[order] if order.ndim == 1 else np.take_along_axis(operand, order, dimension)
 
 
-def _sort_one(operand: np.ndarray, dimension: int) -> np.ndarray:
-    key = _sortable(operand)
+def _sort_one(operand: np.ndarray, key: np.ndarray, dimension: int) -> np.ndarray:
     # Equal elements are indistinguishable, but for zeros of both signs.
-    has_signed_zeros = key.dtype.kind in "fc" and not key.all()
+    has_signed_zeros = key.dtype.kind == "f" and not key.all()
     result = np.sort(key, axis=dimension, kind="stable" if has_signed_zeros else None)
     return result if key is operand else result.astype(operand.dtype)
 
@@ -240,6 +241,7 @@ def _sort_samples() -> list[Sample]:
     add(_distinct(generator, (4, 2)), _distinct(generator, (4, 2)), is_smooth=True)
     pairs = (first + 1j * second).astype(np.complex64)
     add(pairs, second, np.arange(9, dtype=np.int32), num_keys=2)
+    add(np.array([1 + 1j, complex(0, np.nan), -1j, complex(np.nan, 0), complex(-0.0, 1), 1j]))
     add(np.array(_SPECIAL, np.float32), is_stable=False)
     add(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32))
     add(np.zeros((2, 0), np.float32), dimension=1)

@@ -11,6 +11,8 @@ from typing import Any
 from ..primitive import RULES, Primitive, Unsupported
 
 OPS: dict[str, Primitive] = {}
+# Users' own primitives, so that modules which contain them can be read back.
+USER_OPS: dict[str, Primitive] = {}
 
 
 def declare(

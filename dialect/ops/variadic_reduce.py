@@ -232,9 +232,7 @@ def _spread_init(init: Value, axis: int | None, shape: tuple[int, ...]) -> Value
     return broadcast_in_dim(init, shape, () if axis is None else (0,))
 
 
-def _lower(
-    context: Any, *values: Any, jaxpr: Function, dimensions: tuple[int, ...]
-) -> list[Any]:
+def _lower(context: Any, *values: Any, jaxpr: Function, dimensions: tuple[int, ...]) -> list[Any]:
     count = len(values) // 2
 
     def body(*scalars: Any) -> list[Any]:

@@ -109,6 +109,11 @@ class Scalar:
     def __rshift__(self, other: Operand) -> Scalar:
         return self._binary("shru", other)
 
+    def shift_right_signed(self, other: Operand) -> Scalar:
+        """An integer shifted right, with copies of its sign shifted in."""
+        rhs = other if isinstance(other, Scalar) else self.constant(other)
+        return operation("arith.shrsi", (self, rhs))
+
     def _compare(self, direction: str, other: Operand) -> Scalar:
         rhs = other if isinstance(other, Scalar) else self.constant(other)
         table = _PREDICATES_FLOAT if self.is_float else _PREDICATES_INTEGER
@@ -304,7 +309,7 @@ def elementwise(
     body: Callable[..., Scalar | Sequence[Scalar]],
     result_elements: Sequence[ir.Type],
 ) -> list[ir.Value]:
-    """One loop over tensors of equal shape; `body` maps a scalar of each to the results' scalars."""
+    """One loop over tensors of equal shape; `body` maps their scalars to those of the results."""
     shape = hlo.shape_of(operands[0])
     result_types = [hlo.tensor_type(shape, element) for element in result_elements]
     empties = [

@@ -10,6 +10,9 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from axir.dialect import dtypes
 from axir.dialect.array import as_array
 from axir.dialect.config import config
@@ -18,16 +21,10 @@ from axir.dialect.ops import OPS, scatter
 from axir.dialect.ops.indexing import GatherDimensionNumbers, GatherScatterMode, gather
 from axir.dialect.ops.scatter import ScatterDimensionNumbers, scatter_add, scatter_mul
 from axir.dialect.symbolic import UndefinedPrimal, Zero
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 GATHER_ROWS = GatherDimensionNumbers((1,), (0,), (0,))
 SCATTER_ROWS = ScatterDimensionNumbers((1,), (0,), (0,))
 MODES = ("clip", "fill", "promise_in_bounds")
-SCATTERS = {
-    name: getattr(scatter, name)
-    for name in ("scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max")
-}
 COMBINE = {
     "scatter": lambda current, update: update,
     "scatter_add": lambda current, update: current + update,
@@ -36,6 +33,7 @@ COMBINE = {
     "scatter_min": min,
     "scatter_max": max,
 }
+SCATTERS = {name: getattr(scatter, name) for name in COMBINE}
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +77,7 @@ def window_places(
         start = window_start(indices[batch], operand_shape, sizes, index_map, mode)
         for offset in np.ndindex(*[sizes[d] for d in window_dims]):
             outer = [0] * rank
-            for d, i in [*zip(batch_dims, batch, strict=True), *zip(offset_dims, offset, strict=True)]:
+            for d, i in zip((*batch_dims, *offset_dims), (*batch, *offset), strict=True):
                 outer[d] = i
             inner = [0] * len(operand_shape)
             for d, i in zip(window_dims, offset, strict=True):
@@ -95,8 +93,9 @@ def window_places(
 def geometries(draw: Any) -> tuple[Any, ...]:
     """An operand shape, indices, gather dimension numbers and slice sizes that fit together."""
     rank = draw(st.integers(1, 4))
-    kinds = draw(st.lists(st.sampled_from(["window", "collapsed", "batching"]), min_size=rank,
-                          max_size=rank))
+    kinds = draw(
+        st.lists(st.sampled_from(["window", "collapsed", "batching"]), min_size=rank, max_size=rank)
+    )
     shape = tuple(draw(st.integers(1, 4)) for _ in range(rank))
     batching = tuple(draw(st.permutations([d for d in range(rank) if kinds[d] == "batching"])))
     collapsed = tuple(d for d in range(rank) if kinds[d] == "collapsed")
@@ -169,7 +168,9 @@ ROWS = [[1], [-1], [2], [7], [1]]
 def test_gather_agrees_with_jax(dtype: np.dtype, mode: str | None) -> None:
     x = np.arange(8).reshape(4, 2).astype(dtype)
     indices = np.array(ROWS, np.int32)
-    theirs = jax.lax.gather(x, indices, jax.lax.GatherDimensionNumbers(*GATHER_ROWS), (1, 2), mode=mode)
+    theirs = jax.lax.gather(
+        x, indices, jax.lax.GatherDimensionNumbers(*GATHER_ROWS), (1, 2), mode=mode
+    )
     assert_same(gather(x, indices, GATHER_ROWS, (1, 2), mode=mode), theirs)
 
 
@@ -205,7 +206,9 @@ def test_extreme_indices_of_any_dtype_are_out_of_bounds(index_dtype: np.dtype, m
 def test_fill_values_take_the_dtype_of_the_operand(fill: Any) -> None:
     dtype = np.complex64 if isinstance(fill, complex) else np.float32
     outside = np.array([[9]], np.int32)
-    result = gather(np.ones((2, 1), dtype), outside, GATHER_ROWS, (1, 1), mode="fill", fill_value=fill)
+    result = gather(
+        np.ones((2, 1), dtype), outside, GATHER_ROWS, (1, 1), mode="fill", fill_value=fill
+    )
     assert_same(result, np.array([[fill]], dtype))
 
 
@@ -267,8 +270,14 @@ def test_gather_of_tangents_fills_with_zero() -> None:
     out = gather(x, indices, GATHER_ROWS, (1, 1), mode="fill")
     assert np.isnan(np.asarray(out)).all()
     zero = Zero(indices.type.to_tangent_aval())
-    params = {"dimension_numbers": GATHER_ROWS, "slice_sizes": (1, 1), "unique_indices": False,
-              "indices_are_sorted": False, "mode": "fill", "fill_value": None}
+    params = {
+        "dimension_numbers": GATHER_ROWS,
+        "slice_sizes": (1, 1),
+        "unique_indices": False,
+        "indices_are_sorted": False,
+        "mode": "fill",
+        "fill_value": None,
+    }
     assert_same(OPS["gather"].jvp([x, indices], [x, zero], out, **params), [[np.float32(0)]])
 
 
@@ -281,11 +290,19 @@ def test_gather_of_a_batch_is_a_batch_of_gathers(axes: tuple[Any, Any], size: in
     rows = np.array(ROWS, np.int32)
     single = np.arange(8, dtype=np.float32).reshape(4, 2), rows
     batched = [
-        x if axis is None else np.stack([x + i for i in range(size)] or [x], axis).take(range(size), axis)
+        x
+        if axis is None
+        else np.stack([x + i for i in range(size)] or [x], axis).take(range(size), axis)
         for x, axis in zip(single, axes, strict=True)
     ]
-    params = {"dimension_numbers": GATHER_ROWS, "slice_sizes": (1, 2), "unique_indices": False,
-              "indices_are_sorted": True, "mode": "clip", "fill_value": None}
+    params = {
+        "dimension_numbers": GATHER_ROWS,
+        "slice_sizes": (1, 2),
+        "unique_indices": False,
+        "indices_are_sorted": True,
+        "mode": "clip",
+        "fill_value": None,
+    }
     result, axis = OPS["gather"].batch(list(map(as_array, batched)), axes, **params)
     assert result.shape[axis] == size
     for i in range(size):
@@ -294,8 +311,10 @@ def test_gather_of_a_batch_is_a_batch_of_gathers(axes: tuple[Any, Any], size: in
         assert_same(np.asarray(result).take(i, axis), expected)
 
 
-@pytest.mark.parametrize("axes", [a for a in itertools.product((None, 0), repeat=3) if any(
-    axis is not None for axis in a)])
+@pytest.mark.parametrize(
+    "axes",
+    [a for a in itertools.product((None, 0), repeat=3) if any(axis is not None for axis in a)],
+)
 @pytest.mark.parametrize("name", ["scatter", "scatter_add"])
 def test_scatter_of_a_batch_is_a_batch_of_scatters(name: str, axes: tuple[Any, ...]) -> None:
     rows = np.array(ROWS, np.int32)
@@ -308,7 +327,9 @@ def test_scatter_of_a_batch_is_a_batch_of_scatters(name: str, axes: tuple[Any, .
     result, axis = SCATTERS[name].primitive.batch(list(map(as_array, batched)), axes, **params)
     for i in range(3):
         one = [x if a is None else x.take(i, a) for x, a in zip(batched, axes, strict=True)]
-        assert_same(np.asarray(result).take(i, axis), SCATTERS[name](*one, SCATTER_ROWS, mode="clip"))
+        assert_same(
+            np.asarray(result).take(i, axis), SCATTERS[name](*one, SCATTER_ROWS, mode="clip")
+        )
 
 
 # Errors ----------------------------------------------------------------------------------------
@@ -347,7 +368,12 @@ def test_gather_explains_what_does_not_fit(
         (ShapeError, "do not fit into the operand", np.zeros((4, 3), np.float32), SCATTER_ROWS),
         (ShapeError, "must have 3 axes", np.zeros((4, 1, 2), np.float32), ((2,), (0,), (0,))),
         (ParameterError, "must name one dimension", np.zeros((4, 2), np.float32), ((1,), (), (0,))),
-        (ParameterError, "must increase strictly", np.zeros((4, 2), np.float32), ((9,), (0,), (0,))),
+        (
+            ParameterError,
+            "must increase strictly",
+            np.zeros((4, 2), np.float32),
+            ((9,), (0,), (0,)),
+        ),
     ],
 )
 def test_scatter_explains_what_does_not_fit(

@@ -1,0 +1,71 @@
+"""The building blocks for those who extend axir: primitives, types, tracers, jaxprs.
+
+A user's own primitive has the same rules as a built-in one, set through the functions and tables
+of JAX's extension interface (`axir.interpreters`).
+
+>>> from axir import core
+>>> from axir.interpreters import ad
+>>> double = core.Primitive("double")
+>>> _ = double.def_impl(lambda x: x + x)
+>>> _ = double.def_abstract_eval(lambda x: core.ShapedArray(x.shape, x.dtype))
+>>> ad.deflinear2(double, lambda ct, x: [double.bind(ct)])
+>>> import axir
+>>> float(axir.grad(lambda x: double.bind(x))(3.0))
+2.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from axir.dialect.errors import MissingRuleError
+from axir.dialect.function import Equation as JaxprEqn
+from axir.dialect.function import Function, Literal, Var
+from axir.dialect.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
+from axir.dialect.ops.table import OPS, USER_OPS
+from axir.dialect.primitive import Primitive as _Primitive
+from axir.dialect.tracer import Tracer
+from axir.dialect.types import ShapedArray
+
+__all__ = [
+    "ClosedJaxpr",
+    "Function",
+    "Jaxpr",
+    "JaxprEqn",
+    "Literal",
+    "Primitive",
+    "ShapedArray",
+    "Tracer",
+    "Var",
+    "eval_jaxpr",
+    "jaxpr_as_fun",
+]
+
+
+class Primitive(_Primitive):
+    """A primitive of one's own.
+
+    Until its rules are defined, what needs them raises `NotImplementedError` and names the rule.
+
+    Args:
+        name: Its name in jaxprs and modules.
+        multiple_results: Whether `bind` returns a list.
+    """
+
+    def __init__(self, name: str, multiple_results: bool = False):
+        super().__init__(name, multiple_results)
+        self.implementation = self._missing_implementation
+        if name not in OPS:
+            USER_OPS[name] = self
+
+    def _missing_implementation(self, *operands: Any, **params: Any) -> Any:
+        raise MissingRuleError(
+            f"Evaluation rule for '{self.name}' not implemented",
+            f"Define it with {self.name}.def_impl(rule).",
+        )
+
+
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """Returns a jaxpr as a function of flat values, which evaluates or inlines it."""
+    return closed_jaxpr.function.evaluate

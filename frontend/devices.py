@@ -1,0 +1,72 @@
+"""Moving arrays between host and devices, and asking which devices there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from axir import tree
+from axir.arguments import to_value
+from axir.compilation import buffer_of
+from axir.dialect.array import Array
+from axir.dialect.tracer import Tracer
+from axir.runtime import Device, default_device, device_count, devices, local_devices
+
+__all__ = [
+    "Device",
+    "block_until_ready",
+    "default_backend",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "local_devices",
+]
+
+
+def default_backend() -> str:
+    """Returns the platform that computations run on by default: `cpu`, `vulkan` or `cuda`."""
+    return default_device().platform
+
+
+def device_put(x: Any, device: Device | None = None) -> Any:
+    """Moves the arrays of a tree to a device and commits them to it.
+
+    Computations on committed arrays run on their device.
+
+    Args:
+        x: Array, scalar, or tree of them.
+        device: Where to; without it, arrays stay uncommitted on the default device.
+
+    >>> import axir, axir.numpy as jnp
+    >>> x = axir.device_put(jnp.ones(3), axir.devices("cpu")[0])
+    >>> x.devices()
+    {CpuDevice(id=0)}
+    """
+
+    def put(leaf: Any) -> Any:
+        value = to_value(leaf, lambda: "An argument of device_put")
+        if type(value) is Tracer or device is None:
+            return value
+        return Array(value.type, value._host, buffer_of(value, device), device)
+
+    return tree.map(put, x)
+
+
+def device_get(x: Any) -> Any:
+    """Returns a tree with its arrays as NumPy arrays.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.device_get({"a": jnp.ones(2)})
+    {'a': array([1., 1.], dtype=float32)}
+    """
+    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Waits until all arrays of a tree have been computed, and returns the tree."""
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, Array):
+            leaf.block_until_ready()
+    return x

@@ -1,0 +1,96 @@
+"""Differentiation rules of primitives.
+
+`primitive_jvps[p] = rule` with `rule(primals, tangents, **params) -> (out, tangent)`, where
+tangents may be `Zero`; `primitive_transposes[p] = rule` with `rule(cotangent, *operands, **params)`
+giving a cotangent or None for each operand, where linear operands are `UndefinedPrimal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from axir.dialect.ops.family import add_tangents, instantiate
+from axir.dialect.primitive import Primitive
+from axir.dialect.symbolic import UndefinedPrimal, Zero, is_undefined_primal
+from axir.dialect.types import ShapedArray
+from axir.interpreters.rules import Rule, RuleTable
+from axir.passes.jvp import differentiate
+
+__all__ = [
+    "UndefinedPrimal",
+    "Zero",
+    "add_tangents",
+    "deflinear",
+    "deflinear2",
+    "defjvp",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "primitive_jvps",
+    "primitive_transposes",
+    "zeros_like_aval",
+]
+
+
+def _value_and_jvp(primitive: Primitive) -> Rule | None:
+    if primitive.jvp is None:
+        return None
+    return lambda primals, tangents, **params: differentiate(primitive, primals, tangents, params)
+
+
+primitive_jvps = RuleTable("value_and_jvp", _value_and_jvp)
+primitive_transposes = RuleTable("transpose")
+
+instantiate_zeros = instantiate
+
+
+def zeros_like_aval(aval: ShapedArray) -> Any:
+    """Returns an array of zeros of a type."""
+    return instantiate(Zero(aval))
+
+
+def defjvp(primitive: Primitive, *rules: Callable[..., Any] | None) -> None:
+    """Defines the tangent as a sum over operands.
+
+    Args:
+        primitive: Whose rule to define.
+        *rules: For each operand `(tangent, *primals, **params) -> tangent of the result`, or None
+            if the result does not depend on it smoothly.
+    """
+
+    def value_and_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+        out = primitive.bind(*primals, **params)
+        total: Any = Zero.from_primal_value(_typed(out))
+        for rule, tangent in zip(rules, tangents, strict=True):
+            if rule is not None and type(tangent) is not Zero:
+                total = add_tangents(total, rule(tangent, *primals, **params))
+        return out, total
+
+    primitive_jvps[primitive] = value_and_jvp
+
+
+def _typed(value: Any) -> Any:
+    from axir.dialect.ops.family import as_value
+
+    return as_value(value)
+
+
+def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
+    """Declares a primitive linear in all operands.
+
+    Args:
+        primitive: Whose rules to define.
+        transpose_rule: `(cotangent, *operands, **params) -> list of cotangents`.
+    """
+
+    def value_and_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+        moving = [instantiate(t) for t in tangents]
+        return primitive.bind(*primals, **params), primitive.bind(*moving, **params)
+
+    primitive_jvps[primitive] = value_and_jvp
+    primitive_transposes[primitive] = transpose_rule
+
+
+def deflinear(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
+    """Declares a primitive linear; the rule takes only the cotangent and the parameters."""
+    deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))

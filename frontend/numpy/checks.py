@@ -1,0 +1,69 @@
+"""Checks of arguments that many functions of `axir.numpy` share, and the parsing of axes.
+
+What does not live here: turning arguments into arrays of one dtype (`promotion.py`).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from operator import index
+from typing import Any
+
+from axir.dialect.errors import AxirError, AxisError, axis_error
+from axir.dialect.ops.broadcasting import broadcast_in_dim
+
+
+class OutArgumentError(AxirError, NotImplementedError):
+    """An `out` array was passed; arrays are immutable."""
+
+
+def reject_out(name: str, out: Any) -> None:
+    """Raises `OutArgumentError` unless `out` is None."""
+    if out is not None:
+        raise OutArgumentError(
+            f"jnp.{name}: the argument 'out' is not supported, since arrays are immutable.",
+            "Use the returned array.",
+        )
+
+
+@lru_cache(maxsize=256)
+def all_axes(ndim: int) -> tuple[int, ...]:
+    """Returns (0, ..., ndim - 1)."""
+    return tuple(range(ndim))
+
+
+def canonical_axis(name: str, axis: Any, ndim: int) -> int:
+    """Returns an axis counted from the front.
+
+    Raises:
+        AxisError: if the array has no such axis.
+        TypeError: if it is not an integer.
+    """
+    axis = index(axis)
+    if not -ndim <= axis < ndim:
+        raise axis_error(f"jnp.{name}", axis, ndim)
+    return axis + ndim if axis < 0 else axis
+
+
+def canonical_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """Returns an `axis` argument (None, an integer or a sequence) as axes counted from the front.
+
+    Raises:
+        AxisError: if the array has no such axis, or one is named twice.
+        TypeError: if one is not an integer.
+    """
+    if axis is None:
+        return all_axes(ndim)
+    if not isinstance(axis, (tuple, list)):
+        return (canonical_axis(name, axis, ndim),)
+    axes = tuple([canonical_axis(name, entry, ndim) for entry in axis])
+    if len(set(axes)) != len(axes):
+        raise AxisError(f"jnp.{name}: axes {axis} name an axis twice.", "Name each axis once.")
+    return axes
+
+
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """Broadcasts a value to a shape that NumPy's rules allow it."""
+    if x.shape == shape:
+        return x
+    return broadcast_in_dim(x, shape, tuple(range(len(shape) - x.ndim, len(shape))))
