@@ -9,18 +9,31 @@ from __future__ import annotations
 
 import linecache
 
-from .context import user_frame
+from .context import describe_location, state, user_frame
 
 
 def user_line() -> str | None:
-    """Describes the user's current line as `file:line in function: source`, if there is one."""
+    """Describes the user's line as `file:line in function: source`, if there is one.
+
+    While a pass works on an op that is the line which the op came from, else the innermost line
+    outside axir.
+    """
+    if state.origin is not None:
+        place = describe_location(state.origin.location)
+        if place is not None:
+            filename, _, line = place.rpartition(":")
+            return _with_source(place, filename, int(line))
     frame = user_frame()
     if frame is None:
         return None
     code = frame.f_code
-    source = linecache.getline(code.co_filename, frame.f_lineno).strip()
-    suffix = f": {source}" if source else ""
-    return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}{suffix}"
+    place = f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
+    return _with_source(place, code.co_filename, frame.f_lineno)
+
+
+def _with_source(place: str, filename: str, line: int) -> str:
+    source = linecache.getline(filename, line).strip()
+    return f"{place}: {source}" if source else place
 
 
 class AxirError(Exception):

@@ -144,7 +144,7 @@ def _result_types(primitive: Primitive, sample: Sample) -> list[Any]:
     from .array import as_array
 
     types_in = tuple(as_array(x).type for x in sample.args)
-    return primitive.signature(types_in, sample.params).results
+    return primitive.apply_to(types_in, sample.params).results
 
 
 def _attribute_kinds(primitive: Primitive, samples: list[Sample]) -> dict[str, set[str]]:

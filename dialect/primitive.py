@@ -17,7 +17,7 @@ from .array import Array, as_array
 from .config import config
 from .errors import FloatingPointError_, MissingRuleError, UnsupportedRuleError
 from .numerics import ignore_floating_point_warnings, restore_warnings
-from .signature import Signature
+from .application import Application
 from .tracer import Tracer
 from .types import ShapedArray
 
@@ -56,7 +56,7 @@ class Sample:
 
 
 # Memoized inference: a primitive applied again to the same types costs one dictionary look-up.
-_SIGNATURE_LIMIT = 8192
+_APPLICATION_LIMIT = 8192
 
 
 class Primitive:
@@ -103,7 +103,7 @@ class Primitive:
         self.param_types: dict[str, type] = {}
         # Set by `def_impl`: gets the operands as they were passed, for a user's own primitive.
         self.implementation: Callable[..., Any] | None = None
-        self._signatures: dict[Any, Signature] = {}
+        self._applications: dict[Any, Application] = {}
 
     def __repr__(self) -> str:
         return self.name
@@ -136,7 +136,7 @@ class Primitive:
                 device = operand._device
         if self.evaluate is None:
             raise MissingRuleError(f"Evaluation rule for '{self.name}' not implemented")
-        result_types = self.signature(tuple(types), params).results
+        result_types = self.apply_to(tuple(types), params).results
         token = ignore_floating_point_warnings()
         try:
             results = self.evaluate(*hosts, **params)
@@ -146,18 +146,18 @@ class Primitive:
             return _wrap(self, result_types, results, device)
         return [_wrap(self, t, r, device) for t, r in zip(result_types, results, strict=True)]
 
-    def signature(self, types: tuple[ShapedArray, ...], params: dict[str, Any]) -> Signature:
+    def apply_to(self, types: tuple[ShapedArray, ...], params: dict[str, Any]) -> Application:
         """Returns the (memoized) outcome of `infer` for operand types and parameters."""
         key = (types, *params.items())
         try:
-            signature = self._signatures.get(key)
+            application = self._applications.get(key)
         except TypeError:  # an unhashable parameter of a user's own primitive
-            return Signature(self._infer(types, params))
-        if signature is None:
-            if len(self._signatures) >= _SIGNATURE_LIMIT:
-                self._signatures.clear()
-            signature = self._signatures[key] = Signature(self._infer(types, params))
-        return signature
+            return Application(self._infer(types, params))
+        if application is None:
+            if len(self._applications) >= _APPLICATION_LIMIT:
+                self._applications.clear()
+            application = self._applications[key] = Application(self._infer(types, params))
+        return application
 
     def _infer(self, types: tuple[ShapedArray, ...], params: dict[str, Any]) -> Any:
         if self.infer is None:
@@ -178,7 +178,7 @@ class Primitive:
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Defines the result type(s) for operand types and parameters."""
         self.infer = rule
-        self._signatures.clear()
+        self._applications.clear()
         return rule
 
 

@@ -227,7 +227,7 @@ def _read_equation(op: ir.Operation, environment: dict[ir.Value, Var], functions
             )
             for attribute in op.attributes
         }
-        inferred = primitive.signature(tuple(v.type for v in operands), params).results
+        inferred = primitive.apply_to(tuple(v.type for v in operands), params).results
     except (SerializationError, VerificationError):
         raise
     except AxirError as error:

@@ -36,7 +36,7 @@ from .function import (
     read,
     write,
 )
-from .signature import Signature
+from .application import Application
 from .types import ShapedArray
 
 if TYPE_CHECKING:
@@ -229,29 +229,29 @@ class Trace:
         ]
         if primitive.infer is None and self.environment is not None:
             return self._record_by_value(primitive, variables, params)
-        signature = primitive.signature(tuple([v.type for v in variables]), params)
-        if signature.mlir_types is None:
-            signature.materialize(params)
-        return self._append(primitive, variables, params, signature)
+        application = primitive.apply_to(tuple([v.type for v in variables]), params)
+        if application.mlir_types is None:
+            application.materialize(params)
+        return self._append(primitive, variables, params, application)
 
     def _append(
         self,
         primitive: Primitive,
         variables: list[Var],
         params: dict[str, Any],
-        signature: Signature,
+        application: Application,
     ) -> Any:
         op = ir.Operation.create(
             primitive.op_name,
-            signature.mlir_types,
+            application.mlir_types,
             [v.value for v in variables],
-            signature.attributes,
+            application.attributes,
             None,
             0,
             current_location(),
             self._insertion_point,
         )
-        types = signature.results
+        types = application.results
         if type(types) is ShapedArray:
             result = Tracer(self, op.result, types)
             self.equations.append(Equation(primitive, variables, (result,), params, op))
@@ -270,9 +270,9 @@ class Trace:
         results = primitive.bind(*operands, **params)
         values = list(results) if primitive.multiple_results else [results]
         types = [x.type if type(x) is Tracer else as_array(x).type for x in values]
-        signature = Signature(types if primitive.multiple_results else types[0])
-        signature.materialize(params)
-        outs = self._append(primitive, variables, params, signature)
+        application = Application(types if primitive.multiple_results else types[0])
+        application.materialize(params)
+        outs = self._append(primitive, variables, params, application)
         self._evaluated = len(self.equations)
         write(self.environment, self.equations[-1], results)
         return outs

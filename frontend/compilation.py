@@ -81,9 +81,18 @@ class CompiledFunction:
             for t, buffer in zip(self.result_types, self._run(buffers), strict=True)
         ]
         if config.jax_debug_nans or config.jax_debug_infs:
-            for x in results:
-                check_finite(f"jit of {self.function.name!r}", x.host())
+            self._check_finite(arguments, results)
         return results
+
+    def _check_finite(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
+        """Under the debugging options: finds the op that made a NaN or infinity, and raises."""
+        for x in results:
+            try:
+                check_finite(f"jit of {self.function.name!r}", x.host())
+            except FloatingPointError:
+                # Op by op the evaluator meets the first op that fails, and knows its line.
+                self.function.evaluate(*arguments)
+                raise
 
 
 def _give_away(arguments: Sequence[Array], donated: tuple[int, ...]) -> list[Array]:

@@ -51,7 +51,10 @@ def _write(node: Any) -> str:
 
 
 def _write_dictionary(node: dict[Any, Any]) -> str:
-    return "{" + ", ".join(f"{_key(k)}: {_write(v)}" for k, v in node.items()) + "}"
+    items = list(node.items())
+    if not isinstance(node, OrderedDict):  # elsewhere the order of insertion means nothing
+        items.sort(key=lambda item: tree.leaves(item[1])[:1])
+    return "{" + ", ".join(f"{_key(k)}: {_write(v)}" for k, v in items) + "}"
 
 
 def _key(key: Any) -> str:

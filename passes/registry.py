@@ -9,7 +9,11 @@ from axir.passes.errors import UnknownPassError
 
 PASSES: dict[str, str] = {
     "clamp-gather": "axir.passes.legalize.gather:ClampGather",
+    "define-digamma": "axir.passes.legalize.digamma:DefineDigamma",
     "drop-scatter": "axir.passes.legalize.scatter:DropScatter",
+    "expand-cube-root": "axir.passes.legalize.cube_root:ExpandCubeRoot",
+    "expand-hyperbolic": "axir.passes.legalize.hyperbolic:ExpandHyperbolic",
+    "expand-inverse-trigonometry": "axir.passes.legalize.inverse_trigonometry:ExpandInverseTrigonometry",
     "expand-power": "axir.passes.legalize.power:ExpandPower",
     "expand-trigonometry": "axir.passes.legalize.trigonometry:ExpandTrigonometry",
     "fill-empty-dot": "axir.passes.legalize.contractions:FillEmptyDot",

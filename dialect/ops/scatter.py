@@ -282,6 +282,9 @@ def _lower(
         return operand
     numbers = dimension_numbers
     sizes = window_sizes(operand_type.shape, updates_type.shape, numbers)
+    if indices_type.shape == (0,) and sizes == operand_type.shape:
+        # One window, which is the whole operand.
+        return body(operand, hlo.reshape(updates, sizes))
     limits = [operand_type.shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims]
     lowered = LoweredIndices(indices, indices_type, limits)
     if mode == CLIP:

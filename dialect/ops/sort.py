@@ -347,16 +347,39 @@ def _lower_top_k(context: Any, operand: Any, *, k: int, axis: int) -> list[Any]:
     if not out.size:
         return [hlo.full(0, out.shape, out.dtype), hlo.full(0, out.shape, np.int32)]
     places = hlo.iota(array_type.shape, axis, np.int32)
-
-    def comes_before(lhs: Any, rhs: Any, *_: Any) -> Any:
-        if hlo.is_float(lhs):
-            nan = hlo.full_like(lhs, np.nan)
-            lhs, rhs = (hlo.select(hlo.compare(x, x, "NE"), nan, x) for x in (lhs, rhs))
-        return _compare(lhs, rhs, "GT")
-
-    results = hlo.sort([operand, places], axis, comes_before, is_stable=True)
+    key = _lower_descending_key(operand, array_type)
+    results = hlo.sort(
+        [key, places], axis, lambda x, y, *_: hlo.compare(x, y, "LT"), is_stable=True
+    )
     start = [0] * array_type.ndim
-    return [hlo.slice(result, start, out.shape) for result in results]
+    key, indices = (hlo.slice(result, start, out.shape) for result in results)
+    return [_lower_value_of_key(key, out), indices]
+
+
+def _lower_descending_key(operand: Any, array_type: ShapedArray) -> Any:
+    """Builds integers whose ascending order is the order of `top_k`."""
+    if not dtypes.is_float(array_type.dtype):
+        return hlo.not_(operand)
+    integer = np.dtype(f"int{8 * array_type.dtype.itemsize}")
+    nan = hlo.full_like(operand, np.nan)
+    operand = hlo.select(hlo.compare(operand, operand, "NE"), nan, operand)
+    return hlo.not_(_flip_negative(hlo.bitcast_convert(operand, integer), integer))
+
+
+def _lower_value_of_key(key: Any, out: ShapedArray) -> Any:
+    """Builds the elements that keys of `_lower_descending_key` stand for."""
+    bits = hlo.not_(key)
+    if not dtypes.is_float(out.dtype):
+        return bits
+    integer = np.dtype(f"int{8 * out.dtype.itemsize}")
+    return hlo.bitcast_convert(_flip_negative(bits, integer), out.dtype)
+
+
+def _flip_negative(bits: Any, integer: np.dtype) -> Any:
+    """Turns around the order of negative floats, whose bits descend; undoes itself."""
+    is_negative = hlo.compare(bits, hlo.full_like(bits, 0), "LT")
+    flipped = hlo.xor(bits, hlo.full_like(bits, np.iinfo(integer).max))
+    return hlo.select(is_negative, flipped, bits)
 
 
 def _top_k_samples() -> list[Sample]:

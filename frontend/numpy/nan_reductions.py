@@ -1,4 +1,4 @@
-"""Reductions that skip NaNs: `nansum`, `nanmax`, `nanmean`, `nanvar`, `nanargmax` and their like."""
+"""Reductions that skip NaNs: `nansum`, `nanmax`, `nanmean`, `nanvar` and their like."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import scalar
-from axir.dialect.ops import arg_reduce
-from axir.dialect.ops.elementwise import div, eq, ne, not_, select_n, sub
+from axir.dialect.ops.elementwise import div, eq, ne, select_n, sub
 from axir.dialect.ops.folding import greatest, least
 from axir.dialect.ops.transcendental import sqrt
 
-from . import reductions
+from . import moments, reductions
 from .checks import reject_out
-from .promotion import array_argument, broadcast_arguments
+from .promotion import array_argument, broadcast_arguments, constant, inexact_dtype
 
 __all__ = [
-    "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
-    "nanvar",
+    "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
 ]  # fmt: skip
 
 Value = Any
@@ -28,14 +25,14 @@ Value = Any
 
 def without_nans(a: Value, substitute: Any) -> Value:
     """Replaces NaNs by a number."""
-    neutral = scalar(substitute, a.dtype, weak_type=False)
+    neutral = constant(substitute, a.dtype)
     return select_n(ne(a, a), a, neutral) if dtypes.is_inexact(a.dtype) else a
 
 
 def _where_any_number(a: Value, axis: Any, keepdims: bool, result: Value, otherwise: Any) -> Value:
     """Replaces results for lines of nothing but NaNs."""
     is_nothing = reductions.all(ne(a, a), axis, keepdims=keepdims)
-    return select_n(is_nothing, result, scalar(otherwise, result.dtype, weak_type=False))
+    return select_n(is_nothing, result, constant(otherwise, result.dtype))
 
 
 def nansum(
@@ -150,9 +147,9 @@ def nanmean(
     reject_out("nanmean", out)
     a = array_argument("nanmean", a)
     if not dtypes.is_inexact(a.dtype):
-        return reductions.mean(a, axis, dtype, None, keepdims, where=where)
+        return moments.mean(a, axis, dtype, None, keepdims, where=where)
     result = a.dtype if dtype is None else dtypes.canonicalize_dtype(dtype)
-    computed = reductions.computation_dtype(reductions.inexact_dtype(result))
+    computed = moments.computation_dtype(inexact_dtype(result))
     total = nansum(a, axis, computed, None, keepdims, None, where)
     count = _count_numbers("nanmean", a, axis, keepdims, where, computed)
     return reductions.converted(div(total, count), result)
@@ -176,21 +173,17 @@ def nanvar(
     """
     reject_out("nanvar", out)
     a = array_argument("nanvar", a)
-    computed, result = reductions.variance_dtypes("nanvar", a.dtype, dtype)
+    computed, result = moments.variance_dtypes("nanvar", a.dtype, dtype)
     a = reductions.converted(a, computed)
     if mean is None:
         mean = nanmean(a, axis, None, None, True, where)
     center = reductions.converted(array_argument("nanvar", mean), computed)
     spread_a, center = broadcast_arguments("nanvar", a, center)
-    distance = select_n(ne(spread_a, spread_a), sub(spread_a, center), _zero(computed))
-    squares = reductions.squared_magnitude(distance)
+    distance = select_n(ne(spread_a, spread_a), sub(spread_a, center), constant(0, computed))
+    squares = moments.squared_magnitude(distance)
     total = reductions.sum(squares, axis, None, None, keepdims, None, where)
     count = _count_numbers("nanvar", a, axis, keepdims, where, squares.dtype)
-    return reductions.normalized_squares(total, count, ddof, result)
-
-
-def _zero(dtype: np.dtype) -> Value:
-    return scalar(0, dtype, weak_type=False)
+    return moments.normalized_squares(total, count, ddof, result)
 
 
 def nanstd(
@@ -210,39 +203,3 @@ def nanstd(
     Array(1., dtype=float32)
     """
     return sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
-
-
-def nanargmax(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Value:
-    """Returns the position of the largest element that is not NaN; see `argmax`.
-
-    The result is -1 where there are only NaNs.
-
-    >>> import axir.numpy as jnp
-    >>> jnp.nanargmax(jnp.array([1.0, jnp.nan, 2.0]))
-    Array(2, dtype=int32)
-    """
-    return _position("nanargmax", arg_reduce.argmax, least, a, axis, out, keepdims)
-
-
-def nanargmin(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Value:
-    """Returns the position of the smallest element that is not NaN; see `nanargmax`.
-
-    >>> import axir.numpy as jnp
-    >>> jnp.nanargmin(jnp.array([1.0, jnp.nan, 2.0]))
-    Array(0, dtype=int32)
-    """
-    return _position("nanargmin", arg_reduce.argmin, greatest, a, axis, out, keepdims)
-
-
-def _position(
-    name: str, find: Callable[..., Value], identity: Callable[[np.dtype], Any], a: Any, axis: Any,
-    out: Any, keepdims: bool | None,
-) -> Value:  # fmt: skip
-    reject_out(name, out)
-    a = array_argument(name, a)
-    if not dtypes.is_inexact(a.dtype):
-        return reductions.position(name, find, a, axis, out, keepdims)
-    numbers = without_nans(a, identity(a.dtype))
-    result = reductions.position(name, find, numbers, axis, None, keepdims)
-    has_number = reductions.any(eq(a, a), axis, keepdims=bool(keepdims))
-    return select_n(not_(has_number), result, scalar(-1, result.dtype, weak_type=False))

@@ -26,7 +26,7 @@ from axir.dialect.ops.sort import sort
 from axir.dialect.ops.static_slicing import index_in_dim
 
 from .checks import canonical_axes, reject_out, spread
-from .promotion import array_argument, promote_arguments, promote_inexact
+from .promotion import array_argument, constant, promote_arguments, promote_inexact
 
 __all__ = [
     "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
@@ -192,7 +192,7 @@ def _fractions(name: str, q: Any) -> Value:
 
 def _percent(name: str, q: Any) -> Value:
     fractions = _fractions(name, q)
-    return div(fractions, scalar(100, fractions.dtype, weak_type=False))
+    return div(fractions, constant(100, fractions.dtype))
 
 
 def _check(name: str, a: Value, method: str, weights: Any) -> None:
@@ -295,14 +295,14 @@ def _take(lines: Value, positions: Value) -> Value:
 def _poisoned(found: Value, is_invalid: Value) -> Value:
     """Makes the results of invalid lines NaN."""
     mask = broadcast_in_dim(is_invalid, found.shape, tuple(range(found.ndim - 1)))
-    return select_n(mask, found, scalar(np.nan, found.dtype, weak_type=False))
+    return select_n(mask, found, constant(np.nan, found.dtype))
 
 
 def _between(lines: Value, fractions: Value, method: str, skips_nan: bool) -> Value:
     """Finds quantiles of lines along the last axis; the result's last axis is the fractions'."""
     dtype, last = fractions.dtype, lines.ndim - 1
     ordered = sort(lines, last)
-    zero, one = (scalar(x, dtype, weak_type=False) for x in (0, 1))
+    zero, one = (constant(x, dtype) for x in (0, 1))
     if skips_nan:
         numbers = convert_element_type(eq(ordered, ordered), dtype)
         counts = reduce_sum(numbers, (last,))
@@ -337,9 +337,9 @@ def _interpolated(
         return mul(add(low_value, high_value), 0.5)
     high_weight = spread(high_weight, low_value.shape)
     if method == "nearest":
-        is_low = le(high_weight, scalar(0.5, dtype, weak_type=False))
+        is_low = le(high_weight, constant(0.5, dtype))
         return select_n(is_low, high_value, low_value)
-    low_weight = sub(scalar(1, dtype, weak_type=False), high_weight)
+    low_weight = sub(constant(1, dtype), high_weight)
     low_value, high_value = (convert_element_type(x, dtype) for x in pair)
     return add(mul(low_value, low_weight), mul(high_value, high_weight))
 
@@ -352,12 +352,12 @@ def _inverse_of_distribution(
     count = lines.shape[last]
     if weights is None:
         ordered = sort(lines, last)
-        weights = broadcast_in_dim(scalar(1, dtype, weak_type=False), ordered.shape, ())
+        weights = broadcast_in_dim(constant(1, dtype), ordered.shape, ())
     else:
         ordered, weights = sort((lines, _lines(weights, axes)), last, num_keys=1)
         weights = convert_element_type(weights, dtype)
     is_nan = ne(ordered, ordered)
-    zero = scalar(0, dtype, weak_type=False)
+    zero = constant(0, dtype)
     is_bad = not_(le(broadcast_in_dim(zero, weights.shape, ()), weights))
     accumulated = cumsum(select_n(or_(is_bad, is_nan), weights, zero), last)
     total = index_in_dim(accumulated, -1, last, keepdims=False)
@@ -369,7 +369,7 @@ def _inverse_of_distribution(
     places = reduce_sum(convert_element_type(is_before, np.int32), (last + 1,))
     numbers = reduce_sum(convert_element_type(not_(is_nan), np.int32), (last,))
     limit = sub(broadcast_in_dim(numbers, shape, tuple(range(last))), 1)
-    limit = select_n(lt(limit, 0), limit, scalar(0, np.dtype(np.int32), weak_type=False))
+    limit = select_n(lt(limit, 0), limit, constant(0, np.dtype(np.int32)))
     places = select_n(lt(places, limit), limit, places)
     invalid = reduce_or(is_bad, (last,))
     nans = eq(numbers, 0) if skips_nan else reduce_or(is_nan, (last,))

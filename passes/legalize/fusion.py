@@ -76,9 +76,7 @@ class LimitFusion(Pass):
             reads[result] = read
 
 
-def _read_by(
-    value: ir.Value, reads: dict[ir.Value, frozenset[ir.Value]]
-) -> frozenset[ir.Value]:
+def _read_by(value: ir.Value, reads: dict[ir.Value, frozenset[ir.Value]]) -> frozenset[ir.Value]:
     if value in reads:
         return reads[value]
     if not isinstance(value, ir.BlockArgument) and value.owner.name in _FREE:

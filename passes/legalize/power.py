@@ -9,6 +9,15 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
+from axir.passes.legalize.doubles import (
+    ATANH,
+    EXP2_MINUS_ONE,
+    ROUNDING,
+    THIRD_REST,
+    Double,
+    product,
+    split_mantissa,
+)
 from axir.passes.legalize.rewriting import RewritePass
 from axir.passes.legalize.scalar import (
     Scalar,
@@ -48,40 +57,7 @@ _EXP2 = (
     0.00015469729214118296,
     1.5303700711365693e-05,
 )
-# (atanh(s)/s - 1) / s^2 in s^2; relative error 2e-22.
-_ATANH = (
-    0.3333333333333333,
-    0.2,
-    0.1428571428571425,
-    0.11111111111126576,
-    0.09090909087504616,
-    0.07692308122312976,
-    0.06666633655072883,
-    0.058839172555775476,
-    0.052185969555950736,
-    0.05455528121999531,
-)
-# (2^f - 1) / f on [-1/2, 1/2]; relative error 3e-19.
-_EXP2_MINUS_ONE = (
-    0.6931471805599453,
-    0.24022650695910072,
-    0.055504108664821625,
-    0.00961812910762848,
-    0.001333355814640647,
-    0.00015403530393370734,
-    1.5252733841556773e-05,
-    1.3215486808705563e-06,
-    1.0178057087733941e-07,
-    7.0548973041554995e-09,
-    4.4558179083360645e-10,
-    2.5729324177362305e-11,
-)
 _TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # the number and what it lacks
-_ROUNDING = 1.5 * 2.0**52  # adding it to a double leaves the nearest integer in the low bits
-
-_THIRD_REST = 1.850371707708594e-17  # 1/3 less the nearest double
-
-Double = tuple[Scalar, Scalar]  # a sum: a double, and what it lacks
 
 
 def power(x: Scalar, y: Scalar) -> Scalar:
@@ -102,15 +78,15 @@ def power(x: Scalar, y: Scalar) -> Scalar:
 
 def _magnitude_single(x: Scalar, y: Scalar) -> Scalar:
     """2^(y log2 x) for x >= 0, in double precision."""
-    mantissa, exponent = _split(x, mantissa_bits=23, root_half=0x3F3504F3)
+    mantissa, exponent = split_mantissa(x, mantissa_bits=23, root_half=0x3F3504F3)
     wide = convert_float(mantissa, float64())
     ratio = (wide - 1) / (wide + 1)
     logarithm = to_float(exponent, float64()) + ratio * polynomial(ratio * ratio, _LOG2)
     logarithm = select(x.equals(0), -math.inf, select(x < math.inf, logarithm, math.inf))
-    product = convert_float(y, float64()) * logarithm
-    product = minimum(maximum(product, -300), 300)
-    rounded = product + _ROUNDING
-    fraction = polynomial(product - (rounded - _ROUNDING), _EXP2)
+    scaled = convert_float(y, float64()) * logarithm
+    scaled = minimum(maximum(scaled, -300), 300)
+    rounded = scaled + ROUNDING
+    fraction = polynomial(scaled - (rounded - ROUNDING), _EXP2)
     scale = bitcast((rounded.bits() + 1023) << 52, float64())
     return convert_float(fraction * scale, float32())
 
@@ -118,16 +94,16 @@ def _magnitude_single(x: Scalar, y: Scalar) -> Scalar:
 def _magnitude_double(x: Scalar, y: Scalar) -> Scalar:
     """2^(y log2 x) for x >= 0; the logarithm and the product as sums of two doubles."""
     high, low = _log2_double(x)
-    product = y * high
-    rest = fused_multiply_add(y, high, -product) + y * low
+    scaled = y * high
+    rest = fused_multiply_add(y, high, -scaled) + y * low
     # Far outside the range, and where infinities meet, only the sign matters.
-    is_moderate = absolute(product) < 2000
+    is_moderate = absolute(scaled) < 2000
     rest = select(is_moderate, rest, 0)
-    product = minimum(maximum(product, -2000), 2000)
-    rounded = product + _ROUNDING
-    fraction = (product - (rounded - _ROUNDING)) + rest
-    result = 1 + fraction * polynomial(fraction, _EXP2_MINUS_ONE)
-    count = rounded.bits() - x.constant(_ROUNDING).bits()
+    scaled = minimum(maximum(scaled, -2000), 2000)
+    rounded = scaled + ROUNDING
+    fraction = (scaled - (rounded - ROUNDING)) + rest
+    result = 1 + fraction * polynomial(fraction, EXP2_MINUS_ONE)
+    count = rounded.bits() - x.constant(ROUNDING).bits()
     half = count.shift_right_signed(1)
     for part in (half, count - half):  # 2^count itself may be out of range
         result = result * bitcast((part + 1023) << 52, float64())
@@ -136,7 +112,7 @@ def _magnitude_double(x: Scalar, y: Scalar) -> Scalar:
 
 def _log2_double(x: Scalar) -> Double:
     """log2 x as a sum of two doubles, to 2^-65."""
-    mantissa, exponent = _split(x, mantissa_bits=52, root_half=0x3FE6A09E667F3BCD)
+    mantissa, exponent = split_mantissa(x, mantissa_bits=52, root_half=0x3FE6A09E667F3BCD)
     over, under = mantissa - 1, mantissa + 1
     under_rest = mantissa - (under - 1)
     ratio = over / under
@@ -145,13 +121,13 @@ def _log2_double(x: Scalar) -> Double:
     # atanh(s) = s + s (s^2 / 3 + s^4 …): the second summand needs its rest as well.
     square = ratio * ratio
     square_rest = fused_multiply_add(ratio, ratio, -square) + 2 * ratio * ratio_rest
-    tail = square * polynomial(square, _ATANH[1:])
+    tail = square * polynomial(square, ATANH[1:])
     third = tail + 1 / 3
-    third_rest = tail - (third - 1 / 3) + _THIRD_REST
-    growth, growth_rest = _product((square, square_rest), (third, third_rest))
+    third_rest = tail - (third - 1 / 3) + THIRD_REST
+    growth, growth_rest = product((square, square_rest), (third, third_rest))
     factor = (ratio.constant(_TWO_OVER_LN2[0]), ratio.constant(_TWO_OVER_LN2[1]))
-    leading, leading_rest = _product((ratio, ratio_rest), factor)
-    higher, higher_rest = _product((leading, leading_rest), (growth, growth_rest))
+    leading, leading_rest = product((ratio, ratio_rest), factor)
+    higher, higher_rest = product((leading, leading_rest), (growth, growth_rest))
     logarithm = leading + higher
     logarithm_rest = higher - (logarithm - leading) + (leading_rest + higher_rest)
     count = to_float(exponent, float64())
@@ -162,26 +138,6 @@ def _log2_double(x: Scalar) -> Double:
     is_regular = (x > 0) & (x < math.inf)
     high = select(is_regular, high, select(x.equals(0), high.constant(-math.inf), math.inf))
     return high, select(is_regular, low, 0)
-
-
-def _product(x: Double, y: Double) -> Double:
-    """The product of two sums of two doubles, without that of their rests."""
-    product = x[0] * y[0]
-    return product, fused_multiply_add(x[0], y[0], -product) + (x[0] * y[1] + x[1] * y[0])
-
-
-def _split(x: Scalar, mantissa_bits: int, root_half: int) -> tuple[Scalar, Scalar]:
-    """x = mantissa 2^exponent with the mantissa in [sqrt(1/2), sqrt(2)], for x > 0.
-
-    The bits of a denormal number, taken for an integer, are the number but for a power of two.
-    """
-    bits = x.bits()
-    is_denormal = bits < (1 << mantissa_bits)
-    bits = select(is_denormal, to_float(bits, x.type).bits(), bits)
-    smallest_exponent = -149 if mantissa_bits == 23 else -1074
-    exponent = (bits - root_half).shift_right_signed(mantissa_bits)
-    mantissa = bitcast(bits - (exponent << mantissa_bits), x.type)
-    return mantissa, exponent + select(is_denormal, bits.constant(smallest_exponent), 0)
 
 
 @dataclasses.dataclass(frozen=True)

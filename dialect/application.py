@@ -1,0 +1,34 @@
+"""`Application`: what one primitive does to operands of given types under given parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+
+from .attributes import encode
+from .types import ShapedArray
+
+
+class Application:
+    """Result types of a primitive for operand types and parameters.
+
+    Attributes:
+        results: The result type, or a list of them for a primitive with multiple results.
+        mlir_types: The same as MLIR types; None until first recorded.
+        attributes: The parameters as MLIR attributes; None until first recorded.
+    """
+
+    __slots__ = ("attributes", "mlir_types", "results")
+
+    def __init__(self, results: Any):
+        self.results = results
+        self.mlir_types: list[ir.Type] | None = None
+        self.attributes: dict[str, ir.Attribute] | None = None
+
+    def materialize(self, params: dict[str, Any]) -> None:
+        """Makes the MLIR types and attributes."""
+        results = self.results
+        types = [results] if type(results) is ShapedArray else results
+        self.mlir_types = [t.mlir for t in types]
+        self.attributes = {name: encode(value) for name, value in params.items()}

@@ -1,0 +1,390 @@
+"""Saving functions as modules, and loading them without their Python source.
+
+`export(f)(*args)` traces; the result prints as MLIR of the jaxpr dialect or of StableHLO, is saved
+to a file, and is called. `load` reads such a file. Both give an `Exported`, which can be jitted,
+differentiated and vectorized like any function. What does not live here: the notation of trees
+(`tree_text.py`), compiled programs (`programs.py`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from axir import tree, tree_text
+from axir.arguments import check_callable, to_value
+from axir.compilation import compiled, device_of
+from axir.dialect import dtypes
+from axir.dialect.array import Array
+from axir.dialect.errors import (
+    AxirError,
+    DTypeError,
+    ParameterError,
+    SerializationError,
+    ShapeError,
+    TreeError,
+    UnexpectedTracerError,
+    VerificationError,
+)
+from axir.dialect.function import Function
+from axir.dialect.ops import OPS
+from axir.dialect.ops.call import call
+from axir.dialect.ops.conversion import convert_element_type
+from axir.dialect.reading import read_file, read_module
+from axir.dialect.signature import Argument, Signature, annotate, signatures
+from axir.dialect.summary import summarize
+from axir.dialect.tracer import Tracer
+from axir.dialect.types import ShapedArray
+from axir.dialect.writing import embed_captures, write_module
+from axir.jit import JitFunction, jit
+from axir.passes.lower_to_stablehlo import lower_functions
+
+
+def export(fun: Callable[..., Any]) -> Callable[..., Exported]:
+    """Returns a function that exports `fun` for the types of given arguments.
+
+    Args:
+        fun: A jitted function, or a plain one. Static arguments are fixed to the values given.
+
+    Returns:
+        A function of arrays, or of anything with `shape` and `dtype` such as `ShapeDtypeStruct`,
+        that returns an `Exported`.
+
+    Raises:
+        NonArrayArgumentError: if `fun` is not callable, or by the call, if an argument is no array.
+        UnexpectedTracerError: by the call, if `fun` uses values of a trace that is going on.
+
+    >>> import axir, numpy as np
+    >>> from axir.dialect.ops.transcendental import sin
+    >>> exported = export(lambda x: sin(x))(np.ones(3, np.float32))
+    >>> exported.in_avals, exported.argument_names
+    ([ShapedArray(float32[3])], ['x'])
+    >>> print(exported.stablehlo())
+    module {
+      func.func @main(%arg0: tensor<3xf32>) -> tensor<3xf32> {
+        %0 = stablehlo.sine %arg0 : tensor<3xf32>
+        return %0 : tensor<3xf32>
+      }
+    }
+    <BLANKLINE>
+    """
+    check_callable(fun, "export")
+    jitted = fun if isinstance(fun, JitFunction) else jit(fun)
+
+    def exporter(*args: Any, **kwargs: Any) -> Exported:
+        lowered = jitted.lower(*args, **kwargs)
+        if any(type(x) is Tracer for x in lowered.function.captured):
+            raise UnexpectedTracerError(
+                f"export: {lowered.function.name!r} uses values of a function that is being traced.",
+                "Export outside of jit, grad and vmap, or pass these values as arguments.",
+            )
+        names = list(_argument_names(jitted, args, kwargs))
+        function = embed_captures(lowered.function)
+        return Exported(function, lowered.in_tree, lowered.out_tree, names)
+
+    return exporter
+
+
+def _argument_names(
+    jitted: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[str]:
+    """Yields the name of each leaf: that of the parameter, and the path below it."""
+    positional, rest = _parameter_names(jitted)
+    static = {n % len(args) for n in jitted._static_argnums} if args else set()
+    for index, value in enumerate(args):
+        if index in static:
+            continue
+        name = positional[index] if index < len(positional) else f"{rest}[{index - len(positional)}]"
+        yield from (name + path for path in tree.paths(value))
+    for name in sorted(kwargs):
+        if name not in jitted._static_argnames:
+            yield from (name + path for path in tree.paths(kwargs[name]))
+
+
+def _parameter_names(fun: Callable[..., Any]) -> tuple[list[str], str]:
+    """Returns the names of the positional parameters, and of the one that takes the rest."""
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (ValueError, TypeError):
+        return [], "args"
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    return [p.name for p in parameters if p.kind in positional], rest[0] if rest else "args"
+
+
+def load(path: str | Path) -> Any:
+    """Loads a module of the jaxpr dialect that was saved as `.mlir` or `.mlirbc`.
+
+    Returns:
+        An `Exported`, whose trees are those it was saved with. A module of StableHLO, or a
+        compiled `.vmfb`, gives an `axir.programs.Program` instead: it can be called, but not
+        transformed.
+
+    Raises:
+        OSError: if there is no such file.
+        ParseError, UnknownOpError, VerificationError: if the file holds no valid module.
+    """
+    from axir.programs import open_program
+
+    if Path(path).suffix == ".vmfb":
+        return open_program(path)
+    module = read_file(path)
+    if summarize(module).dialect != "jaxpr":
+        return open_program(path)
+    return Exported.from_module(module, str(path))
+
+
+class Exported:
+    """A function saved, or ready to be.
+
+    Attributes:
+        function: The jaxpr function; captured arrays are constants in it.
+        in_tree: Structure of `(args, kwargs)`.
+        out_tree: Structure of the result.
+        argument_names: Where each argument of the function comes from: `x`, `params['w']`.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        in_tree: tree.TreeDef | None = None,
+        out_tree: tree.TreeDef | None = None,
+        argument_names: Sequence[str] | None = None,
+        in_text: str | None = None,
+        out_text: str | None = None,
+    ):
+        count, results = len(function.inputs), len(function.outputs)
+        self.function = function
+        self.in_tree = in_tree or tree.structure(((0,) * count, {}))
+        self.out_tree = out_tree or tree.structure(0 if results == 1 else (0,) * results)
+        self.argument_names = list(argument_names or [f"arg{index}" for index in range(count)])
+        self._in_text = in_text or tree_text.write(self.in_tree)
+        self._out_text = out_text or tree_text.write(self.out_tree)
+
+    @staticmethod
+    def from_module(module: Any, where: str, symbol: str = "main") -> Exported:
+        """Returns a function of a module, verified.
+
+        Raises:
+            UnknownOpError, VerificationError: if the module is not valid.
+            ParseError: if its trees are not those of the function.
+        """
+        functions = read_module(module)
+        found = signatures(module)
+        if symbol not in found:
+            raise VerificationError(
+                f"{where} has no public function {symbol!r}.",
+                f"It has {', '.join(found) or 'none at all'}.",
+                where="",
+            )
+        signature = found[symbol]
+        return Exported(
+            functions[symbol],
+            _structure(signature.in_tree, len(signature.arguments), where),
+            _structure(signature.out_tree, len(signature.results), where),
+            [a.name for a in signature.arguments],
+            signature.in_tree,
+            signature.out_tree,
+        )
+
+    @property
+    def fun_name(self) -> str:
+        """What the function was called."""
+        return self.function.name
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        """Types of the arguments, flat."""
+        return self.function.input_types
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """Types of the results, flat."""
+        return self.function.output_types
+
+    @property
+    def result_names(self) -> list[str]:
+        """Where each result goes: `result`, `result['loss']`."""
+        skeleton = self.out_tree.unflatten(range(self.out_tree.num_leaves))
+        return [f"result{path}" for path in tree.paths(skeleton)]
+
+    @property
+    def signature(self) -> Signature:
+        """Names and types of arguments and results, and the notation of their trees."""
+        arguments = map(Argument, self.argument_names, self.in_avals)
+        results = map(Argument, self.result_names, self.out_avals)
+        return Signature(tuple(arguments), tuple(results), self._in_text, self._out_text)
+
+    def module(self) -> Any:
+        """Returns the program as an MLIR module of the jaxpr dialect, with `main`.
+
+        Raises:
+            SerializationError: if an op is a primitive of the user's own, or has a parameter that
+                is a Python object: only Python knows what these mean.
+        """
+        _check_primitives(self.function, set())
+        module = write_module({"main": self.function})
+        annotate(module, "main", self.signature)
+        read_module(module)  # raises for parameters without a textual form
+        return module
+
+    def mlir_module(self) -> str:
+        """Returns the program as text of the jaxpr dialect, with the user's lines as locations."""
+        return self.module().operation.get_asm(enable_debug_info=True)
+
+    def stablehlo(self) -> str:
+        """Returns the program as portable StableHLO text."""
+        return str(lower_functions({"main": self.function}))
+
+    def save(self, path: str | Path) -> None:
+        """Writes the module to a file: `.mlir` as text, `.mlirbc` as MLIR bytecode.
+
+        Readers see the whole file or none, also when writing fails.
+
+        Raises:
+            ParameterError: if the suffix is another one.
+            SerializationError: if the program has no textual form; see `module`.
+        """
+        write_module_file(self.module(), path)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function, compiled; inside a transformation it becomes part of its trace.
+
+        Raises:
+            TreeError: if the arguments are not the tree it was exported for.
+            ShapeError, DTypeError: if an argument has another shape or dtype.
+        """
+        leaves, structure = tree.flatten((args, kwargs))
+        # Containers whose classes a saved module cannot name are known by their notation.
+        if structure != self.in_tree and tree_text.write(structure) != self._in_text:
+            raise TreeError(
+                f"{self.fun_name!r} was exported for arguments {self._in_text}, but was called "
+                f"with {tree_text.write(structure)}.",
+                f"Its arguments are {', '.join(self.argument_names)}.",
+            )
+        values = list(map(conform, leaves, self.signature.arguments))
+        if any(type(x) is Tracer for x in values):
+            return self.out_tree.unflatten(call(self.function, *values))
+        return self.out_tree.unflatten(compiled(self.function, device_of(values))(values))
+
+    __call__ = call
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(map("{}: {}".format, self.argument_names, self.in_avals))
+        return f"<Exported {self.fun_name}({arguments}) -> {', '.join(map(str, self.out_avals))}>"
+
+
+def _structure(text: str | None, count: int, where: str) -> tree.TreeDef | None:
+    if text is None:
+        return None
+    rebuild = tree_text.read(text)
+    try:
+        return tree.structure(rebuild(list(range(count))))
+    except IndexError:
+        raise VerificationError(
+            f"{where}: the tree {text} has more leaves than the function has values: {count}.",
+            "The module was edited: remove the attributes jaxpr.in_tree and jaxpr.out_tree.",
+            where="",
+        ) from None
+
+
+def _check_primitives(function: Function, seen: set[Function]) -> None:
+    seen.add(function)
+    for equation in function.equations:
+        primitive = equation.primitive
+        if OPS.get(primitive.name) is not primitive:
+            raise SerializationError(
+                f"The primitive {primitive.name!r} is defined in Python, not in the jaxpr dialect.",
+                "Give it an mlir.register_lowering rule and export .stablehlo(), or write the "
+                "function with axir.lax.",
+                where=_place(equation),
+            )
+    for callee in function.callees():
+        if callee not in seen:
+            _check_primitives(callee, seen)
+
+
+def _place(equation: Any) -> str | None:
+    from axir.dialect.context import describe_location
+
+    return describe_location(equation.location)
+
+
+def conform(value: Any, argument: Argument) -> Any:
+    """Returns a value as an array or tracer of the type that a saved function takes.
+
+    Python scalars take the dtype asked for; other values must have it.
+
+    Raises:
+        ShapeError, DTypeError: if the value has another shape or dtype.
+    """
+    wanted = argument.type
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype == wanted.dtype:
+        value = Array(ShapedArray(value.shape, value.dtype), np.asarray(value))
+    else:
+        value = to_value(value, lambda: f"Argument {argument.name!r}")
+    if value.type.shape != wanted.shape:
+        raise ShapeError(
+            f"Argument {argument.name!r} must have shape {wanted.shape}, not {value.type.shape}.",
+            "A saved function takes the shapes it was exported for: export it again for others, "
+            "or vectorize it with vmap.",
+        )
+    if value.type.dtype == wanted.dtype:
+        return value
+    if value.type.weak_type and dtypes.promote(
+        [(value.type.dtype, True), (wanted.dtype, False)]
+    )[0] == wanted.dtype:
+        return convert_element_type(value, wanted.dtype)
+    raise DTypeError(
+        f"Argument {argument.name!r} must have dtype {wanted.dtype}, not {value.type.dtype}.",
+        f"Convert it: {argument.name}.astype({str(wanted.dtype)!r}).",
+    )
+
+
+def write_module_file(module: Any, path: str | Path, debug_info: bool = True) -> None:
+    """Writes a module to a `.mlir` (text) or `.mlirbc` (bytecode) file, atomically.
+
+    Raises:
+        ParameterError: if the suffix is another one.
+    """
+    path = Path(path)
+    if path.suffix not in (".mlir", ".mlirbc"):
+        raise ParameterError(
+            f"{path}: a module is saved as .mlir (text) or .mlirbc (bytecode), not "
+            f"{path.suffix or 'without a suffix'!r}.",
+            "Compiled programs (.vmfb) are made by `axir compile`.",
+        )
+    if path.suffix == ".mlir":
+        text = module.operation.get_asm(enable_debug_info=debug_info)
+        write_file(path, text.encode())
+        return
+    write_file(path, lambda name: module.operation.write_bytecode(name))
+
+
+def write_file(path: Path, content: bytes | Callable[[str], Any]) -> None:
+    """Writes a file whole or not at all: to a temporary one beside it, which is then renamed."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        os.close(handle)
+        if isinstance(content, bytes):
+            Path(temporary).write_bytes(content)
+        else:
+            content(temporary)
+        # A temporary file is private; what replaces it has the permissions that others have.
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,140 @@
+"""How the elementwise functions of `axir.numpy` are made from the operations of the dialect.
+
+A function promotes its arguments, broadcasts them, and applies an operation. Most calls need
+neither: when the arguments are arrays of one type (or an array and a Python scalar), the operation
+is applied at once. What does not live here: the functions themselves (`arithmetic.py`,
+`exponential.py`, `logic.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from axir.dialect import dtypes
+from axir.dialect.array import Array
+from axir.dialect.tracer import Tracer
+
+from .promotion import Value, broadcast_arguments, constant, promote_inexact
+
+Promotion = Callable[..., list[Value]]
+
+BOOL = (dtypes.bool_,)
+INTEGER = (*dtypes.SIGNED, *dtypes.UNSIGNED)
+FLOAT = dtypes.FLOATS
+COMPLEX = dtypes.COMPLEXES
+INEXACT = (*FLOAT, *COMPLEX)
+NUMBER = (*INTEGER, *INEXACT)
+
+_UNARY_DOCUMENTATION = """{summary}
+
+    Applied elementwise, with the dtypes of JAX: {promotion}.
+
+    Args:
+        x: Array or scalar.
+
+    Returns:
+        Array of the shape of `x`.
+
+    Raises:
+        NonArrayArgumentError: if `x` is a list or another object that is not an array.
+        DTypeError: for a dtype on which the function is not defined.
+    """
+_BINARY_DOCUMENTATION = """{summary}
+
+    Applied elementwise to arrays that broadcast against each other: {promotion}.
+
+    Args:
+        x: Array or scalar.
+        y: Array or scalar.
+
+    Returns:
+        Array of the shape that `x` and `y` broadcast to.
+
+    Raises:
+        NonArrayArgumentError: for a list or another object that is not an array.
+        BroadcastError: if the shapes do not fit.
+        DTypeError: for a dtype on which the function is not defined.
+    """
+_PROMOTIONS = {
+    "promote_inexact": "integers and bools become floats, weak types stay weak",
+    "promote_numeric": "arguments promote to one dtype, and bools become integers",
+    "promote_arguments": "arguments promote to one dtype, in which Python scalars are weak",
+}
+
+
+def documented(function: Any, name: str, text: str, summary: str, promotion: Promotion) -> Any:
+    """Gives a function its name and documentation."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text.format(summary=summary, promotion=_PROMOTIONS[promotion.__name__])
+    return function
+
+
+def unary(
+    name: str,
+    operation: Callable[..., Value],
+    summary: str,
+    *,
+    promotion: Promotion = promote_inexact,
+    domain: Collection[np.dtype] = INEXACT,
+) -> Callable[[Any], Value]:
+    """Makes a function of one argument.
+
+    Args:
+        name: NumPy's name.
+        operation: What to apply to the promoted argument.
+        summary: First sentence of the documentation.
+        promotion: How to promote the argument.
+        domain: dtypes that need no promotion.
+    """
+    apply = operation.primitive.bind if hasattr(operation, "primitive") else operation
+    direct = frozenset(domain)
+
+    def function(x: Any, /) -> Value:
+        if (type(x) is Array or type(x) is Tracer) and x.type.dtype in direct:
+            return apply(x)
+        return apply(*promotion(name, x))
+
+    return documented(function, name, _UNARY_DOCUMENTATION, summary, promotion)
+
+
+def binary(
+    name: str,
+    operation: Callable[..., Value],
+    summary: str,
+    *,
+    promotion: Promotion,
+    domain: Collection[np.dtype] = INEXACT,
+) -> Callable[[Any, Any], Value]:
+    """Makes a function of two arguments.
+
+    Args:
+        name: NumPy's name.
+        operation: What to apply to arguments of one dtype and one shape (or rank 0).
+        summary: First sentence of the documentation.
+        promotion: How to promote the arguments.
+        domain: dtypes that need no promotion when both arguments have them.
+    """
+    apply = operation.primitive.bind if hasattr(operation, "primitive") else operation
+    direct = frozenset(domain)
+    floats = direct & frozenset(INEXACT)
+
+    def function(x: Any, y: Any, /) -> Value:
+        if type(x) is Array or type(x) is Tracer:
+            x_type = x.type
+            dtype = x_type.dtype
+            if dtype in direct:
+                y_class = type(y)
+                if y_class is Array or y_class is Tracer:
+                    if y.type is x_type:
+                        return apply(x, y)
+                elif y_class is int or (y_class is float and dtype in floats):
+                    return apply(x, constant(y, dtype, x_type.weak_type))
+        x, y = promotion(name, x, y)
+        if x.type.shape != y.type.shape:
+            x, y = broadcast_arguments(name, x, y)
+        return apply(x, y)
+
+    return documented(function, name, _BINARY_DOCUMENTATION, summary, promotion)

@@ -1,0 +1,262 @@
+"""Means, averages, variances and standard deviations along axes.
+
+They are computed in a float dtype for integers, and in float32 for half precision.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from axir.dialect import dtypes
+from axir.dialect.array import Array
+from axir.dialect.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.ops.broadcasting import broadcast_in_dim
+from axir.dialect.ops.conversion import conj, real
+from axir.dialect.ops.elementwise import div, gt, mul, select_n, square, sub
+from axir.dialect.ops.shape import transpose
+from axir.dialect.ops.transcendental import sqrt
+
+from .checks import all_axes, canonical_axes, reject_out, spread
+from .promotion import (
+    array_argument, broadcast_arguments, constant, inexact_dtype, promote_arguments,
+)  # fmt: skip
+from .reductions import SUM, as_mask, converted
+
+__all__ = ["average", "mean", "std", "var"]
+
+Value = Any
+
+
+def computation_dtype(dtype: np.dtype) -> np.dtype:
+    """Returns the dtype to compute in: float32 for half precision."""
+    return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
+
+
+def element_count(
+    name: str, shape: tuple[int, ...], axis: Any, keepdims: bool, where: Any, dtype: np.dtype
+) -> Value:
+    """Counts the elements along axes, those that `where` chooses, in a dtype."""
+    if where is None:
+        axes = canonical_axes(name, axis, len(shape))
+        return constant(math.prod([shape[i] for i in axes]), dtype)
+    mask = spread(as_mask(name, where), shape)
+    return SUM.apply(mask, dtype, axis, keepdims, None, None)
+
+
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Value:
+    """Averages elements along axes.
+
+    Args:
+        a: Array of any shape and dtype.
+        axis: Axis or tuple of axes; all by default.
+        dtype: dtype of the result; by default that of `a`, a float dtype for integers.
+        out: Not supported.
+        keepdims: Whether the axes stay, with extent 1.
+        where: Bool array of the elements to average, broadcast against `a`.
+
+    Returns:
+        An array without the axes; NaN where there are no elements.
+
+    Raises:
+        AxisError: for an axis out of range or named twice.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.mean(jnp.array([[1, 2], [3, 5]]), axis=0)
+    Array([2. , 3.5], dtype=float32)
+    """
+    reject_out("mean", out)
+    a = array_argument("mean", a)
+    result = inexact_dtype(a.dtype) if dtype is None else dtypes.canonicalize_dtype(dtype)
+    computed = computation_dtype(inexact_dtype(result))
+    total = SUM.apply(a, computed, axis, keepdims, None, where)
+    shape = a.shape if where is None else np.broadcast_shapes(a.shape, np.shape(where))
+    count = element_count("mean", shape, axis, keepdims, where, computed)
+    return converted(div(total, count), result)
+
+
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+) -> Value:
+    """Averages elements along axes with weights.
+
+    Args:
+        a: Array.
+        axis: Axis or tuple of axes; all by default.
+        weights: Array of the shape of `a`, or of the extents of `axis` alone; equal by default.
+        returned: Whether to return the sums of the weights as well.
+        keepdims: Whether the axes stay, with extent 1.
+
+    Raises:
+        ShapeError, ParameterError: if the weights do not fit.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.average(jnp.array([1.0, 2.0]), weights=jnp.array([3.0, 1.0]))
+    Array(1.25, dtype=float32)
+    """
+    a = array_argument("average", a)
+    axes = canonical_axes("average", axis, a.ndim)
+    if weights is None:
+        result = mean(a, axis, keepdims=keepdims)
+        count = element_count("average", a.shape, axis, keepdims, None, result.dtype)
+        return (result, broadcast_in_dim(count, result.shape, ())) if returned else result
+    a, weights = promote_arguments("average", a, weights)
+    dtype = inexact_dtype(a.dtype)
+    a, weights = converted(a, dtype), converted(weights, dtype)
+    if weights.shape != a.shape:
+        weights = _spread_weights(a, weights, axis, axes)
+    total = SUM.apply(weights, dtype, axis, keepdims, None, None)
+    result = div(SUM.apply(mul(a, weights), dtype, axis, keepdims, None, None), total)
+    return (result, total) if returned else result
+
+
+def _spread_weights(a: Value, weights: Value, axis: Any, axes: tuple[int, ...]) -> Value:
+    if axis is None:
+        raise ParameterError(
+            f"jnp.average: axis must be specified when the shapes of a, {a.shape}, and of the "
+            f"weights, {weights.shape}, differ.",
+            "Pass axis, or weights of the shape of a.",
+        )
+    if weights.shape != tuple(a.shape[i] for i in axes):
+        raise ShapeError(
+            f"jnp.average: weights of shape {weights.shape} do not fit axes {axes} of an array of "
+            f"shape {a.shape}.",
+            "They have the shape of a, or the extents of the axes.",
+        )
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    if order != list(range(len(axes))):
+        weights = transpose(weights, order)
+    return broadcast_in_dim(weights, a.shape, sorted(axes))
+
+
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: int | float | None = None,
+) -> Value:
+    """Returns the variance along axes: the mean squared distance from the mean.
+
+    Args:
+        a: Array; for complex numbers the squared distance is real.
+        axis: Axis or tuple of axes; all by default.
+        dtype: dtype of the result; by default that of (the real part of) `a`, a float dtype for
+            integers.
+        out: Not supported.
+        ddof: What to subtract from the number of elements before dividing by it.
+        keepdims: Whether the axes stay, with extent 1.
+        where: Bool array of the elements to use, broadcast against `a`.
+        mean: The mean, if known, with the axes kept.
+        correction: Another name of `ddof`.
+
+    Returns:
+        An array without the axes; NaN where there are not more elements than `ddof`.
+
+    Raises:
+        ParameterError: if both ddof and correction are given.
+        DTypeError: if the dtype is real while `a` is complex.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.var(jnp.array([1.0, 2.0, 3.0]), ddof=1)
+    Array(1., dtype=float32)
+    """
+    reject_out("var", out)
+    return _variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction)
+
+
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: int | float | None = None,
+) -> Value:
+    """Returns the standard deviation along axes, the square root of the variance; see `var`.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.std(jnp.array([1.0, 3.0]))
+    Array(1., dtype=float32)
+    """
+    reject_out("std", out)
+    return sqrt(_variance("std", a, axis, dtype, ddof, keepdims, where, mean, correction))
+
+
+def _variance(
+    name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, center: Any,
+    correction: Any,
+) -> Value:  # fmt: skip
+    if correction is None:
+        correction = ddof
+    elif not isinstance(ddof, int) or ddof != 0:
+        raise ParameterError(
+            f"jnp.{name}: ddof={ddof} and correction={correction} say the same thing twice.",
+            "Pass one of them.",
+        )
+    a = array_argument(name, a)
+    computed, result = variance_dtypes(name, a.dtype, dtype)
+    a = converted(a, computed)
+    if center is None:
+        center = mean(a, axis, keepdims=True, where=where)
+    else:
+        center = converted(array_argument(name, center), computed)
+    a, center = broadcast_arguments(name, a, center)
+    squares = squared_magnitude(sub(a, center))
+    total = SUM.apply(squares, squares.dtype, axis, keepdims, None, where)
+    shape = a.shape if where is None else np.broadcast_shapes(a.shape, np.shape(where))
+    count = element_count(name, shape, axis, keepdims, where, squares.dtype)
+    return normalized_squares(total, count, correction, result)
+
+
+def variance_dtypes(name: str, dtype: np.dtype, asked: Any) -> tuple[np.dtype, np.dtype]:
+    """Returns the dtypes to compute a variance in, and of its result."""
+    if asked is None:
+        inexact = inexact_dtype(dtype)
+        return computation_dtype(inexact), dtypes.real_dtype(inexact)
+    result = dtypes.canonicalize_dtype(asked)
+    if dtypes.is_complex(dtype) and not dtypes.is_complex(result):
+        raise DTypeError(
+            f"jnp.{name}: dtype={result} cannot hold the computation for {dtype} elements.",
+            "Leave dtype out, and cast the result, which is real.",
+        )
+    return computation_dtype(inexact_dtype(result)), result
+
+
+def squared_magnitude(x: Value) -> Value:
+    """Returns x conj(x) as a real array."""
+    return real(mul(x, conj(x))) if dtypes.is_complex(x.dtype) else square(x)
+
+
+def normalized_squares(total: Value, count: Value, correction: Any, dtype: np.dtype) -> Value:
+    """Divides a sum of squares by count - correction, where that is positive; else NaN."""
+    if not (isinstance(correction, (int, float)) and correction == 0):
+        count = sub(count, converted(array_argument("var", correction), count.dtype))
+    quotient = div(total, count)
+    is_positive = gt(count, constant(0, count.dtype))
+    if type(count) is Array and not count.shape:
+        # Known while tracing: no need to choose in the program.
+        valid = bool(is_positive)
+        result = quotient if valid else mul(quotient, constant(np.nan, count.dtype))
+    else:
+        result = select_n(is_positive, constant(np.nan, count.dtype), quotient)
+    return converted(result, dtype)

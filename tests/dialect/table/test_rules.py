@@ -1,0 +1,92 @@
+"""No op lacks a rule, and inference says what evaluation gives."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from op_cases import Case, cases_of, is_float_capable
+
+from axir.dialect import dtypes
+from axir.dialect.ops import OPS
+from axir.dialect.primitive import RULES, Unsupported
+from axir.dialect.types import ShapedArray
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", OPS)
+def test_rule_is_there_or_its_absence_explained(name: str, rule: str) -> None:
+    primitive = OPS[name]
+    found = getattr(primitive, rule)
+    if rule == "jvp" and found is None:
+        found = primitive.value_and_jvp
+    assert callable(found)
+    if isinstance(found, Unsupported):
+        assert found.name == name
+        assert found.rule == rule
+        assert len(found.reason) > 10
+        assert rule in ("jvp", "transpose", "batch")
+        if rule == "batch":
+            assert not any(case.args for case in cases_of(name))
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_op_has_samples(name: str) -> None:
+    cases = cases_of(name)
+    assert cases
+    assert OPS[name].name == name
+    if is_float_capable(name):
+        assert any(any(case.active) for case in cases)
+        is_step = name in _NEVER_SMOOTH
+        assert any(case.is_smooth and any(case.active) for case in cases) is not is_step
+
+
+# Ops whose every float sample is at an edge: steps, which have no other interesting values.
+_NEVER_SMOOTH = {"round"}
+
+
+def _inferred(case: Case, types: list[ShapedArray]) -> list[ShapedArray]:
+    results = case.primitive.infer(*types, **case.params)  # type: ignore[misc]
+    return list(results) if case.primitive.multiple_results else [results]
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_inference_agrees_with_evaluation(name: str) -> None:
+    for case in cases_of(name):
+        before = [x.tobytes() for x in case.args]
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("error")
+            results = case.primitive.evaluate(*case.args, **case.params)  # type: ignore[misc]
+        results = results if case.primitive.multiple_results else [results]
+        assert [x.tobytes() for x in case.args] == before, f"{case} writes to its operands"
+        for got, expected in zip(results, _inferred(case, case.types), strict=True):
+            array = np.asarray(got)
+            assert array.shape == expected.shape, str(case)
+            # Evaluation may use a wider dtype of the kind, which is then rounded to the right one.
+            assert dtypes.kind(array.dtype) == dtypes.kind(expected.dtype), str(case)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_applying_the_op_gives_the_inferred_types(name: str) -> None:
+    for case in cases_of(name):
+        inferred = _inferred(case, case.types)
+        found = [(x.shape, x.dtype) for x in case.evaluate()]
+        assert found == [(t.shape, t.dtype) for t in inferred], str(case)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_weak_types_come_from_weak_operands_only(name: str) -> None:
+    for case in cases_of(name):
+        strong = _inferred(case, case.types)
+        asked_for = bool(case.params.get("weak_type"))
+        assert all(t.weak_type is asked_for for t in strong), str(case)
+        if case.primitive.is_call:
+            continue  # a function's types are those it was traced for
+        weak_operands = [ShapedArray(t.shape, t.dtype, True) for t in case.types]
+        weak = _inferred(case, weak_operands)
+        assert [(t.shape, t.dtype) for t in weak] == [(t.shape, t.dtype) for t in strong], str(case)
+        operand_dtypes = {x.dtype for x in case.args}
+        assert all(t.dtype in operand_dtypes for t in weak if t.weak_type and not asked_for), str(
+            case
+        )

@@ -1,0 +1,217 @@
+"""What the tests generated from the op table share: the samples as cases, and how values compare."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from axir.dialect import dtypes
+from axir.dialect.array import as_array
+from axir.dialect.function import Function
+from axir.dialect.ops import OPS
+from axir.dialect.primitive import Primitive, Sample
+from axir.dialect.trace import trace_function
+from axir.dialect.types import ShapedArray
+
+# Families whose results come element by element, so that errors are relative to each element.
+_ELEMENTWISE_FAMILY = "axir.dialect.ops.family"
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One sample of one primitive, ready to be evaluated and traced."""
+
+    primitive: Primitive
+    index: int
+    args: tuple[np.ndarray, ...]
+    params: dict[str, Any]
+    is_smooth: bool
+    tolerance: float
+
+    def __str__(self) -> str:
+        operands = ", ".join(f"{x.dtype}{list(x.shape)}" for x in self.args)
+        params = ", ".join(f"{k}={v}" for k, v in self.params.items())
+        return f"{self.primitive.name} sample {self.index} ({operands}; {params})"
+
+    @property
+    def types(self) -> list[ShapedArray]:
+        """Types of the operands."""
+        return [ShapedArray(x.shape, x.dtype) for x in self.args]
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each element of the result depends on its own operands only."""
+        return getattr(self.primitive.infer, "__module__", "") == _ELEMENTWISE_FAMILY
+
+    @property
+    def active(self) -> tuple[bool, ...]:
+        """Which operands have tangents."""
+        return tuple(dtypes.is_inexact(x.dtype) for x in self.args)
+
+    def bind(self, *operands: Any) -> list[Any]:
+        """Applies the primitive to values or tracers; always returns a list."""
+        results = self.primitive.bind(*operands, **self.params)
+        return list(results) if self.primitive.multiple_results else [results]
+
+    def function(self) -> Function:
+        """The primitive under the sample's parameters as a traced function of its operands."""
+        return trace_function(self.bind, self.types, name=self.primitive.name)
+
+    def evaluate(self, *args: np.ndarray) -> list[np.ndarray]:
+        """Results by the evaluator, for the sample's arguments or others of their types."""
+        return values(self.bind(*(as_array(x) for x in (args or self.args))))
+
+    def generator(self) -> np.random.Generator:
+        """Random numbers of its own, the same in every run."""
+        return np.random.default_rng([zlib.crc32(self.primitive.name.encode()), self.index])
+
+
+def values(results: Sequence[Any]) -> list[np.ndarray]:
+    """The NumPy arrays behind arrays."""
+    return [x.host() for x in results]
+
+
+def cases_of(name: str) -> list[Case]:
+    """All samples of a primitive, with read-only arguments."""
+    primitive = OPS[name]
+    assert primitive.samples is not None
+    return [_case(primitive, index, sample) for index, sample in enumerate(primitive.samples())]
+
+
+def _case(primitive: Primitive, index: int, sample: Sample) -> Case:
+    args = tuple(read_only(x) for x in sample.args)
+    return Case(primitive, index, args, dict(sample.params), sample.is_smooth, sample.tolerance)
+
+
+def read_only(value: Any) -> np.ndarray:
+    """A view that cannot be written to."""
+    array = np.asarray(value).view()
+    array.flags.writeable = False
+    return array
+
+
+def is_float_capable(name: str) -> bool:
+    """Whether some sample has a float or complex operand."""
+    return any(any(case.active) for case in cases_of(name))
+
+
+# Smooth cases in high precision -----------------------------------------------------------------
+
+_WIDE = {"f": dtypes.float64, "c": dtypes.complex128}
+
+
+def smooth_cases(name: str) -> list[Case]:
+    """Samples at which the primitive can be differentiated, in float64 and complex128.
+
+    Samples that become equal up to their values count once. Those whose parameters hold functions
+    keep their dtypes: the functions were traced for them.
+    """
+    found: dict[Any, Case] = {}
+    for case in cases_of(name):
+        if not (case.is_smooth and any(case.active)):
+            continue
+        wide = case if _holds_function(case.params) else _widened(case)
+        key = (tuple(wide.types), repr(sorted(wide.params.items())))
+        found.setdefault(key, wide)
+    return list(found.values())
+
+
+def _widened(case: Case) -> Case:
+    args = tuple(read_only(x.astype(_wide(x.dtype))) for x in case.args)
+    return dataclasses.replace(case, args=args, params=_wide(case.params))
+
+
+def _wide(value: Any) -> Any:
+    if isinstance(value, np.dtype):
+        return _WIDE.get(dtypes.kind(value), value)
+    if isinstance(value, dict):
+        return {name: _wide(item) for name, item in value.items()}
+    if type(value) is tuple:
+        return tuple(_wide(item) for item in value)
+    return value
+
+
+def _holds_function(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_function(item) for item in value.values())
+    if isinstance(value, tuple):
+        return any(_holds_function(item) for item in value)
+    return isinstance(value, Function)
+
+
+def random_like(generator: np.random.Generator, array: Any) -> np.ndarray:
+    """Standard normal numbers of an array's shape and (float or complex) dtype."""
+    drawn = generator.standard_normal(array.shape)
+    if dtypes.is_complex(array.dtype):
+        drawn = drawn + 1j * generator.standard_normal(array.shape)
+    return read_only(np.asarray(drawn).astype(array.dtype))
+
+
+# Comparison -------------------------------------------------------------------------------------
+
+
+def resolution(dtype: np.dtype) -> float:
+    """Distance from one to the next number of a float or complex dtype."""
+    return float(ml_dtypes.finfo(dtypes.real_dtype(dtype)).eps)
+
+
+def differences(
+    label: str,
+    results: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    tolerance: float,
+    *,
+    is_elementwise: bool = False,
+    zero_signs: bool = True,
+) -> Iterator[str]:
+    """Yields where results differ from the expected ones.
+
+    Integers and truth values must be equal, as must nan, infinities, and (if `zero_signs`) signs of
+    zeros. Other numbers may differ by `tolerance` times the dtype's resolution, relative to the
+    element (if `is_elementwise`; for complex numbers to its modulus) or to the largest one.
+    """
+    if len(results) != len(expected):
+        yield f"{label}: {len(results)} results, not {len(expected)}"
+        return
+    for number, (got, want) in enumerate(zip(results, expected, strict=True)):
+        place = f"{label}[{number}]" if len(expected) > 1 else label
+        if (got.shape, got.dtype) != (want.shape, want.dtype):
+            yield f"{place}: {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
+            continue
+        wrong = np.atleast_1d(~_agree(got, want, tolerance, is_elementwise, zero_signs))
+        if wrong.any():
+            first = tuple(int(axis[0]) for axis in np.nonzero(wrong))
+            yield (
+                f"{place}: {int(wrong.sum())} of {wrong.size} differ; at {first} "
+                f"{np.atleast_1d(got)[first]!r}, not {np.atleast_1d(want)[first]!r}"
+            )
+
+
+def _agree(
+    got: np.ndarray, want: np.ndarray, tolerance: float, is_elementwise: bool, zero_signs: bool
+) -> np.ndarray:
+    if not dtypes.is_inexact(want.dtype):
+        return np.asarray(got == want)
+    allowed = tolerance * resolution(want.dtype)
+    pairs = [(got, want)]
+    if dtypes.is_complex(want.dtype):
+        pairs = [(got.real, want.real), (got.imag, want.imag)]
+    with np.errstate(all="ignore"):
+        scale = np.abs(want.astype(np.complex128 if len(pairs) > 1 else np.float64))
+        if not is_elementwise:
+            scale = np.where(np.isfinite(scale), scale, 0)
+            scale = np.full(scale.shape, scale.max(initial=0.0))
+        agreed = np.ones(want.shape, np.bool_)
+        for left, right in pairs:
+            left, right = left.astype(np.float64), right.astype(np.float64)
+            is_same = (left == right) | (np.isnan(left) & np.isnan(right))
+            if zero_signs:
+                is_same &= (right != 0) | np.isnan(right) | (np.signbit(left) == np.signbit(right))
+            is_near = (right != 0) & (np.abs(left - right) <= allowed * scale)
+            agreed &= is_same | is_near
+    return agreed

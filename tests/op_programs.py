@@ -1,0 +1,55 @@
+"""Many functions in one IREE program: compiled once, called by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from axir.dialect.function import Function
+from axir.passes.lower_to_stablehlo import lower_functions
+from axir.passes.pipeline import run_passes
+from axir.runtime import CompileError, Program, Target, compile_module, default_device
+
+LEGALIZATION = "legalize-for-iree"
+# Longer modules compile no faster per function, but one bad function costs them more.
+_FUNCTIONS_PER_PROGRAM = 100
+
+
+class Programs:
+    """Compiled functions by name.
+
+    Attributes:
+        failures: What the compiler said about functions that it rejects, by name.
+    """
+
+    def __init__(self, functions: Mapping[str, Function]):
+        self.device = default_device()
+        self.failures: dict[str, str] = {}
+        self._programs: dict[str, Program] = {}
+        items = list(functions.items())
+        for start in range(0, len(items), _FUNCTIONS_PER_PROGRAM):
+            self._compile(items[start : start + _FUNCTIONS_PER_PROGRAM])
+
+    def _compile(self, items: Sequence[tuple[str, Function]]) -> None:
+        """Compiles functions together; if that fails, halves find the one that is to blame."""
+        try:
+            module = lower_functions(dict(items))
+            run_passes(module, LEGALIZATION)
+            text = module.operation.get_asm(enable_debug_info=True)
+            program = Program(compile_module(text, Target(), items[0][0]), self.device)
+        except CompileError as error:
+            if len(items) == 1:
+                self.failures[items[0][0]] = str(error)
+                return
+            middle = len(items) // 2
+            self._compile(items[:middle])
+            self._compile(items[middle:])
+        else:
+            self._programs.update(dict.fromkeys((name for name, _ in items), program))
+
+    def __call__(self, name: str, *args: np.ndarray) -> list[np.ndarray]:
+        """Runs a function on the device."""
+        buffers = [self.device.put(x) for x in args]
+        results = self._programs[name].function(name)(buffers)
+        return [buffer.to_numpy() for buffer in results]
