@@ -58,6 +58,25 @@ def dense(value: np.ndarray) -> ir.Attribute:
         return _parse_dense(flat, shaped)
 
 
+def _cast_dense(attribute: ir.Attribute) -> ir.Attribute:
+    for kind in (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr):
+        try:
+            return kind(attribute)
+        except ValueError:
+            continue
+    return ir.DenseElementsAttr(attribute)
+
+
+def _register_dense_cast() -> None:
+    # The cast of the bindings knows integers and floats, and fails for complex numbers.
+    with context():
+        example = ir.Attribute.parse("dense<0> : tensor<i32>")
+        ir.register_type_caster(ir.Attribute(example).typeid, replace=True)(_cast_dense)
+
+
+_register_dense_cast()
+
+
 def _is_uniform(flat: np.ndarray) -> bool:
     raw = flat.view(np.uint8).reshape(flat.size, -1)
     return bool((raw == raw[0]).all())

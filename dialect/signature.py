@@ -24,6 +24,7 @@ WEAK = "jaxpr.weak_type"
 IN_TREE = "jaxpr.in_tree"
 OUT_TREE = "jaxpr.out_tree"
 REFLECTION = "axir.signature"
+PLATFORM = "axir.platform"
 _DECLARATION = "iree.abi.declaration"
 _DECLARED = re.compile(r"%(input|output)\d+: (tensor<[^{}]*?>)(?: \{[^{}]*\})?(?=[,)])")
 _ENCODED = re.compile(r"%(input|output)\d+: tensor<[^{}]*?> \{iree\.abi\.encoding = (tensor<[^{}]*?>)\}")
@@ -203,14 +204,20 @@ def _mark(op: ir.Operation, attribute: str, values: Sequence[Argument]) -> None:
     op.attributes[attribute] = ir.ArrayAttr.get(marks)
 
 
-def attach_reflection(module: ir.Module, found: dict[str, Signature]) -> None:
-    """Makes the program compiled from a StableHLO module carry its functions' signatures."""
+def attach_reflection(module: ir.Module, found: dict[str, Signature], platform: str) -> None:
+    """Makes the program compiled from a StableHLO module tell its signatures and its platform."""
     with context():
         for symbol, signature in found.items():
-            text = ir.StringAttr.get(signature.to_json())
-            _function(module, symbol).attributes["iree.reflection"] = ir.DictAttr.get(
-                {REFLECTION: text}
-            )
+            entries = {
+                REFLECTION: ir.StringAttr.get(signature.to_json()),
+                PLATFORM: ir.StringAttr.get(platform),
+            }
+            _function(module, symbol).attributes["iree.reflection"] = ir.DictAttr.get(entries)
+
+
+def reflected_target(reflection: dict[str, str]) -> str | None:
+    """Returns the platform that a function was compiled for, if its reflection tells."""
+    return reflection.get(PLATFORM)
 
 
 def reflected_signature(reflection: dict[str, str]) -> Signature:

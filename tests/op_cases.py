@@ -95,11 +95,6 @@ def read_only(value: Any) -> np.ndarray:
     return array
 
 
-def is_float_capable(name: str) -> bool:
-    """Whether some sample has a float or complex operand."""
-    return any(any(case.active) for case in cases_of(name))
-
-
 # Smooth cases in high precision -----------------------------------------------------------------
 
 _WIDE = {"f": dtypes.float64, "c": dtypes.complex128}

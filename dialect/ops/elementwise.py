@@ -35,6 +35,7 @@ from .family import (
     binary,
     broadcast_shape,
     broadcast_to,
+    edge_values,
     full,
     instantiate,
     is_constant,
@@ -195,7 +196,7 @@ def _lower_round(x: Any, *, rounding_method: int) -> Any:
 
 _round = unary("round", _evaluate_round, _lower_round, FLOAT)
 _round.primitive.samples = lambda: [
-    Sample((np.array(_HALVES).astype(dtype),), {"rounding_method": method}, is_smooth=False)
+    Sample((edge_values(_HALVES, dtype),), {"rounding_method": method}, is_smooth=False)
     for dtype in FLOAT
     for method in (AWAY_FROM_ZERO, TO_NEAREST_EVEN)
 ]

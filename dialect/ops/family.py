@@ -339,15 +339,17 @@ def _samples(
             values = tuple(random_values(generator, s, dtype, low, high) for s in shapes)
             samples.append(Sample(values, tolerance=tolerance))
         if edges and not dtypes.is_complex(dtype):
-            grid = np.meshgrid(*[_edge_values(edges, dtype)] * arity)
+            grid = np.meshgrid(*[edge_values(edges, dtype)] * arity)
             edge_args = tuple(np.ascontiguousarray(g.reshape(-1)) for g in grid)
             samples.append(Sample(edge_args, is_smooth=False, tolerance=tolerance))
     return samples
 
 
-def _edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
+def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
+    """Returns those of the given values that the dtype has, and the limits of integers."""
     if dtypes.is_float(dtype):
-        return np.array(edges).astype(dtype)
+        with np.errstate(over="ignore"):  # narrow types have infinity for what is too large
+            return np.array(edges).astype(dtype)
     finite = [e for e in edges if np.isfinite(e) and e == int(e)]
     if dtype == dtypes.bool_:
         return np.array([False, True])

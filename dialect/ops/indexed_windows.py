@@ -215,7 +215,7 @@ class Windows:
         if indices.shape[-1] == 1:
             indices, limit = indices[..., 0], self.limits[0]
             return np.asarray((indices >= 0) & (indices <= limit))
-        return ((indices >= 0) & (indices <= self.limits)).all(-1)
+        return np.asarray(((indices >= 0) & (indices <= self.limits)).all(-1))
 
     def clip(self, indices: np.ndarray) -> np.ndarray:
         """Moves the windows that do not fit into the operand."""

@@ -113,12 +113,16 @@ def gather(
 
 def _fill_parameter(value: Any) -> Any:
     """Returns a fill value as a parameter: a Python number, a complex one as its two parts."""
-    if value is None or type(value) in (bool, int, float):
+    if value is None or type(value) in (bool, int):
         return value
     if isinstance(value, (np.ndarray, np.generic, Array)):
         value = np.asarray(value).item()
     if isinstance(value, complex):
-        return (value.real, value.imag) if value.imag else value.real
+        if value.imag:
+            return value.real, value.imag
+        value = value.real
+    if isinstance(value, float) and np.isnan(value):
+        return None  # the default, and unlike NaN equal to itself
     if not isinstance(value, (bool, int, float)):
         raise ParameterError(
             f"gather: fill_value must be a number, not {value!r}.",

@@ -320,8 +320,13 @@ def _descending_key(operand: np.ndarray) -> np.ndarray:
 
 
 def _evaluate_top_k(operand: np.ndarray, *, k: int, axis: int) -> list[np.ndarray]:
-    order = _descending_key(operand).argsort(axis=axis, kind="stable")
-    chosen = order[(np.s_[:],) * axis + (np.s_[:k],)]
+    key = _descending_key(operand)
+    if key.ndim == 1 and 0 < 8 * k < key.size:
+        # Sort only what is no worse than the last one that is chosen.
+        candidates = np.flatnonzero(key <= np.partition(key, k - 1)[k - 1])
+        chosen = candidates[key[candidates].argsort(kind="stable")[:k]]
+    else:
+        chosen = key.argsort(axis=axis, kind="stable")[(np.s_[:],) * axis + (np.s_[:k],)]
     return [_take(operand, chosen, axis), chosen.astype(np.int32)]
 
 

@@ -107,6 +107,7 @@ def binary(
     *,
     promotion: Promotion,
     domain: Collection[np.dtype] = INEXACT,
+    on_bool: Callable[..., Value] | None = None,
 ) -> Callable[[Any, Any], Value]:
     """Makes a function of two arguments.
 
@@ -115,26 +116,44 @@ def binary(
         operation: What to apply to arguments of one dtype and one shape (or rank 0).
         summary: First sentence of the documentation.
         promotion: How to promote the arguments.
-        domain: dtypes that need no promotion when both arguments have them.
+        domain: dtypes that need no promotion when both arguments have them; without bool.
+        on_bool: What to apply instead to bools.
     """
     apply = operation.primitive.bind if hasattr(operation, "primitive") else operation
+    apply_promoted = apply if on_bool is None else _with_bool(apply, on_bool)
     direct = frozenset(domain)
-    floats = direct & frozenset(INEXACT)
+    inexact = direct & frozenset(INEXACT)
 
     def function(x: Any, y: Any, /) -> Value:
-        if type(x) is Array or type(x) is Tracer:
+        x_class, y_class = type(x), type(y)
+        if x_class is Array or x_class is Tracer:
             x_type = x.type
             dtype = x_type.dtype
             if dtype in direct:
-                y_class = type(y)
                 if y_class is Array or y_class is Tracer:
                     if y.type is x_type:
                         return apply(x, y)
-                elif y_class is int or (y_class is float and dtype in floats):
+                elif y_class is int or (y_class is float and dtype in inexact):
                     return apply(x, constant(y, dtype, x_type.weak_type))
+        elif y_class is Array or y_class is Tracer:
+            y_type = y.type
+            dtype = y_type.dtype
+            if dtype in direct and (
+                x_class is int or (x_class is float and dtype in inexact)
+            ):
+                return apply(constant(x, dtype, y_type.weak_type), y)
         x, y = promotion(name, x, y)
         if x.type.shape != y.type.shape:
             x, y = broadcast_arguments(name, x, y)
-        return apply(x, y)
+        return apply_promoted(x, y)
 
     return documented(function, name, _BINARY_DOCUMENTATION, summary, promotion)
+
+
+def _with_bool(
+    operation: Callable[..., Value], on_bool: Callable[..., Value]
+) -> Callable[..., Value]:
+    def apply(x: Value, y: Value) -> Value:
+        return on_bool(x, y) if x.type.dtype == dtypes.bool_ else operation(x, y)
+
+    return apply

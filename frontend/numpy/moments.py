@@ -19,9 +19,13 @@ from axir.dialect.ops.elementwise import div, gt, mul, select_n, square, sub
 from axir.dialect.ops.shape import transpose
 from axir.dialect.ops.transcendental import sqrt
 
-from .checks import all_axes, canonical_axes, reject_out, spread
+from .checks import canonical_axes, reject_out, spread
 from .promotion import (
-    array_argument, broadcast_arguments, constant, inexact_dtype, promote_arguments,
+    array_argument,
+    broadcast_arguments,
+    constant,
+    inexact_dtype,
+    promote_arguments,
 )  # fmt: skip
 from .reductions import SUM, as_mask, converted
 

@@ -17,7 +17,20 @@ from axir.dialect.ops.broadcasting import broadcast_in_dim, expand_dims
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.cumulative import cumsum
 from axir.dialect.ops.elementwise import (
-    add, ceil, clamp, div, eq, floor, le, lt, mul, ne, not_, or_, select_n, sub,
+    add,
+    ceil,
+    clamp,
+    div,
+    eq,
+    floor,
+    le,
+    lt,
+    mul,
+    ne,
+    not_,
+    or_,
+    select_n,
+    sub,
 )  # fmt: skip
 from axir.dialect.ops.indexing import GatherDimensionNumbers, gather
 from axir.dialect.ops.reduce import reduce_or, reduce_sum

@@ -82,7 +82,8 @@ def hyperbolic_sine(x: Scalar) -> Scalar:
     magnitude = absolute(x)
     is_large = magnitude > 40
     growth = exponential_minus_one(select(is_large, magnitude * 0.5, magnitude))
-    result = select(is_large, growth * 0.5 * growth, (growth + growth / (growth + 1)) * 0.5)
+    power = growth + 1
+    result = select(is_large, power * 0.5 * power, (growth + growth / power) * 0.5)
     return copy_sign(result, x)
 
 
@@ -91,7 +92,8 @@ def hyperbolic_cosine(x: Scalar) -> Scalar:
     magnitude = absolute(x)
     is_large = magnitude > 40
     growth = exponential_minus_one(select(is_large, magnitude * 0.5, magnitude))
-    return select(is_large, growth * 0.5 * growth, 1 + growth * growth / (2 * (growth + 1)))
+    power = growth + 1
+    return select(is_large, power * 0.5 * power, 1 + growth * growth / (2 * power))
 
 
 def inverse_hyperbolic_sine(x: Scalar) -> Scalar:
@@ -101,7 +103,7 @@ def inverse_hyperbolic_sine(x: Scalar) -> Scalar:
     bounded = select(is_large, 1, magnitude)
     square = bounded * bounded
     argument = bounded + square / (1 + square_root(1 + square))
-    result = logarithm_plus_one(select(is_large, magnitude, argument))
+    result = logarithm_plus_one(select(is_large, magnitude - 1, argument))
     return copy_sign(result + select(is_large, result.constant(_LN2[0]), 0), x)
 
 
@@ -110,7 +112,7 @@ def inverse_hyperbolic_cosine(x: Scalar) -> Scalar:
     is_large = x > _HUGE
     over = select(is_large, 1, x) - 1
     argument = over + square_root(over * (over + 2))
-    result = logarithm_plus_one(select(is_large, x, argument))
+    result = logarithm_plus_one(select(is_large, x - 1, argument))
     return result + select(is_large, result.constant(_LN2[0]), 0)
 
 

@@ -224,7 +224,8 @@ def convert_float(x: Scalar, kind: ir.Type) -> Scalar:
     """A float rounded or widened to another float type."""
     if x.type == kind:
         return x
-    if x.width == kind.width:  # f16 and bf16
+    if x.width == kind.width or (x.width == 64 and kind.width == 16):
+        # Between f16 and bf16; and from f64, of which IREE flushes what is denormal as f16.
         return convert_float(convert_float(x, float32()), kind)
     return operation("arith.extf" if kind.width > x.width else "arith.truncf", (x,), kind)
 

@@ -212,6 +212,13 @@ def test_fill_values_take_the_dtype_of_the_operand(fill: Any) -> None:
     assert_same(result, np.array([[fill]], dtype))
 
 
+def test_fill_value_nan_is_the_default() -> None:
+    outside = np.array([[9]], np.int32)
+    for fill in (float("nan"), np.float32(np.nan), None):
+        result = gather(X, outside, GATHER_ROWS, (1, 2), mode="fill", fill_value=fill)
+        assert np.isnan(np.asarray(result)).all()
+
+
 def test_modes_have_names_and_an_enumeration() -> None:
     x, indices = np.ones((2, 1), np.float32), np.array([[5]], np.int32)
     for mode in (GatherScatterMode.CLIP, "clip"):

@@ -127,6 +127,14 @@ def test_top_k_puts_every_nan_first() -> None:
     np.testing.assert_array_equal(np.asarray(top_k(x, 4)[1]), [1, 3, 2, 0])
 
 
+@settings(max_examples=60)
+@given(values=st.lists(FLOATS, min_size=20, max_size=40), k=st.integers(1, 3))
+def test_few_of_many_are_the_first_of_all(values: list[float], k: int) -> None:
+    x = np.array(values, np.float32)
+    for few, every in zip(top_k(x, k), top_k(x, x.size), strict=True):
+        assert_bits_equal(few, np.asarray(every)[:k])
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_top_k_along_any_axis(axis: int) -> None:
     x = np.random.default_rng(1).permutation(20).reshape(4, 5).astype(np.int16)

@@ -1,0 +1,73 @@
+"""`axir.random`: random numbers from explicit keys, in JAX's streams.
+
+A key is an array of two 32-bit words. The same key gives the same numbers always and everywhere:
+eagerly, compiled, batched. So a program splits a key for each use:
+
+>>> from axir import random
+>>> key, subkey = random.split(random.PRNGKey(0))
+>>> random.normal(subkey, (2,)).shape
+(2,)
+
+The generator is threefry2x32. By default its counters are laid out as in JAX's original stream;
+the option `jax_threefry_partitionable` selects the one that JAX draws by default today.
+"""
+
+from __future__ import annotations
+
+from .bits import bits
+from .continuous import (
+    cauchy,
+    double_sided_maxwell,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    maxwell,
+    normal,
+    pareto,
+    rayleigh,
+    triangular,
+    truncated_normal,
+    wald,
+    weibull_min,
+)
+from .discrete import bernoulli, categorical, geometric, rademacher
+from .keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
+from .shuffling import choice, permutation
+from .uniform import randint, uniform
+
+__all__ = [
+    "PRNGKey",
+    "bernoulli",
+    "bits",
+    "categorical",
+    "cauchy",
+    "choice",
+    "clone",
+    "double_sided_maxwell",
+    "exponential",
+    "fold_in",
+    "geometric",
+    "gumbel",
+    "key",
+    "key_data",
+    "key_impl",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "normal",
+    "pareto",
+    "permutation",
+    "rademacher",
+    "randint",
+    "rayleigh",
+    "split",
+    "triangular",
+    "truncated_normal",
+    "uniform",
+    "wald",
+    "weibull_min",
+    "wrap_key_data",
+]

@@ -1,0 +1,207 @@
+"""Streams of random bits: how counters are laid out, encrypted, and cut into integers.
+
+There are two streams. The *original* one numbers 32-bit words: word `i` of `n` comes from the
+counter pair `(i, i + n/2)`, so numbers depend on how many are drawn. The *partitionable* one
+numbers the elements: element `i` comes from the 64-bit counter `i` alone.
+
+Where the key is known, NumPy computes the bits in one go, without the cost of going op by op; both
+ways give the same bits. What does not live here: threefry itself (`axir.dialect.ops.random_bits`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from axir.dialect import dtypes
+from axir.dialect.array import Array
+from axir.dialect.config import config
+from axir.dialect.errors import ParameterError
+from axir.dialect.ops import OPS
+from axir.dialect.ops.conversion import bitcast_convert_type, convert_element_type
+from axir.dialect.ops.elementwise import add, eq, or_, select_n, shift_left, xor
+from axir.dialect.ops.random_bits import threefry2x32
+from axir.dialect.ops.shape import concatenate, reshape
+from axir.dialect.ops.static_slicing import index_in_dim, slice_in_dim
+from axir.dialect.tracer import Tracer
+from axir.dialect.types import ShapedArray
+
+from .parameters import Value, check_key, check_shape
+
+UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
+# Words that one key of the original stream yields: its counters have 32 bits.
+MAX_WORDS = 2**32 - 1
+_encrypt_known = OPS["threefry2x32"].evaluate
+
+
+def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
+    """Draws uniformly distributed bits, as unsigned integers.
+
+    Args:
+        key: The key.
+        shape: Shape of the result.
+        dtype: uint8, uint16, uint32 or uint64; by default uint32, and uint64 with
+            `jax_enable_x64`.
+
+    Raises:
+        ParameterError: for a dtype that is not unsigned.
+
+    >>> from axir import random
+    >>> random.bits(random.PRNGKey(0), (2,), "uint8")
+    Array([220, 136], dtype=uint8)
+    """
+    key = check_key("bits", key)
+    extents = check_shape("bits", shape)
+    canonical = dtypes.canonicalize_dtype(np.uint64 if dtype is None else dtype)
+    if not dtypes.is_unsigned(canonical):
+        raise ParameterError(
+            f"random.bits: dtype must be an unsigned integer type, not {canonical}.",
+            "Pass uint8, uint16, uint32 or uint64.",
+        )
+    return random_bits(key, canonical.itemsize * 8, extents)
+
+
+def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
+    """Draws unsigned integers of 8, 16, 32 or 64 bits with a checked key."""
+    if type(key) is Array:
+        return wrap(known_bits(key.host(), bit_width, shape), key)
+    size = math.prod(shape)
+    dtype = UNSIGNED[bit_width]
+    if size == 0:
+        return wrap(np.zeros(shape, dtype), key)
+    if config.jax_threefry_partitionable:
+        high, low = traced_pairs(key, size)
+        if bit_width == 64:
+            flat = _join(high, low)
+        else:
+            flat = convert_element_type(xor(high, low), dtype)
+    else:
+        words = traced_words(key, -(-size * bit_width // 32))
+        flat = _cut(words, bit_width, size)
+    return flat if flat.shape == shape else reshape(flat, shape)
+
+
+def wrap(host: np.ndarray, like: Value) -> Array:
+    """Wraps samples computed by NumPy; they live where the key lives."""
+    device = like._device if type(like) is Array else None
+    return Array(ShapedArray(host.shape, host.dtype), host, None, device)
+
+
+def _join(high: Value, low: Value) -> Value:
+    """Makes 64-bit integers of the two halves."""
+    upper, lower = (convert_element_type(x, dtypes.uint64) for x in (high, low))
+    return or_(shift_left(upper, 32), lower)
+
+
+def _cut(words: Value, bit_width: int, size: int) -> Value:
+    """Cuts 32-bit words into integers of another width, the low bits of a word first."""
+    if bit_width == 32:
+        return words
+    if bit_width == 64:
+        return _join(slice_in_dim(words, 0, size), slice_in_dim(words, size, 2 * size))
+    pieces = bitcast_convert_type(words, UNSIGNED[bit_width])
+    return slice_in_dim(reshape(pieces, (pieces.size,)), 0, size)
+
+
+# Traced: the key is an SSA value ---------------------------------------------------------------
+
+
+def count_up(like: Tracer, dtype: np.dtype, size: int) -> Tracer:
+    """Records the numbers 0, 1, ... beside a tracer.
+
+    The function `iota` would evaluate them at once, and the program would carry them around.
+    """
+    params = {"dtype": dtype, "shape": (size,), "dimension": 0}
+    return like.trace.record(OPS["iota"], (), params)
+
+
+def key_words(key: Value) -> tuple[Value, Value]:
+    """Returns the two words of a key as scalars."""
+    return index_in_dim(key, 0, keepdims=False), index_in_dim(key, 1, keepdims=False)
+
+
+def traced_words(key: Tracer, count: int) -> Value:
+    """Draws words of the original stream; an odd count is padded with the counter 0."""
+    if count > MAX_WORDS:
+        return _many_words(key, count)
+    half = (count + 1) // 2
+    first = count_up(key, dtypes.uint32, half)
+    second = add(first, half)
+    if count % 2:
+        second = select_n(eq(first, half - 1), second, 0)
+    words = concatenate(threefry2x32(*key_words(key), first, second), 0)
+    return slice_in_dim(words, 0, count) if count % 2 else words
+
+
+def _many_words(key: Tracer, count: int) -> Value:
+    blocks, rest = divmod(count, MAX_WORDS)
+    rows = reshape(traced_words(key, 2 * (blocks + 1)), (blocks + 1, 2))
+    keys = [index_in_dim(rows, i, keepdims=False) for i in range(blocks + 1)]
+    sizes = [MAX_WORDS] * blocks + [rest]
+    parts = [traced_words(k, size) for k, size in zip(keys, sizes, strict=True) if size]
+    return concatenate(parts, 0)
+
+
+def traced_pairs(key: Tracer, count: int) -> list[Value]:
+    """Encrypts the 64-bit counters 0, 1, ... of the partitionable stream."""
+    if count <= MAX_WORDS:
+        high: Any = np.zeros((), np.uint32)
+        low = count_up(key, dtypes.uint32, count)
+    else:
+        high, low = _known_counters(count)
+    return threefry2x32(*key_words(key), high, low)
+
+
+# Known: the key is an array --------------------------------------------------------------------
+
+
+def known_bits(key: np.ndarray, bit_width: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Draws unsigned integers with a key of known words."""
+    size = math.prod(shape)
+    dtype = UNSIGNED[bit_width]
+    if config.jax_threefry_partitionable:
+        high, low = known_pairs(key, size)
+        if bit_width != 64:
+            return (high ^ low).astype(dtype, copy=False).reshape(shape)
+    else:
+        words = known_words(key, -(-size * bit_width // 32))
+        if bit_width != 64:
+            return words.view(dtype)[:size].reshape(shape)
+        high, low = words[:size], words[size:]
+    return (high.astype(np.uint64) << np.uint64(32) | low).reshape(shape)
+
+
+def known_words(key: np.ndarray, count: int) -> np.ndarray:
+    """Draws words of the original stream; an odd count is padded with the counter 0."""
+    if count > MAX_WORDS:
+        blocks, rest = divmod(count, MAX_WORDS)
+        keys = known_words(key, 2 * (blocks + 1)).reshape(-1, 2)
+        sizes = [MAX_WORDS] * blocks + [rest]
+        return np.concatenate([known_words(k, n) for k, n in zip(keys, sizes, strict=True)])
+    half = (count + 1) // 2
+    first = np.arange(half, dtype=np.uint32)
+    second = np.arange(half, 2 * half, dtype=np.uint32)
+    if count % 2:
+        second[-1] = 0
+    words = np.concatenate(encrypt(key, first, second))
+    return words[:count] if count % 2 else words
+
+
+def known_pairs(key: np.ndarray, count: int) -> Sequence[np.ndarray]:
+    """Encrypts the 64-bit counters 0, 1, ... of the partitionable stream."""
+    return encrypt(key, *_known_counters(count))
+
+
+def _known_counters(count: int) -> tuple[np.ndarray, np.ndarray]:
+    if count <= MAX_WORDS:
+        return np.zeros((), np.uint32), np.arange(count, dtype=np.uint32)
+    counters = np.arange(count, dtype=np.uint64)
+    return (counters >> np.uint64(32)).astype(np.uint32), counters.astype(np.uint32)
+
+
+def encrypt(key: np.ndarray, first: np.ndarray, second: np.ndarray) -> Sequence[np.ndarray]:
+    """Encrypts known counters with known words of a key."""
+    return _encrypt_known(key[0, ...], key[1, ...], first, second)

@@ -1,0 +1,304 @@
+"""Derivatives: against finite differences, against each other, and their types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from op_cases import Case, cases_of, differences, random_like, resolution, smooth_cases, values
+
+from axir.dialect import dtypes
+from axir.dialect.array import as_array
+from axir.dialect.derived import derive
+from axir.dialect.function import Function
+from axir.dialect.ops import OPS
+from axir.dialect.ops.family import instantiate
+from axir.dialect.primitive import Unsupported
+from axir.dialect.symbolic import UndefinedPrimal, Zero
+from axir.dialect.trace import trace_function
+from axir.passes.jvp import jvp
+from axir.passes.linearize import linearize
+from axir.passes.transpose import transpose
+
+Arrays = list[np.ndarray]
+
+# Ops whose derivative is declared to be zero, which is not the limit of their differences.
+_DECLARED_ZERO = {"stop_gradient", "nextafter"}
+_DIFFERENTIABLE = [n for n, p in OPS.items() if not isinstance(p.jvp, Unsupported)]
+_TRANSPOSABLE = [n for n, p in OPS.items() if not isinstance(p.transpose, Unsupported)]
+
+
+# Cases ------------------------------------------------------------------------------------------
+
+
+def _directions(case: Case) -> list[list[Any]]:
+    """Tangents of the operands: of all float operands together, and of each alone."""
+    generator = case.generator()
+    full = [
+        random_like(generator, x) if active else Zero(t.to_tangent_aval())
+        for x, active, t in zip(case.args, case.active, case.types, strict=True)
+    ]
+    directions = [full]
+    if sum(case.active) > 1:
+        for chosen in range(len(full)):
+            if case.active[chosen]:
+                directions.append(
+                    [
+                        x if i == chosen else Zero(case.types[i].to_tangent_aval())
+                        for i, x in enumerate(full)
+                    ]
+                )
+    return directions
+
+
+def _tangent_values(function: Function, args: Sequence[Any], tangents: Sequence[Any]) -> Arrays:
+    """Tangents of the float results, by the jvp driver on values; zeros are made explicit."""
+    primals = [as_array(x) for x in args]
+    wrapped = [t if type(t) is Zero else as_array(t) for t in tangents]
+    _, results = jvp(function, primals, wrapped)
+    return values([instantiate(t) for t in results if not _is_trivial(t)])
+
+
+def _is_trivial(tangent: Any) -> bool:
+    return type(tangent) is Zero and tangent.aval.dtype == dtypes.float0
+
+
+def _float_results(function: Function, args: Sequence[Any]) -> Arrays:
+    return [x for x in values(function.evaluate(*args)) if dtypes.is_inexact(x.dtype)]
+
+
+# Finite differences -----------------------------------------------------------------------------
+
+
+def _central_differences(
+    function: Callable[..., Arrays], args: Sequence[np.ndarray], tangents: Sequence[Any]
+) -> Arrays:
+    """Derivatives of a function's results in a direction, with an error of order step squared."""
+    step = _resolution_of(args) ** (1 / 3)
+
+    def moved(distance: float) -> Arrays:
+        return function(
+            *[
+                x if type(t) is Zero else (x + distance * t).astype(x.dtype)
+                for x, t in zip(args, tangents, strict=True)
+            ]
+        )
+
+    pairs = zip(moved(step), moved(-step), strict=True)
+    return [np.asarray((high - low) / (2 * step)).astype(high.dtype) for high, low in pairs]
+
+
+def _resolution_of(args: Sequence[np.ndarray]) -> float:
+    return max(resolution(x.dtype) for x in args if dtypes.is_inexact(x.dtype))
+
+
+def _disagreement(
+    label: str, results: Arrays, expected: Arrays, around: Arrays, args: Sequence[np.ndarray]
+) -> list[str]:
+    """Compares with finite differences, whose rounding errors grow with the values around."""
+    found = []
+    allowed = 300 * _resolution_of(args) ** (2 / 3)
+    for got, want, value in zip(results, expected, around, strict=True):
+        scale = max([1.0, *np.abs(want).ravel().tolist(), *np.abs(value).ravel().tolist()])
+        worst = np.max(np.abs(got - want), initial=0)
+        if not worst <= allowed * scale:
+            found.append(f"{label}: {got.tolist()} differs from the differences {want.tolist()}")
+    return found
+
+
+@pytest.mark.parametrize("name", _DIFFERENTIABLE)
+def test_jvp_is_the_limit_of_differences(name: str) -> None:
+    problems = []
+    for case in smooth_cases(name):
+        function = case.function()
+        around = _float_results(function, case.args)
+        for tangents in _directions(case):
+            got = _tangent_values(function, case.args, tangents)
+            if name in _DECLARED_ZERO:
+                assert not any(x.any() for x in got)
+                continue
+            want = _central_differences(
+                lambda *xs, f=function: _float_results(f, xs), case.args, tangents
+            )
+            problems += _disagreement(str(case), got, want, around, case.args)
+    assert not problems, "\n".join(problems)
+
+
+def _tangent_function(case: Case, tangents: Sequence[Any]) -> Function:
+    """The derivative in a fixed direction, as a traced function of the operands."""
+    function = case.function()
+
+    def derivative(*primals: Any) -> list[Any]:
+        _, results = jvp(function, primals, tangents)
+        return [instantiate(t) for t in results if not _is_trivial(t)]
+
+    return trace_function(derivative, case.types)
+
+
+@pytest.mark.parametrize("name", [n for n in _DIFFERENTIABLE if n not in _DECLARED_ZERO])
+def test_second_derivative_is_the_limit_of_differences(name: str) -> None:
+    problems = []
+    for case in smooth_cases(name):
+        tangents = _directions(case)[0]
+        first = _tangent_function(case, [t if type(t) is Zero else as_array(t) for t in tangents])
+        around = _float_results(first, case.args)
+        got = _tangent_values(first, case.args, tangents)
+        want = _central_differences(
+            lambda *xs, f=first: _float_results(f, xs), case.args, tangents
+        )
+        problems += _disagreement(str(case), got, want, around, case.args)
+    assert not problems, "\n".join(problems)
+
+
+# The transformations agree ----------------------------------------------------------------------
+
+
+def _explicit(function: Function, args: Sequence[Any], tangents: Sequence[Any]) -> Arrays:
+    """Tangents by the traced tangent function."""
+    active = tuple(type(t) is not Zero for t in tangents)
+    derived = derive(function, "jvp", active, True).function
+    moving = [t for t in tangents if type(t) is not Zero]
+    return values(derived.evaluate(*args, *moving))[len(function.outputs) :]
+
+
+@pytest.mark.parametrize("name", _DIFFERENTIABLE)
+def test_traced_jvp_and_linearize_agree_with_jvp(name: str) -> None:
+    problems: list[str] = []
+    for case in smooth_cases(name):
+        function = case.function()
+        primals = [as_array(x) for x in case.args]
+        for tangents in _directions(case):
+            want = _tangent_values(function, case.args, tangents)
+            traced = _explicit(function, case.args, tangents)
+            problems += differences(f"traced jvp of {case}", traced, want, 4)
+            moving = [t for t in tangents if type(t) is not Zero]
+            linearized = linearize(function, primals, [type(t) is not Zero for t in tangents])
+            results = iter(values(linearized.linear.evaluate(*moving)))
+            found = [
+                next(results) if active else np.zeros(t.shape, t.dtype)
+                for t, active in zip(
+                    function.output_types, linearized.active_outputs, strict=True
+                )
+                if dtypes.is_inexact(t.dtype)
+            ]
+            problems += differences(f"linearize of {case}", found, want, 4, zero_signs=False)
+    assert not problems, "\n".join(problems)
+
+
+def _pairing(cotangents: Sequence[Any], tangents: Sequence[Any]) -> tuple[float, float]:
+    """The sum of Re(c t) over all elements, and the sum of its absolute terms."""
+    total = magnitude = 0.0
+    for cotangent, tangent in zip(cotangents, tangents, strict=True):
+        if type(cotangent) is Zero:
+            continue
+        product = np.asarray(cotangent).astype(np.complex128) * np.asarray(tangent)
+        total += float(product.real.sum())
+        magnitude += float(np.abs(product).sum())
+    return total, magnitude
+
+
+def _is_adjoint(
+    cotangents: Sequence[Any], moved: Sequence[Any], pulled: Sequence[Any], tangents: Sequence[Any]
+) -> bool:
+    """Whether <ct, J t> equals <J^T ct, t> to within rounding."""
+    left, left_size = _pairing(cotangents, moved)
+    right, right_size = _pairing(pulled, tangents)
+    allowed = 256 * _resolution_of(list(tangents)) * max(left_size, right_size, 1e-30)
+    return abs(left - right) <= allowed
+
+
+def _hosts(results: Sequence[Any]) -> list[Any]:
+    return [x if type(x) is Zero else x.host() for x in results]
+
+
+@pytest.mark.parametrize("name", _DIFFERENTIABLE)
+def test_transposed_linear_part_is_the_adjoint(name: str) -> None:
+    for case in smooth_cases(name):
+        function = case.function()
+        primals = [as_array(x) for x in case.args]
+        for tangents in _directions(case):
+            moving = [t for t in tangents if type(t) is not Zero]
+            linear = linearize(function, primals, [type(t) is not Zero for t in tangents]).linear
+            if not linear.outputs:
+                continue
+            moved = values(linear.evaluate(*moving))
+            generator = case.generator()
+            cotangents = [random_like(generator, x) for x in moved]
+            unknown = [UndefinedPrimal(v.type) for v in linear.inputs]
+            pulled = _hosts(
+                transpose(
+                    linear, [*unknown, *linear.captured], [as_array(c) for c in cotangents]
+                )[: len(moving)]
+            )
+            assert _is_adjoint(cotangents, moved, pulled, moving), str(case)
+
+
+@pytest.mark.parametrize("name", _TRANSPOSABLE)
+def test_transpose_rule_is_the_adjoint_in_each_operand(name: str) -> None:
+    primitive = OPS[name]
+    checked = 0
+    for case in smooth_cases(name):
+        function = case.function()
+        for chosen, is_active in enumerate(case.active):
+            if not is_active:
+                continue
+            generator = case.generator()
+            tangent = random_like(generator, case.args[chosen])
+            tangents = [Zero(t.to_tangent_aval()) for t in case.types]
+            moved = _tangent_values(
+                function,
+                case.args,
+                [tangent if i == chosen else t for i, t in enumerate(tangents)],
+            )
+            cotangents = [random_like(generator, x) for x in moved]
+            operands = [
+                UndefinedPrimal(t) if i == chosen else as_array(x)
+                for i, (x, t) in enumerate(zip(case.args, case.types, strict=True))
+            ]
+            given: Any = [as_array(c) for c in cotangents]
+            if primitive.multiple_results:
+                remaining = iter(given)
+                given = [
+                    next(remaining) if dtypes.is_inexact(t.dtype) else Zero(t.to_tangent_aval())
+                    for t in function.output_types
+                ]
+            else:
+                given = given[0]
+            results = primitive.transpose(given, *operands, **case.params)  # type: ignore[misc]
+            assert len(results) == len(operands), str(case)
+            assert all(r is None for i, r in enumerate(results) if i != chosen), str(case)
+            if results[chosen] is None:
+                continue  # the op is not linear in this operand
+            assert _is_adjoint(cotangents, moved, _hosts([results[chosen]]), [tangent]), str(case)
+            checked += 1
+    assert checked
+
+
+# Types ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", _DIFFERENTIABLE)
+def test_tangents_and_cotangents_have_the_types_of_what_they_belong_to(name: str) -> None:
+    for case in cases_of(name):
+        if not any(case.active):
+            continue
+        function = case.function()
+        derived = derive(function, "jvp", case.active, True).function
+        inexact = [t for t in function.output_types if dtypes.is_inexact(t.dtype)]
+        tangent_types = derived.output_types[len(function.outputs) :]
+        assert [(t.shape, t.dtype) for t in tangent_types] == [
+            (t.shape, t.dtype) for t in inexact
+        ], str(case)
+        split = derive(function, "linearize", case.active)
+        if not any(split.active_outputs):
+            continue
+        linear = split.linear
+        is_linear = [*[True] * len(linear.inputs), *[False] * len(linear.captures)]
+        pulled = derive(
+            linear, "transpose", tuple(is_linear), (True,) * len(linear.outputs), True
+        ).function
+        assert [(t.shape, t.dtype) for t in pulled.output_types] == [
+            (v.type.shape, v.type.dtype) for v in linear.inputs
+        ], str(case)

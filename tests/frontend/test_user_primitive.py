@@ -1,0 +1,189 @@
+"""A user's own primitive, rule by rule: what is missing is named, what is there works everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import axir
+from axir import core, lax
+from axir.dialect.ops.table import USER_OPS
+from axir.interpreters import ad, batching, mlir
+
+
+def _evaluate(x, y, z):
+    return np.add(np.multiply(x, y), z)
+
+
+def _abstract(x, y, z):
+    return core.ShapedArray(x.shape, x.dtype)
+
+
+def _lower(context, x, y, z):
+    return [mlir.hlo.add(mlir.hlo.multiply(x, y), z)]
+
+
+class MultiplyAdd:
+    """The fused multiply-add x * y + z, whose rules are defined one after the other."""
+
+    def __init__(self) -> None:
+        self.primitive = core.Primitive("multiply_add")
+
+    def __call__(self, x, y, z):
+        return self.primitive.bind(x, y, z)
+
+    def square_add(self, a, b):
+        return self(a, a, b)
+
+    def define_jvp(self) -> None:
+        def value_and_jvp(primals, tangents):
+            x, y, z = primals
+            dx, dy, dz = tangents
+
+            def made(tangent):
+                return lax.zeros_like_array(x) if type(tangent) is ad.Zero else tangent
+
+            return self(x, y, z), self(made(dx), y, self(x, made(dy), made(dz)))
+
+        ad.primitive_jvps[self.primitive] = value_and_jvp
+
+    def define_transpose(self) -> None:
+        def transpose(ct, x, y, z):
+            if ad.is_undefined_primal(x):
+                return self(ct, y, lax.zeros_like_array(y)), None, ct
+            return None, self(x, ct, lax.zeros_like_array(x)), ct
+
+        ad.primitive_transposes[self.primitive] = transpose
+
+    def define_batch(self) -> None:
+        def batch(operands, axes):
+            assert axes[0] == axes[1] == axes[2]
+            return self(*operands), axes[0]
+
+        batching.primitive_batchers[self.primitive] = batch
+
+
+@pytest.fixture
+def multiply_add() -> Iterator[MultiplyAdd]:
+    yield MultiplyAdd()
+    USER_OPS.pop("multiply_add", None)
+
+
+def test_missing_rules_are_named_in_turn(multiply_add: MultiplyAdd) -> None:
+    f, primitive = multiply_add.square_add, multiply_add.primitive
+
+    def missing(call) -> str:
+        with pytest.raises(NotImplementedError) as caught:
+            call()
+        return str(caught.value).splitlines()[0]
+
+    assert missing(lambda: f(2.0, 10.0)) == "Evaluation rule for 'multiply_add' not implemented"
+    primitive.def_impl(_evaluate)
+    assert f(2.0, 10.0) == 14.0
+    assert (
+        missing(lambda: axir.jit(f)(2.0, 10.0))
+        == "Abstract evaluation for 'multiply_add' not implemented"
+    )
+    primitive.def_abstract_eval(_abstract)
+    assert missing(lambda: axir.jit(f)(2.0, 10.0)) == (
+        "MLIR translation rule for primitive 'multiply_add' not found for platform cpu"
+    )
+    mlir.register_lowering(primitive, _lower, platform="cpu")
+    assert float(axir.jit(f)(2.0, 10.0)) == 14.0
+    assert (
+        missing(lambda: axir.jvp(f, (2.0, 10.0), (1.0, 1.0)))
+        == "Differentiation rule for 'multiply_add' not implemented"
+    )
+    multiply_add.define_jvp()
+    assert [float(x) for x in axir.jvp(f, (2.0, 10.0), (1.0, 1.0))] == [14.0, 5.0]
+    assert missing(lambda: axir.grad(f)(2.0, 10.0)) == (
+        "Transpose rule (for reverse-mode differentiation) for 'multiply_add' not implemented"
+    )
+    multiply_add.define_transpose()
+    assert float(axir.grad(f)(2.0, 10.0)) == 4.0
+    vectors = np.array([2.0, 3.0], np.float32), np.array([10.0, 20.0], np.float32)
+    assert (
+        missing(lambda: axir.vmap(f)(*vectors))
+        == "Batching rule for 'multiply_add' not implemented"
+    )
+    multiply_add.define_batch()
+    np.testing.assert_array_equal(axir.vmap(f)(*vectors), [14.0, 29.0])
+    np.testing.assert_array_equal(
+        axir.jit(axir.vmap(axir.grad(f)))(*vectors), np.array([4.0, 6.0], np.float32)
+    )
+
+
+def test_eager_gradient_needs_no_abstract_evaluation(multiply_add: MultiplyAdd) -> None:
+    multiply_add.primitive.def_impl(_evaluate)
+    multiply_add.define_jvp()
+    assert [float(x) for x in axir.jvp(multiply_add.square_add, (2.0, 10.0), (1.0, 0.0))] == [
+        14.0,
+        4.0,
+    ]
+
+
+def test_it_prints_and_survives_in_a_module(multiply_add: MultiplyAdd) -> None:
+    from axir.dialect.reading import parse_module, read_module
+
+    primitive = multiply_add.primitive
+    primitive.def_impl(_evaluate)
+    primitive.def_abstract_eval(_abstract)
+    jaxpr = axir.make_jaxpr(multiply_add)(1.0, 2.0, 3.0)
+    assert str(jaxpr) == (
+        "{ lambda ; a:f32[] b:f32[] c:f32[]. let d:f32[] = multiply_add a b c in (d,) }"
+    )
+    function = read_module(parse_module(str(jaxpr.module())))["main"]
+    assert [float(x) for x in function.evaluate(2.0, 3.0, 4.0)] == [10.0]
+
+
+def test_linear_and_several_results() -> None:
+    pair = core.Primitive("sum_and_difference", multiple_results=True)
+    pair.def_impl(lambda x, y: [x + y, x - y])
+    pair.def_abstract_eval(lambda x, y: [x, x])
+
+    def value_and_jvp(primals, tangents):
+        moving = [ad.instantiate_zeros(t) for t in tangents]
+        return pair.bind(*primals), pair.bind(*moving)
+
+    def transpose(cts, x, y):
+        a, b = (ad.instantiate_zeros(ct) for ct in cts)
+        return [lax.add(a, b), lax.sub(a, b)]
+
+    ad.primitive_jvps[pair] = value_and_jvp
+    ad.primitive_transposes[pair] = transpose
+    try:
+        gradients = axir.grad(lambda x, y: pair.bind(x, y)[1] * 3.0, argnums=(0, 1))(2.0, 5.0)
+        assert [float(g) for g in gradients] == [3.0, -3.0]
+        assert ad.primitive_jvps[pair] is value_and_jvp
+        assert pair in ad.primitive_transposes and pair not in batching.primitive_batchers
+    finally:
+        USER_OPS.pop("sum_and_difference")
+
+
+def test_lowering_rules_that_disagree_with_the_types_are_refused(multiply_add) -> None:
+    multiply_add.primitive.def_abstract_eval(_abstract)
+    mlir.register_lowering(
+        multiply_add.primitive,
+        lambda context, x, y, z: mlir.hlo.compare(x, y, "LT"),
+    )
+    with pytest.raises(NotImplementedError, match="gave tensor<i1>.*abstract evaluation says"):
+        axir.jit(multiply_add)(1.0, 2.0, 3.0)
+
+
+def test_lower_fun_and_defjvp() -> None:
+    cube = core.Primitive("cube")
+    cube.def_impl(lambda x: x * x * x)
+    cube.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(
+        cube, mlir.lower_fun(lambda x: lax.mul(x, lax.mul(x, x)), multiple_results=False)
+    )
+    ad.defjvp(cube, lambda dx, x: lax.mul(dx, lax.mul(3.0, lax.mul(x, x))))
+    batching.defvectorized(cube)
+    try:
+        assert float(axir.grad(cube.bind)(2.0)) == 12.0
+        x = np.array([1.0, 2.0], np.float32)
+        np.testing.assert_array_equal(axir.jit(axir.vmap(axir.grad(cube.bind)))(x), [3.0, 12.0])
+    finally:
+        USER_OPS.pop("cube")
