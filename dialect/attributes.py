@@ -41,66 +41,19 @@ def _encode_tuple(value: tuple[Any, ...]) -> ir.Attribute:
     return ir.ArrayAttr.get([encode(item) for item in value])
 
 
-def _encode_array(value: np.ndarray) -> ir.Attribute:
-    return dense(value)
-
-
 def dense(value: np.ndarray) -> ir.Attribute:
-    """Returns a dense elements attribute that holds an array (splat where it is uniform)."""
+    """Returns a dense elements attribute that holds an array.
+
+    A uniform array becomes a splat, so that a large constant of zeros stays one number.
+    """
+    data = np.ascontiguousarray(value)
+    if data.size > 1:
+        # Compared as bytes: -0.0 is not 0.0 here, and nan is nan.
+        words = data.reshape(-1).view(np.uint8).reshape(data.size, -1)
+        data = data.reshape(-1)[:1] if (words == words[0]).all() else data
     with context(), ir.Location.unknown():
-        element = element_type(value.dtype)
-        shaped = ir.RankedTensorType.get(value.shape, element)
-        flat = np.ascontiguousarray(value).reshape(-1)
-        if flat.size and flat.dtype != dtypes.bool_ and _is_uniform(flat):
-            return ir.DenseElementsAttr.get_from_raw(flat[:1].tobytes(), shaped) if hasattr(
-                ir.DenseElementsAttr, "get_from_raw"
-            ) else _parse_dense(flat[:1], shaped)
-        return _parse_dense(flat, shaped)
-
-
-def _cast_dense(attribute: ir.Attribute) -> ir.Attribute:
-    for kind in (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr):
-        try:
-            return kind(attribute)
-        except ValueError:
-            continue
-    return ir.DenseElementsAttr(attribute)
-
-
-def _register_dense_cast() -> None:
-    # The cast of the bindings knows integers and floats, and fails for complex numbers.
-    with context():
-        example = ir.Attribute.parse("dense<0> : tensor<i32>")
-        ir.register_type_caster(ir.Attribute(example).typeid, replace=True)(_cast_dense)
-
-
-_register_dense_cast()
-
-
-def _is_uniform(flat: np.ndarray) -> bool:
-    raw = flat.view(np.uint8).reshape(flat.size, -1)
-    return bool((raw == raw[0]).all())
-
-
-def _parse_dense(flat: np.ndarray, shaped: ir.Type) -> ir.Attribute:
-    # The textual hex form is exact for every element type, also for those which the buffer
-    # protocol does not know (bfloat16, complex, bool).
-    if flat.dtype == dtypes.bool_:
-        body = "[" + ", ".join("true" if item else "false" for item in flat.tolist()) + "]"
-        if len(set(flat.tolist())) == 1:
-            body = "true" if flat[0] else "false"
-        elif len(shaped.shape) != 1:
-            body = _nest(flat.reshape(shaped.shape).tolist())
-        return ir.Attribute.parse(f"dense<{body if flat.size else ''}> : {shaped}")
-    if flat.size == 0:
-        return ir.Attribute.parse(f"dense<> : {shaped}")
-    return ir.Attribute.parse(f'dense<"0x{flat.tobytes().hex().upper()}"> : {shaped}')
-
-
-def _nest(items: Any) -> str:
-    if isinstance(items, list):
-        return "[" + ", ".join(map(_nest, items)) + "]"
-    return "true" if items else "false"
+        shaped = ir.RankedTensorType.get(value.shape, element_type(value.dtype))
+        return ir.DenseElementsAttr.get(data, type=shaped)
 
 
 def _encoder_for(value: Any) -> Callable[[Any], ir.Attribute]:
@@ -125,7 +78,7 @@ _ENCODERS: dict[type, Callable[[Any], ir.Attribute]] = {
     str: lambda v: ir.StringAttr.get(v),
     type(None): lambda v: ir.UnitAttr.get(),
     tuple: _encode_tuple,
-    np.ndarray: _encode_array,
+    np.ndarray: lambda v: dense(v),
     np.dtype: lambda v: ir.TypeAttr.get(element_type(v)),
 }
 # Each concrete dtype has its own class (numpy.dtypes.Float32DType ...).

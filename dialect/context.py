@@ -21,6 +21,25 @@ _CONTEXT = ir.Context()
 _CONTEXT.allow_unregistered_dialects = True
 _CONTEXT.enable_multithreading(False)
 
+
+
+def _cast_dense(attribute: ir.Attribute) -> ir.Attribute:
+    for kind in (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr):
+        try:
+            return kind(attribute)
+        except ValueError:
+            continue
+    return ir.DenseElementsAttr(attribute)
+
+
+def _register_dense_cast() -> None:
+    # The cast of the bindings knows integers and floats, and fails for complex numbers.
+    example = ir.Attribute.parse("dense<0> : tensor<i32>", _CONTEXT)
+    ir.register_type_caster(ir.Attribute(example).typeid, replace=True)(_cast_dense)
+
+
+_register_dense_cast()
+
 _ROOT = Path(__file__).resolve().parent
 _INTERNAL_FOLDERS = tuple(
     str(folder) + "/"

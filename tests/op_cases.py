@@ -103,17 +103,21 @@ _WIDE = {"f": dtypes.float64, "c": dtypes.complex128}
 def smooth_cases(name: str) -> list[Case]:
     """Samples at which the primitive can be differentiated, in float64 and complex128.
 
-    Samples that become equal up to their values count once. Those whose parameters hold functions
-    keep their dtypes: the functions were traced for them.
+    Samples that become equal up to their values count once, as that of the finest values, since
+    coarse ones are whole numbers too often. Those whose parameters hold functions keep their
+    dtypes: the functions were traced for them.
     """
     found: dict[Any, Case] = {}
-    for case in cases_of(name):
-        if not (case.is_smooth and any(case.active)):
-            continue
+    candidates = [case for case in cases_of(name) if case.is_smooth and any(case.active)]
+    for case in sorted(candidates, key=_coarseness):
         wide = case if _holds_function(case.params) else _widened(case)
         key = (tuple(wide.types), repr(sorted(wide.params.items())))
         found.setdefault(key, wide)
     return list(found.values())
+
+
+def _coarseness(case: Case) -> float:
+    return max(resolution(x.dtype) for x in case.args if dtypes.is_inexact(x.dtype))
 
 
 def _widened(case: Case) -> Case:

@@ -21,6 +21,7 @@ from . import (
     slicing,
     sort,
     transcendental,
+    variadic_reduce,
 )
 from .table import OPS, declare
 
@@ -42,4 +43,5 @@ __all__ = [
     "slicing",
     "sort",
     "transcendental",
+    "variadic_reduce",
 ]

@@ -11,6 +11,7 @@ import ml_dtypes  # noqa: F401  (registers bfloat16 with NumPy, so that np.dtype
 import numpy as np
 from iree.compiler import ir
 
+from ..attributes import dense
 from ..context import context
 from ..errors import AxirError
 from ..types import element_type, numpy_dtype
@@ -171,16 +172,8 @@ def constant(value: Any, element: ElementType | None = None) -> ir.Value:
     array = np.asarray(value)
     if element is not None:
         array = array.astype(numpy_dtype(as_element_type(element)), copy=False)
-    result_type = tensor_type(
-        array.shape, as_element_type(element if element is not None else array.dtype)
-    )
-    data = np.ascontiguousarray(array)
-    if array.size > 1:
-        words = data.reshape(-1).view(np.uint8).reshape(array.size, -1)
-        # Compared as bytes: -0.0 is not 0.0 here, and nan is nan.
-        data = data.reshape(-1)[:1] if (words == words[0]).all() else data
-    dense = ir.DenseElementsAttr.get(data, type=result_type)
-    return build("constant", "stablehlo.constant", (), [result_type], {"value": dense}).result
+    value = dense(array)
+    return build("constant", "stablehlo.constant", (), [value.type], {"value": value}).result
 
 
 def full(value: Any, shape: Sequence[int], element: ElementType) -> ir.Value:

@@ -6,6 +6,7 @@ What does not live here: exponentials and trigonometry (`exponential.py`), compa
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from axir.dialect import dtypes
@@ -20,13 +21,11 @@ from axir.dialect.tracer import Tracer
 from .checks import reject_out
 from .elementwise import FLOAT, INTEGER, NUMBER, binary, unary
 from .promotion import (
-    SCALARS,
     Value,
     array_argument,
     broadcast_arguments,
     cast,
     constant,
-    inexact_dtype,
     promote_arguments,
     promote_inexact,
     promote_numeric,
@@ -366,17 +365,12 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Value:  # noqa: A001
         return _to_even(a)
     # In float16 a power of ten overflows soon.
     wide = convert_element_type(a, dtypes.float32) if a.dtype.itemsize == 2 else a
-    factor = cast(10.0 ** builtins_abs(decimals), wide.dtype, True)
+    factor = cast(10.0 ** builtins.abs(decimals), wide.dtype, True)
     scale, unscale = (lax.mul, lax.div) if decimals > 0 else (lax.div, lax.mul)
     return convert_element_type(unscale(_to_even(scale(wide, factor)), factor), a.dtype, a.weak_type)
 
 
 around = round
-
-
-def builtins_abs(value: int) -> int:
-    """Returns the absolute value of a Python integer, whose function `abs` is hidden here."""
-    return -value if value < 0 else value
 
 
 def _round_integers(x: Value, unit: int) -> Value:
