@@ -99,6 +99,9 @@ class Primitive:
         self.simplify: Callable[..., Any] | None = None
         # Whether the op calls the function that its parameter `jaxpr` holds.
         self.is_call = False
+        # Whether `infer` is remembered by types and parameters. Not where parameters hold
+        # functions: the memory would keep them, and the arrays they captured, alive.
+        self.is_memoized = True
         # Named tuple classes of parameters that are such, for reading them back from text.
         self.param_types: dict[str, type] = {}
         # Set by `def_impl`: gets the operands as they were passed, for a user's own primitive.
@@ -148,6 +151,8 @@ class Primitive:
 
     def apply_to(self, types: tuple[ShapedArray, ...], params: dict[str, Any]) -> Application:
         """Returns the (memoized) outcome of `infer` for operand types and parameters."""
+        if not self.is_memoized:
+            return Application(self._infer(types, params))
         key = (types, *params.items())
         try:
             application = self._applications.get(key)

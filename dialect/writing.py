@@ -23,7 +23,8 @@ def write_into(module: ir.Module, functions: Mapping[str, Function]) -> None:
     """Appends functions under given symbols, and all that they call, to a module."""
     symbols = _assign_symbols(functions)
     body = module.body
-    for function, symbol in symbols.values():
+    private = [(f, symbol) for f, symbol in symbols.values() if symbol not in functions]
+    for function, symbol in [*((f, symbol) for symbol, f in functions.items()), *private]:
         op = function.op.clone(ip=False)
         with context():
             op.attributes["sym_name"] = ir.StringAttr.get(symbol)

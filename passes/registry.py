@@ -11,6 +11,7 @@ PASSES: dict[str, str] = {
     "clamp-gather": "axir.passes.legalize.gather:ClampGather",
     "define-digamma": "axir.passes.legalize.digamma:DefineDigamma",
     "drop-scatter": "axir.passes.legalize.scatter:DropScatter",
+    "expand-complex": "axir.passes.legalize.complex:ExpandComplex",
     "expand-cube-root": "axir.passes.legalize.cube_root:ExpandCubeRoot",
     "expand-hyperbolic": "axir.passes.legalize.hyperbolic:ExpandHyperbolic",
     "expand-inverse-trigonometry": "axir.passes.legalize.inverse_trigonometry:ExpandInverseTrigonometry",

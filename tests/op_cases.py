@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,9 +13,10 @@ import numpy as np
 
 from axir.dialect import dtypes
 from axir.dialect.array import as_array
+from axir.dialect.config import config
 from axir.dialect.function import Function
 from axir.dialect.ops import OPS
-from axir.dialect.primitive import Primitive, Sample
+from axir.dialect.primitive import Primitive, Sample, Unsupported
 from axir.dialect.trace import trace_function
 from axir.dialect.types import ShapedArray
 
@@ -49,6 +51,12 @@ class Case:
         return getattr(self.primitive.infer, "__module__", "") == _ELEMENTWISE_FAMILY
 
     @property
+    def results(self) -> list[np.dtype]:
+        """dtypes of the results."""
+        inferred = self.primitive.infer(*self.types, **self.params)  # type: ignore[misc]
+        return [t.dtype for t in (inferred if self.primitive.multiple_results else [inferred])]
+
+    @property
     def active(self) -> tuple[bool, ...]:
         """Which operands have tangents."""
         return tuple(dtypes.is_inexact(x.dtype) for x in self.args)
@@ -76,11 +84,14 @@ def values(results: Sequence[Any]) -> list[np.ndarray]:
     return [x.host() for x in results]
 
 
-def cases_of(name: str) -> list[Case]:
+@functools.cache
+def cases_of(name: str) -> tuple[Case, ...]:
     """All samples of a primitive, with read-only arguments."""
     primitive = OPS[name]
     assert primitive.samples is not None
-    return [_case(primitive, index, sample) for index, sample in enumerate(primitive.samples())]
+    with config(jax_enable_x64=True):
+        samples = primitive.samples()
+    return tuple(_case(primitive, index, sample) for index, sample in enumerate(samples))
 
 
 def _case(primitive: Primitive, index: int, sample: Sample) -> Case:
@@ -100,6 +111,16 @@ def read_only(value: Any) -> np.ndarray:
 _WIDE = {"f": dtypes.float64, "c": dtypes.complex128}
 
 
+def differentiable_ops() -> list[str]:
+    """Names of the ops that have smooth cases with a float or complex result."""
+    return [
+        name
+        for name, primitive in OPS.items()
+        if not isinstance(primitive.jvp, Unsupported) and smooth_cases(name)
+    ]
+
+
+@functools.cache
 def smooth_cases(name: str) -> list[Case]:
     """Samples at which the primitive can be differentiated, in float64 and complex128.
 
@@ -108,7 +129,11 @@ def smooth_cases(name: str) -> list[Case]:
     dtypes: the functions were traced for them.
     """
     found: dict[Any, Case] = {}
-    candidates = [case for case in cases_of(name) if case.is_smooth and any(case.active)]
+    candidates = [
+        case
+        for case in cases_of(name)
+        if case.is_smooth and any(case.active) and any(dtypes.is_inexact(d) for d in case.results)
+    ]
     for case in sorted(candidates, key=_coarseness):
         wide = case if _holds_function(case.params) else _widened(case)
         key = (tuple(wide.types), repr(sorted(wide.params.items())))

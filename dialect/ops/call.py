@@ -148,6 +148,7 @@ jit_primitive = declare(
     "jit",
     multiple_results=True,
     is_call=True,
+    is_memoized=False,
     infer=_infer,
     evaluate=_evaluate,
     value_and_jvp=_value_and_jvp,

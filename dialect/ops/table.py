@@ -10,13 +10,20 @@ from typing import Any
 
 from ..primitive import RULES, Primitive, Unsupported
 
+# What a declaration may set besides the seven rules.
+_FURTHER = ("value_and_jvp", "linearize", "simplify", "is_call", "is_memoized", "param_types")
+
 OPS: dict[str, Primitive] = {}
 # Users' own primitives, so that modules which contain them can be read back.
 USER_OPS: dict[str, Primitive] = {}
 
 
 def declare(
-    name: str, *, multiple_results: bool = False, unsupported: dict[str, str] | None = None, **rules: Any
+    name: str,
+    *,
+    multiple_results: bool = False,
+    unsupported: dict[str, str] | None = None,
+    **rules: Any,
 ) -> Primitive:
     """Makes a primitive with the given rules and puts it into the table.
 
@@ -31,7 +38,7 @@ def declare(
     """
     primitive = Primitive(name, multiple_results)
     for rule, function in rules.items():
-        if rule not in (*RULES, "value_and_jvp", "linearize", "simplify", "is_call", "param_types"):
+        if rule not in (*RULES, *_FURTHER):
             raise TypeError(f"{name}: {rule!r} is not the name of a rule.")
         setattr(primitive, rule, function)
     for rule, reason in (unsupported or {}).items():

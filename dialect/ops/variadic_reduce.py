@@ -291,6 +291,7 @@ def _samples() -> list[Sample]:
 _reduce = declare(
     "reduce",
     multiple_results=True,
+    is_memoized=False,
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

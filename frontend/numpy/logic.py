@@ -13,7 +13,7 @@ import numpy as np
 
 from axir.dialect import dtypes
 from axir.dialect.array import Array
-from axir.dialect.errors import AxirError
+from axir.dialect.errors import DTypeError, NonArrayArgumentError
 from axir.dialect.ops import elementwise as lax
 from axir.dialect.ops.conversion import convert_element_type, imag, real
 from axir.dialect.ops.family import full
@@ -22,11 +22,11 @@ from axir.dialect.tracer import Tracer
 
 from .elementwise import BOOL, FLOAT, INTEGER, NUMBER, binary, unary
 from .promotion import (
+    BroadcastError,
     Value,
     array_argument,
     broadcast_arguments,
     constant,
-    operands,
     promote_arguments,
     promote_inexact,
     promote_numeric,
@@ -278,8 +278,8 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Value:
     """
     try:
         a1, a2 = _listed(a1), _listed(a2)
-    except (AxirError, TypeError, ValueError):
-        return _everywhere(False, full((), False, dtypes.bool_))
+    except (NonArrayArgumentError, DTypeError):
+        return full((), False, dtypes.bool_)
     if a1.shape != a2.shape:
         return full((), False, dtypes.bool_)
     return _all(_equal(a1, a2, equal_nan))
@@ -300,7 +300,6 @@ def array_equiv(a1: Any, a2: Any) -> Value:
     Array(True, dtype=bool)
     """
     try:
-        a1, a2 = operands("array_equiv", (_listed(a1), _listed(a2)))
-        return _all(equal(a1, a2))
-    except (AxirError, TypeError, ValueError):
+        return _all(equal(_listed(a1), _listed(a2)))
+    except (NonArrayArgumentError, DTypeError, BroadcastError):
         return full((), False, dtypes.bool_)

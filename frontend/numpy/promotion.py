@@ -100,6 +100,22 @@ def _new_constant(value: Any, dtype: np.dtype, weak_type: bool) -> Array:
     return scalar(value, dtype, weak_type)
 
 
+def dtype_argument(name: str, dtype: Any) -> np.dtype:
+    """Returns a `dtype` argument as a dtype that the current configuration has.
+
+    Warns when 64 bits were asked for by name while `jax_enable_x64` is off.
+    """
+    requested = dtypes.as_dtype(dtype)
+    result = dtypes.canonicalize_dtype(requested)
+    if result != requested and type(dtype) is not type:
+        warnings.warn(
+            f"jnp.{name}: dtype {requested} is not available and becomes {result}: set "
+            "jax_enable_x64 for 64-bit types.",
+            stacklevel=3,
+        )
+    return result
+
+
 def dtype_and_weakness(x: Any) -> tuple[np.dtype, bool]:
     """Returns what promotion needs to know of an array or a Python scalar."""
     if type(x) in SCALARS:

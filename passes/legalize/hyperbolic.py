@@ -37,9 +37,26 @@ _TINY = 2.0**-28  # x^2 does not matter next to 1 below this
 Function = Callable[[Scalar], Scalar]
 
 
+def exponential(x: Scalar) -> Scalar:
+    """e^x of a double, to one unit in the last place."""
+    first, second, growth = _exponential_parts(x)
+    return select(x.is_nan(), x, (first + first * growth) * second)
+
+
 def exponential_minus_one(x: Scalar) -> Scalar:
     """e^x - 1 of a double, to one unit in the last place."""
-    bounded = minimum(maximum(x, -800), 800)
+    first, second, growth = _exponential_parts(x)
+    # Where 2^n may be out of range, adding or subtracting 1 is nothing.
+    near = (first * second) * growth + (first * second - 1)
+    far = (first + first * growth) * second
+    result = select(absolute(x) < 700, near, select(x > 0, far, -1))
+    result = select(absolute(x) < 2.0**-54, x, result)
+    return select(x.is_nan(), x, result)
+
+
+def _exponential_parts(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """e^x = first second (1 + growth), where first and second are powers of two."""
+    bounded = minimum(maximum(x, -1400), 1400)
     factor, factor_rest = _LOG2_E
     scaled = bounded * factor
     rest = fused_multiply_add(bounded, x.constant(factor), -scaled) + bounded * factor_rest
@@ -49,12 +66,12 @@ def exponential_minus_one(x: Scalar) -> Scalar:
     count = rounded.bits() - x.constant(ROUNDING).bits()
     half = count.shift_right_signed(1)
     first, second = (bitcast((part + 1023) << 52, float64()) for part in (half, count - half))
-    # 2^count (1 + growth) - 1. Where 2^count is out of range, adding or subtracting 1 is nothing.
-    near = (first * second) * growth + (first * second - 1)
-    far = (first + first * growth) * second
-    result = select(absolute(bounded) < 700, near, select(x > 0, far, -1))
-    result = select(absolute(x) < 2.0**-54, x, result)
-    return select(x.is_nan(), x, result)
+    return first, second, growth
+
+
+def logarithm(x: Scalar) -> Scalar:
+    """log x of a double, to one unit in the last place; 0 and infinity give infinities."""
+    return _logarithm(x, x.constant(0))
 
 
 def logarithm_plus_one(x: Scalar) -> Scalar:
@@ -62,7 +79,12 @@ def logarithm_plus_one(x: Scalar) -> Scalar:
     total = 1 + x
     # What the sum lacks, relative to it; infinity minus itself must not come in.
     lost = select(x > 1, 1 - (total - x), x - (total - 1)) / total
-    mantissa, exponent = split_mantissa(total, mantissa_bits=52, root_half=0x3FE6A09E667F3BCD)
+    return select(absolute(x) < 2.0**-54, x, _logarithm(total, lost))
+
+
+def _logarithm(x: Scalar, lost: Scalar) -> Scalar:
+    """log x + lost."""
+    mantissa, exponent = split_mantissa(x, mantissa_bits=52, root_half=0x3FE6A09E667F3BCD)
     over, under = mantissa - 1, mantissa + 1
     ratio = over / under
     remainder = fused_multiply_add(-ratio, under, over) - ratio * (mantissa - (under - 1))
@@ -71,10 +93,9 @@ def logarithm_plus_one(x: Scalar) -> Scalar:
     small = ratio * square * polynomial(square, ATANH) + remainder / under
     rest = 2 * small + (lost + count * _LN2[1])
     regular = count * _LN2[0] + (2 * ratio + rest)
-    result = select((total > 0) & (total < math.inf), regular, math.nan)
-    result = select(total.equals(0), -math.inf, result)
-    result = select(total.equals(math.inf), math.inf, result)
-    return select(absolute(x) < 2.0**-54, x, result)
+    result = select((x > 0) & (x < math.inf), regular, math.nan)
+    result = select(x.equals(0), -math.inf, result)
+    return select(x.equals(math.inf), math.inf, result)
 
 
 def hyperbolic_sine(x: Scalar) -> Scalar:
@@ -113,7 +134,8 @@ def inverse_hyperbolic_cosine(x: Scalar) -> Scalar:
     over = select(is_large, 1, x) - 1
     argument = over + square_root(over * (over + 2))
     result = logarithm_plus_one(select(is_large, x - 1, argument))
-    return result + select(is_large, result.constant(_LN2[0]), 0)
+    result = result + select(is_large, result.constant(_LN2[0]), 0)
+    return select(x < 1, math.nan, result)
 
 
 def inverse_hyperbolic_tangent(x: Scalar) -> Scalar:

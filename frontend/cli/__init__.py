@@ -1,0 +1,42 @@
+"""The command `axir`: verbs for modules saved without their Python source.
+
+Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the job failed, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+from axir.cli.bench import bench
+from axir.cli.compile import compile_
+from axir.cli.group import Group, verbose_option
+from axir.cli.info import cache, info, passes
+from axir.cli.inspect import inspect
+from axir.cli.opt import opt
+from axir.cli.run import run
+
+import click
+
+__all__ = ["cli", "main"]
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="axir", prog_name="axir")
+@verbose_option
+def cli() -> None:
+    """Inspect, transform, compile and run saved modules.
+
+    \b
+    Examples:
+      axir inspect model.mlir
+      axir opt model.mlir -p 'vmap{axis_size=5,in_axes=0},jvp,simplify' -o out.mlir
+      axir compile model.mlir --target cpu -o model.vmfb
+      axir run model.vmfb x=@x.npy --out y.npy
+    """
+
+
+for verb in (inspect, opt, compile_, run, bench, info, cache, passes):
+    cli.add_command(verb)
+
+
+def main() -> None:
+    """Runs the command line."""
+    cli(prog_name="axir")

@@ -1,0 +1,132 @@
+"""What all verbs share: how failures are shown, `-v`, and colour."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import click
+
+from axir.dialect.errors import AxirError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_VERBOSITY = "axir.verbosity"
+# `file:line in function` is a line of whatever program started the command, not the user's.
+_PROGRAM_LINE = re.compile(r":\d+ in \S+")
+
+
+class JobError(click.ClickException):
+    """The job failed: exit code 1, and a message without a traceback."""
+
+    exit_code = 1
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Prints the message to stderr."""
+        prefix = click.style("error:", fg="red", bold=True)
+        click.echo(f"{prefix} {self.message}", err=True, color=_colour())
+
+
+def _colour() -> bool | None:
+    """Returns False where colour is not wanted, None where it depends on the terminal."""
+    is_unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return False if is_unwanted else None
+
+
+class Group(click.Group):
+    """A group of verbs that turns exceptions into messages."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a verb."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            if verbosity() >= 2 or os.environ.get("AXIR_DEBUG"):
+                click.echo(traceback.format_exc(), err=True)
+            raise JobError(describe(error)) from None
+
+
+def describe(error: Exception) -> str:
+    """Returns what an exception means to the user of the command line."""
+    if isinstance(error, AxirError):
+        lines = [error.message]
+        if error.where and not _PROGRAM_LINE.search(error.where):
+            lines.append(f"  at {error.where}")
+        if error.way_out:
+            lines.append(f"  {error.way_out}")
+        return "\n".join(lines)
+    if isinstance(error, FileNotFoundError):
+        return f"There is no file or folder {error.filename}."
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    if isinstance(error, MemoryError):
+        return "The machine has not enough memory."
+    first = (str(error).splitlines() or [""])[0][:200]
+    return (
+        f"{type(error).__name__}: {first}\n"
+        "  This is a fault of axir itself; the same command with -vv prints where."
+    )
+
+
+def verbosity() -> int:
+    """Returns how often `-v` was given."""
+    context = click.get_current_context(silent=True)
+    return 0 if context is None else context.find_root().meta.get(_VERBOSITY, 0)
+
+
+def note(message: str) -> None:
+    """Prints a message to stderr under `-v`."""
+    if verbosity():
+        click.echo(message, err=True)
+
+
+def verbose_option(command: Command) -> Command:
+    """Gives a verb the option `-v`."""
+
+    def count(context: click.Context, _: click.Parameter, value: int) -> None:
+        meta = context.find_root().meta
+        meta[_VERBOSITY] = meta.get(_VERBOSITY, 0) + value
+        if meta[_VERBOSITY]:
+            logging.basicConfig(format="%(name)s: %(message)s")
+            level = logging.INFO if meta[_VERBOSITY] == 1 else logging.DEBUG
+            logging.getLogger("axir").setLevel(level)
+
+    return click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        expose_value=False,
+        callback=count,
+        help="Say more on stderr; twice: with tracebacks.",
+    )(command)
+
+
+def module_argument(command: Command) -> Command:
+    """Gives a verb the argument FILE."""
+    return click.argument("file", metavar="FILE", type=click.Path(path_type=Path))(command)
+
+
+def read_input(file: Path) -> tuple[Any, str]:
+    """Reads a module from a file, or from stdin for `-`; returns it and its dialect."""
+    from axir.programs import open_module
+
+    if str(file) == "-":
+        return open_module("<stdin>", click.get_binary_stream("stdin").read())
+    refuse_binary(file)
+    return open_module(file)
+
+
+def refuse_binary(file: Path) -> None:
+    """Raises if a file is a compiled program, which only some verbs take."""
+    if file.suffix == ".vmfb":
+        raise JobError(
+            f"{file} is a compiled program.\n  Only inspect, run and bench take one; give the "
+            ".mlir that it was compiled from."
+        )

@@ -1,0 +1,143 @@
+"""`axir info`, `axir cache`, `axir passes`: what there is on this machine and in axir."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import platform
+import sys
+from importlib import metadata
+from typing import Any
+
+import click
+
+from axir.cli.group import verbose_option
+from axir.dialect.config import config
+from axir.dialect.options import OPTIONS
+from axir.passes.base import Pass
+from axir.passes.registry import find_pass, pass_names
+from axir.runtime import DeviceNotFoundError, cache_directory, devices
+
+_PACKAGES = ("axir", "iree-base-compiler", "iree-base-runtime", "numpy", "ml_dtypes", "optree")
+_PLATFORMS = ("cpu", "vulkan", "cuda")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@verbose_option
+def info(as_json: bool) -> None:
+    """Show versions, devices, the cache folder and options.
+
+    \b
+    Examples:
+      axir info
+      axir info --json
+    """
+    facts = {
+        "versions": _versions(),
+        "devices": {name: _devices(name) for name in _PLATFORMS},
+        "cache": _cache_facts(),
+        "options": {name: config.read(name) for name in OPTIONS},
+    }
+    if as_json:
+        click.echo(json.dumps(facts, indent=2, default=str))
+        return
+    for title, group in facts.items():
+        click.echo(title)
+        width = max(map(len, group))
+        for name, value in group.items():
+            click.echo(f"  {name:<{width}}  {value}")
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "platform": sys.platform}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def _devices(name: str) -> str:
+    try:
+        return ", ".join(f"{device} ({device.device_kind})" for device in devices(name))
+    except DeviceNotFoundError as error:
+        return f"none: {error.message}"
+
+
+def _programs() -> list[Any]:
+    folder = cache_directory()
+    return [path for path in folder.glob("*.program") if path.is_file()] if folder.is_dir() else []
+
+
+def _cache_facts() -> dict[str, Any]:
+    programs = _programs()
+    return {
+        "folder": str(cache_directory()),
+        "programs": len(programs),
+        "bytes": sum(path.stat().st_size for path in programs),
+    }
+
+
+@click.command()
+@click.argument("action", type=click.Choice(["show", "clear"]), default="show")
+@verbose_option
+def cache(action: str) -> None:
+    """Show or clear the cache of compiled programs.
+
+    \b
+    Examples:
+      axir cache
+      axir cache clear
+    """
+    facts = _cache_facts()
+    size = f"{facts['programs']} programs, {facts['bytes']:,} bytes"
+    if action == "show":
+        click.echo(f"{facts['folder']}: {size}")
+        return
+    for path in _programs():
+        path.unlink(missing_ok=True)
+    click.echo(f"cleared {facts['folder']}: {size}", err=True)
+
+
+@click.command()
+@click.argument("name", required=False)
+@verbose_option
+def passes(name: str | None) -> None:
+    """List the passes with their options, or show the documentation of one.
+
+    \b
+    Examples:
+      axir passes
+      axir passes vmap
+    """
+    if name is not None:
+        found = find_pass(name)
+        click.echo(f"{_usage(found)}\n\n{inspect.getdoc(found)}")
+        return
+    width = max(map(len, pass_names()))
+    for each in pass_names():
+        found = find_pass(each)
+        click.echo(f"{each:<{width}}  {found.summary()}")
+        options = _options(found)
+        if options:
+            click.echo(f"{'':<{width}}  options: {', '.join(options)}")
+
+
+def _usage(found: type[Pass]) -> str:
+    options = _options(found)
+    return f"{found.name}{{{','.join(options)}}}" if options else found.name
+
+
+def _options(found: type[Pass]) -> list[str]:
+    listed = []
+    for field in dataclasses.fields(found):
+        is_required = field.default is dataclasses.MISSING
+        listed.append(f"{field.name}=…" if is_required else f"{field.name}={_text(field.default)}")
+    return listed
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

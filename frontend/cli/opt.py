@@ -1,0 +1,135 @@
+"""`axir opt`: passes over saved modules, in any order."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any, ClassVar
+
+import click
+
+from axir.cli.group import JobError, module_argument, note, read_input, verbose_option
+from axir.dialect.signature import annotate, signatures
+from axir.dialect.summary import summarize
+from axir.export import write_module_file
+from axir.passes.base import Pass
+from axir.passes.naming import signatures_after
+from axir.passes.pipeline import Pipeline
+from axir.programs import verify_module
+
+_LOWERING = "lower-to-stablehlo"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Stage(Pass):
+    """Runs a pass, keeps the names of arguments, and prints what the pass has made."""
+
+    name: ClassVar[str] = "stage"
+    stage: Pass
+    is_printed: bool
+
+    def run(self, module: Any) -> None:
+        before = signatures(module)
+        self.stage.run(module)
+        for symbol, signature in signatures_after(self.stage, before, signatures(module)).items():
+            annotate(module, symbol, signature)
+        if self.is_printed:
+            click.echo(f"// -----// IR after {self.stage} //----- //\n{module}", err=True)
+
+
+@click.command()
+@module_argument
+@click.option(
+    "-p",
+    "--pass-pipeline",
+    "pipelines",
+    multiple=True,
+    metavar="PASS,PASS{OPTION=VALUE}",
+    help="Passes to run, in this order; `axir passes` lists them.",
+)
+@click.option("--to", "target", type=click.Choice(["jaxpr", "stablehlo"]), help="Dialect to end in.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write (.mlir, .mlirbc).")
+@click.option("--verify-only", is_flag=True, help="Check the module and print nothing.")
+@click.option("--print-ir-after-all", is_flag=True, help="Print the module after each pass (stderr).")
+@click.option(
+    "--print-ir-after", "printed", multiple=True, metavar="PASS", help="The same after one pass."
+)
+@click.option("--timing", is_flag=True, help="Print how long each pass takes (stderr).")
+@click.option("--generic", is_flag=True, help="Print ops in MLIR's generic form.")
+@click.option(
+    "--debug-info/--no-debug-info",
+    default=None,
+    help="Print locations: the user's lines. By default with -o only.",
+)
+@verbose_option
+def opt(
+    file: Path,
+    pipelines: tuple[str, ...],
+    target: str | None,
+    output: Path | None,
+    verify_only: bool,
+    print_ir_after_all: bool,
+    printed: tuple[str, ...],
+    timing: bool,
+    generic: bool,
+    debug_info: bool | None,
+) -> None:
+    """Transform the module in FILE (- for stdin) and print it.
+
+    A module is verified before the first pass and after the last one.
+
+    \b
+    Examples:
+      axir opt model.mlir -p jvp
+      axir opt model.mlir -p 'vmap{axis_size=5,in_axes=0},jvp,simplify' -o out.mlir
+      axir opt model.mlir --to stablehlo > model.stablehlo.mlir
+      axir opt model.mlir --verify-only
+      cat model.mlir | axir opt - -p linearize --print-ir-after-all
+    """
+    pipeline = Pipeline.parse(",".join(pipelines)) if pipelines else Pipeline(())
+    _check_printed(printed, pipeline)
+    module, dialect = read_input(file)
+    verify_module(module, dialect)
+    if verify_only:
+        return
+    stages = pipeline.passes
+    if target == "stablehlo" and dialect == "jaxpr" and _LOWERING not in [s.name for s in stages]:
+        stages += Pipeline.parse(_LOWERING).passes
+    _run(module, stages, print_ir_after_all, printed, timing)
+    dialect = summarize(module).dialect
+    verify_module(module, dialect)
+    if target == "jaxpr" and dialect != "jaxpr":
+        raise JobError(f"The result is a module of {dialect}, which cannot become one of jaxpr.")
+    _write(module, output, generic, debug_info)
+
+
+def _check_printed(printed: tuple[str, ...], pipeline: Pipeline) -> None:
+    names = [stage.name for stage in pipeline.passes]
+    for name in printed:
+        if name not in names:
+            raise click.UsageError(
+                f"--print-ir-after {name}: the pipeline has no such pass; it is {pipeline or 'empty'}."
+            )
+
+
+def _run(
+    module: Any, stages: tuple[Pass, ...], prints_all: bool, printed: tuple[str, ...], timing: bool
+) -> None:
+    wrapped = [_Stage(stage, prints_all or stage.name in printed) for stage in stages]
+    for stage in wrapped:
+        # MLIR's report names a pass by this.
+        object.__setattr__(stage, "name", stage.stage.name)
+    Pipeline(tuple(wrapped)).run(module, timing=timing)
+
+
+def _write(module: Any, output: Path | None, generic: bool, debug_info: bool | None) -> None:
+    is_located = debug_info if debug_info is not None else output is not None
+    if output is not None and not generic:
+        write_module_file(module, output, is_located)
+        note(f"wrote {output}")
+        return
+    text = module.operation.get_asm(enable_debug_info=is_located, print_generic_op_form=generic)
+    if output is None:
+        click.echo(text.rstrip("\n"))
+    else:
+        output.write_text(text)

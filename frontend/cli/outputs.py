@@ -1,0 +1,60 @@
+"""Results of a call: printed, or saved as NumPy files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from axir.cli.group import note
+from axir.dialect import dtypes
+from axir.dialect.signature import Signature
+from axir.export import write_file
+
+_SHOWN_ELEMENTS = 1000
+
+
+def check_outputs(outputs: Sequence[Path], count: int) -> None:
+    """Raises `UsageError` if results cannot go to these files."""
+    for path in outputs:
+        if path.suffix not in (".npy", ".npz"):
+            raise click.UsageError(f"--out {path}: results are saved as .npy or .npz.")
+    archives = [path for path in outputs if path.suffix == ".npz"]
+    if archives and len(outputs) > 1:
+        raise click.UsageError(f"--out {archives[0]} takes all results; leave the other --out out.")
+    if outputs and not archives and len(outputs) != count:
+        raise click.UsageError(
+            f"The function has {count} results, and --out names {len(outputs)} files: give --out "
+            "once for each, or one .npz for all."
+        )
+
+
+def save_results(
+    results: Sequence[np.ndarray], signature: Signature, outputs: Sequence[Path]
+) -> None:
+    """Writes results to one `.npz`, or each to its `.npy`; a file is written whole or not at all."""
+    if outputs[0].suffix == ".npz":
+        names = [value.name for value in signature.results]
+        buffer = io.BytesIO()
+        np.savez(buffer, **dict(zip(names, results, strict=True)))  # type: ignore[arg-type]
+        write_file(outputs[0], buffer.getvalue())
+        note(f"wrote {outputs[0]}: {', '.join(names)}")
+        return
+    for path, result in zip(outputs, results, strict=True):
+        buffer = io.BytesIO()
+        np.save(buffer, result, allow_pickle=False)
+        write_file(path, buffer.getvalue())
+        note(f"wrote {path}: {result.dtype}{list(result.shape)}")
+
+
+def print_results(results: Sequence[np.ndarray], signature: Signature) -> None:
+    """Prints results, one after the other, as `name: type = elements`."""
+    for value, result in zip(signature.results, results, strict=True):
+        # NumPy prints no bfloat16 with its own digits.
+        shown = result.astype(np.float32) if result.dtype == dtypes.bfloat16 else result
+        text = np.array2string(shown, separator=", ", threshold=_SHOWN_ELEMENTS)
+        gap = "\n" if "\n" in text else " "
+        click.echo(f"{value.name}: {value.text} ={gap}{text}")

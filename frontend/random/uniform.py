@@ -1,0 +1,230 @@
+"""Uniformly distributed numbers: floats in an interval, integers in a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from axir.dialect import dtypes
+from axir.dialect.array import Array, as_array
+from axir.dialect.config import config
+from axir.dialect.errors import DTypeError
+from axir.dialect.ops.conversion import bitcast_convert_type, convert_element_type
+from axir.dialect.ops.elementwise import (
+    add,
+    and_,
+    clamp,
+    gt,
+    le,
+    max,
+    mul,
+    or_,
+    rem,
+    select_n,
+    shift_right_logical,
+    sub,
+)
+
+from .bits import UNSIGNED, known_bits, random_bits, wrap
+from .keys import split_pair
+from .parameters import (
+    Value,
+    check_key,
+    check_shape,
+    float_dtype,
+    integer_dtype,
+    parameter,
+    result_shape,
+    spread,
+    to_value,
+)
+
+
+def uniform(
+    key: Any,
+    shape: Sequence[int] = (),
+    dtype: Any = None,
+    minval: Any = 0.0,
+    maxval: Any = 1.0,
+) -> Value:
+    """Draws floats uniformly from the interval `[minval, maxval)`.
+
+    Args:
+        key: The key.
+        shape: Shape of the result.
+        dtype: Float dtype of the result; float32 by default, float64 with `jax_enable_x64`.
+        minval: Lower bound, a number or an array that broadcasts to the shape.
+        maxval: Upper bound.
+
+    Raises:
+        ParameterError: for a dtype that is not a float type, or bounds that do not broadcast.
+
+    >>> from axir import random
+    >>> random.uniform(random.PRNGKey(0), (2,), minval=1.0, maxval=3.0)
+    Array([2.3075476, 1.5859019], dtype=float32)
+    """
+    key = check_key("uniform", key)
+    extents = check_shape("uniform", shape)
+    return draw_uniform("uniform", key, extents, float_dtype("uniform", dtype), minval, maxval)
+
+
+def draw_uniform(
+    name: str,
+    key: Value,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    minval: Any = 0.0,
+    maxval: Any = 1.0,
+) -> Value:
+    """Draws from `[minval, maxval)` with checked arguments; `name` is that of the sampler."""
+    unit = _unit_floats(key, shape, dtype)
+    if type(minval) is float and type(maxval) is float:
+        if minval == 0.0 and maxval == 1.0:
+            return unit
+        low, width = _interval(minval, maxval, dtype)
+        if type(unit) is Array and np.isfinite(width):
+            host = unit.host() * width
+            host += low
+            # Rounding may lead below the interval.
+            return wrap(np.maximum(host, low, host), unit)
+        return max(add(mul(unit, width), low), low)
+    low, high = parameter(name, "minval", minval, dtype), parameter(name, "maxval", maxval, dtype)
+    result_shape(name, shape, low.shape, high.shape)
+    low, high = spread(low, shape), spread(high, shape)
+    return max(add(mul(unit, sub(high, low)), low), low)
+
+
+@lru_cache(maxsize=256)
+def _interval(minval: float, maxval: float, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    low, high = np.asarray(minval, dtype), np.asarray(maxval, dtype)
+    with np.errstate(all="ignore"):
+        return low, np.asarray(high - low, dtype)
+
+
+class _FloatLayout:
+    """How random bits become floats in [1, 2): a random mantissa, and the exponent of one."""
+
+    def __init__(self, dtype: np.dtype):
+        mantissa = ml_dtypes.finfo(dtype).nmant
+        self.width = dtype.itemsize * 8
+        # bfloat16 makes do with 8 random bits.
+        self.random_width = 8 if mantissa < 8 else self.width
+        self.unsigned = UNSIGNED[self.width]
+        self.shift = np.asarray(self.random_width - mantissa, self.unsigned)
+        self.one = np.asarray(1, dtype)
+        self.bits_of_one = np.asarray(self.one.view(self.unsigned))
+
+
+@lru_cache(maxsize=None)
+def _layout(dtype: np.dtype) -> _FloatLayout:
+    return _FloatLayout(dtype)
+
+
+def _unit_floats(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
+    """Draws floats from [0, 1), equally spaced by the machine epsilon."""
+    layout = _layout(dtype)
+    if type(key) is Array:
+        known = known_bits(key.host(), layout.random_width, shape)
+        known = known.astype(layout.unsigned, copy=False) >> layout.shift | layout.bits_of_one
+        return wrap(np.asarray(known).view(dtype) - layout.one, key)
+    drawn = convert_element_type(random_bits(key, layout.random_width, shape), layout.unsigned)
+    drawn = or_(shift_right_logical(drawn, layout.shift), layout.bits_of_one)
+    return sub(bitcast_convert_type(drawn, dtype), layout.one)
+
+
+# Integers --------------------------------------------------------------------------------------
+
+
+def randint(
+    key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any = None
+) -> Value:
+    """Draws integers uniformly from the range `[minval, maxval)`.
+
+    Twice as many random bits as the dtype has make the bias of the remainder negligible. Where
+    `maxval <= minval` the result is `minval`.
+
+    Args:
+        key: The key.
+        shape: Shape of the result.
+        minval: Lower bound, an integer or an array of integers that broadcasts to the shape.
+        maxval: Upper bound. One that the dtype cannot hold stands for the end of its range.
+        dtype: Integer dtype of the result; int32 by default, int64 with `jax_enable_x64`.
+
+    Raises:
+        ParameterError: for a dtype that is not an integer type, or bounds that do not broadcast.
+        OverflowError: for a Python integer that the default integer dtype cannot hold.
+
+    >>> from axir import random
+    >>> random.randint(random.PRNGKey(0), (3,), 0, 10)
+    Array([2, 4, 9], dtype=int32)
+    """
+    key = check_key("randint", key)
+    extents = check_shape("randint", shape)
+    result_dtype = integer_dtype("randint", dtype)
+    if type(minval) is int and type(maxval) is int:
+        low, span, multiplier = _known_range(minval, maxval, result_dtype, config.jax_enable_x64)
+    else:
+        bounds = to_value("randint", "minval", minval), to_value("randint", "maxval", maxval)
+        result_shape("randint", extents, bounds[0].shape, bounds[1].shape)
+        low, span, multiplier = _range(*bounds, result_dtype)
+        low, span, multiplier = (spread(x, extents) for x in (low, span, multiplier))
+    width = result_dtype.itemsize * 8
+    higher, lower = (random_bits(k, width, extents) for k in split_pair(key))
+    # (higher * 2**width + lower) mod span, where the multiplier is 2**width mod span.
+    offset = rem(add(mul(rem(higher, span), multiplier), rem(lower, span)), span)
+    return add(low, convert_element_type(offset, result_dtype))
+
+
+@lru_cache(maxsize=256)
+def _known_range(
+    minval: int, maxval: int, dtype: np.dtype, has_64_bits: bool
+) -> tuple[Value, Value, Value]:
+    return _range(as_array(minval), as_array(maxval), dtype)
+
+
+def _range(minval: Value, maxval: Value, dtype: np.dtype) -> tuple[Value, Value, Value]:
+    """Returns the lower bound, the number of integers, and 2**width modulo that number."""
+    minval, maxval = (_as_integers(x, argument) for x, argument in
+                      ((minval, "minval"), (maxval, "maxval")))
+    limits = np.iinfo(dtype)
+    exceeds = gt(maxval, _known_limit(limits.max, maxval.dtype))
+    low, high = _saturate(minval, dtype), _saturate(maxval, dtype)
+    if low.shape != high.shape:
+        together = result_shape("randint", None, low.shape, high.shape)
+        low, high, exceeds = (spread(x, together) for x in (low, high, exceeds))
+    unsigned = UNSIGNED[limits.bits]
+    one = np.ones((), unsigned)
+    span = convert_element_type(sub(high, low), unsigned)
+    is_empty = le(high, low)
+    span = select_n(is_empty, span, one)
+    # The end of the range counts when the bound lies beyond it; a span of all integers wraps to 0.
+    span = select_n(and_(exceeds, gt(high, low)), span, add(span, one))
+    multiplier = rem(np.asarray(2 ** (limits.bits // 2), unsigned), span)
+    return low, span, rem(mul(multiplier, multiplier), span)
+
+
+def _as_integers(x: Value, argument: str) -> Value:
+    if dtypes.is_complex(x.dtype):
+        raise DTypeError(f"random.randint: {argument} must be integers, not {x.type}.")
+    if dtypes.is_integer(x.dtype):
+        return convert_element_type(x, x.dtype)
+    return convert_element_type(x, np.int64)
+
+
+def _known_limit(number: int, dtype: np.dtype) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    return np.asarray(min(int(limits.max), int(number)), dtype)
+
+
+def _saturate(x: Value, dtype: np.dtype) -> Value:
+    """Converts to another integer dtype; what lies outside its range goes to the ends."""
+    limits, source = np.iinfo(dtype), np.iinfo(x.dtype)
+    if source.min < limits.min or source.max > limits.max:
+        low = np.asarray(sorted((int(source.min), int(limits.min)))[1], x.dtype)
+        high = np.asarray(sorted((int(source.max), int(limits.max)))[0], x.dtype)
+        x = clamp(low, x, high)
+    return convert_element_type(x, dtype)

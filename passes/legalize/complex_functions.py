@@ -1,0 +1,417 @@
+"""Functions of complex numbers, as formulas on their parts in double precision.
+
+A number is the pair of its parts. Where C99 (annex G) says what zeros, infinities and nan give,
+that is what they give here. The formulas for inverse functions are W. Kahan's (Branch cuts for
+complex elementary functions, 1987).
+
+What does not live here: functions of real numbers (`hyperbolic.py`), and the pass (`complex.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+from axir.passes.legalize.hyperbolic import (
+    exponential,
+    exponential_minus_one,
+    hyperbolic_cosine,
+    hyperbolic_sine,
+    inverse_hyperbolic_sine,
+    logarithm,
+    logarithm_plus_one,
+)
+from axir.passes.legalize.scalar import (
+    Scalar,
+    absolute,
+    bitcast,
+    copy_sign,
+    float64,
+    fused_multiply_add,
+    operation,
+    select,
+    square_root,
+)
+
+_EXPONENT = 0x7FF << 52
+_LARGE_HYPERBOLIC = 40.0  # from here on sinh and cosh are e^|x| / 2
+_LARGE_TANGENT = 20.0  # from here on tanh is 1 less 2 e^(-2 |x|)
+_FAR = 1e100  # squares of this stay in range
+
+
+@dataclasses.dataclass(frozen=True)
+class Complex:
+    """A complex number by its parts, two doubles."""
+
+    real: Scalar
+    imag: Scalar
+
+    def __add__(self, other: float) -> Complex:
+        return Complex(self.real + other, self.imag)
+
+    def __neg__(self) -> Complex:
+        return Complex(-self.real, -self.imag)
+
+    def times_i(self) -> Complex:
+        """i z."""
+        return Complex(-self.imag, self.real)
+
+    def over_i(self) -> Complex:
+        """-i z."""
+        return Complex(self.imag, -self.real)
+
+
+def choose(condition: Scalar, on_true: Complex, on_false: Complex) -> Complex:
+    """`select` for both parts."""
+    return Complex(
+        select(condition, on_true.real, on_false.real),
+        select(condition, on_true.imag, on_false.imag),
+    )
+
+
+def is_finite(x: Scalar) -> Scalar:
+    """Neither infinite nor nan."""
+    return absolute(x) < math.inf
+
+
+def is_infinite(x: Scalar) -> Scalar:
+    """Infinite."""
+    return absolute(x).equals(math.inf)
+
+
+def sine(x: Scalar) -> Scalar:
+    """The C library's sine."""
+    return operation("math.sin", (x,))
+
+
+def cosine(x: Scalar) -> Scalar:
+    """The C library's cosine."""
+    return operation("math.cos", (x,))
+
+
+def angle(y: Scalar, x: Scalar) -> Scalar:
+    """The C library's atan2."""
+    return operation("math.atan2", (y, x))
+
+
+def _ordered(z: Complex) -> tuple[Scalar, Scalar]:
+    """The larger and the smaller of the parts' magnitudes."""
+    width, height = absolute(z.real), absolute(z.imag)
+    is_steep = height > width
+    return select(is_steep, height, width), select(is_steep, width, height)
+
+
+def magnitude(z: Complex) -> Scalar:
+    """|z| without overflow; infinite if a part is, even if the other is nan."""
+    larger, smaller = _ordered(z)
+    ratio = select((larger > 0) & (larger < math.inf), smaller / larger, 0)
+    result = larger * square_root(1 + ratio * ratio)
+    result = select(z.real.is_nan() | z.imag.is_nan(), math.nan, result)
+    return select(is_infinite(z.real) | is_infinite(z.imag), math.inf, result)
+
+
+def sign(z: Complex) -> Complex:
+    """z / |z|, and 0 for 0."""
+    size = magnitude(z)
+    divisor = select(size.equals(0), 1, size)
+    return Complex(z.real / divisor, z.imag / divisor)
+
+
+def divide(x: Complex, y: Complex) -> Complex:
+    """x / y, both scaled by powers of two so that products stay in range."""
+    x_scaled, x_exponent = _scale(x)
+    y_scaled, y_exponent = _scale(y)
+    a, b, c, d = x_scaled.real, x_scaled.imag, y_scaled.real, y_scaled.imag
+    norm = c * c + d * d
+    count = x_exponent - y_exponent
+    real = _times_power_of_two((a * c + b * d) / norm, count)
+    imag = _times_power_of_two((b * c - a * d) / norm, count)
+    return _divide_special(x, y, Complex(real, imag))
+
+
+def _divide_special(x: Complex, y: Complex, quotient: Complex) -> Complex:
+    """Annex G.5.1: division of anything by zero, of infinities, and by infinities."""
+    is_lost = quotient.real.is_nan() & quotient.imag.is_nan()
+    x_is_nan = x.real.is_nan() & x.imag.is_nan()
+    by_zero = y.real.equals(0) & y.imag.equals(0) & ~x_is_nan
+    infinity = copy_sign(x.real.constant(math.inf), y.real)
+    pole = Complex(infinity * x.real, infinity * x.imag)
+    x_is_infinite = is_infinite(x.real) | is_infinite(x.imag)
+    y_is_infinite = is_infinite(y.real) | is_infinite(y.imag)
+    x_unit, y_unit = _unit_box(x), _unit_box(y)
+    infinite = _box_product(x_unit, y, math.inf)
+    zero = _box_product(x, y_unit, 0.0)
+    of_infinity = x_is_infinite & is_finite(y.real) & is_finite(y.imag)
+    by_infinity = y_is_infinite & is_finite(x.real) & is_finite(x.imag)
+    result = choose(is_lost & by_infinity, zero, quotient)
+    result = choose(is_lost & of_infinity, infinite, result)
+    return choose(is_lost & by_zero, pole, result)
+
+
+def _unit_box(z: Complex) -> Complex:
+    """Infinite parts as ones, others as zeros, with their signs."""
+    parts = (copy_sign(select(is_infinite(p), p.constant(1), 0), p) for p in (z.real, z.imag))
+    return Complex(*parts)
+
+
+def _box_product(x: Complex, y: Complex, factor: float) -> Complex:
+    """factor x conj(y)."""
+    return Complex(
+        (x.real * y.real + x.imag * y.imag) * factor,
+        (x.imag * y.real - x.real * y.imag) * factor,
+    )
+
+
+def _scale(z: Complex) -> tuple[Complex, Scalar]:
+    """z divided by a power of two, so that its larger part is about 1, and the exponent."""
+    larger, _ = _ordered(z)
+    biased = (larger.bits() & _EXPONENT) >> 52
+    # At 2^1023 the inverse would be denormal, which the processor takes for 0.
+    biased = select(biased > 2045, 2045, biased)
+    inverse = bitcast((2046 - biased) << 52, float64())
+    return Complex(z.real * inverse, z.imag * inverse), biased
+
+
+def _times_power_of_two(x: Scalar, exponent: Scalar) -> Scalar:
+    """x 2^exponent, in two steps because 2^exponent itself may be out of range."""
+    half = exponent.shift_right_signed(1)
+    for part in (half, exponent - half):
+        x = x * bitcast((part + 1023) << 52, float64())
+    return x
+
+
+def root(z: Complex) -> Complex:
+    """The square root with a real part that is not negative."""
+    larger, _ = _ordered(z)
+    is_large = larger > 2.0**1000
+    down, up = select(is_large, larger.constant(0.25), 1), select(is_large, larger.constant(2), 1)
+    x, y = z.real * down, z.imag * down
+    major = square_root((absolute(x) + magnitude(Complex(x, y))) * 0.5)
+    minor = select(major.equals(0), 0, absolute(y) * 0.5 / major)
+    major, minor = major * up, minor * up
+    is_right = ~z.real.is_negative()
+    result = Complex(select(is_right, major, minor), select(is_right, minor, major))
+    # Infinities: of the real part alone, and of the imaginary part.
+    is_bare = is_infinite(z.real) & is_finite(z.imag)
+    at_infinity = Complex(
+        select(is_right, result.real.constant(math.inf), 0),
+        select(is_right, result.real.constant(0), math.inf),
+    )
+    result = choose(is_bare, at_infinity, result)
+    is_vertical = is_infinite(z.imag)
+    infinity = z.real.constant(math.inf)
+    result = choose(is_vertical, Complex(infinity, infinity), result)
+    return Complex(result.real, copy_sign(result.imag, z.imag))
+
+
+def inverse_root(z: Complex) -> Complex:
+    """1 / sqrt(z)."""
+    one = z.real.constant(1)
+    return divide(Complex(one, z.real.constant(0)), root(z))
+
+
+def log(z: Complex) -> Complex:
+    """The logarithm; the real part is right where |z| is near 1."""
+    larger, smaller = _ordered(z)
+    is_regular = (larger > 0) & (larger < math.inf)
+    ratio = select(is_regular, smaller / larger, 0)
+    apart = logarithm(larger) + 0.5 * logarithm_plus_one(ratio * ratio)
+    excess = fused_multiply_add(smaller, smaller, (larger - 1) * (larger + 1))
+    real = select(absolute(larger - 1) < 0.5, 0.5 * logarithm_plus_one(excess), apart)
+    real = select(z.real.is_nan() | z.imag.is_nan(), math.nan, real)
+    real = select(is_infinite(z.real) | is_infinite(z.imag), math.inf, real)
+    return Complex(real, angle(z.imag, z.real))
+
+
+def log_plus_one(z: Complex) -> Complex:
+    """log(1 + z)."""
+    larger, _ = _ordered(z)
+    excess = fused_multiply_add(z.imag, z.imag, z.real * (2 + z.real))
+    apart = log(z + 1)
+    real = select(larger < 0.5, 0.5 * logarithm_plus_one(excess), apart.real)
+    return Complex(real, apart.imag)
+
+
+def exp(z: Complex) -> Complex:
+    """e^z, where e^x may be out of range if e^x sin y is not."""
+    half = exponential(z.real * 0.5)
+    real = half * cosine(z.imag) * half
+    imag = select(z.imag.equals(0), z.imag, half * sine(z.imag) * half)
+    real = select(z.real.equals(math.inf) & ~is_finite(z.imag), math.inf, real)
+    is_vanishing = z.real.equals(-math.inf) & ~is_finite(z.imag)
+    return Complex(select(is_vanishing, 0, real), select(is_vanishing, 0, imag))
+
+
+def exp_minus_one(z: Complex) -> Complex:
+    """e^z - 1."""
+    half_sine = sine(z.imag * 0.5)
+    whole = exp(z)
+    real = exponential_minus_one(z.real) * cosine(z.imag) - 2 * half_sine * half_sine
+    is_near = absolute(z.real) < 1
+    return Complex(select(is_near, real, whole.real - 1), whole.imag)
+
+
+def sinh(z: Complex) -> Complex:
+    """sinh x cos y + i cosh x sin y."""
+    sine_factor, cosine_factor, scale = _scaled_hyperbolic(z.real)
+    real = sine_factor * cosine(z.imag) * scale
+    imag = cosine_factor * sine(z.imag) * scale
+    real = select(z.real.equals(0), z.real, real)
+    real = select(is_infinite(z.real) & ~is_finite(z.imag), z.real, real)
+    return Complex(real, select(z.imag.equals(0), z.imag, imag))
+
+
+def cosh(z: Complex) -> Complex:
+    """cosh x cos y + i sinh x sin y."""
+    sine_factor, cosine_factor, scale = _scaled_hyperbolic(z.real)
+    real = cosine_factor * cosine(z.imag) * scale
+    imag = sine_factor * sine(z.imag) * scale
+    is_on_axis = z.real.equals(0) | z.imag.equals(0)
+    zero = copy_sign(z.real.constant(0), z.real) * copy_sign(z.real.constant(1), z.imag)
+    real = select(is_infinite(z.real) & ~is_finite(z.imag), math.inf, real)
+    return Complex(real, select(is_on_axis, zero, imag))
+
+
+def _scaled_hyperbolic(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """sinh x and cosh x, each over a factor that keeps them in range."""
+    is_large = absolute(x) > _LARGE_HYPERBOLIC
+    bounded = select(is_large, 0, x)
+    half = exponential(select(is_large, absolute(x), 0) * 0.5)
+    sine_factor = select(is_large, copy_sign(half * 0.5, x), hyperbolic_sine(bounded))
+    cosine_factor = select(is_large, half * 0.5, hyperbolic_cosine(bounded))
+    return sine_factor, cosine_factor, half
+
+
+def tanh(z: Complex) -> Complex:
+    """Kahan's formula in t = tan y and s = sinh x; far out, the sign of x and a decaying rest."""
+    x, y = z.real, z.imag
+    is_large = absolute(x) > _LARGE_TANGENT
+    tangent = sine(y) / cosine(y)
+    factor = 1 + tangent * tangent
+    s = hyperbolic_sine(select(is_large, 1, x))
+    rho = square_root(1 + s * s)
+    divisor = 1 + factor * s * s
+    near = Complex(factor * rho * s / divisor, tangent / divisor)
+    decay = exponential(-absolute(x))
+    rest = 4 * (sine(y) * cosine(y)) * decay * decay
+    rest = select(is_finite(y), rest, 0)
+    far = Complex(copy_sign(x.constant(1), x), select(is_infinite(x) | y.equals(0), copy_sign(x.constant(0), rest), rest))
+    result = choose(is_large, far, near)
+    # tanh(0 + i inf) = 0 + i nan; tanh(x + 0 i) has no imaginary part, even for nan.
+    real = select(x.equals(0), x, result.real)
+    return Complex(real, select(y.equals(0), y, result.imag))
+
+
+def logistic(z: Complex) -> Complex:
+    """1 / (1 + e^-z), by the exponential that does not grow."""
+    is_right = ~z.real.is_negative()
+    decaying = exp(choose(is_right, -z, z))
+    one = Complex(z.real.constant(1), z.real.constant(0))
+    return divide(choose(is_right, one, decaying), decaying + 1)
+
+
+def atanh(z: Complex) -> Complex:
+    """log1p(4x / ((1 - x)^2 + y^2)) / 4 + i atan2(2y, (1 - x)(1 + x) - y^2) / 2, for x >= 0."""
+    x, y = absolute(z.real), absolute(z.imag)
+    larger, _ = _ordered(z)
+    is_far = larger > _FAR
+    x_near, y_near = select(is_far, 0, x), select(is_far, 0, y)
+    distance = (1 - x_near) * (1 - x_near) + y_near * y_near
+    real = 0.25 * logarithm_plus_one(4 * x_near / distance)
+    imag = 0.5 * angle(2 * y_near, (1 - x_near) * (1 + x_near) - y_near * y_near)
+    # 1/z, whose real part is x / |z|^2; beyond any number it is zero.
+    inverse = select(is_infinite(larger), 0, x / larger / larger)
+    real = select(is_far, inverse, real)
+    imag = select(is_far, math.pi / 2, imag)
+    is_lost = (z.real.is_nan() | z.imag.is_nan()) & ~is_infinite(z.imag)
+    real = select(is_lost, math.nan, real)
+    return Complex(copy_sign(real, z.real), copy_sign(select(is_lost, math.nan, imag), z.imag))
+
+
+def atan(z: Complex) -> Complex:
+    """-i atanh(i z)."""
+    return atanh(z.times_i()).over_i()
+
+
+def asin(z: Complex) -> Complex:
+    """atan(x / Re(a b)) + i asinh(Im(conj(a) b)) with a = sqrt(1 - z), b = sqrt(1 + z)."""
+    a, b = root(-z + 1), root(z + 1)
+    real = angle(z.real, a.real * b.real - a.imag * b.imag)
+    return Complex(real, inverse_hyperbolic_sine(a.real * b.imag - a.imag * b.real))
+
+
+def acos(z: Complex) -> Complex:
+    """2 atan(Re a / Re b) + i asinh(Im(conj(b) a)) with a = sqrt(1 - z), b = sqrt(1 + z)."""
+    a, b = root(-z + 1), root(z + 1)
+    imag = inverse_hyperbolic_sine(b.real * a.imag - b.imag * a.real)
+    return Complex(2 * angle(a.real, b.real), imag)
+
+
+def asinh(z: Complex) -> Complex:
+    """-i asin(i z)."""
+    return asin(z.times_i()).over_i()
+
+
+def acosh(z: Complex) -> Complex:
+    """asinh(Re(conj(a) b)) + 2i atan(Im a / Re b) with a = sqrt(z - 1), b = sqrt(z + 1)."""
+    a, b = root(z + -1), root(z + 1)
+    real = inverse_hyperbolic_sine(a.real * b.real + a.imag * b.imag)
+    return Complex(real, 2 * angle(a.imag, b.real))
+
+
+def sin(z: Complex) -> Complex:
+    """-i sinh(i z)."""
+    return sinh(z.times_i()).over_i()
+
+
+def cos(z: Complex) -> Complex:
+    """cosh(i z)."""
+    return cosh(z.times_i())
+
+
+def tan(z: Complex) -> Complex:
+    """-i tanh(i z)."""
+    return tanh(z.times_i()).over_i()
+
+
+def power(z: Complex, w: Complex) -> Complex:
+    """e^(w log z); 0^w is 0 for Re w > 0, and z^0 is 1."""
+    logged = log(z)
+    exponent = Complex(
+        w.real * logged.real - w.imag * logged.imag, w.real * logged.imag + w.imag * logged.real
+    )
+    result = exp(exponent)
+    zero, one = z.real.constant(0), z.real.constant(1)
+    is_zero = z.real.equals(0) & z.imag.equals(0)
+    result = choose(is_zero & (w.real > 0), Complex(zero, zero), result)
+    return choose(w.real.equals(0) & w.imag.equals(0), Complex(one, zero), result)
+
+
+UNARY: dict[str, Callable[[Complex], Complex]] = {
+    "stablehlo.sign": sign,
+    "stablehlo.sqrt": root,
+    "stablehlo.rsqrt": inverse_root,
+    "stablehlo.log": log,
+    "stablehlo.log_plus_one": log_plus_one,
+    "stablehlo.exponential": exp,
+    "stablehlo.exponential_minus_one": exp_minus_one,
+    "stablehlo.tanh": tanh,
+    "stablehlo.logistic": logistic,
+    "stablehlo.sine": sin,
+    "stablehlo.cosine": cos,
+    "stablehlo.tan": tan,
+    "chlo.tan": tan,
+    "chlo.sinh": sinh,
+    "chlo.cosh": cosh,
+    "chlo.asin": asin,
+    "chlo.acos": acos,
+    "chlo.atan": atan,
+    "chlo.asinh": asinh,
+    "chlo.acosh": acosh,
+    "chlo.atanh": atanh,
+}
+BINARY: dict[str, Callable[[Complex, Complex], Complex]] = {
+    "stablehlo.divide": divide,
+    "stablehlo.power": power,
+}

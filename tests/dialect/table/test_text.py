@@ -1,0 +1,106 @@
+"""Text and bytecode keep programs, and `simplify` keeps their values."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from op_cases import Case, cases_of, differences, values
+
+from axir.dialect.array import as_array
+from axir.dialect.function import Function
+from axir.dialect.ops import OPS
+from axir.dialect.reading import parse_module, read_module
+from axir.dialect.trace import trace_function
+from axir.dialect.tracer import Trace
+from axir.dialect.writing import embed_captures, write_module
+from axir.passes.pipeline import run_passes
+from axir.passes.simplify import simplify_function
+
+
+def _functions(name: str) -> tuple[dict[str, Case], dict[str, Function]]:
+    cases = {f"sample_{case.index}" if case.index else "main": case for case in cases_of(name)}
+    return cases, {symbol: _recorded(case) for symbol, case in cases.items()}
+
+
+def _recorded(case: Case) -> Function:
+    """The primitive as a function that has its op, also where it would be evaluated at once."""
+    if case.args:
+        return embed_captures(case.function())
+    with Trace(case.primitive.name) as trace:
+        result = trace.record(case.primitive, (), case.params)
+        return trace.finish(result if case.primitive.multiple_results else [result])
+
+
+def _problems(cases: dict[str, Case], functions: dict[str, Function]) -> list[str]:
+    found: list[str] = []
+    for symbol, case in cases.items():
+        results = values(functions[symbol].evaluate(*map(as_array, case.args)))
+        found += differences(str(case), results, case.evaluate(), 0)
+    return found
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_text_keeps_functions(name: str) -> None:
+    cases, functions = _functions(name)
+    text = str(write_module(functions))
+    module = parse_module(text)
+    assert str(module) == text
+    read = read_module(module)
+    assert str(write_module({symbol: read[symbol] for symbol in functions})) == text
+    assert _problems(cases, read) == []
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_bytecode_keeps_functions(name: str) -> None:
+    cases, functions = _functions(name)
+    module = write_module(functions)
+    file = io.BytesIO()
+    module.operation.write_bytecode(file)
+    parsed = parse_module(file.getvalue())
+    assert str(parsed) == str(module)
+    assert _problems(cases, read_module(parsed)) == []
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_simplify_keeps_values(name: str) -> None:
+    cases, functions = _functions(name)
+    assert _problems(cases, {s: simplify_function(f) for s, f in functions.items()}) == []
+    module = write_module(functions)
+    run_passes(module, "simplify")
+    assert _problems(cases, read_module(module)) == []
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_constants_fold_to_the_values_of_the_op(name: str) -> None:
+    for case in cases_of(name):
+        folded = simplify_function(_with_constants(case))
+        if all(v.type.size <= 64 for v in folded.outputs):
+            assert not folded.equations, str(case)
+        read = read_module(parse_module(str(write_module({"main": folded}))))["main"]
+        problems = differences(str(case), values(read.evaluate()), case.evaluate(), 0)
+        assert list(problems) == []
+
+
+def _with_constants(case: Case) -> Function:
+    """The primitive applied to its sample's arguments as constants in the text."""
+    arrays = [as_array(x) for x in case.args]
+    with Trace(case.primitive.name) as trace:
+        for array in arrays:
+            trace.embed(array)
+        result = trace.record(case.primitive, arrays, case.params)
+        return trace.finish(result if case.primitive.multiple_results else [result])
+
+
+@pytest.mark.parametrize("is_weak", [False, True])
+def test_weak_types_survive_as_marks(is_weak: bool) -> None:
+    from axir.dialect.ops.elementwise import add
+    from axir.dialect.types import ShapedArray
+
+    vector = ShapedArray((2,), np.float32, is_weak)
+    function = trace_function(lambda x: [add(x, x)], [vector])
+    text = str(write_module({"main": function}))
+    assert ("jaxpr.weak_type" in text) is is_weak
+    read = read_module(parse_module(text))["main"]
+    assert [v.type for v in (*read.inputs, *read.outputs)] == [vector, vector]
