@@ -57,12 +57,14 @@ class Signature:
         results: Its results, in order.
         in_tree: Notation of the tree of arguments, if it is known.
         out_tree: Notation of the tree of results, if it is known.
+        is_named: Whether the names are somebody's, and not only `arg0`, `arg1`, ...
     """
 
     arguments: tuple[Argument, ...]
     results: tuple[Argument, ...]
     in_tree: str | None = None
     out_tree: str | None = None
+    is_named: bool = False
 
     def renamed(self, arguments: Sequence[str], results: Sequence[str]) -> Signature:
         """Returns the signature with other names, of as many arguments and results."""
@@ -70,6 +72,7 @@ class Signature:
             self,
             arguments=tuple(map(replace_name, self.arguments, arguments)),
             results=tuple(map(replace_name, self.results, results)),
+            is_named=True,
         )
 
     def to_json(self) -> str:
@@ -78,8 +81,8 @@ class Signature:
             [[a.name, a.text, a.type.weak_type] for a in group]
             for group in (self.arguments, self.results)
         ]
-        trees = {"in_tree": self.in_tree, "out_tree": self.out_tree}
-        return json.dumps({"arguments": rows[0], "results": rows[1], **trees})
+        rest = {"in_tree": self.in_tree, "out_tree": self.out_tree, "is_named": self.is_named}
+        return json.dumps({"arguments": rows[0], "results": rows[1], **rest})
 
     @staticmethod
     def from_json(text: str) -> Signature:
@@ -89,7 +92,8 @@ class Signature:
             tuple(Argument(name, parse_type(kind, weak)) for name, kind, weak in entries[group])
             for group in ("arguments", "results")
         ]
-        return Signature(groups[0], groups[1], entries["in_tree"], entries["out_tree"])
+        rest = {name: entries[name] for name in ("in_tree", "out_tree", "is_named")}
+        return Signature(groups[0], groups[1], **rest)
 
 
 def replace_name(argument: Argument, name: str) -> Argument:
@@ -148,6 +152,7 @@ def _signature(op: ir.Operation) -> Signature:
         _group(op, "res_attrs", "result", function_type.results),
         _text(op, IN_TREE),
         _text(op, OUT_TREE),
+        "arg_attrs" in op.attributes and NAME in str(op.attributes["arg_attrs"]),
     )
 
 

@@ -335,7 +335,9 @@ class Trace:
 
     def embed(self, array: Array) -> None:
         """Makes later uses of an array a constant in the text instead of a capture."""
-        self._captured[id(array)] = self.constant(array)
+        if id(array) not in self._captured:
+            self._captured[id(array)] = self.constant(array)
+            self._kept.append(array)
 
     def value_of(self, tracer: Tracer) -> Any:
         """Returns the value of a tracer one level out, computing what was recorded so far."""

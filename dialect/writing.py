@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from iree.compiler import ir
 
+from .array import Array
 from .context import context
-from .function import Function
+from .function import Equation, Function
 from .tracer import Trace
 
 
@@ -85,7 +87,16 @@ def embed_captures(function: Function) -> Function:
     if not function.captures:
         return function
     with Trace(function.name) as trace:
+
+        def embed(values: Sequence[Any]) -> Sequence[Any]:
+            for value in values:
+                if type(value) is Array and value.shape:
+                    trace.embed(value)
+            return values
+
+        def record(equation: Equation, operands: Sequence[Any]) -> Any:
+            # Recorded even where all operands are known: folding would capture the result.
+            return trace.record(equation.primitive, embed(operands), equation.params)
+
         inputs = [trace.add_input(v.type) for v in function.inputs]
-        for array in function.captured:
-            trace.embed(array)
-        return trace.finish(function.interpret([*inputs, *function.captured]))
+        return trace.finish(embed(function.interpret([*inputs, *function.captured], record)))

@@ -71,8 +71,8 @@ class CompiledFunction:
             arguments = _give_away(arguments, self.donated)
         buffers = []
         for x in arguments:
-            buffer = x._buffer
-            if buffer is None or buffer.device is not device or buffer.is_deleted:
+            buffer: Any = x._buffer
+            if buffer is None or buffer.type.device is not device or buffer.ref is None:
                 buffer = buffer_of(x, device)
             buffers.append(buffer)
         buffers += self._constants

@@ -219,7 +219,7 @@ class Exported:
         """Names and types of arguments and results, and the notation of their trees."""
         arguments = map(Argument, self.argument_names, self.in_avals)
         results = map(Argument, self.result_names, self.out_avals)
-        return Signature(tuple(arguments), tuple(results), self._in_text, self._out_text)
+        return Signature(tuple(arguments), tuple(results), self._in_text, self._out_text, True)
 
     def module(self) -> Any:
         """Returns the program as an MLIR module of the jaxpr dialect, with `main`.

@@ -24,18 +24,36 @@ from axir.dialect.ops.call import call
 from axir.dialect.tracer import Tracer
 from axir.runtime import default_device
 
-_OUT_OF_MEMORY_OF_FUNCTIONS = 4096
+# Signatures remembered for one function; a program with more makes a new one each time.
+_ENTRY_LIMIT = 4096
 
 
 class _Entry:
     """What one call signature of a jitted function leads to."""
 
-    __slots__ = ("compiled", "function", "out_tree")
+    __slots__ = ("compiled", "function", "out_tree", "returns_one_array")
 
     def __init__(self, function: Function, out_tree: tree.TreeDef):
         self.function = function
         self.out_tree = out_tree
         self.compiled: CompiledFunction | None = None
+        self.returns_one_array = out_tree.is_leaf()
+
+    def run(self, leaves: Sequence[Array]) -> Any:
+        """Runs the compiled function on the leaves of the arguments."""
+        assert self.compiled is not None
+        results = self.compiled(leaves)
+        return results[0] if self.returns_one_array else self.out_tree.unflatten(results)
+
+
+def _direct_key(args: tuple[Any, ...]) -> Any:
+    """Returns a key of arguments that are all uncommitted arrays, else None."""
+    key: list[Any] = [config.cache_key]
+    for x in args:
+        if type(x) is not Array or x._device is not None:
+            return None
+        key.append(x.type)
+    return tuple(key)
 
 
 # One table of entries for each function and set of options, shared by all its `jit` wrappers.
@@ -75,6 +93,7 @@ class JitFunction:
         self._has_static = bool(static_argnums or static_argnames)
         options = (static_argnums, static_argnames, donate_argnums, donate_argnames, device, inline)
         self._entries = _table_of(function, options)
+        self._direct: dict[Any, _Entry] = {}
 
     def __repr__(self) -> str:
         return f"<axir.jit of {self._function!r}>"
@@ -88,18 +107,34 @@ class JitFunction:
         static: Any = None
         if self._has_static:
             args, kwargs, static = self._split_static(args, kwargs)
+        elif not kwargs:
+            # Arguments that are all arrays need no flattening: half the cost of a small call.
+            direct_key = _direct_key(args)
+            if direct_key is not None:
+                entry = self._direct.get(direct_key)
+                if entry is None:
+                    entry = self._remember_direct(direct_key, args)
+                if entry is not None:
+                    return entry.run(args)
         leaves, in_tree = tree.flatten((args, kwargs))
         types = []
         for x in leaves:
-            if type(x) is not Array:
+            if type(x) is not Array or x._device is not None:
                 return self._call_with(leaves, in_tree, args, kwargs, static)
             types.append(x.type)
-            if x._device is not None:
-                return self._call_with(leaves, in_tree, args, kwargs, static)
         entry = self._entries.get((in_tree, static, tuple(types), config.cache_key, None))
         if entry is None or entry.compiled is None:
             return self._call_with(leaves, in_tree, args, kwargs, static)
-        return entry.out_tree.unflatten(entry.compiled(leaves))
+        return entry.run(leaves)
+
+    def _remember_direct(self, direct_key: Any, args: tuple[Any, ...]) -> _Entry | None:
+        """Returns the entry of a call that has been made before, for calls without flattening."""
+        _, in_tree = tree.flatten((args, {}))
+        entry = self._entries.get((in_tree, None, direct_key[1:], direct_key[0], None))
+        if entry is None or entry.compiled is None:
+            return None
+        self._direct[direct_key] = entry
+        return entry
 
     def _call_with(
         self, leaves: list[Any], in_tree: tree.TreeDef, args: Any, kwargs: Any, static: Any
@@ -124,15 +159,17 @@ class JitFunction:
         if entry.compiled is None:
             donated = self._donated_leaves(in_tree)
             entry.compiled = compiled(entry.function, device, donated)
+        if committed is None:
+            return entry.run(values)
         results = entry.compiled(values)
-        if committed is not None:
-            for x in results:
-                x._device = committed
+        for x in results:
+            x._device = committed
         return entry.out_tree.unflatten(results)
 
     def _remember(self, key: Any, entry: _Entry) -> None:
-        if len(self._entries) >= _OUT_OF_MEMORY_OF_FUNCTIONS:
+        if len(self._entries) >= _ENTRY_LIMIT:
             self._entries.clear()
+            self._direct.clear()
         self._entries[key] = entry
 
     def _call_traced(self, values: list[Any], in_tree: tree.TreeDef, static: Any) -> Any:
@@ -220,6 +257,7 @@ class JitFunction:
     def clear_cache(self) -> None:
         """Forgets all traced and compiled versions."""
         self._entries.clear()
+        self._direct.clear()
 
 
 class _TypedKey:

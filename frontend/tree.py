@@ -29,8 +29,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     >>> leaves, structure.unflatten([20, 10])
     ([2, 1], {'a': (20, None), 'b': 10})
     """
-    leaves, structure, *_ = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
-    return leaves, structure
+    return optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
 
 
 def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:

@@ -8,7 +8,7 @@ from iree.compiler import ir
 
 from axir.dialect.function import Function
 from axir.dialect.reading import read_module
-from axir.dialect.writing import write_into
+from axir.dialect.writing import embed_captures, write_into
 from axir.passes.errors import MissingFunctionError
 
 LINEAR = "jaxpr.linear"
@@ -34,10 +34,11 @@ def replace_functions(
             f"It has {', '.join(functions) or 'no function at all'}; rename one to main.",
         )
     new = transform(public)
-    for op in list(module.body.operations):
-        # The functions read may still be needed by `new`; they keep their ops, detached.
-        op.operation.detach_from_parent()
-    write_into(module, new)
+    for function in functions.values():
+        # The functions read may still be needed by `new`. The object through which an op is
+        # detached owns it from then on, so this must be the function's.
+        function.op.detach_from_parent()
+    write_into(module, {n: f if n in (linear or ()) else embed_captures(f) for n, f in new.items()})
     for op in module.body.operations:
         symbol = ir.StringAttr(op.attributes["sym_name"]).value
         if linear and symbol in linear:

@@ -7,6 +7,7 @@ the command line, where arguments are given by name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from axir.dialect import dtypes
 from axir.dialect.signature import Argument, Signature
@@ -18,28 +19,22 @@ _KEEPS_SIGNATURE = ("simplify", "vmap")
 def signatures_after(
     stage: Pass, before: Mapping[str, Signature], after: Mapping[str, Signature]
 ) -> dict[str, Signature]:
-    """Returns the signatures of a module after a pass, with names where they are known."""
-    return {
-        symbol: _renamed(stage, symbol, before, signature) for symbol, signature in after.items()
-    }
+    """Returns the signatures, with names, of those functions whose names a pass lets us know."""
+    named = {symbol: _renamed(stage, before.get(symbol), found) for symbol, found in after.items()}
+    return {symbol: signature for symbol, signature in named.items() if signature is not None}
 
 
-def _renamed(
-    stage: Pass, symbol: str, before: Mapping[str, Signature], after: Signature
-) -> Signature:
-    old = before.get(symbol)
-    if stage.name == "linearize":
-        old = before.get("main", old) if symbol == "linear" else old
-    if old is None:
-        return after
+def _renamed(stage: Pass, old: Signature | None, after: Signature) -> Signature | None:
+    if old is None or not old.is_named:
+        return None
     if stage.name in _KEEPS_SIGNATURE and _counts(old) == _counts(after):
         named = after.renamed(_names(old.arguments), _names(old.results))
-        return Signature(named.arguments, named.results, old.in_tree, old.out_tree)
+        return replace(named, in_tree=old.in_tree, out_tree=old.out_tree)
     if stage.name == "jvp":
         return _with_tangents(stage, old, after)
-    if stage.name == "linearize" and symbol == "main":
+    if stage.name == "linearize":
         return _with_residuals(old, after)
-    return after
+    return None
 
 
 def _counts(signature: Signature) -> tuple[int, int]:
@@ -50,9 +45,12 @@ def _names(values: Sequence[Argument]) -> list[str]:
     return [value.name for value in values]
 
 
-def _with_tangents(stage: Pass, old: Signature, after: Signature) -> Signature:
-    chosen = getattr(stage, "argnums", None)
-    indices = range(len(old.arguments)) if chosen is None else [chosen] if isinstance(chosen, int) else chosen
+def _with_tangents(stage: Pass, old: Signature, after: Signature) -> Signature | None:
+    indices = getattr(stage, "argnums", None)
+    if indices is None:
+        indices = range(len(old.arguments))
+    elif isinstance(indices, int):
+        indices = (indices,)
     inputs = [
         value.name
         for index, value in enumerate(old.arguments)
@@ -62,11 +60,11 @@ def _with_tangents(stage: Pass, old: Signature, after: Signature) -> Signature:
     arguments = [*_names(old.arguments), *(f"d{name}" for name in inputs)]
     results = [*_names(old.results), *(f"d{name}" for name in outputs)]
     if (len(arguments), len(results)) != _counts(after):
-        return after
+        return None
     return after.renamed(arguments, results)
 
 
-def _with_residuals(old: Signature, after: Signature) -> Signature:
+def _with_residuals(old: Signature, after: Signature) -> Signature | None:
     count = len(after.results) - len(old.results)
     if len(old.arguments) != len(after.arguments) or count < 0:
         return after

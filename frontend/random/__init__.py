@@ -14,28 +14,30 @@ the option `jax_threefry_partitionable` selects the one that JAX draws by defaul
 
 from __future__ import annotations
 
-from .bits import bits
-from .continuous import (
-    cauchy,
+from .discrete import bernoulli, categorical, geometric, rademacher
+from .gaussian import (
     double_sided_maxwell,
-    exponential,
-    gumbel,
-    laplace,
-    logistic,
     lognormal,
     maxwell,
     normal,
+    truncated_normal,
+    wald,
+)
+from .gumbel_noise import gumbel
+from .inversion import (
+    cauchy,
+    exponential,
+    laplace,
+    logistic,
     pareto,
     rayleigh,
     triangular,
-    truncated_normal,
-    wald,
     weibull_min,
 )
-from .discrete import bernoulli, categorical, geometric, rademacher
 from .keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
+from .ranges import randint, uniform
 from .shuffling import choice, permutation
-from .uniform import randint, uniform
+from .streams import bits
 
 __all__ = [
     "PRNGKey",

@@ -18,17 +18,26 @@ from axir.dialect.config import config
 from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.elementwise import shift_right_logical
+from axir.dialect.ops.movement import integers
 from axir.dialect.ops.random_bits import threefry2x32
 from axir.dialect.ops.shape import concatenate, reshape
 from axir.dialect.ops.static_slicing import index_in_dim
 
-from . import bits
 from .parameters import KEY_TYPE, Value, check_key, check_keys, to_value
+from .streams import (
+    encrypt,
+    key_words,
+    known_pairs,
+    known_words,
+    traced_pairs,
+    traced_words,
+    wrap,
+)
 
 GENERATOR = "threefry2x32"
 
 
-def PRNGKey(seed: Any, *, impl: str | None = None) -> Value:  # noqa: N802  (JAX's name)
+def PRNGKey(seed: Any, *, impl: str | None = None) -> Value:
     """Makes a key from a seed.
 
     Args:
@@ -43,7 +52,7 @@ def PRNGKey(seed: Any, *, impl: str | None = None) -> Value:  # noqa: N802  (JAX
         ShapeError: if the seed is not a scalar.
         DTypeError: if it is not an integer.
         ParameterError: for another generator.
-        OverflowError: if a Python integer needs more than 64 bits.
+        OverflowError: if a Python integer needs more than 64 
 
     >>> from axir import random
     >>> random.PRNGKey(42)
@@ -119,7 +128,7 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Value:
            [2718843009, 1272950319]], dtype=uint32)
     """
     key = check_key("split", key)
-    shape = (num,) if type(num) is int else bits.integers("random.split", "num", num)
+    shape = (num,) if type(num) is int else integers("random.split", "num", num)
     if shape and min(shape) < 0:
         raise ShapeError(f"random.split: cannot make {num} keys.", "Pass a number of at least 0.")
     return _split(key, shape)
@@ -130,24 +139,24 @@ def _split(key: Value, shape: tuple[int, ...]) -> Value:
     if type(key) is Array:
         host = key.host()
         if config.jax_threefry_partitionable:
-            words = np.stack(bits.known_pairs(host, count), axis=1)
+            words = np.stack(known_pairs(host, count), axis=1)
         else:
-            words = bits.known_words(host, 2 * count)
-        return bits.wrap(words.reshape(*shape, 2), key)
+            words = known_words(host, 2 * count)
+        return wrap(words.reshape(*shape, 2), key)
     if count == 0:
-        return bits.wrap(np.zeros((*shape, 2), np.uint32), key)
+        return wrap(np.zeros((*shape, 2), np.uint32), key)
     if config.jax_threefry_partitionable:
-        columns = [reshape(x, (count, 1)) for x in bits.traced_pairs(key, count)]
+        columns = [reshape(x, (count, 1)) for x in traced_pairs(key, count)]
         return reshape(concatenate(columns, 1), (*shape, 2))
-    return reshape(bits.traced_words(key, 2 * count), (*shape, 2))
+    return reshape(traced_words(key, 2 * count), (*shape, 2))
 
 
 def split_pair(key: Value) -> tuple[Value, Value]:
     """Splits a checked key in two."""
     keys = _split(key, (2,))
     if type(keys) is Array:
-        first, second = keys.host()
-        return Array(KEY_TYPE, first, None, keys._device), Array(KEY_TYPE, second, None, keys._device)
+        first, second = (wrap(words, keys) for words in keys.host())
+        return first, second
     return index_in_dim(keys, 0, keepdims=False), index_in_dim(keys, 1, keepdims=False)
 
 
@@ -178,9 +187,9 @@ def fold_in(key: Any, data: Any) -> Value:
     data = convert_element_type(data, dtypes.uint32)
     zero = np.zeros((), np.uint32)
     if type(key) is Array and type(data) is Array:
-        words = bits.encrypt(key.host(), zero, data.host())
-        return bits.wrap(np.array([word.item() for word in words], np.uint32), key)
-    words = threefry2x32(*bits.key_words(key), zero, data)
+        words = encrypt(key.host(), zero, data.host())
+        return wrap(np.array([word.item() for word in words], np.uint32), key)
+    words = threefry2x32(*key_words(key), zero, data)
     return concatenate([reshape(word, (1,)) for word in words], 0)
 
 

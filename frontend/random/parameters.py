@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -136,3 +137,27 @@ def spread(x: Value, shape: Sequence[int]) -> Value:
     if not x.shape or x.shape == tuple(shape):
         return x
     return broadcast_in_dim(x, shape, range(len(shape) - x.ndim, len(shape)))
+
+
+def standard(
+    name: str, key: Any, shape: Any, dtype: Any
+) -> tuple[Value, tuple[int, ...], np.dtype]:
+    """Checks the arguments of a distribution without parameters."""
+    return check_key(name, key), check_shape(name, shape), float_dtype(name, dtype)
+
+
+def with_parameters(
+    name: str, key: Any, shape: Any, dtype: Any, **parameters: Any
+) -> tuple[Value, tuple[int, ...], np.dtype, list[Value]]:
+    """Checks the arguments of a distribution, and broadcasts its parameters."""
+    checked = check_key(name, key)
+    result_dtype = float_dtype(name, dtype)
+    values = [parameter(name, argument, x, result_dtype) for argument, x in parameters.items()]
+    extents = result_shape(name, shape, *(x.shape for x in values))
+    return checked, extents, result_dtype, [spread(x, extents) for x in values]
+
+
+@cache
+def constant(number: float, dtype: np.dtype) -> Array:
+    """Returns a number of a formula in the dtype of the samples."""
+    return Array(ShapedArray((), dtype), np.asarray(number, dtype))

@@ -296,7 +296,10 @@ def tanh(z: Complex) -> Complex:
     decay = exponential(-absolute(x))
     rest = 4 * (sine(y) * cosine(y)) * decay * decay
     rest = select(is_finite(y), rest, 0)
-    far = Complex(copy_sign(x.constant(1), x), select(is_infinite(x) | y.equals(0), copy_sign(x.constant(0), rest), rest))
+    far = Complex(
+        copy_sign(x.constant(1), x),
+        select(is_infinite(x) | y.equals(0), copy_sign(x.constant(0), rest), rest),
+    )
     result = choose(is_large, far, near)
     # tanh(0 + i inf) = 0 + i nan; tanh(x + 0 i) has no imaginary part, even for nan.
     real = select(x.equals(0), x, result.real)

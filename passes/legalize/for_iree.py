@@ -15,7 +15,10 @@ STAGES = (
     "expand-complex",
     "expand-power",
     "expand-trigonometry",
-    "expand-special",
+    "expand-inverse-trigonometry",
+    "expand-hyperbolic",
+    "expand-cube-root",
+    "define-digamma",
     "saturate-conversions",
     "fill-empty-dot",
     "widen-unsigned-dot",
@@ -35,15 +38,14 @@ class LegalizeForIree(Pass):
     """Rewrites a StableHLO module into what IREE compiles and computes right.
 
     1. Loops first: `unflag-while`, without which nothing else compiles.
-    2. Functions of numbers: `expand-complex` leaves functions of real numbers behind, which
-       `expand-power`, `expand-trigonometry` and `expand-special` take up.
+    2. Functions of numbers, in any order: each of the passes takes those of its own types.
     3. `saturate-conversions`, `fill-empty-dot`, `widen-unsigned-dot`, in any order.
     4. Indices: `clamp-gather`, `drop-scatter` and `stabilize-sort`.
     5. `split-complex-pad`, because `drop-scatter` pads.
     6. `limit-fusion`, when all elementwise operations are there, then `sign-unsigned-data`.
     7. `protect-inputs` last: it must see every operation that works in place.
 
-    Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see the passes.
+    Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """
 
     name: ClassVar[str] = "legalize-for-iree"

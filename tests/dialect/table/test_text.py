@@ -75,7 +75,7 @@ def test_simplify_keeps_values(name: str) -> None:
 @pytest.mark.parametrize("name", OPS)
 def test_constants_fold_to_the_values_of_the_op(name: str) -> None:
     for case in cases_of(name):
-        folded = simplify_function(_with_constants(case))
+        folded = embed_captures(simplify_function(_with_constants(case)))
         if all(v.type.size <= 64 for v in folded.outputs):
             assert not folded.equations, str(case)
         read = read_module(parse_module(str(write_module({"main": folded}))))["main"]

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from stablehlo_runner import (
+    CompilationError,
+    Example,
+    build,
+    compile_module,
+    deviations,
+    run_examples,
+)
 
 from axir.dialect import stablehlo as hlo
-from stablehlo_runner import CompilationError, Example, build, compile_module, deviations, run_examples
 
 RNG = np.random.default_rng(0)
 
@@ -34,7 +41,9 @@ EXAMPLES = [
         pad_by_constant,
         np.array([0, 1j, 1j, 1j], np.complex64),
     ),
-    example("c64", np.complex64), example("c128", np.complex128)]
+    example("c64", np.complex64),
+    example("c128", np.complex128),
+]
 
 
 def test_values() -> None:

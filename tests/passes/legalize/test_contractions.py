@@ -6,9 +6,16 @@ import itertools
 
 import numpy as np
 import pytest
+from stablehlo_runner import (
+    CompilationError,
+    Example,
+    build,
+    compile_module,
+    deviations,
+    run_examples,
+)
 
 from axir.dialect import stablehlo as hlo
-from stablehlo_runner import CompilationError, Example, build, compile_module, deviations, run_examples
 
 RNG = np.random.default_rng(0)
 

@@ -7,9 +7,9 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
+from stablehlo_runner import Example, deviations, run_examples
 
 from axir.dialect import stablehlo as hlo
-from stablehlo_runner import Example, deviations, run_examples
 
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 INTEGERS = tuple(f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64))

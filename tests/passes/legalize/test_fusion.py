@@ -6,10 +6,10 @@ import functools
 
 import numpy as np
 import pytest
+from stablehlo_runner import Compiled, Example, build, deviations, run_examples
 
 from axir.dialect import stablehlo as hlo
 from axir.passes.pipeline import run_passes
-from stablehlo_runner import Compiled, Example, build, deviations, run_examples
 
 RNG = np.random.default_rng(0)
 MANY = tuple(RNG.integers(0, 100, size=5).astype(np.float32) for _ in range(100))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from stablehlo_runner import Compiled, build, parse
 
 from axir.dialect import stablehlo as hlo
 from axir.passes.pipeline import run_passes
-from stablehlo_runner import Compiled, build, parse
 
 X = np.arange(50, dtype=np.float32).reshape(10, 5)[::-1].copy()
 INDICES = np.array([[1], [3], [5]], np.int32)

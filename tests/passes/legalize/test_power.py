@@ -6,9 +6,9 @@ import ml_dtypes
 import mpmath
 import numpy as np
 import pytest
+from stablehlo_runner import Example, deviations, run_examples
 
 from axir.dialect import stablehlo as hlo
-from stablehlo_runner import Example, deviations, run_examples
 
 RNG = np.random.default_rng(0)
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from stablehlo_runner import (
+    CompilationError,
+    Example,
+    build,
+    compile_module,
+    deviations,
+    run_examples,
+)
 
 from axir.dialect import stablehlo as hlo
-from stablehlo_runner import CompilationError, Example, build, compile_module, deviations, run_examples
 
 
 def halve_until_small(flag, x):

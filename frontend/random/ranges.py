@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -29,7 +29,6 @@ from axir.dialect.ops.elementwise import (
     sub,
 )
 
-from .bits import UNSIGNED, known_bits, random_bits, wrap
 from .keys import split_pair
 from .parameters import (
     Value,
@@ -42,6 +41,7 @@ from .parameters import (
     spread,
     to_value,
 )
+from .streams import UNSIGNED, known_bits, random_bits, wrap
 
 
 def uniform(
@@ -119,7 +119,7 @@ class _FloatLayout:
         self.bits_of_one = np.asarray(self.one.view(self.unsigned))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _layout(dtype: np.dtype) -> _FloatLayout:
     return _FloatLayout(dtype)
 

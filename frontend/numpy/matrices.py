@@ -1,0 +1,236 @@
+"""Matrices of a given form: identity, diagonals, triangles, and the indices of such parts."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from axir.dialect import dtypes
+from axir.dialect.array import Array, from_numpy
+from axir.dialect.errors import ShapeError
+from axir.dialect.ops.broadcasting import broadcast_in_dim
+from axir.dialect.ops.elementwise import select_n
+from axir.dialect.ops.family import full
+from axir.dialect.ops.padding import pad
+from axir.dialect.ops.shape import reshape
+
+from .creation import asarray, canonical_shape, to_device
+from .promotion import Value, array_argument, constant, dtype_argument
+
+__all__ = [
+    "diag", "diag_indices", "diagflat", "eye", "identity", "tri", "tril", "tril_indices", "triu",
+    "triu_indices", "vander",
+]  # fmt: skip
+
+
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None
+) -> Array:
+    """Returns a matrix with ones on a diagonal and zeros elsewhere.
+
+    Args:
+        N: Number of rows.
+        M: Number of columns, by default as many.
+        k: Which diagonal: positive ones lie above the main one.
+        dtype: Its dtype, by default the default float dtype.
+        device: Where to put it.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.eye(2, 3, k=1)
+    Array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    rows, columns = _extents("eye", N, M)
+    new_dtype = dtype_argument("eye", float if dtype is None else dtype)
+    host = np.eye(rows, columns, index(k), dtype=np.bool_).astype(new_dtype)
+    return to_device(from_numpy(host), device)
+
+
+def _extents(name: str, rows: Any, columns: Any) -> tuple[int, int]:
+    shape = canonical_shape(name, (rows, rows if columns is None else columns))
+    return shape[0], shape[1]
+
+
+def identity(n: int, dtype: Any = None) -> Array:
+    """Returns the identity matrix of `n` rows.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+    """Returns a matrix with ones at and below a diagonal and zeros above.
+
+    Args:
+        N: Number of rows.
+        M: Number of columns, by default as many.
+        k: Which diagonal: positive ones lie above the main one.
+        dtype: Its dtype, by default the default float dtype.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.tri(2)
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    rows, columns = _extents("tri", N, M)
+    new_dtype = dtype_argument("tri", float if dtype is None else dtype)
+    return from_numpy(np.tri(rows, columns, index(k), dtype=np.bool_).astype(new_dtype))
+
+
+def _triangle(name: str, m: Any, k: int, keeps_lower: bool) -> Value:
+    m = array_argument(name, m)
+    if m.ndim < 2:
+        raise ShapeError(
+            f"jnp.{name} takes arrays of at least two axes, not {m.type}.",
+            "Add an axis with x[None, :].",
+        )
+    mask = np.tri(m.shape[-2], m.shape[-1], index(k) if keeps_lower else index(k) - 1, dtype=np.bool_)
+    mask = mask if keeps_lower else ~mask
+    kept = broadcast_in_dim(from_numpy(mask), m.shape, (m.ndim - 2, m.ndim - 1))
+    return select_n(kept, constant(0, m.dtype, m.dtype != dtypes.bool_), m)
+
+
+def tril(m: Any, k: int = 0) -> Value:
+    """Returns the lower triangle of matrices, with zeros above.
+
+    Args:
+        m: Array whose last two axes are the matrices'.
+        k: The highest diagonal that stays: positive ones lie above the main one.
+
+    Raises:
+        ShapeError: for fewer than two axes.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.tril(jnp.ones((2, 2)))
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    return _triangle("tril", m, k, True)
+
+
+def triu(m: Any, k: int = 0) -> Value:
+    """Returns the upper triangle of matrices, with zeros below.
+
+    Args:
+        m: Array whose last two axes are the matrices'.
+        k: The lowest diagonal that stays: positive ones lie above the main one.
+
+    Raises:
+        ShapeError: for fewer than two axes.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.triu(jnp.ones((2, 2)))
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
+    """
+    return _triangle("triu", m, k, False)
+
+
+def diag(v: Any, k: int = 0) -> Value:
+    """Returns the diagonal of a matrix, or a matrix with a given diagonal.
+
+    Args:
+        v: A vector, which becomes a diagonal, or a matrix.
+        k: Which diagonal: positive ones lie above the main one.
+
+    Raises:
+        ShapeError: for an array of another rank.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.diag(jnp.array([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    v = array_argument("diag", v)
+    if v.ndim == 1:
+        return _from_diagonal(v, index(k))
+    if v.ndim == 2:
+        from .diagonals import diagonal
+
+        return diagonal(v, k)
+    raise ShapeError(f"jnp.diag takes a vector or a matrix, not {v.type}.")
+
+
+def _from_diagonal(v: Value, k: int) -> Value:
+    size = v.shape[0] + (k if k > 0 else -k)
+    zero = full((), 0, v.dtype)
+    # Row r has its element in column r + k: shift the vector, then keep one diagonal.
+    padded = pad(v, zero, [(max(k, 0), max(-k, 0), 0)])
+    rows = broadcast_in_dim(padded, (size, size), (1,))
+    kept = from_numpy(np.eye(size, size, k, dtype=np.bool_))
+    return select_n(kept, zero, rows)
+
+
+def diagflat(v: Any, k: int = 0) -> Value:
+    """Returns a matrix whose diagonal holds all elements of an array, in row-major order.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.diagflat(jnp.array([[1], [2]]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    v = array_argument("diagflat", v)
+    return diag(reshape(v, (v.size,)), k)
+
+
+def _positions(hosts: Any) -> tuple[Array, ...]:
+    return tuple(asarray(host) for host in hosts)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Returns row and column indices of the lower triangle of an (n, m) matrix.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.tril_indices(2)[1]
+    Array([0, 0, 1], dtype=int32)
+    """
+    return _positions(np.tril_indices(n, k, m))  # type: ignore[return-value]
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Returns row and column indices of the upper triangle of an (n, m) matrix.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.triu_indices(2)[1]
+    Array([0, 1, 1], dtype=int32)
+    """
+    return _positions(np.triu_indices(n, k, m))  # type: ignore[return-value]
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """Returns the indices of the main diagonal of an array of `ndim` axes of extent `n`.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.diag_indices(2)[0]
+    Array([0, 1], dtype=int32)
+    """
+    return _positions(np.diag_indices(n, ndim))
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Value:
+    """Returns the Vandermonde matrix, whose columns are powers of a vector.
+
+    Args:
+        x: The vector.
+        N: Number of columns, by default as many as elements.
+        increasing: Whether powers increase from left to right.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.vander(jnp.array([1, 2]), increasing=True)
+    Array([[1, 1],
+           [1, 2]], dtype=int32)
+    """
+    from .arithmetic import power
+
+    x = array_argument("vander", x)
+    if x.ndim != 1:
+        raise ShapeError(f"jnp.vander takes a vector, not {x.type}.")
+    columns = x.shape[0] if N is None else index(N)
+    exponents = np.arange(columns) if increasing else np.arange(columns)[::-1]
+    return power(reshape(x, (x.shape[0], 1)), asarray(exponents, dtypes.real_dtype(x.dtype)))

@@ -1,0 +1,26 @@
+// RUN: axir opt %s -p 'vmap{axis_size=5,in_axes=(0,none)},jvp,simplify' | filecheck %s --check-prefix=CHECK
+// RUN: axir opt %s -p 'vmap{axis_size=5,in_axes=(0,none)},jvp,simplify' | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
+// RUN: axir opt %s -p linearize | filecheck %s --check-prefix=LINEAR
+// RUN: axir opt %s -p linearize | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+
+// Names of arguments survive the passes that keep them, and tangents get their own.
+
+func.func @main(%x: tensor<f32> {jaxpr.name = "x"}, %n: tensor<i32> {jaxpr.name = "n"}) -> (tensor<f32> {jaxpr.name = "y"}) {
+  %0 = "jaxpr.exp"(%x) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// CHECK: func.func @main(%arg0: tensor<5xf32> {jaxpr.name = "x"}, %arg1: tensor<i32> {jaxpr.name = "n"}, %arg2: tensor<5xf32> {jaxpr.name = "dx"}) -> (tensor<5xf32> {jaxpr.name = "y"}, tensor<5xf32> {jaxpr.name = "dy"}) {
+// CHECK-NEXT: %0 = "jaxpr.exp"(%arg0) : (tensor<5xf32>) -> tensor<5xf32>
+// CHECK-NEXT: %1 = "jaxpr.mul"(%arg2, %0) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+// CHECK-NEXT: return %0, %1 : tensor<5xf32>, tensor<5xf32>
+// CHECK-NEXT: }
+
+// LINEAR: func.func @main(%arg0: tensor<f32> {jaxpr.name = "x"}, %arg1: tensor<i32> {jaxpr.name = "n"}) -> (tensor<f32> {jaxpr.name = "y"}, tensor<f32> {jaxpr.name = "residual0"}) {
+// LINEAR-NEXT: %0 = "jaxpr.exp"(%arg0) : (tensor<f32>) -> tensor<f32>
+// LINEAR-NEXT: return %0, %0 : tensor<f32>, tensor<f32>
+// LINEAR: func.func @linear(%arg0: tensor<f32> {jaxpr.linear}, %arg1: tensor<f32>) -> tensor<f32> {
+// LINEAR-NEXT: %0 = "jaxpr.mul"(%arg0, %arg1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+// LINEAR-NEXT: return %0 : tensor<f32>
+// LINEAR-NEXT: }

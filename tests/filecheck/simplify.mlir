@@ -1,0 +1,29 @@
+// RUN: axir opt %s -p simplify | filecheck %s --check-prefix=CHECK
+// RUN: axir opt %s -p simplify | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
+// RUN: axir opt %s -p 'simplify{inline=none}' | filecheck %s --check-prefix=CALL
+// RUN: axir opt %s -p 'simplify{inline=none}' | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+
+// Calls are inlined, constants folded, equal ops merged, identities and dead ops removed.
+
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %two = "jaxpr.constant"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+  %half = "jaxpr.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %one = "jaxpr.mul"(%two, %half) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %dead = "jaxpr.cos"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+  %0 = "jaxpr.mul"(%x, %one) : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %1 = "jaxpr.jit"(%0) {jaxpr = @inner, name = "inner"} : (tensor<3xf32>) -> tensor<3xf32>
+  %2 = "jaxpr.tanh"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+  %3 = "jaxpr.add"(%1, %2) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %3 : tensor<3xf32>
+}
+func.func private @inner(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = "jaxpr.tanh"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// CHECK: func.func @main(%arg0: tensor<3xf32>) -> tensor<3xf32> {
+// CHECK-NEXT: %0 = "jaxpr.tanh"(%arg0) : (tensor<3xf32>) -> tensor<3xf32>
+// CHECK-NEXT: %1 = "jaxpr.add"(%0, %0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+// CHECK-NEXT: return %1 : tensor<3xf32>
+// CHECK-NEXT: }
