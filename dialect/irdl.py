@@ -69,11 +69,13 @@ def irdl_text() -> str:
 
 def _operation(primitive: Primitive) -> str:
     samples = primitive.samples() if primitive.samples else []
-    lines = ['%tensor = irdl.base "!builtin.tensor"']
-    operands = [f"{name}: {count}%tensor" for name, count in _operands(primitive, samples)]
-    if operands:
-        lines.append(f"irdl.operands({', '.join(operands)})")
-    lines.append(f"irdl.results({', '.join(_results(primitive, samples))})")
+    operands, results = list(_operands(primitive, samples)), _results(primitive, samples)
+    # Values that share a constraint would have to be of the same type.
+    lines = [f'%{name} = irdl.base "!builtin.tensor"' for name, _ in (*operands, *results)]
+    for op, values in (("operands", operands), ("results", results)):
+        if values:
+            listing = ", ".join(f"{name}: {count}%{name}" for name, count in values)
+            lines.append(f"irdl.{op}({listing})")
     attributes = _attribute_kinds(primitive, samples)
     entries = []
     for number, (name, kinds) in enumerate(sorted(attributes.items())):
@@ -131,13 +133,14 @@ def _has_function(samples: list[Sample]) -> bool:
     return any(isinstance(value, Function) for value in (*values, *nested))
 
 
-def _results(primitive: Primitive, samples: list[Sample]) -> list[str]:
+def _results(primitive: Primitive, samples: list[Sample]) -> list[tuple[str, str]]:
+    """Returns names of results, each with `variadic ` or nothing before its constraint."""
     if not primitive.multiple_results:
-        return ["result: %tensor"]
+        return [("result", "")]
     counts = {len(_result_types(primitive, sample)) for sample in samples}
     if len(counts) != 1 or _has_function(samples):
-        return ["results: variadic %tensor"]
-    return [f"result{index}: %tensor" for index in range(counts.pop())]
+        return [("results", "variadic ")]
+    return [(f"result{index}", "") for index in range(counts.pop())]
 
 
 def _result_types(primitive: Primitive, sample: Sample) -> list[Any]:

@@ -2,233 +2,273 @@
 // iree-opt --irdl-file=jaxpr.irdl.mlir checks a module against it.
 irdl.dialect @jaxpr {
   irdl.operation @abs {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @acos {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @acosh {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @add {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @and {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @argmax {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     %a1 = irdl.base "#builtin.type"
     irdl.attributes { "axes" = %a0, "index_dtype" = %a1 }
   }
 
   irdl.operation @argmin {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     %a1 = irdl.base "#builtin.type"
     irdl.attributes { "axes" = %a0, "index_dtype" = %a1 }
   }
 
   irdl.operation @asin {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @asinh {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @atan {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @atan2 {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @atanh {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @bitcast_convert_type {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.type"
     irdl.attributes { "new_dtype" = %a0 }
   }
 
   irdl.operation @broadcast_in_dim {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     %a1 = irdl.base "#builtin.dense_array"
     irdl.attributes { "broadcast_dimensions" = %a0, "shape" = %a1 }
   }
 
   irdl.operation @cbrt {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @ceil {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @clamp {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(low: %tensor, x: %tensor, high: %tensor)
-    irdl.results(result: %tensor)
+    %low = irdl.base "!builtin.tensor"
+    %x = irdl.base "!builtin.tensor"
+    %high = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(low: %low, x: %x, high: %high)
+    irdl.results(result: %result)
   }
 
   irdl.operation @clz {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @complex {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @concatenate {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operands: variadic %tensor)
-    irdl.results(result: %tensor)
+    %operands = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operands: variadic %operands)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.integer"
     irdl.attributes { "dimension" = %a0 }
   }
 
   irdl.operation @conj {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @constant {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.results(result: %tensor)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
     %a0 = irdl.any
     irdl.attributes { "value" = %a0 }
   }
 
   irdl.operation @convert_element_type {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.type"
     %a1 = irdl.base "#builtin.integer"
     irdl.attributes { "new_dtype" = %a0, "weak_type" = %a1 }
   }
 
   irdl.operation @copy {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(result: %result)
   }
 
   irdl.operation @cos {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @cosh {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @cumlogsumexp {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.integer"
     %a1 = irdl.base "#builtin.integer"
     irdl.attributes { "axis" = %a0, "reverse" = %a1 }
   }
 
   irdl.operation @cummax {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.integer"
     %a1 = irdl.base "#builtin.integer"
     irdl.attributes { "axis" = %a0, "reverse" = %a1 }
   }
 
   irdl.operation @cummin {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.integer"
     %a1 = irdl.base "#builtin.integer"
     irdl.attributes { "axis" = %a0, "reverse" = %a1 }
   }
 
   irdl.operation @cumprod {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.integer"
     %a1 = irdl.base "#builtin.integer"
     irdl.attributes { "axis" = %a0, "reverse" = %a1 }
   }
 
   irdl.operation @cumsum {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.integer"
     %a1 = irdl.base "#builtin.integer"
     irdl.attributes { "axis" = %a0, "reverse" = %a1 }
   }
 
   irdl.operation @div {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @dot_general {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
     %a0_array = irdl.base "#builtin.array"
     %a0_dense_array = irdl.base "#builtin.dense_array"
     %a0 = irdl.any_of(%a0_array, %a0_dense_array)
@@ -240,71 +280,87 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @dynamic_slice {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor, starts: variadic %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %starts = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, starts: variadic %starts)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "slice_sizes" = %a0 }
   }
 
   irdl.operation @dynamic_update_slice {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor, update: %tensor, starts: variadic %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %update = irdl.base "!builtin.tensor"
+    %starts = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, update: %update, starts: variadic %starts)
+    irdl.results(result: %result)
   }
 
   irdl.operation @eq {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @erf {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @erf_inv {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @erfc {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @exp {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @exp2 {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @expm1 {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @floor {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @gather {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor, indices: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dictionary"
     %a1_float = irdl.base "#builtin.float"
     %a1_integer = irdl.base "#builtin.integer"
@@ -318,34 +374,40 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @ge {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @gt {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @imag {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @integer_pow {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.integer"
     irdl.attributes { "y" = %a0 }
   }
 
   irdl.operation @iota {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.results(result: %tensor)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.integer"
     %a1 = irdl.base "#builtin.type"
     %a2 = irdl.base "#builtin.dense_array"
@@ -353,102 +415,127 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @is_finite {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @jit {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(types: variadic %tensor)
-    irdl.results(results: variadic %tensor)
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
     %a0 = irdl.base "#builtin.symbol_ref"
     %a1 = irdl.base "#builtin.string"
     irdl.attributes { "jaxpr" = %a0, "name" = %a1 }
   }
 
   irdl.operation @le {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @log {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @log1p {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @logistic {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @lt {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @max {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @min {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @mul {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @ne {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @neg {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @nextafter {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @not {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @or {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @pad {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor, padding_value: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %padding_value = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, padding_value: %padding_value)
+    irdl.results(result: %result)
     %a0_array = irdl.base "#builtin.array"
     %a0_dense_array = irdl.base "#builtin.dense_array"
     %a0 = irdl.any_of(%a0_array, %a0_dense_array)
@@ -456,89 +543,113 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @population_count {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @pow {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @real {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @reduce {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.dense_array"
+    %a1 = irdl.base "#builtin.symbol_ref"
+    irdl.attributes { "dimensions" = %a0, "jaxpr" = %a1 }
   }
 
   irdl.operation @reduce_and {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "axes" = %a0 }
   }
 
   irdl.operation @reduce_max {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "axes" = %a0 }
   }
 
   irdl.operation @reduce_min {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "axes" = %a0 }
   }
 
   irdl.operation @reduce_or {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "axes" = %a0 }
   }
 
   irdl.operation @reduce_prod {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "axes" = %a0 }
   }
 
   irdl.operation @reduce_sum {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "axes" = %a0 }
   }
 
   irdl.operation @reduce_xor {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "axes" = %a0 }
   }
 
   irdl.operation @rem {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @reshape {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(result: %result)
     %a0_dense_array = irdl.base "#builtin.dense_array"
     %a0_unit = irdl.base "#builtin.unit"
     %a0 = irdl.any_of(%a0_dense_array, %a0_unit)
@@ -547,31 +658,37 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @rev {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "dimensions" = %a0 }
   }
 
   irdl.operation @round {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.integer"
     irdl.attributes { "rounding_method" = %a0 }
   }
 
   irdl.operation @rsqrt {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @scatter {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor, indices: %tensor, updates: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    %updates = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices, updates: %updates)
+    irdl.results(result: %result)
     %a0 = irdl.any
     %a1 = irdl.base "#builtin.integer"
     %a2 = irdl.base "#builtin.string"
@@ -580,9 +697,12 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @scatter_add {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor, indices: %tensor, updates: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    %updates = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices, updates: %updates)
+    irdl.results(result: %result)
     %a0 = irdl.any
     %a1 = irdl.base "#builtin.integer"
     %a2 = irdl.base "#builtin.string"
@@ -591,9 +711,12 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @scatter_max {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor, indices: %tensor, updates: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    %updates = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices, updates: %updates)
+    irdl.results(result: %result)
     %a0 = irdl.any
     %a1 = irdl.base "#builtin.integer"
     %a2 = irdl.base "#builtin.string"
@@ -602,9 +725,12 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @scatter_min {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor, indices: %tensor, updates: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    %updates = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices, updates: %updates)
+    irdl.results(result: %result)
     %a0 = irdl.any
     %a1 = irdl.base "#builtin.integer"
     %a2 = irdl.base "#builtin.string"
@@ -613,9 +739,12 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @scatter_mul {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor, indices: %tensor, updates: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    %updates = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices, updates: %updates)
+    irdl.results(result: %result)
     %a0 = irdl.any
     %a1 = irdl.base "#builtin.integer"
     %a2 = irdl.base "#builtin.string"
@@ -624,51 +753,63 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @select_n {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(which: %tensor, cases: variadic %tensor)
-    irdl.results(result: %tensor)
+    %which = irdl.base "!builtin.tensor"
+    %cases = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(which: %which, cases: variadic %cases)
+    irdl.results(result: %result)
   }
 
   irdl.operation @shift_left {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @shift_right_arithmetic {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @shift_right_logical {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @sign {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @sin {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @sinh {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @slice {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     %a1 = irdl.base "#builtin.dense_array"
     %a2_dense_array = irdl.base "#builtin.dense_array"
@@ -678,9 +819,10 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @sort {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operands: variadic %tensor)
-    irdl.results(results: variadic %tensor)
+    %operands = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(operands: variadic %operands)
+    irdl.results(results: variadic %results)
     %a0 = irdl.base "#builtin.integer"
     %a1 = irdl.base "#builtin.integer"
     %a2 = irdl.base "#builtin.integer"
@@ -688,75 +830,93 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @sqrt {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @square {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @squeeze {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "dimensions" = %a0 }
   }
 
   irdl.operation @stop_gradient {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @sub {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 
   irdl.operation @tan {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @tanh {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(x: %tensor)
-    irdl.results(result: %tensor)
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @threefry2x32 {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operands0: %tensor, operands1: %tensor, operands2: %tensor, operands3: %tensor)
-    irdl.results(result0: %tensor, result1: %tensor)
+    %operands0 = irdl.base "!builtin.tensor"
+    %operands1 = irdl.base "!builtin.tensor"
+    %operands2 = irdl.base "!builtin.tensor"
+    %operands3 = irdl.base "!builtin.tensor"
+    %result0 = irdl.base "!builtin.tensor"
+    %result1 = irdl.base "!builtin.tensor"
+    irdl.operands(operands0: %operands0, operands1: %operands1, operands2: %operands2, operands3: %operands3)
+    irdl.results(result0: %result0, result1: %result1)
   }
 
   irdl.operation @top_k {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor)
-    irdl.results(result0: %tensor, result1: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %result0 = irdl.base "!builtin.tensor"
+    %result1 = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(result0: %result0, result1: %result1)
     %a0 = irdl.base "#builtin.integer"
     %a1 = irdl.base "#builtin.integer"
     irdl.attributes { "axis" = %a0, "k" = %a1 }
   }
 
   irdl.operation @transpose {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(operand: %tensor)
-    irdl.results(result: %tensor)
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "permutation" = %a0 }
   }
 
   irdl.operation @xor {
-    %tensor = irdl.base "!builtin.tensor"
-    irdl.operands(lhs: %tensor, rhs: %tensor)
-    irdl.results(result: %tensor)
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
   }
 }

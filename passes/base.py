@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -15,6 +16,11 @@ from typing import Any, ClassVar, TypeVar
 from iree.compiler import ir
 
 from axir.passes.errors import OptionValueError, UnknownOptionError
+
+WORD = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
+NUMBER = re.compile(r"[+-]?(?:inf|nan|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
+LITERALS = {"true": True, "false": False, "none": None, "True": True, "False": False, "None": None}
+"""How words, numbers and constants look in the text of a pipeline."""
 
 Self = TypeVar("Self", bound="Pass")
 
@@ -131,7 +137,6 @@ def _format(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{{','.join(f'{key}={_format(entry)}' for key, entry in value.items())}}}"
     if isinstance(value, str):
-        is_word = value.replace("_", "a").replace("-", "a").replace(".", "a").isalnum()
-        is_plain = is_word and value[0].isalpha() and value not in ("true", "false", "none")
-        return value if is_plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        is_plain = WORD.fullmatch(value) and value not in LITERALS and not NUMBER.match(value)
+        return value if is_plain else '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
     return repr(value)

@@ -20,16 +20,13 @@ from typing import Any
 
 from iree.compiler import ir, passmanager
 
-from axir.passes.base import Pass
+from axir.passes.base import LITERALS, NUMBER, WORD, Pass
 from axir.passes.errors import PassFailedError, PipelineSyntaxError
 from axir.passes.registry import find_pass
 
-_WORD = re.compile(r"[A-Za-z_][\w.\-]*")
 _OPTION = re.compile(r"[A-Za-z_]\w*")
-_NUMBER = re.compile(r"[+-]?(?:inf|nan|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _SPACE = re.compile(r"\s*")
-_LITERALS = {"true": True, "false": False, "none": None, "True": True, "False": False, "None": None}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +133,7 @@ class _Reader:
         """Reads all passes to the end of the text."""
         stages = []
         while True:
-            name = self.match(_WORD, "the name of a pass")
+            name = self.match(WORD, "the name of a pass")
             options = self.options() if self.peek("{") else {}
             stages.append((name, options))
             if self.is_at_end():
@@ -167,11 +164,11 @@ class _Reader:
             return self.options()
         if found := self.take(_TEXT):
             return re.sub(r"\\(.)", r"\1", found.group(1))
-        if found := self.take(_NUMBER):
+        if found := self.take(NUMBER):
             word = found.group().replace("_", "")
             return int(word) if re.fullmatch(r"[+-]?\d+", word) else float(word)
-        word = self.match(_WORD, "a value")
-        return _LITERALS.get(word, word)
+        word = self.match(WORD, "a value")
+        return LITERALS.get(word, word)
 
     def sequence(self) -> tuple[Any, ...]:
         """Reads `(value,…)`."""

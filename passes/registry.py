@@ -8,13 +8,14 @@ from axir.passes.base import Pass
 from axir.passes.errors import UnknownPassError
 
 PASSES: dict[str, str] = {
+    "absorb-transposes": "axir.passes.tune.transposed_dot:AbsorbTransposes",
     "clamp-gather": "axir.passes.legalize.gather:ClampGather",
     "define-digamma": "axir.passes.legalize.digamma:DefineDigamma",
     "drop-scatter": "axir.passes.legalize.scatter:DropScatter",
     "expand-complex": "axir.passes.legalize.complex:ExpandComplex",
     "expand-cube-root": "axir.passes.legalize.cube_root:ExpandCubeRoot",
     "expand-hyperbolic": "axir.passes.legalize.hyperbolic:ExpandHyperbolic",
-    "expand-inverse-trigonometry": "axir.passes.legalize.inverse_trigonometry:ExpandInverseTrigonometry",
+    "expand-inverse-trigonometry": "axir.passes.legalize.arc_functions:ExpandInverseTrigonometry",
     "expand-power": "axir.passes.legalize.power:ExpandPower",
     "expand-trigonometry": "axir.passes.legalize.trigonometry:ExpandTrigonometry",
     "fill-empty-dot": "axir.passes.legalize.contractions:FillEmptyDot",
@@ -28,9 +29,12 @@ PASSES: dict[str, str] = {
     "sign-unsigned-data": "axir.passes.legalize.unsigned_data:SignUnsignedData",
     "simplify": "axir.passes.simplify:Simplify",
     "split-complex-pad": "axir.passes.legalize.complex_pad:SplitComplexPad",
+    "split-reductions": "axir.passes.tune.reductions:SplitReductions",
     "stabilize-sort": "axir.passes.legalize.stable_sort:StabilizeSort",
     "transpose": "axir.passes.transpose:Transpose",
+    "tune-for-cpu": "axir.passes.tune.for_cpu:TuneForCpu",
     "unflag-while": "axir.passes.legalize.while_flag:UnflagWhile",
+    "unroll-wide-windows": "axir.passes.tune.wide_windows:UnrollWideWindows",
     "vmap": "axir.passes.vmap:Vmap",
     "widen-unsigned-dot": "axir.passes.legalize.contractions:WidenUnsignedDot",
 }

@@ -18,6 +18,7 @@ from axir.dialect.function import Function
 from axir.dialect.ops import OPS
 from axir.dialect.primitive import Primitive, Sample, Unsupported
 from axir.dialect.trace import trace_function
+from axir.dialect.tracer import Trace
 from axir.dialect.types import ShapedArray
 
 # Families whose results come element by element, so that errors are relative to each element.
@@ -68,7 +69,11 @@ class Case:
 
     def function(self) -> Function:
         """The primitive under the sample's parameters as a traced function of its operands."""
-        return trace_function(self.bind, self.types, name=self.primitive.name)
+        if self.args:
+            return trace_function(self.bind, self.types, name=self.primitive.name)
+        with Trace(self.primitive.name) as trace:  # `bind` would evaluate an op without operands
+            result = trace.record(self.primitive, (), self.params)
+            return trace.finish(result if self.primitive.multiple_results else [result])
 
     def evaluate(self, *args: np.ndarray) -> list[np.ndarray]:
         """Results by the evaluator, for the sample's arguments or others of their types."""

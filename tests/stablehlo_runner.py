@@ -80,7 +80,7 @@ def deviations(
                     if argument.shape == wrong.shape
                 ]
                 found.append(
-                    f"{label}: {int(wrong.sum())} of {wrong.size} differ; at {place}, for {inputs}: "
+                    f"{label}: {int(wrong.sum())} of {wrong.size} differ; at {place} of {inputs}: "
                     f"{np.atleast_1d(got)[place]!r}, not {np.atleast_1d(want)[place]!r}"
                 )
     return found

@@ -1,1 +1,119 @@
-"""axir.numpy."""
+"""`axir.numpy`: NumPy's functions with JAX's names, dtypes and semantics.
+
+The functions take arrays, tracers, NumPy arrays and Python scalars; lists only where NumPy's whole
+purpose is to take them (`array`, `stack`, ...). Arrays are immutable, and 64-bit dtypes are off until
+`jax_enable_x64` is set. The functions stand in one file per theme.
+
+>>> import axir.numpy as jnp
+>>> jnp.sum(jnp.arange(4) * 2.5)
+Array(15., dtype=float32)
+"""
+# ruff: noqa: F403, F405 - the modules' __all__ say what is public
+# isort: off
+
+from __future__ import annotations
+
+import math as _math
+
+from axir.dialect.array import ArrayMethods as ndarray
+
+from . import array_methods as _array_methods
+from .arithmetic import *
+from .creation import *
+from .cumulative import *
+from .diagonals import *
+from .differences import *
+from .einsum import *
+from .exponential import *
+from .floats import *
+from .grids import *
+from .index_grids import *
+from .indexing import *
+from .joining import *
+from .linear_algebra import *
+from .logic import *
+from .manipulation import *
+from .matrices import *
+from .moments import *
+from .nan_reductions import *
+from .padding import *
+from .positions import *
+from .quantiles import *
+from .reductions import *
+from .scalar_types import *
+from .selection import *
+from .set_operations import *
+from .sorting import *
+from .arithmetic import __all__ as _arithmetic
+from .creation import __all__ as _creation
+from .cumulative import __all__ as _cumulative
+from .diagonals import __all__ as _diagonals
+from .differences import __all__ as _differences
+from .einsum import __all__ as _einsum
+from .exponential import __all__ as _exponential
+from .floats import __all__ as _floats
+from .grids import __all__ as _grids
+from .index_grids import __all__ as _index_grids
+from .indexing import __all__ as _indexing
+from .joining import __all__ as _joining
+from .linear_algebra import __all__ as _linear_algebra
+from .logic import __all__ as _logic
+from .manipulation import __all__ as _manipulation
+from .matrices import __all__ as _matrices
+from .moments import __all__ as _moments
+from .nan_reductions import __all__ as _nan_reductions
+from .padding import __all__ as _padding
+from .positions import __all__ as _positions
+from .quantiles import __all__ as _quantiles
+from .reductions import __all__ as _reductions
+from .scalar_types import __all__ as _scalar_types
+from .selection import __all__ as _selection
+from .set_operations import __all__ as _set_operations
+from .sorting import __all__ as _sorting
+from .scalar_types import bool_ as bool  # noqa: A004
+
+e = _math.e
+euler_gamma = 0.57721566490153286
+inf = _math.inf
+nan = _math.nan
+newaxis = None
+pi = _math.pi
+
+__all__ = [  # noqa: PLE0604
+    *_arithmetic,
+    *_creation,
+    *_cumulative,
+    *_diagonals,
+    *_differences,
+    *_einsum,
+    *_exponential,
+    *_floats,
+    *_grids,
+    *_index_grids,
+    *_indexing,
+    *_joining,
+    *_linear_algebra,
+    *_logic,
+    *_manipulation,
+    *_matrices,
+    *_moments,
+    *_nan_reductions,
+    *_padding,
+    *_positions,
+    *_quantiles,
+    *_reductions,
+    *_scalar_types,
+    *_selection,
+    *_set_operations,
+    *_sorting,
+    "bool",
+    "e",
+    "euler_gamma",
+    "inf",
+    "nan",
+    "ndarray",
+    "newaxis",
+    "pi",
+]
+
+_array_methods.install()

@@ -170,12 +170,12 @@ def _as_array(value: Any, dtype: np.dtype | None) -> Value:
     return result if dtype is None else _converted(result, dtype)
 
 
-def _converted(value: Value, dtype: np.dtype) -> Value:
+def _converted(value: Value, dtype: np.dtype, weak_type: bool = False) -> Value:
     if dtypes.is_complex(value.dtype) and not dtypes.is_complex(dtype):
         from .exponential import real
 
         value = real(value)
-    return convert_element_type(value, dtype)
+    return convert_element_type(value, dtype, weak_type)
 
 
 def _from_host(value: Any, dtype: np.dtype) -> Array:
@@ -387,4 +387,4 @@ def converted(value: Any, dtype: np.dtype, weak_type: bool = False, name: str = 
     # Python integers may exceed the default dtype, so they go straight to the one asked for.
     if type(value) is int or type(value) is bool:
         return cast(value, dtype, weak_type)
-    return _converted(array_argument(name, value), dtype)
+    return _converted(array_argument(name, value), dtype, weak_type)

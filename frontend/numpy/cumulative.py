@@ -122,6 +122,8 @@ def cumulative_prod(
 ) -> Value:
     """Returns running products, in the array API standard's form; see `cumulative_sum`.
 
+    The dtype is by default that of `cumprod`: narrow integers stay.
+
     >>> import axir.numpy as jnp
     >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)
     Array([1, 1, 2, 6], dtype=int32)
@@ -145,7 +147,8 @@ def _standard(
             "Pass axis=0, or flatten the array.",
         )
     axis = canonical_axis(name, 0 if axis is None else axis, x.ndim)
-    dtype = promoted_integer(x.dtype) if dtype is None else dtypes.canonicalize_dtype(dtype)
+    if dtype is None and op is cumulative.cumsum:
+        dtype = promoted_integer(x.dtype)
     result = _accumulate(name, op, x, axis, dtype, None, None)
     if not include_initial:
         return result

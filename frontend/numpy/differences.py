@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.errors import AxirError, ParameterError, ShapeError
+from axir.dialect.errors import AxirError, ParameterError
 from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.elementwise import add, div, mul, ne, sub
 from axir.dialect.ops.shape import concatenate, reshape
 from axir.dialect.ops.static_slicing import slice_in_dim
 
 from .checks import canonical_axes, canonical_axis
-from .promotion import array_argument, promote_arguments, promote_inexact
+from .promotion import array_argument, cast, promote_arguments, promote_inexact
 from .reductions import sum as sum_elements
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
@@ -91,15 +91,14 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Value:
     ary = array_argument("ediff1d", ary)
     flat = reshape(ary, (ary.size,))
     extent = flat.shape[0]
-    parts = [sub(slice_in_dim(flat, min(1, extent), extent), slice_in_dim(flat, 0, max(extent - 1, 0)))]
+    earlier = slice_in_dim(flat, 0, max(extent - 1, 0))
+    parts = [sub(slice_in_dim(flat, min(1, extent), extent), earlier)]
     if to_begin is not None:
         parts.insert(0, _flat(to_begin))
     if to_end is not None:
         parts.append(_flat(to_end))
     if len(parts) == 1:
         return parts[0]
-    from .promotion import cast
-
     return concatenate([cast(x, flat.dtype, flat.type.weak_type) for x in parts], 0)
 
 
@@ -141,7 +140,7 @@ def gradient(
     f = promote_inexact("gradient", array_argument("gradient", f))[0]
     axes = canonical_axes("gradient", axis, f.ndim)
     distances = [array_argument("gradient", x, i + 1) for i, x in enumerate(varargs)]
-    if len(distances) == 1 and len(axes) != 1 and distances[0].ndim == 0 or not distances:
+    if len(distances) < 2:
         distances = (distances or [array_argument("gradient", 1.0)]) * len(axes)
     if len(distances) != len(axes):
         raise ParameterError(
@@ -149,8 +148,7 @@ def gradient(
             "Pass none, one number, or one argument per axis.",
         )
     results = [_derivative(f, d, h) for d, h in zip(axes, distances, strict=True)]
-    is_single = len(axes) == 1 and (axis is not None or f.ndim == 1)
-    return results[0] if is_single else results
+    return results[0] if len(axes) == 1 else results
 
 
 def _derivative(f: Value, axis: int, distance: Value) -> Value:
@@ -179,7 +177,7 @@ def _uneven_derivative(
     """Fits a parabola through each sample and its neighbours."""
     extent = f.shape[axis]
     if coordinates.shape != (extent,):
-        raise ShapeError(
+        raise ParameterError(
             f"jnp.gradient: coordinates of shape {coordinates.shape} do not fit axis {axis} of "
             f"{f.aval}.",
             "Pass a number, or a vector with an entry per sample.",

@@ -61,6 +61,7 @@ _BINARY_DOCUMENTATION = """{summary}
 _PROMOTIONS = {
     "promote_inexact": "integers and bools become floats, weak types stay weak",
     "promote_numeric": "arguments promote to one dtype, and bools become integers",
+    "promote_bool": "numbers count as true unless they are zero",
     "promote_arguments": "arguments promote to one dtype, in which Python scalars are weak",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from operator import index
@@ -278,7 +279,7 @@ def _split(name: str, ary: Any, places: Any, axis: int, must_be_equal: bool) -> 
         bounds = [small * i + min(i, larger) for i in range(count + 1)]
     return [
         slice_in_dim(ary, start, max(start, end), axis=axis)
-        for start, end in zip(bounds[:-1], bounds[1:], strict=True)
+        for start, end in itertools.pairwise(bounds)
     ]
 
 

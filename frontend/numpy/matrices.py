@@ -1,4 +1,4 @@
-"""Matrices of a given form: identity, diagonals, triangles, and the indices of such parts."""
+"""Matrices of a given form: identity, diagonals, triangles."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from axir.dialect.ops.family import full
 from axir.dialect.ops.padding import pad
 from axir.dialect.ops.shape import reshape
 
-from .creation import asarray, canonical_shape, to_device
+from .creation import canonical_shape, to_device
 from .promotion import Value, array_argument, constant, dtype_argument
 
 __all__ = [
-    "diag", "diag_indices", "diagflat", "eye", "identity", "tri", "tril", "tril_indices", "triu",
-    "triu_indices", "vander",
+    "diag", "diagflat", "eye", "identity", "tri", "tril", "triu",
 ]  # fmt: skip
 
 
@@ -177,60 +176,3 @@ def diagflat(v: Any, k: int = 0) -> Value:
     """
     v = array_argument("diagflat", v)
     return diag(reshape(v, (v.size,)), k)
-
-
-def _positions(hosts: Any) -> tuple[Array, ...]:
-    return tuple(asarray(host) for host in hosts)
-
-
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Returns row and column indices of the lower triangle of an (n, m) matrix.
-
-    >>> import axir.numpy as jnp
-    >>> jnp.tril_indices(2)[1]
-    Array([0, 0, 1], dtype=int32)
-    """
-    return _positions(np.tril_indices(n, k, m))  # type: ignore[return-value]
-
-
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Returns row and column indices of the upper triangle of an (n, m) matrix.
-
-    >>> import axir.numpy as jnp
-    >>> jnp.triu_indices(2)[1]
-    Array([0, 1, 1], dtype=int32)
-    """
-    return _positions(np.triu_indices(n, k, m))  # type: ignore[return-value]
-
-
-def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """Returns the indices of the main diagonal of an array of `ndim` axes of extent `n`.
-
-    >>> import axir.numpy as jnp
-    >>> jnp.diag_indices(2)[0]
-    Array([0, 1], dtype=int32)
-    """
-    return _positions(np.diag_indices(n, ndim))
-
-
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Value:
-    """Returns the Vandermonde matrix, whose columns are powers of a vector.
-
-    Args:
-        x: The vector.
-        N: Number of columns, by default as many as elements.
-        increasing: Whether powers increase from left to right.
-
-    >>> import axir.numpy as jnp
-    >>> jnp.vander(jnp.array([1, 2]), increasing=True)
-    Array([[1, 1],
-           [1, 2]], dtype=int32)
-    """
-    from .arithmetic import power
-
-    x = array_argument("vander", x)
-    if x.ndim != 1:
-        raise ShapeError(f"jnp.vander takes a vector, not {x.type}.")
-    columns = x.shape[0] if N is None else index(N)
-    exponents = np.arange(columns) if increasing else np.arange(columns)[::-1]
-    return power(reshape(x, (x.shape[0], 1)), asarray(exponents, dtypes.real_dtype(x.dtype)))

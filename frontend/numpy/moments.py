@@ -12,7 +12,7 @@ import numpy as np
 
 from axir.dialect import dtypes
 from axir.dialect.array import Array
-from axir.dialect.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.errors import ParameterError, ShapeError
 from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.conversion import conj, real
 from axir.dialect.ops.elementwise import div, gt, mul, select_n, square, sub
@@ -173,8 +173,8 @@ def var(
         An array without the axes; NaN where there are not more elements than `ddof`.
 
     Raises:
-        ParameterError: if both ddof and correction are given.
-        DTypeError: if the dtype is real while `a` is complex.
+        ParameterError: if both ddof and correction are given, or if the dtype is real while `a` is
+            complex.
 
     >>> import axir.numpy as jnp
     >>> jnp.var(jnp.array([1.0, 2.0, 3.0]), ddof=1)
@@ -239,7 +239,7 @@ def variance_dtypes(name: str, dtype: np.dtype, asked: Any) -> tuple[np.dtype, n
         return computation_dtype(inexact), dtypes.real_dtype(inexact)
     result = dtypes.canonicalize_dtype(asked)
     if dtypes.is_complex(dtype) and not dtypes.is_complex(result):
-        raise DTypeError(
+        raise ParameterError(
             f"jnp.{name}: dtype={result} cannot hold the computation for {dtype} elements.",
             "Leave dtype out, and cast the result, which is real.",
         )

@@ -288,8 +288,8 @@ _MODES: dict[str, Callable[..., Value]] = {
 _KEYWORDS = {
     "constant": {"constant_values"},
     "linear_ramp": {"end_values"},
-    **dict.fromkeys(("reflect", "symmetric"), {"reflect_type"}),
-    **dict.fromkeys(("maximum", "minimum", "mean", "median"), {"stat_length"}),
+    **{mode: {"reflect_type"} for mode in ("reflect", "symmetric")},
+    **{mode: {"stat_length"} for mode in ("maximum", "minimum", "mean", "median")},
 }
 
 

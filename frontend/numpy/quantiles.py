@@ -12,7 +12,7 @@ import numpy as np
 
 from axir.dialect import dtypes
 from axir.dialect.array import scalar
-from axir.dialect.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.errors import ParameterError, ShapeError
 from axir.dialect.ops.broadcasting import broadcast_in_dim, expand_dims
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.cumulative import cumsum
@@ -79,9 +79,9 @@ def quantile(
         An array of the shape of `q`, followed by the axes that stay; NaN for a line with a NaN.
 
     Raises:
-        DTypeError: for complex numbers.
-        ParameterError: for an unknown method, or weights with another than 'inverted_cdf'.
-        ShapeError: if `q` has several axes, or the weights do not fit.
+        ParameterError: for complex numbers, an unknown method, weights with another method than
+            'inverted_cdf', or if `q` has several axes.
+        ShapeError: if the weights do not fit.
 
     >>> import axir.numpy as jnp
     >>> jnp.quantile(jnp.array([1.0, 2.0, 4.0]), 0.75)
@@ -196,7 +196,7 @@ def nanmedian(
 def _fractions(name: str, q: Any) -> Value:
     (fractions,) = promote_inexact(name, array_argument(name, q, 1))
     if fractions.ndim > 1:
-        raise ShapeError(
+        raise ParameterError(
             f"jnp.{name}: q must have rank 0 or 1, but its shape is {fractions.shape}.",
             "Flatten it, and reshape the result.",
         )
@@ -214,7 +214,7 @@ def _check(name: str, a: Value, method: str, weights: Any) -> None:
             f"jnp.{name}: method {method!r} is unknown.", f"Choose one of {', '.join(METHODS)}."
         )
     if dtypes.is_complex(a.dtype):
-        raise DTypeError(
+        raise ParameterError(
             f"jnp.{name} does not take complex numbers, which have no order; a is {a.aval}.",
             "Take the real part or the absolute value first.",
         )

@@ -18,7 +18,7 @@ from axir.dialect.array import Array
 from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops import reduce
 from axir.dialect.ops.conversion import convert_element_type
-from axir.dialect.ops.elementwise import add, and_, mul, or_, select_n, sub
+from axir.dialect.ops.elementwise import add, and_, mul, ne, or_, select_n, sub
 from axir.dialect.ops.elementwise import max as maximum
 from axir.dialect.ops.elementwise import min as minimum
 from axir.dialect.ops.shape import reshape
@@ -48,6 +48,8 @@ def converted(x: Value, dtype: np.dtype) -> Value:
     """Converts to a dtype that is not weak."""
     if x.type.dtype is dtype and not x.type.weak_type:
         return x
+    if dtype == dtypes.bool_:
+        return ne(x, constant(0, x.type.dtype))
     return convert_element_type(x, dtype)
 
 

@@ -42,29 +42,53 @@ _FAR = 1e100  # squares of this stay in range
 
 @dataclasses.dataclass(frozen=True)
 class Complex:
-    """A complex number by its parts, two doubles."""
+    """A complex number by its parts, two doubles.
+
+    `is_single` says that it comes from single precision and that the result returns there: squares
+    stay in range, and functions of single precision are good enough.
+    """
 
     real: Scalar
     imag: Scalar
+    is_single: bool = False
+
+    def with_parts(self, real: Scalar, imag: Scalar) -> Complex:
+        """Another number of the same precision."""
+        return Complex(real, imag, self.is_single)
 
     def __add__(self, other: float) -> Complex:
-        return Complex(self.real + other, self.imag)
+        return self.with_parts(self.real + other, self.imag)
 
     def __neg__(self) -> Complex:
-        return Complex(-self.real, -self.imag)
+        return self.with_parts(-self.real, -self.imag)
 
     def times_i(self) -> Complex:
         """i z."""
-        return Complex(-self.imag, self.real)
+        return self.with_parts(-self.imag, self.real)
 
     def over_i(self) -> Complex:
         """-i z."""
-        return Complex(self.imag, -self.real)
+        return self.with_parts(self.imag, -self.real)
+
+    def sine_and_cosine(self) -> tuple[Scalar, Scalar]:
+        """Those of the imaginary part."""
+        if self.is_single:
+            narrow = convert_float(self.imag, float32())
+            parts = (trigonometry.sine(narrow), trigonometry.cosine(narrow))
+            return convert_float(parts[0], float64()), convert_float(parts[1], float64())
+        return operation("math.sin", (self.imag,)), operation("math.cos", (self.imag,))
+
+    def angle(self, y: Scalar, x: Scalar) -> Scalar:
+        """The angle of a point, to this number's precision."""
+        if self.is_single:
+            narrow = (convert_float(y, float32()), convert_float(x, float32()))
+            return convert_float(arc_tangent_2(*narrow), float64())
+        return operation("math.atan2", (y, x))
 
 
 def choose(condition: Scalar, on_true: Complex, on_false: Complex) -> Complex:
     """`select` for both parts."""
-    return Complex(
+    return on_true.with_parts(
         select(condition, on_true.real, on_false.real),
         select(condition, on_true.imag, on_false.imag),
     )
@@ -80,21 +104,6 @@ def is_infinite(x: Scalar) -> Scalar:
     return absolute(x).equals(math.inf)
 
 
-def sine(x: Scalar) -> Scalar:
-    """The C library's sine."""
-    return operation("math.sin", (x,))
-
-
-def cosine(x: Scalar) -> Scalar:
-    """The C library's cosine."""
-    return operation("math.cos", (x,))
-
-
-def angle(y: Scalar, x: Scalar) -> Scalar:
-    """The C library's atan2."""
-    return operation("math.atan2", (y, x))
-
-
 def _ordered(z: Complex) -> tuple[Scalar, Scalar]:
     """The larger and the smaller of the parts' magnitudes."""
     width, height = absolute(z.real), absolute(z.imag)
@@ -104,9 +113,12 @@ def _ordered(z: Complex) -> tuple[Scalar, Scalar]:
 
 def magnitude(z: Complex) -> Scalar:
     """|z| without overflow; infinite if a part is, even if the other is nan."""
-    larger, smaller = _ordered(z)
-    ratio = select((larger > 0) & (larger < math.inf), smaller / larger, 0)
-    result = larger * square_root(1 + ratio * ratio)
+    if z.is_single:
+        result = square_root(z.real * z.real + z.imag * z.imag)
+    else:
+        larger, smaller = _ordered(z)
+        ratio = select((larger > 0) & (larger < math.inf), smaller / larger, 0)
+        result = larger * square_root(1 + ratio * ratio)
     result = select(z.real.is_nan() | z.imag.is_nan(), math.nan, result)
     return select(is_infinite(z.real) | is_infinite(z.imag), math.inf, result)
 
@@ -115,19 +127,28 @@ def sign(z: Complex) -> Complex:
     """z / |z|, and 0 for 0."""
     size = magnitude(z)
     divisor = select(size.equals(0), 1, size)
-    return Complex(z.real / divisor, z.imag / divisor)
+    return z.with_parts(z.real / divisor, z.imag / divisor)
 
 
 def divide(x: Complex, y: Complex) -> Complex:
     """x / y, both scaled by powers of two so that products stay in range."""
+    if x.is_single:
+        return _divide_special(x, y, _divide_plain(x, y))
     x_scaled, x_exponent = _scale(x)
     y_scaled, y_exponent = _scale(y)
-    a, b, c, d = x_scaled.real, x_scaled.imag, y_scaled.real, y_scaled.imag
-    norm = c * c + d * d
+    quotient = _divide_plain(x_scaled, y_scaled)
     count = x_exponent - y_exponent
-    real = _times_power_of_two((a * c + b * d) / norm, count)
-    imag = _times_power_of_two((b * c - a * d) / norm, count)
-    return _divide_special(x, y, Complex(real, imag))
+    real = _times_power_of_two(quotient.real, count)
+    imag = _times_power_of_two(quotient.imag, count)
+    return _divide_special(x, y, quotient.with_parts(real, imag))
+
+
+def _divide_plain(x: Complex, y: Complex) -> Complex:
+    """x conj(y) / |y|^2."""
+    norm = y.real * y.real + y.imag * y.imag
+    return x.with_parts(
+        (x.real * y.real + x.imag * y.imag) / norm, (x.imag * y.real - x.real * y.imag) / norm
+    )
 
 
 def _divide_special(x: Complex, y: Complex, quotient: Complex) -> Complex:
@@ -136,7 +157,7 @@ def _divide_special(x: Complex, y: Complex, quotient: Complex) -> Complex:
     x_is_nan = x.real.is_nan() & x.imag.is_nan()
     by_zero = y.real.equals(0) & y.imag.equals(0) & ~x_is_nan
     infinity = copy_sign(x.real.constant(math.inf), y.real)
-    pole = Complex(infinity * x.real, infinity * x.imag)
+    pole = x.with_parts(infinity * x.real, infinity * x.imag)
     x_is_infinite = is_infinite(x.real) | is_infinite(x.imag)
     y_is_infinite = is_infinite(y.real) | is_infinite(y.imag)
     x_unit, y_unit = _unit_box(x), _unit_box(y)
@@ -152,12 +173,12 @@ def _divide_special(x: Complex, y: Complex, quotient: Complex) -> Complex:
 def _unit_box(z: Complex) -> Complex:
     """Infinite parts as ones, others as zeros, with their signs."""
     parts = (copy_sign(select(is_infinite(p), p.constant(1), 0), p) for p in (z.real, z.imag))
-    return Complex(*parts)
+    return z.with_parts(*parts)
 
 
 def _box_product(x: Complex, y: Complex, factor: float) -> Complex:
     """factor x conj(y)."""
-    return Complex(
+    return x.with_parts(
         (x.real * y.real + x.imag * y.imag) * factor,
         (x.imag * y.real - x.real * y.imag) * factor,
     )
@@ -170,7 +191,7 @@ def _scale(z: Complex) -> tuple[Complex, Scalar]:
     # At 2^1023 the inverse would be denormal, which the processor takes for 0.
     biased = select(biased > 2045, 2045, biased)
     inverse = bitcast((2046 - biased) << 52, float64())
-    return Complex(z.real * inverse, z.imag * inverse), biased
+    return z.with_parts(z.real * inverse, z.imag * inverse), biased
 
 
 def _times_power_of_two(x: Scalar, exponent: Scalar) -> Scalar:
@@ -187,22 +208,22 @@ def root(z: Complex) -> Complex:
     is_large = larger > 2.0**1000
     down, up = select(is_large, larger.constant(0.25), 1), select(is_large, larger.constant(2), 1)
     x, y = z.real * down, z.imag * down
-    major = square_root((absolute(x) + magnitude(Complex(x, y))) * 0.5)
+    major = square_root((absolute(x) + magnitude(z.with_parts(x, y))) * 0.5)
     minor = select(major.equals(0), 0, absolute(y) * 0.5 / major)
     major, minor = major * up, minor * up
     is_right = ~z.real.is_negative()
-    result = Complex(select(is_right, major, minor), select(is_right, minor, major))
+    result = z.with_parts(select(is_right, major, minor), select(is_right, minor, major))
     # Infinities: of the real part alone, and of the imaginary part.
     is_bare = is_infinite(z.real) & is_finite(z.imag)
-    at_infinity = Complex(
+    at_infinity = z.with_parts(
         select(is_right, result.real.constant(math.inf), 0),
         select(is_right, result.real.constant(0), math.inf),
     )
     result = choose(is_bare, at_infinity, result)
     is_vertical = is_infinite(z.imag)
     infinity = z.real.constant(math.inf)
-    result = choose(is_vertical, Complex(infinity, infinity), result)
-    return Complex(result.real, copy_sign(result.imag, z.imag))
+    result = choose(is_vertical, z.with_parts(infinity, infinity), result)
+    return z.with_parts(result.real, copy_sign(result.imag, z.imag))
 
 
 def inverse_root(z: Complex) -> Complex:
@@ -221,7 +242,7 @@ def log(z: Complex) -> Complex:
     real = select(absolute(larger - 1) < 0.5, 0.5 * logarithm_plus_one(excess), apart)
     real = select(z.real.is_nan() | z.imag.is_nan(), math.nan, real)
     real = select(is_infinite(z.real) | is_infinite(z.imag), math.inf, real)
-    return Complex(real, angle(z.imag, z.real))
+    return z.with_parts(real, z.angle(z.imag, z.real))
 
 
 def log_plus_one(z: Complex) -> Complex:
@@ -230,7 +251,7 @@ def log_plus_one(z: Complex) -> Complex:
     excess = fused_multiply_add(z.imag, z.imag, z.real * (2 + z.real))
     apart = log(z + 1)
     real = select(larger < 0.5, 0.5 * logarithm_plus_one(excess), apart.real)
-    return Complex(real, apart.imag)
+    return z.with_parts(real, apart.imag)
 
 
 def exp(z: Complex) -> Complex:
@@ -240,7 +261,7 @@ def exp(z: Complex) -> Complex:
     imag = select(z.imag.equals(0), z.imag, half * sine(z.imag) * half)
     real = select(z.real.equals(math.inf) & ~is_finite(z.imag), math.inf, real)
     is_vanishing = z.real.equals(-math.inf) & ~is_finite(z.imag)
-    return Complex(select(is_vanishing, 0, real), select(is_vanishing, 0, imag))
+    return z.with_parts(select(is_vanishing, 0, real), select(is_vanishing, 0, imag))
 
 
 def exp_minus_one(z: Complex) -> Complex:
@@ -249,7 +270,7 @@ def exp_minus_one(z: Complex) -> Complex:
     whole = exp(z)
     real = exponential_minus_one(z.real) * cosine(z.imag) - 2 * half_sine * half_sine
     is_near = absolute(z.real) < 1
-    return Complex(select(is_near, real, whole.real - 1), whole.imag)
+    return z.with_parts(select(is_near, real, whole.real - 1), whole.imag)
 
 
 def sinh(z: Complex) -> Complex:
@@ -259,7 +280,7 @@ def sinh(z: Complex) -> Complex:
     imag = cosine_factor * sine(z.imag) * scale
     real = select(z.real.equals(0), z.real, real)
     real = select(is_infinite(z.real) & ~is_finite(z.imag), z.real, real)
-    return Complex(real, select(z.imag.equals(0), z.imag, imag))
+    return z.with_parts(real, select(z.imag.equals(0), z.imag, imag))
 
 
 def cosh(z: Complex) -> Complex:
@@ -270,7 +291,7 @@ def cosh(z: Complex) -> Complex:
     is_on_axis = z.real.equals(0) | z.imag.equals(0)
     zero = copy_sign(z.real.constant(0), z.real) * copy_sign(z.real.constant(1), z.imag)
     real = select(is_infinite(z.real) & ~is_finite(z.imag), math.inf, real)
-    return Complex(real, select(is_on_axis, zero, imag))
+    return z.with_parts(real, select(is_on_axis, zero, imag))
 
 
 def _scaled_hyperbolic(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
@@ -296,14 +317,12 @@ def tanh(z: Complex) -> Complex:
     decay = exponential(-absolute(x))
     rest = 4 * (sine(y) * cosine(y)) * decay * decay
     rest = select(is_finite(y), rest, 0)
-    far = Complex(
-        copy_sign(x.constant(1), x),
-        select(is_infinite(x) | y.equals(0), copy_sign(x.constant(0), rest), rest),
-    )
+    rest = select(is_infinite(x), copy_sign(x.constant(0), rest), rest)
+    far = z.with_parts(copy_sign(x.constant(1), x), rest)
     result = choose(is_large, far, near)
     # tanh(0 + i inf) = 0 + i nan; tanh(x + 0 i) has no imaginary part, even for nan.
     real = select(x.equals(0), x, result.real)
-    return Complex(real, select(y.equals(0), y, result.imag))
+    return z.with_parts(real, select(y.equals(0), y, result.imag))
 
 
 def logistic(z: Complex) -> Complex:
@@ -322,14 +341,14 @@ def atanh(z: Complex) -> Complex:
     x_near, y_near = select(is_far, 0, x), select(is_far, 0, y)
     distance = (1 - x_near) * (1 - x_near) + y_near * y_near
     real = 0.25 * logarithm_plus_one(4 * x_near / distance)
-    imag = 0.5 * angle(2 * y_near, (1 - x_near) * (1 + x_near) - y_near * y_near)
+    imag = 0.5 * z.angle(2 * y_near, (1 - x_near) * (1 + x_near) - y_near * y_near)
     # 1/z, whose real part is x / |z|^2; beyond any number it is zero.
     inverse = select(is_infinite(larger), 0, x / larger / larger)
     real = select(is_far, inverse, real)
     imag = select(is_far, math.pi / 2, imag)
     is_lost = (z.real.is_nan() | z.imag.is_nan()) & ~is_infinite(z.imag)
     real = select(is_lost, math.nan, real)
-    return Complex(copy_sign(real, z.real), copy_sign(select(is_lost, math.nan, imag), z.imag))
+    return z.with_parts(copy_sign(real, z.real), copy_sign(select(is_lost, math.nan, imag), z.imag))
 
 
 def atan(z: Complex) -> Complex:
@@ -340,15 +359,15 @@ def atan(z: Complex) -> Complex:
 def asin(z: Complex) -> Complex:
     """atan(x / Re(a b)) + i asinh(Im(conj(a) b)) with a = sqrt(1 - z), b = sqrt(1 + z)."""
     a, b = root(-z + 1), root(z + 1)
-    real = angle(z.real, a.real * b.real - a.imag * b.imag)
-    return Complex(real, inverse_hyperbolic_sine(a.real * b.imag - a.imag * b.real))
+    real = z.angle(z.real, a.real * b.real - a.imag * b.imag)
+    return z.with_parts(real, inverse_hyperbolic_sine(a.real * b.imag - a.imag * b.real))
 
 
 def acos(z: Complex) -> Complex:
     """2 atan(Re a / Re b) + i asinh(Im(conj(b) a)) with a = sqrt(1 - z), b = sqrt(1 + z)."""
     a, b = root(-z + 1), root(z + 1)
     imag = inverse_hyperbolic_sine(b.real * a.imag - b.imag * a.real)
-    return Complex(2 * angle(a.real, b.real), imag)
+    return Complex(2 * z.angle(a.real, b.real), imag)
 
 
 def asinh(z: Complex) -> Complex:
@@ -360,7 +379,7 @@ def acosh(z: Complex) -> Complex:
     """asinh(Re(conj(a) b)) + 2i atan(Im a / Re b) with a = sqrt(z - 1), b = sqrt(z + 1)."""
     a, b = root(z + -1), root(z + 1)
     real = inverse_hyperbolic_sine(a.real * b.real + a.imag * b.imag)
-    return Complex(real, 2 * angle(a.imag, b.real))
+    return z.with_parts(real, 2 * z.angle(a.imag, b.real))
 
 
 def sin(z: Complex) -> Complex:

@@ -15,11 +15,11 @@ _ELEMENTWISE = frozenset(("linalg.generic",)) | frozenset(
     f"stablehlo.{name}"
     for name in (
         "abs add and atan2 bitcast_convert broadcast_in_dim cbrt ceil clamp compare complex "
-        "convert cosine count_leading_zeros divide exponential exponential_minus_one floor imag is_finite "
-        "log log_plus_one logistic maximum minimum multiply negate not or popcnt power real "
-        "reduce_precision remainder reshape round_nearest_afz round_nearest_even rsqrt select "
-        "shift_left shift_right_arithmetic shift_right_logical sign sine slice sqrt subtract tan "
-        "tanh transpose xor"
+        "convert cosine count_leading_zeros divide exponential exponential_minus_one floor imag "
+        "is_finite log log_plus_one logistic maximum minimum multiply negate not or popcnt power "
+        "real reduce_precision remainder reshape round_nearest_afz round_nearest_even rsqrt "
+        "select shift_left shift_right_arithmetic shift_right_logical sign sine slice sqrt "
+        "subtract tan tanh transpose xor"
     ).split()
 )
 _FREE = frozenset(("stablehlo.constant", "stablehlo.iota"))

@@ -23,6 +23,7 @@ func.func private @inner(%x: tensor<3xf32>) -> tensor<3xf32> {
 // CHECK-NEXT: %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
 // CHECK-NEXT: %4 = stablehlo.reduce(%3 init: %cst) applies stablehlo.maximum across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
 // CHECK-NEXT: return %3, %4 : tensor<3xf32>, tensor<f32>
+// CHECK-NEXT: }
 // CHECK: func.func private @inner(%arg0: tensor<3xf32>) -> tensor<3xf32> {
 // CHECK-NEXT: %0 = stablehlo.tanh %arg0 : tensor<3xf32>
 // CHECK-NEXT: return %0 : tensor<3xf32>

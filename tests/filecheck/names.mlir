@@ -20,6 +20,7 @@ func.func @main(%x: tensor<f32> {jaxpr.name = "x"}, %n: tensor<i32> {jaxpr.name 
 // LINEAR: func.func @main(%arg0: tensor<f32> {jaxpr.name = "x"}, %arg1: tensor<i32> {jaxpr.name = "n"}) -> (tensor<f32> {jaxpr.name = "y"}, tensor<f32> {jaxpr.name = "residual0"}) {
 // LINEAR-NEXT: %0 = "jaxpr.exp"(%arg0) : (tensor<f32>) -> tensor<f32>
 // LINEAR-NEXT: return %0, %0 : tensor<f32>, tensor<f32>
+// LINEAR-NEXT: }
 // LINEAR: func.func @linear(%arg0: tensor<f32> {jaxpr.linear}, %arg1: tensor<f32>) -> tensor<f32> {
 // LINEAR-NEXT: %0 = "jaxpr.mul"(%arg0, %arg1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
 // LINEAR-NEXT: return %0 : tensor<f32>

@@ -1,7 +1,7 @@
 // RUN: axir opt %s -p simplify | filecheck %s --check-prefix=CHECK
 // RUN: axir opt %s -p simplify | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
-// RUN: axir opt %s -p 'simplify{inline=none}' | filecheck %s --check-prefix=CALL
-// RUN: axir opt %s -p 'simplify{inline=none}' | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
+// RUN: axir opt %s -p 'simplify{inline="none"}' | filecheck %s --check-prefix=CALL
+// RUN: axir opt %s -p 'simplify{inline="none"}' | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
 // RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
 
 // Calls are inlined, constants folded, equal ops merged, identities and dead ops removed.
@@ -27,3 +27,14 @@ func.func private @inner(%x: tensor<3xf32>) -> tensor<3xf32> {
 // CHECK-NEXT: %1 = "jaxpr.add"(%0, %0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
 // CHECK-NEXT: return %1 : tensor<3xf32>
 // CHECK-NEXT: }
+
+// CALL: func.func @main(%arg0: tensor<3xf32>) -> tensor<3xf32> {
+// CALL-NEXT: %0 = "jaxpr.jit"(%arg0) {jaxpr = @inner, name = "inner"} : (tensor<3xf32>) -> tensor<3xf32>
+// CALL-NEXT: %1 = "jaxpr.tanh"(%arg0) : (tensor<3xf32>) -> tensor<3xf32>
+// CALL-NEXT: %2 = "jaxpr.add"(%0, %1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+// CALL-NEXT: return %2 : tensor<3xf32>
+// CALL-NEXT: }
+// CALL: func.func private @inner(%arg0: tensor<3xf32>) -> tensor<3xf32> {
+// CALL-NEXT: %0 = "jaxpr.tanh"(%arg0) : (tensor<3xf32>) -> tensor<3xf32>
+// CALL-NEXT: return %0 : tensor<3xf32>
+// CALL-NEXT: }

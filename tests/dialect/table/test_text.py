@@ -21,16 +21,7 @@ from axir.passes.simplify import simplify_function
 
 def _functions(name: str) -> tuple[dict[str, Case], dict[str, Function]]:
     cases = {f"sample_{case.index}" if case.index else "main": case for case in cases_of(name)}
-    return cases, {symbol: _recorded(case) for symbol, case in cases.items()}
-
-
-def _recorded(case: Case) -> Function:
-    """The primitive as a function that has its op, also where it would be evaluated at once."""
-    if case.args:
-        return embed_captures(case.function())
-    with Trace(case.primitive.name) as trace:
-        result = trace.record(case.primitive, (), case.params)
-        return trace.finish(result if case.primitive.multiple_results else [result])
+    return cases, {symbol: embed_captures(case.function()) for symbol, case in cases.items()}
 
 
 def _problems(cases: dict[str, Case], functions: dict[str, Function]) -> list[str]:

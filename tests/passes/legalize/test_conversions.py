@@ -67,6 +67,7 @@ def test_other_conversions_stay() -> None:
 
 
 def test_without_the_pass_values_are_wrong() -> None:
-    raw = run_examples(EXAMPLES)
-    wrong = {e.name for e in EXAMPLES if deviations(raw[e.name], e)}
-    assert {"float32_to_int32", "float32_to_int8", "float16_to_uint8"} <= wrong
+    names = ("float32_to_int32", "float32_to_int8", "float16_to_uint8")
+    examples = [e for e in EXAMPLES if e.name in names]
+    raw = run_examples(examples)
+    assert all(deviations(raw[e.name], e) for e in examples)

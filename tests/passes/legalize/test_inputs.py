@@ -143,9 +143,9 @@ def test_results_are_right(protected: Compiled) -> None:
 
 
 def test_without_the_pass_arguments_change() -> None:
-    compiled = Compiled(build({name: (ARGUMENTS, FUNCTIONS[name]) for name in FUNCTIONS}))
-    overwritten = [name for name in FUNCTIONS if changed_arguments(compiled, name) == [0]]
-    assert {"scatter_itself", "update_itself", "sort_itself"} <= set(overwritten)
+    names = ("scatter_itself", "update_itself", "sort_itself", "update_reshaped")
+    compiled = Compiled(build({name: (ARGUMENTS, FUNCTIONS[name]) for name in names}))
+    assert all(changed_arguments(compiled, name) == [0] for name in names)
 
 
 DONATING = """

@@ -19,7 +19,7 @@ EDGES = np.concatenate([EDGES, -EDGES])
 
 
 def correct_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The C library's power of doubles, rounded to the dtype; it is correct to 1 ulp of a double."""
+    """The C library's power of doubles, which is right to the last place, rounded."""
     with np.errstate(all="ignore"):
         result = np.power(x.astype(np.float64), y.astype(np.float64))
         result = result.astype(x.dtype)
@@ -73,6 +73,7 @@ def test_doubles_against_many_digits(results: dict[str, list[np.ndarray]]) -> No
 
 
 def test_without_the_pass_values_are_wrong() -> None:
-    raw = run_examples(EXAMPLES)
-    wrong = {e.name for e in EXAMPLES if deviations(raw[e.name], e, 16)}
-    assert {"edges_f32", "edges_f64", "negative_f32", "negative_bf16"} <= wrong
+    names = ("edges_f32", "edges_f64", "negative_f32", "negative_bf16")
+    examples = [e for e in EXAMPLES if e.name in names]
+    raw = run_examples(examples)
+    assert all(deviations(raw[e.name], e, 16) for e in examples)

@@ -34,11 +34,11 @@ FUNCTIONS = {
     "cbrt": np.cbrt,
 }
 EDGES = np.array(
-    [0, 1, 0.5, 2, 1e-3, 1e-5, 1e-10, 1e-20, 3, 10, 50, 88, 100, 700, 720, 1e5, 1e10, 1e30]
-    + [np.inf, np.nan]
+    [0, 1, 0.5, 2, 1e-3, 1e-5, 1e-10, 1e-20, 3, 10, 50, 88, 100, 700, 720, 1e5, 1e10, 1e30, np.inf]
 )
 VALUES = np.concatenate(
     [
+        [np.nan],
         EDGES,
         -EDGES,
         RNG.uniform(-5, 5, 500),
@@ -69,7 +69,7 @@ def example(name: str, kind: str) -> Example:
 
 def atan2_example(kind: str) -> Example:
     with np.errstate(all="ignore"):
-        some = np.concatenate([EDGES, -EDGES, RNG.normal(size=20)]).astype(DTYPES[kind])
+        some = np.concatenate([[np.nan], EDGES, -EDGES, RNG.normal(size=20)]).astype(DTYPES[kind])
         y, x = (part.ravel() for part in np.meshgrid(flushed(some), flushed(some)))
         expected = np.arctan2(y.astype(np.float64), x.astype(np.float64)).astype(DTYPES[kind])
     return Example(f"atan2_{kind}", (y, x), hlo.atan2, flushed(expected))
@@ -102,11 +102,11 @@ def test_the_cube_root_of_double_precision_did_not_compile(kind: str) -> None:
 
 
 def test_without_the_passes_values_are_wrong() -> None:
-    others = [e for e in EXAMPLES if e.name != "cbrt_f64"]
-    raw = run_examples(others)
-    wrong = {e.name for e in others if deviations(raw[e.name], e, 16)}
-    assert {"exponential_minus_one_f64", "log_plus_one_f64", "asinh_f64", "sinh_f64"} <= wrong
-    assert {"atan2_f32", "atan2_f16", "atan2_bf16", "cbrt_f32"} <= wrong
+    names = {"exponential_minus_one_f64", "log_plus_one_f64", "asinh_f64", "sinh_f64"}
+    names |= {"atan2_f32", "atan2_f16", "atan2_bf16", "cbrt_f32"}
+    examples = [e for e in EXAMPLES if e.name in names]
+    raw = run_examples(examples)
+    assert all(deviations(raw[e.name], e, 16) for e in examples)
 
 
 def test_digamma_has_no_value_at_zero() -> None:

@@ -76,9 +76,10 @@ def test_double_precision_needs_no_help() -> None:
 
 
 def test_without_the_pass_values_are_wrong() -> None:
-    raw = run_examples(EXAMPLES)
-    wrong = {e.name for e in EXAMPLES if deviations(raw[e.name], e, 16)}
-    assert {"sine_f32", "cosine_f32", "tan_f32", "sine_bf16"} <= wrong
+    names = ("sine_f32", "cosine_f32", "tan_f32", "sine_bf16")
+    examples = [e for e in EXAMPLES if e.name in names]
+    raw = run_examples(examples)
+    assert all(deviations(raw[e.name], e, 16) for e in examples)
 
 
 def test_inside_a_reduction() -> None:

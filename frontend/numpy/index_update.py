@@ -1,0 +1,412 @@
+"""Updated copies of arrays: `x.at[index].set(value)` and its like.
+
+What an index names is read, combined with the values, and written back: blocks by
+`dynamic_update_slice`, positions in arrays by scatters. What does not live here: the syntax of
+indices (`index_parsing.py`) and plain reading (`indexing.py`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from axir.dialect import dtypes
+from axir.dialect.array import Array, from_numpy
+from axir.dialect.ops import elementwise as lax
+from axir.dialect.ops import scatter as scatters
+from axir.dialect.ops.broadcasting import broadcast_in_dim
+from axir.dialect.ops.constants import full_like
+from axir.dialect.ops.conversion import convert_element_type
+from axir.dialect.ops.padding import pad
+from axir.dialect.ops.shape import reshape, rev
+from axir.dialect.ops.slicing import dynamic_slice, dynamic_update_slice
+from axir.dialect.tracer import Tracer
+
+from . import arithmetic
+from .creation import converted
+from .index_parsing import Gathered, Index, Position, Slice, layout_of, parse_index
+from .indexing import (
+    CLIP,
+    PROMISE_IN_BOUNDS,
+    index_vectors,
+    read,
+    slice_block,
+    slice_bounds,
+    window_dimensions,
+)
+from .promotion import (
+    BroadcastError,
+    Value,
+    array_argument,
+    broadcast_shape,
+    broadcast_value,
+    constant,
+    dtype_and_weakness,
+)
+
+Combine = Callable[[Value, Value], Value]
+
+
+def _replace(old: Value, new: Value) -> Value:
+    return new
+
+
+# How an update combines what is there with the values, and the scatter that does so.
+_COMBINE: dict[str, Combine] = {
+    "set": _replace,
+    "add": arithmetic.add,
+    "subtract": arithmetic.subtract,
+    "multiply": arithmetic.multiply,
+    "divide": arithmetic.divide,
+    "power": arithmetic.power,
+    "min": arithmetic.minimum,
+    "max": arithmetic.maximum,
+}
+_SCATTER = {
+    "set": scatters.scatter,
+    "add": scatters.scatter_add,
+    "multiply": scatters.scatter_mul,
+    "min": scatters.scatter_min,
+    "max": scatters.scatter_max,
+}
+
+
+class At:
+    """What `x.at` gives: `x.at[index]` names a part of the array."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Value):
+        self._array = array
+
+    def __getitem__(self, index: Any) -> Reference:
+        return Reference(self._array, index)
+
+    def __repr__(self) -> str:
+        return f"{self._array!r}.at"
+
+
+class Reference:
+    """A part of an array, from which updated copies of the array are made.
+
+    All methods but `get` return the whole array. Options of all of them:
+
+    | option | meaning |
+    | --- | --- |
+    | `mode` | for positions out of bounds: 'drop' (the default) leaves the update out, 'clip' moves the position inside, 'promise_in_bounds' promises that there are none |
+    | `indices_are_sorted`, `unique_indices` | promises that may speed a scatter up |
+    | `wrap_negative_indices` | whether negative positions count from the end |
+
+    Static positions out of bounds are errors unless a mode is given.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.zeros(3).at[1].set(5.0)
+    Array([0., 5., 0.], dtype=float32)
+    """  # noqa: E501
+
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array: Value, index: Any):
+        self._array = array
+        self._index = index
+
+    def __repr__(self) -> str:
+        return f"{self._array!r}.at[{self._index!r}]"
+
+    def get(
+        self,
+        *,
+        mode: Any = None,
+        fill_value: Any = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        wrap_negative_indices: bool = True,
+    ) -> Value:
+        """Returns the part itself; `mode='fill'` takes `fill_value` out of bounds."""
+        return read(
+            self._array,
+            self._index,
+            mode="fill" if mode == "drop" else mode,
+            fill_value=fill_value,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            wrap_negative_indices=wrap_negative_indices,
+        )
+
+    def set(self, values: Any, **options: Any) -> Value:
+        """Replaces the part by values that broadcast to its shape."""
+        return update(self._array, self._index, "set", values, **options)
+
+    def add(self, values: Any, **options: Any) -> Value:
+        """Adds values to the part; an element named twice is added to twice."""
+        return update(self._array, self._index, "add", values, **options)
+
+    def subtract(self, values: Any, **options: Any) -> Value:
+        """Subtracts values from the part."""
+        return update(self._array, self._index, "subtract", values, **options)
+
+    def multiply(self, values: Any, **options: Any) -> Value:
+        """Multiplies the part with values."""
+        return update(self._array, self._index, "multiply", values, **options)
+
+    def divide(self, values: Any, **options: Any) -> Value:
+        """Divides the part by values."""
+        return update(self._array, self._index, "divide", values, **options)
+
+    def power(self, values: Any, **options: Any) -> Value:
+        """Raises the part to powers."""
+        return update(self._array, self._index, "power", values, **options)
+
+    def min(self, values: Any, **options: Any) -> Value:
+        """Takes the smaller ones of the part and of values."""
+        return update(self._array, self._index, "min", values, **options)
+
+    def max(self, values: Any, **options: Any) -> Value:
+        """Takes the larger ones of the part and of values."""
+        return update(self._array, self._index, "max", values, **options)
+
+    def apply(self, func: Callable[[Value], Value], **options: Any) -> Value:
+        """Replaces the part by an elementwise function of it.
+
+        The function is applied once to each element, also to one that is named twice.
+        """
+        part = self.get(mode=CLIP if options.get("mode", CLIP) == CLIP else "fill")
+        return update(self._array, self._index, "set", func(part), **options)
+
+    sub, mul = subtract, multiply
+
+
+def update(
+    x: Value,
+    index: Any,
+    kind: str,
+    values: Any,
+    *,
+    mode: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap_negative_indices: bool = True,
+) -> Value:
+    """Returns a copy of an array with the part that an index names updated.
+
+    Args:
+        x: The array.
+        index: As between brackets.
+        kind: Which update: a key of `_COMBINE`.
+        values: Array or scalar that broadcasts to the shape of the part. It takes the dtype of `x`.
+        mode, indices_are_sorted, unique_indices, wrap_negative_indices: As of `Reference`.
+
+    Raises:
+        BroadcastError: if the values do not fit the part.
+        OutOfBoundsError, IndexTypeError: for an index that does not fit the array.
+    """
+    values = _fitting(x, array_argument(f"ndarray.at[...].{kind}", values), kind)
+    masked = _update_by_mask(x, index, kind, values)
+    if masked is not None:
+        return masked
+    parsed = parse_index(x.shape, index, is_checked=mode is None)
+    block = slice_block(x, parsed, cuts_positions=parsed.is_static)
+    if parsed.is_static:
+        values = _block_values(values, parsed, block.shape, kind)
+        block = _cast(_COMBINE[kind](block, values), x)
+    elif not parsed.has_arrays:
+        block = _update_scalars(block, parsed, kind, values, mode, wrap_negative_indices)
+    else:
+        promises = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
+        block = _update_arrays(
+            block, parsed, kind, values, "drop" if mode is None else mode,
+            wrap_negative_indices, promises,
+        )  # fmt: skip
+    return _write_back(x, block, parsed)
+
+
+def _fitting(x: Value, values: Value, kind: str) -> Value:
+    """Returns the values in the dtype of the array, with a warning if they do not fit it."""
+    pairs = {dtype_and_weakness(x), dtype_and_weakness(values)}
+    common, _ = dtypes.promote(pairs)
+    if common != x.dtype:
+        warnings.warn(
+            f"x.at[...].{kind}: values of {values.dtype} do not fit an array of {x.dtype} and are "
+            "converted: cast them with values.astype(x.dtype), or the array.",
+            FutureWarning,
+            stacklevel=4,
+        )
+    if kind == "set" or common == x.dtype:
+        return converted(values, x.dtype)
+    return values
+
+
+def _cast(result: Value, x: Value) -> Value:
+    return result if result.type is x.type else converted(result, x.dtype, x.weak_type)
+
+
+# Static parts ----------------------------------------------------------------------------------
+
+
+def _part_shape(index: Index) -> tuple[int, ...]:
+    kept = [e for e in index.entries if e is None or type(e) is Slice]
+    return tuple(1 if e is None else e.count for e in kept)
+
+
+def _spread(values: Value, shape: tuple[int, ...], kind: str) -> Value:
+    """Broadcasts values to the shape of a part."""
+    while values.ndim > len(shape) and values.shape[0] == 1:
+        values = reshape(values, values.shape[1:])
+    try:
+        fits = broadcast_shape(kind, [values.shape, shape]) == shape
+    except BroadcastError:
+        fits = False
+    if not fits:
+        raise BroadcastError(
+            f"x.at[...].{kind}: values of shape {values.shape} do not broadcast to the shape "
+            f"{shape} of what the index names.",
+        )
+    return broadcast_value(values, shape)
+
+
+def _block_values(values: Value, index: Index, shape: tuple[int, ...], kind: str) -> Value:
+    if not values.ndim:
+        return broadcast_value(values, shape)
+    return reshape(_spread(values, _part_shape(index), kind), shape)
+
+
+def _write_back(x: Value, block: Value, index: Index) -> Value:
+    """Writes a block, shaped like what the slices of the index name, back to its place."""
+    reversed_axes, bounds = [], []
+    for axis, entry in index.axes():
+        extent = index.shape[axis]
+        bound = (0, extent, 1)
+        if type(entry) is Slice:
+            bound = slice_bounds(entry)
+            if entry.step < 0 and entry.count > 1:
+                reversed_axes.append(axis)
+        elif type(entry) is Position and index.is_static:
+            bound = (entry.value, entry.value + 1, 1)
+        bounds.append(bound)
+    if not block.size:
+        return x
+    if reversed_axes:
+        block = rev(block, reversed_axes)
+    if block.shape == x.shape:
+        return block
+    if all(stride == 1 for _, _, stride in bounds):
+        return dynamic_update_slice(x, block, [start for start, _, _ in bounds])
+    return _write_strided(x, block, bounds)
+
+
+def _write_strided(x: Value, block: Value, bounds: list[tuple[int, int, int]]) -> Value:
+    window = tuple(slice(*bound) for bound in bounds)
+    is_written = np.zeros(x.shape, np.bool_)
+    is_written[window] = True
+    config = [
+        (start, extent - limit, stride - 1)
+        for (start, limit, stride), extent in zip(bounds, x.shape, strict=True)
+    ]
+    spread = pad(block, constant(0, x.dtype, False), config)
+    return lax.select_n(from_numpy(is_written), x, spread)
+
+
+# Computed positions ----------------------------------------------------------------------------
+
+
+def _update_scalars(
+    block: Value, index: Index, kind: str, values: Value, mode: Any, wraps: bool
+) -> Value:
+    starts: list[Any] = []
+    sizes = list(block.shape)
+    is_inside: Any = None
+    for axis, entry in index.axes():
+        start: Any = 0
+        if type(entry) is Gathered:
+            start = _wrapped(entry.positions, sizes[axis], wraps)
+            if mode not in (CLIP, PROMISE_IN_BOUNDS):
+                is_inside = _both(is_inside, _is_within(start, sizes[axis]))
+            sizes[axis] = 1
+        elif type(entry) is Position:
+            start, sizes[axis] = entry.value, 1
+        starts.append(start)
+    if not block.size:
+        return block
+    old = dynamic_slice(block, starts, sizes, allow_negative_indices=False)
+    values = _block_values(values, index, old.shape, kind)
+    new = _cast(_COMBINE[kind](old, values), block)
+    if is_inside is not None:
+        new = lax.select_n(is_inside, old, new)
+    return dynamic_update_slice(block, new, starts, allow_negative_indices=False)
+
+
+def _wrapped(position: Value, extent: int, wraps: bool) -> Value:
+    if not wraps or dtypes.is_unsigned(position.dtype):
+        return position
+    if position.dtype.itemsize < 4:
+        position = convert_element_type(position, dtypes.int32)
+    zero, end = constant(0, position.dtype), constant(extent, position.dtype)
+    return lax.select_n(lax.lt(position, zero), position, lax.add(position, end))
+
+
+def _is_within(position: Value, extent: int) -> Value:
+    if position.dtype.itemsize < 4:
+        position = convert_element_type(position, dtypes.int32)
+    is_low = lax.lt(position, constant(extent, position.dtype))
+    return lax.and_(lax.ge(position, constant(0, position.dtype)), is_low)
+
+
+def _both(first: Value | None, second: Value) -> Value:
+    return second if first is None else lax.and_(first, second)
+
+
+# Positions in arrays ---------------------------------------------------------------------------
+
+
+def _update_arrays(
+    block: Value,
+    index: Index,
+    kind: str,
+    values: Value,
+    mode: Any,
+    wraps: bool,
+    promises: dict[str, bool],
+) -> Value:
+    layout = layout_of(index)
+    vectors, axes = index_vectors(block, index, layout, wraps)
+    windows = [block.shape[axis] for axis in layout.window_axes]
+    start = layout.batch_start
+    shape = (*windows[:start], *layout.batch_shape, *windows[start:])
+    with_new_axes = list(shape)
+    for place in layout.new_axes:
+        with_new_axes.insert(place, 1)
+    updates = reshape(_spread(values, tuple(with_new_axes), kind), shape)
+    numbers = scatters.ScatterDimensionNumbers(window_dimensions(layout), axes, axes)
+
+    def scatter(name: str, operand: Value, new: Value) -> Value:
+        return _SCATTER[name](operand, vectors, new, numbers, mode=mode, **promises)
+
+    if kind in ("divide", "power"):
+        # Dividing (raising) by each of several values is dividing by their product.
+        product = scatter("multiply", full_like(block, 1, updates.dtype), updates)
+        return _cast(_COMBINE[kind](block, product), block)
+    wide = converted(block, updates.dtype) if updates.dtype != block.dtype else block
+    if kind == "subtract":
+        kind, updates = "add", lax.neg(updates)
+    if wide.dtype == dtypes.bool_ and kind in ("add", "multiply"):
+        # Of bools the sum is the logical or, the product the logical and.
+        kind = "max" if kind == "add" else "min"
+    return _cast(scatter(kind, wide, updates), block)
+
+
+def _update_by_mask(x: Value, index: Any, kind: str, values: Value) -> Value | None:
+    """Updates by one mask with one value, which needs no positions; else returns None."""
+    mask = index[0] if type(index) is tuple and len(index) == 1 else index
+    if isinstance(mask, np.ndarray) and mask.dtype == np.bool_:
+        mask = array_argument("ndarray.at", mask)
+    is_mask = type(mask) in (Array, Tracer) and mask.dtype == dtypes.bool_ and mask.ndim
+    if not is_mask or values.ndim or mask.shape != x.shape[: mask.ndim]:
+        return None
+    chosen = mask
+    if mask.ndim < x.ndim:
+        chosen = broadcast_in_dim(mask, x.shape, tuple(range(mask.ndim)))
+    new = _cast(_COMBINE[kind](x, values), x)
+    return lax.select_n(chosen, x, new)

@@ -1,0 +1,355 @@
+"""Reading parts of arrays: `x[index]`, `take`, `take_along_axis`.
+
+Static positions become slices, computed scalars dynamic slices, and arrays of positions gathers.
+What does not live here: the syntax of indices (`index_parsing.py`) and updates (`index_update.py`).
+"""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from axir.dialect import dtypes
+from axir.dialect.array import Array, from_numpy
+from axir.dialect.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.ops import elementwise as lax
+from axir.dialect.ops.broadcasting import broadcast_in_dim, expand_dims
+from axir.dialect.ops.constants import broadcasted_iota
+from axir.dialect.ops.conversion import convert_element_type
+from axir.dialect.ops.indexed_windows import GatherScatterMode
+from axir.dialect.ops.indexing import GatherDimensionNumbers, gather
+from axir.dialect.ops.shape import concatenate, reshape, rev, squeeze
+from axir.dialect.ops.slicing import dynamic_slice
+from axir.dialect.ops.static_slicing import slice as static_slice
+from axir.dialect.types import ShapedArray
+
+from .checks import canonical_axis, reject_out
+from .index_parsing import Gathered, Index, Layout, Position, Slice, layout_of, parse_index
+from .promotion import Value, array_argument, broadcast_shape, broadcast_value, constant
+
+__all__ = ["take", "take_along_axis"]
+
+CLIP, FILL, PROMISE_IN_BOUNDS = "clip", "fill", "promise_in_bounds"
+_BASIC = frozenset((int, slice, type(None), EllipsisType))
+
+
+# x[index] --------------------------------------------------------------------------------------
+
+
+def getitem_array(self: Array, index: Any) -> Array:
+    """`x[index]` of an `Array`: for static indices a view of its memory."""
+    kind = type(index)
+    try:
+        if kind is int:
+            host = self.host()
+            part = host[index, ...]
+            array_type = self.type
+            return Array(
+                ShapedArray(part.shape, array_type.dtype, array_type.weak_type),
+                part,
+                None,
+                self._device,
+            )
+        if kind in _BASIC:
+            part = self.host()[index]
+        elif kind is tuple and all(type(item) in _BASIC for item in index):
+            # With an ellipsis NumPy returns arrays of rank 0 instead of scalars.
+            part = self.host()[index if Ellipsis in index else (*index, ...)]
+        else:
+            return read(self, index)
+    except (IndexError, TypeError, ValueError):
+        return read(self, index)  # which says what is wrong
+    array_type = self.type
+    view_type = ShapedArray(part.shape, array_type.dtype, array_type.weak_type)
+    return Array(view_type, part, None, self._device)
+
+
+def read(
+    x: Value,
+    index: Any,
+    *,
+    mode: Any = None,
+    fill_value: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap_negative_indices: bool = True,
+) -> Value:
+    """Returns the part of an array that an index names.
+
+    Args:
+        x: The array.
+        index: As between brackets.
+        mode: What happens out of bounds: 'clip' (the default for computed positions), 'fill',
+            'promise_in_bounds'. By default static positions out of bounds are errors.
+        fill_value: What 'fill' takes.
+        indices_are_sorted, unique_indices: Promises that may speed the gather up.
+        wrap_negative_indices: Whether negative positions count from the end.
+    """
+    parsed = parse_index(x.shape, index, is_checked=mode is None)
+    is_scalar = not parsed.has_arrays and mode in (None, CLIP, PROMISE_IN_BOUNDS)
+    block = slice_block(x, parsed, cuts_positions=parsed.is_static or is_scalar)
+    if parsed.is_static:
+        return shape_static(block, parsed)
+    if is_scalar:
+        return _read_scalars(block, parsed, wrap_negative_indices)
+    layout = layout_of(parsed)
+    positions, axes = index_vectors(block, parsed, layout, wrap_negative_indices)
+    result = gather(
+        block,
+        positions,
+        gather_numbers(layout, axes),
+        window_sizes(block, axes),
+        mode=CLIP if mode is None else mode,
+        fill_value=fill_value,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+    )
+    return expand_dims(result, layout.new_axes)
+
+
+def slice_block(x: Value, index: Index, *, cuts_positions: bool) -> Value:
+    """Applies the slices of an index, leaving all axes in place.
+
+    Args:
+        x: The array.
+        index: The index.
+        cuts_positions: Whether to cut axes at static positions to extent 1.
+    """
+    starts, limits, strides, reversed_axes = [], [], [], []
+    for axis, entry in index.axes():
+        extent = index.shape[axis]
+        start, limit, stride = 0, extent, 1
+        if type(entry) is Slice:
+            start, limit, stride = slice_bounds(entry)
+            if entry.step < 0 and entry.count > 1:
+                reversed_axes.append(axis)
+        elif type(entry) is Position and cuts_positions:
+            start, limit = entry.value, entry.value + 1
+        starts.append(start)
+        limits.append(limit)
+        strides.append(stride)
+    is_whole = tuple(limits) == index.shape and not any(starts) and set(strides) <= {1}
+    if not is_whole:
+        x = static_slice(x, starts, limits, strides if any(s != 1 for s in strides) else None)
+    return rev(x, reversed_axes) if reversed_axes else x
+
+
+def slice_bounds(entry: Slice) -> tuple[int, int, int]:
+    """Returns start, limit and stride of the same entries in increasing order."""
+    if entry.count == 0:
+        return 0, 0, 1
+    distance = (entry.count - 1) * entry.step
+    lowest = entry.start + min(distance, 0)
+    return lowest, lowest + abs(distance) + 1, abs(entry.step) if entry.count > 1 else 1
+
+
+def shape_static(block: Value, index: Index) -> Value:
+    """Drops the axes at single positions and inserts the new ones."""
+    dropped = [axis for axis, entry in index.axes() if type(entry) is not Slice]
+    if dropped:
+        block = squeeze(block, dropped)
+    kept = [entry for entry in index.entries if entry is None or type(entry) is Slice]
+    new_axes = [place for place, entry in enumerate(kept) if entry is None]
+    return expand_dims(block, new_axes) if new_axes else block
+
+
+def _read_scalars(block: Value, index: Index, wraps: bool) -> Value:
+    starts: list[Any] = []
+    sizes = list(block.shape)
+    for axis, entry in index.axes():
+        is_computed = type(entry) is Gathered
+        starts.append(entry.positions if is_computed else 0)
+        if is_computed:
+            if not sizes[axis]:
+                raise ShapeError(f"An array of shape {index.shape} has no entries to index.")
+            sizes[axis] = 1
+    block = dynamic_slice(block, starts, sizes, allow_negative_indices=wraps)
+    return shape_static(block, index)
+
+
+# Arrays of positions ---------------------------------------------------------------------------
+
+
+def index_vectors(
+    block: Value, index: Index, layout: Layout, wraps: bool
+) -> tuple[Value, tuple[int, ...]]:
+    """Returns the index vectors of an index with arrays, and the axes that they index."""
+    columns, axes = [], []
+    for axis, entry in index.axes():
+        if type(entry) is Slice:
+            continue
+        axes.append(axis)
+        if type(entry) is Position:
+            positions = from_numpy(np.asarray(entry.value, np.int32))
+        else:
+            positions = _in_range(entry.positions, block.shape[axis], wraps)
+        shaped = broadcast_value(positions, layout.batch_shape)
+        columns.append(reshape(shaped, (*layout.batch_shape, 1)))
+    if not columns:
+        empty = np.zeros((*layout.batch_shape, 0), np.int32)
+        return from_numpy(empty), ()
+    vectors = columns[0] if len(columns) == 1 else concatenate(columns, len(layout.batch_shape))
+    return vectors, tuple(axes)
+
+
+def _in_range(positions: Value, extent: int, wraps: bool) -> Value:
+    """Counts negative positions from the end, and brings all to int32 where that is enough."""
+    dtype = dtypes.int32 if extent < 2**31 else dtypes.int64
+    if dtypes.is_unsigned(positions.dtype) and positions.dtype.itemsize >= dtype.itemsize:
+        positions = lax.min(positions, constant(extent, positions.dtype))
+    positions = convert_element_type(positions, dtype)
+    if not wraps or dtypes.is_unsigned(positions.dtype):
+        return positions
+    if type(positions) is Array and (positions.host() >= 0).all():
+        return positions
+    wrapped = lax.add(positions, constant(extent, dtype))
+    return lax.select_n(lax.lt(positions, constant(0, dtype)), positions, wrapped)
+
+
+def gather_numbers(layout: Layout, axes: tuple[int, ...]) -> GatherDimensionNumbers:
+    """Returns the dimension numbers of the gather that reads what a layout describes."""
+    return GatherDimensionNumbers(window_dimensions(layout), axes, axes)
+
+
+def window_dimensions(layout: Layout) -> tuple[int, ...]:
+    """Returns the dimensions, without new axes, that do not come from index arrays."""
+    rank = len(layout.batch_shape) + len(layout.window_axes)
+    batch = range(layout.batch_start, layout.batch_start + len(layout.batch_shape))
+    return tuple(d for d in range(rank) if d not in batch)
+
+
+def window_sizes(block: Value, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the sizes of windows: 1 along indexed axes, everything along the others."""
+    return tuple(1 if axis in axes else extent for axis, extent in enumerate(block.shape))
+
+
+# take ------------------------------------------------------------------------------------------
+
+
+def _positions(name: str, indices: Any) -> Value:
+    indices = array_argument(name, indices, 1)
+    if dtypes.kind(indices.dtype) not in "iu":
+        raise DTypeError(
+            f"jnp.{name}: indices must be integers, not {indices.dtype}.",
+            "Cast them with x.astype(int); masks go between brackets: x[mask].",
+        )
+    return indices
+
+
+def _gather_mode(name: str, mode: Any) -> Any:
+    try:
+        return FILL if mode is None else GatherScatterMode.from_any(mode)
+    except ParameterError:
+        raise ParameterError(
+            f"jnp.{name}: mode {mode!r} is none of 'fill', 'clip', 'wrap' and 'promise_in_bounds'."
+        ) from None
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Value:
+    """Returns the entries along an axis at given positions.
+
+    Args:
+        a: The array.
+        indices: Integers of any shape, which takes the place of the axis.
+        axis: The axis; without it `a` is flattened first.
+        out: Must be None.
+        mode: What happens out of bounds: 'fill' (the default), 'clip', 'wrap' (modulo the extent)
+            or 'promise_in_bounds'. With 'fill' and 'promise_in_bounds' negative positions count
+            from the end.
+        unique_indices: The promise that no position occurs twice.
+        indices_are_sorted: The promise that positions increase.
+        fill_value: What 'fill' takes; by default NaN, the least signed or the largest unsigned
+            integer.
+
+    Raises:
+        DTypeError: unless the indices are integers.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.take(jnp.array([1.0, 2.0, 3.0]), jnp.array([2, 0, 9]))
+    Array([ 3.,  1., nan], dtype=float32)
+    """
+    reject_out("take", out)
+    a = array_argument("take", a)
+    positions = _positions("take", indices)
+    if axis is None:
+        a, axis = reshape(a, (a.size,)), 0
+    axis = canonical_axis("take", axis, a.ndim)
+    if mode == "wrap":
+        from .arithmetic import remainder
+
+        positions = remainder(positions, max(a.shape[axis], 1))
+        mode = "promise_in_bounds"
+    chosen = _gather_mode("take", mode)
+    return read(
+        a,
+        (*[slice(None)] * axis, positions),
+        mode=chosen,
+        fill_value=fill_value,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        wrap_negative_indices=mode != CLIP,
+    )
+
+
+def take_along_axis(
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    mode: str | None = None,
+    fill_value: Any = None,
+) -> Value:
+    """Returns entries along an axis at positions given for each place along the others.
+
+    Args:
+        arr: The array.
+        indices: Integers, of as many axes; the other axes broadcast.
+        axis: The axis; None flattens `arr` first.
+        mode: What happens out of bounds: 'fill' (the default), 'clip' or 'promise_in_bounds'.
+        fill_value: What 'fill' takes.
+
+    Raises:
+        DTypeError: unless the indices are integers.
+        ShapeError: if the numbers of axes differ.
+
+    >>> import axir.numpy as jnp
+    >>> x = jnp.array([[3, 1, 2]])
+    >>> jnp.take_along_axis(x, jnp.argsort(x), axis=1)
+    Array([[1, 2, 3]], dtype=int32)
+    """
+    arr = array_argument("take_along_axis", arr)
+    positions = _positions("take_along_axis", indices)
+    if axis is None:
+        arr, axis = reshape(arr, (arr.size,)), 0
+    if arr.ndim != positions.ndim:
+        raise ShapeError(
+            f"jnp.take_along_axis: the array {arr.type} and the indices {positions.type} must have "
+            "as many axes."
+        )
+    axis = canonical_axis("take_along_axis", axis, arr.ndim)
+    others = [
+        (*shape[:axis], 1, *shape[axis + 1 :]) for shape in (arr.shape, positions.shape)
+    ]
+    common = broadcast_shape("take_along_axis", others)
+    shape = (*common[:axis], positions.shape[axis], *common[axis + 1 :])
+    index: list[Any] = []
+    for place in range(len(shape)):
+        if place == axis:
+            index.append(broadcast_value(positions, shape))
+        elif arr.shape[place] == 1:
+            index.append(broadcast_in_dim(constant(0, dtypes.int32), shape, ()))
+        else:
+            index.append(broadcasted_iota(dtypes.int32, shape, place))
+    return read(
+        arr, tuple(index), mode=_gather_mode("take_along_axis", mode), fill_value=fill_value
+    )

@@ -1,0 +1,34 @@
+"""`tune-for-cpu`: all rewrites for speed on a CPU in their order."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.passes.base import Pass
+from axir.passes.registry import find_pass
+
+STAGES = ("unroll-wide-windows", "absorb-transposes", "split-reductions")
+"""The passes in order; why it matters stands in `TuneForCpu`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TuneForCpu(Pass):
+    """Rewrites a StableHLO module into forms that run faster on a CPU.
+
+    1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind.
+    2. `absorb-transposes`.
+    3. `split-reductions`.
+
+    Small programs pass through unchanged. Precondition: the module holds StableHLO; run it before
+    `legalize-for-iree`. Before and after: see the passes.
+    """
+
+    name: ClassVar[str] = "tune-for-cpu"
+
+    def run(self, module: ir.Module) -> None:
+        """Runs the stages."""
+        for name in STAGES:
+            find_pass(name)().run(module)
