@@ -117,8 +117,10 @@ def current_location() -> ir.Location:
 
 
 def describe_location(location: ir.Location) -> str | None:
-    """Renders a location as `file:line`, or None if it names no file."""
+    """Renders a location as `file:line` (`line n` in a text), or None if it names no file."""
     try:
+        if location.filename == "-":
+            return f"line {location.start_line}"
         return f"{location.filename}:{location.start_line}"
     except (RuntimeError, ValueError, AttributeError):
         return None

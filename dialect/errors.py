@@ -20,7 +20,7 @@ def user_line() -> str | None:
     """
     if state.origin is not None:
         place = describe_location(state.origin.location)
-        if place is not None:
+        if place is not None and ":" in place:
             filename, _, line = place.rpartition(":")
             return _with_source(place, filename, int(line))
     frame = user_frame()

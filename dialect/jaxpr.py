@@ -5,6 +5,7 @@ A `Jaxpr` holds no program of its own: it shows a `Function`, which is MLIR.
 
 from __future__ import annotations
 
+import itertools
 import string
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from .function import Equation, Function, Literal, Var
 from .types import ShapedArray
 
 _WIDTH = 88
+_LETTERS = string.ascii_lowercase
 
 
 class Jaxpr:
@@ -111,15 +113,12 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 
 
 def _names() -> Iterator[str]:
-    letters = string.ascii_lowercase
-    index = 0
-    while True:
-        name, rest = letters[index % 26], index // 26
+    """Yields a to z, then ba, bb, ...: numbers with letters as digits."""
+    for number in itertools.count():
+        name, rest = _LETTERS[number % 26], number // 26
         while rest:
-            rest -= 1
-            name, rest = letters[rest % 26] + name, rest // 26
+            name, rest = _LETTERS[rest % 26] + name, rest // 26
         yield name
-        index += 1
 
 
 class _Printer:

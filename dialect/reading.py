@@ -7,6 +7,7 @@ location that the op carries.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from .context import context, describe_location
 from .errors import (
     AxirError,
     ParseError,
-    SerializationError,
     UnknownOpError,
     VerificationError,
 )
@@ -35,8 +35,12 @@ def parse_module(text: str | bytes, name: str = "<string>") -> ir.Module:
     Raises:
         ParseError: with the first diagnostic and its line.
     """
+    return _parsed(lambda: ir.Module.parse(text, context=context()), name)
+
+
+def _parsed(parse: Callable[[], ir.Module], name: str) -> ir.Module:
     try:
-        return ir.Module.parse(text, context=context())
+        return parse()
     except ir.MLIRError as error:
         raise ParseError(_first_diagnostic(error, name), where=name) from None
     except (ValueError, UnicodeDecodeError) as error:
@@ -46,7 +50,7 @@ def parse_module(text: str | bytes, name: str = "<string>") -> ir.Module:
 def _first_diagnostic(error: ir.MLIRError, name: str) -> str:
     for diagnostic in error.error_diagnostics:
         place = describe_location(diagnostic.location)
-        line = f"line {place.rpartition(':')[2]}: " if place else ""
+        line = f"line {place.replace('line ', '').rpartition(':')[2]}: " if place else ""
         return f"{name} is not valid MLIR: {line}{diagnostic.message.splitlines()[0]}."
     return f"{name} is not valid MLIR."
 
@@ -56,17 +60,21 @@ def read_file(path: str | Path) -> ir.Module:
     path = Path(path)
     data = path.read_bytes()
     if not data.strip():
-        raise ParseError(f"{path} is empty.", "Write modules with axir.export or `axir opt -o`.", str(path))
+        raise ParseError(
+            f"{path} is empty.", "Write modules with axir.export or `axir opt -o`.", str(path)
+        )
     if data.startswith(b"ML\xefR"):
         return parse_module(data, str(path))
     try:
-        return parse_module(data.decode(), str(path))
+        data.decode()
     except UnicodeDecodeError:
         raise ParseError(
             f"{path} is neither MLIR text nor bytecode.",
             "Compiled .vmfb files are run with `axir run`, not read as modules.",
             str(path),
         ) from None
+    # Not the text read above: parsing the file gives ops locations that name it.
+    return _parsed(lambda: ir.Module.parseFile(str(path), context=context()), str(path))
 
 
 def read_module(module: ir.Module) -> dict[str, Function]:
@@ -145,6 +153,9 @@ def _read_function(name: str, op: ir.Operation, functions: Any) -> Function:
         return ir.WalkResult.ADVANCE
 
     _walk(op, visit)
+    for output, is_weak in zip(outputs, _weak_marks(op, "res_attrs", len(outputs)), strict=True):
+        # Constants in the text have lost the weakness of their types.
+        output.type = output.type.update(weak_type=is_weak)
     return Function(name, op, inputs, (), (), outputs, equations)
 
 
@@ -228,7 +239,7 @@ def _read_equation(op: ir.Operation, environment: dict[ir.Value, Var], functions
             for attribute in op.attributes
         }
         inferred = primitive.apply_to(tuple(v.type for v in operands), params).results
-    except (SerializationError, VerificationError):
+    except VerificationError:
         raise
     except AxirError as error:
         raise VerificationError(

@@ -312,7 +312,7 @@ class Trace:
         from .ops.table import OPS
 
         host = array.host()
-        scalar = Array(ShapedArray((), array.dtype, array.weak_type), host[(0,) * host.ndim, ...])
+        scalar = Array(ShapedArray((), array.dtype, array.weak_type), host[(*(0,) * host.ndim, ...)])
         params = {"shape": array.shape, "broadcast_dimensions": ()}
         known = self._captured[id(array)] = self.record(OPS["broadcast_in_dim"], [scalar], params)
         self._kept.append(array)

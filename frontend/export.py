@@ -293,13 +293,16 @@ def _structure(text: str | None, count: int, where: str) -> tree.TreeDef | None:
         return None
     rebuild = tree_text.read(text)
     try:
-        return tree.structure(rebuild(list(range(count))))
+        skeleton = rebuild(list(range(count)))
     except IndexError:
+        skeleton = None
+    if sorted(tree.leaves(skeleton)) != list(range(count)):
         raise VerificationError(
-            f"{where}: the tree {text} has more leaves than the function has values: {count}.",
+            f"{where}: the tree {text} does not have the {count} leaves that the function has values.",
             "The module was edited: remove the attributes jaxpr.in_tree and jaxpr.out_tree.",
             where="",
-        ) from None
+        )
+    return tree.structure(skeleton)
 
 
 def _check_primitives(function: Function, seen: set[Function]) -> None:

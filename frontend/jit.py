@@ -21,6 +21,7 @@ from axir.dialect.config import config
 from axir.dialect.errors import DonationError, StaticArgumentError
 from axir.dialect.function import Function
 from axir.dialect.ops.call import call
+from axir.dialect.trace import function_name
 from axir.dialect.tracer import Tracer
 from axir.runtime import default_device
 
@@ -83,6 +84,7 @@ class JitFunction:
         inline: bool,
     ):
         functools.update_wrapper(self, function)
+        self.__name__ = getattr(function, "__name__", None) or function_name(function)
         self._function = function
         self._static_argnums = static_argnums
         self._static_argnames = frozenset(static_argnames)

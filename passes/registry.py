@@ -10,6 +10,7 @@ from axir.passes.errors import UnknownPassError
 PASSES: dict[str, str] = {
     "absorb-transposes": "axir.passes.tune.transposed_dot:AbsorbTransposes",
     "clamp-gather": "axir.passes.legalize.gather:ClampGather",
+    "copy-returned-inputs": "axir.passes.legalize.returned_inputs:CopyReturnedInputs",
     "define-digamma": "axir.passes.legalize.digamma:DefineDigamma",
     "drop-scatter": "axir.passes.legalize.scatter:DropScatter",
     "expand-complex": "axir.passes.legalize.complex:ExpandComplex",

@@ -194,7 +194,7 @@ def _lower_round(x: Any, *, rounding_method: int) -> Any:
     return hlo.round_nearest_even(x) if even else hlo.round_nearest_afz(x)
 
 
-_round = unary("round", _evaluate_round, _lower_round, FLOAT)
+_round = unary("round", _evaluate_round, _lower_round, FLOAT, parameters=("rounding_method",))
 _round.primitive.samples = lambda: [
     Sample((edge_values(_HALVES, dtype),), {"rounding_method": method}, is_smooth=False)
     for dtype in FLOAT

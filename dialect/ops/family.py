@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes
 from .. import stablehlo as hlo
 from ..array import Array, as_array, scalar
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ParameterError, ShapeError
 from ..primitive import Primitive, Sample
 from ..symbolic import UndefinedPrimal, Zero
 from ..tracer import Tracer
@@ -52,11 +52,20 @@ def broadcast_shape(name: str, types: Sequence[ShapedArray]) -> tuple[int, ...]:
 
 
 def _infer(
-    name: str, domain: Sequence[np.dtype], result: Callable[[np.dtype], np.dtype] | None
+    name: str,
+    arity: int,
+    domain: Sequence[np.dtype],
+    result: Callable[[np.dtype], np.dtype] | None,
+    parameters: Sequence[str],
 ) -> Callable[..., ShapedArray]:
     allowed = frozenset(domain)
 
     def infer(*types: ShapedArray, **params: Any) -> ShapedArray:
+        if len(types) != arity or params.keys() != set(parameters):
+            raise ParameterError(
+                f"{name} takes {arity} operands and parameters ({', '.join(parameters)}), but got "
+                f"{len(types)} operands and ({', '.join(params)})."
+            )
         dtype = types[0].dtype
         if any(t.dtype != dtype for t in types):
             raise DTypeError(
@@ -211,6 +220,7 @@ def elementwise(
     lower: Callable[..., Any],
     domain: Sequence[np.dtype],
     *,
+    parameters: Sequence[str] = (),
     result: Callable[[np.dtype], np.dtype] | None = None,
     jvp: Sequence[Callable[..., Value] | None] | None = None,
     transpose: Sequence[Callable[..., Value] | None] | None = None,
@@ -228,6 +238,7 @@ def elementwise(
         evaluate: NumPy function of the operands.
         lower: StableHLO builder of operands of equal shape.
         domain: dtypes that it takes.
+        parameters: Names of its parameters.
         result: dtype of the result from that of the operands; the same by default. A result dtype
             other than the operands' is never weak.
         jvp: For each operand, `(tangent, out, *primals) -> tangent of the result`; None for an
@@ -241,7 +252,7 @@ def elementwise(
     unsupported = {} if transpose else {"transpose": f"{name} is not linear in any operand."}
     primitive = declare(
         name,
-        infer=_infer(name, domain, result),
+        infer=_infer(name, arity, domain, result, parameters),
         evaluate=evaluate,
         jvp=_jvp(jvp) if jvp else zero_tangent,
         lower=_lower(lower),

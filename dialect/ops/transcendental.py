@@ -139,7 +139,7 @@ def _lower_integer_pow(x: Any, *, y: int) -> Any:
 
 
 _integer_pow = unary(
-    "integer_pow", _evaluate_integer_pow, _lower_integer_pow, NUMBER,
+    "integer_pow", _evaluate_integer_pow, _lower_integer_pow, NUMBER, parameters=("y",),
     jvp=[lambda dx, out, x, *, y: _integer_pow_tangent(dx, x, y)],
 )
 

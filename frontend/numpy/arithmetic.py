@@ -9,6 +9,8 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+import numpy as np
+
 from axir.dialect import dtypes
 from axir.dialect.array import Array
 from axir.dialect.errors import DTypeError, ParameterError
@@ -19,7 +21,7 @@ from axir.dialect.ops.transcendental import pow as real_power
 from axir.dialect.tracer import Tracer
 
 from .checks import reject_out
-from .elementwise import FLOAT, INTEGER, NUMBER, binary, unary
+from .elementwise import FLOAT, INTEGER, NUMBER, binary, evaluated_by, unary
 from .promotion import (
     Value,
     array_argument,
@@ -40,6 +42,9 @@ __all__ = [
 ]  # fmt: skip
 
 TO_NEAREST_EVEN = lax.TO_NEAREST_EVEN
+
+
+_REAL = (*INTEGER, *FLOAT)
 
 
 def _like(value: Any, x: Value) -> Array:
@@ -68,6 +73,7 @@ negative = unary(
 )
 
 
+@evaluated_by(np.floor_divide, FLOAT)
 def _floor_divide(x: Value, y: Value) -> Value:
     require_real("floor_divide", x)
     if dtypes.is_unsigned(x.dtype):
@@ -85,18 +91,19 @@ def _floor_divide(x: Value, y: Value) -> Value:
     return lax.select_n(lax.eq(y, _like(0, y)), whole, by_zero)
 
 
+@evaluated_by(np.remainder, _REAL)
 def _remainder(x: Value, y: Value) -> Value:
     require_real("remainder", x)
-    truncated = lax.rem(x, y)
+    truncated, zero = lax.rem(x, y), _like(0, x)
+    if dtypes.is_integer(x.dtype):  # as in NumPy, nothing is left of a division by zero
+        truncated = lax.select_n(lax.eq(y, zero), truncated, zero)
     if dtypes.is_unsigned(x.dtype):
         return truncated
-    zero = _like(0, x)
     is_of_other_sign = lax.ne(lax.lt(truncated, zero), lax.lt(y, zero))
     must_move = lax.and_(is_of_other_sign, lax.ne(truncated, zero))
     return lax.select_n(must_move, truncated, lax.add(truncated, y))
 
 
-_REAL = (*INTEGER, *FLOAT)
 floor_divide = binary(
     "floor_divide", _floor_divide, "Quotient rounded down to an integer.",
     promotion=promote_numeric, domain=_REAL,

@@ -15,9 +15,13 @@ import numpy as np
 
 from axir.dialect import dtypes
 from axir.dialect.array import Array
+from axir.dialect.config import config
+from axir.dialect.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.primitive import Primitive, check_finite
 from axir.dialect.tracer import Tracer
+from axir.dialect.types import ShapedArray
 
-from .promotion import Value, broadcast_arguments, constant, promote_inexact
+from .promotion import Value, broadcast_arguments, broadcast_shape, constant, promote_inexact
 
 Promotion = Callable[..., list[Value]]
 
@@ -120,7 +124,8 @@ def binary(
         domain: dtypes that need no promotion when both arguments have them; without bool.
         on_bool: What to apply instead to bools.
     """
-    apply = operation.primitive.bind if hasattr(operation, "primitive") else operation
+    primitive = getattr(operation, "primitive", None)
+    apply = operation if primitive is None else primitive.bind
     apply_promoted = apply if on_bool is None else _with_bool(apply, on_bool)
     direct = frozenset(domain)
     inexact = direct & frozenset(INEXACT)
@@ -145,6 +150,8 @@ def binary(
                 return apply(constant(x, dtype, y_type.weak_type), y)
         x, y = promotion(name, x, y)
         if x.type.shape != y.type.shape:
+            if type(x) is Array and type(y) is Array and x.type.dtype in direct and primitive:
+                return evaluate_broadcast(primitive, name, x, y)
             x, y = broadcast_arguments(name, x, y)
         return apply_promoted(x, y)
 
@@ -158,3 +165,59 @@ def _with_bool(
         return on_bool(x, y) if x.type.dtype == dtypes.bool_ else operation(x, y)
 
     return apply
+
+
+def evaluate_broadcast(primitive: Primitive, name: str, x: Array, y: Array) -> Array:
+    """Evaluates a primitive on arrays of different shapes, which NumPy broadcasts by itself."""
+    shape = broadcast_shape(name, (x.type.shape, y.type.shape))
+    types = tuple([ShapedArray(shape, t.dtype, t.weak_type) for t in (x.type, y.type)])
+    result_type = primitive.apply_to(types, {}).results
+    assert primitive.evaluate is not None
+    return evaluate(name, primitive.evaluate, result_type, x, y)
+
+
+def evaluate(
+    name: str, function: Callable[..., Any], result_type: ShapedArray, *operands: Array
+) -> Array:
+    """Computes a NumPy function of concrete arrays, as a single operation."""
+    device = None
+    hosts = []
+    for operand in operands:
+        hosts.append(operand.host())
+        device = operand._device or device
+    token = ignore_floating_point_warnings()
+    try:
+        host = function(*hosts)
+    finally:
+        restore_warnings(token)
+    if type(host) is not np.ndarray or host.dtype != result_type.dtype:
+        host = np.asarray(host, dtype=result_type.dtype)
+    if config.jax_debug_nans or config.jax_debug_infs:
+        check_finite(name, host)
+    return Array(result_type, host, None, device)
+
+
+def evaluated_by(
+    numpy_function: Callable[..., Any], domain: Collection[np.dtype]
+) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Makes a composed function of two operands evaluate concrete ones in one step (a decorator).
+
+    Args:
+        numpy_function: The NumPy function that computes the same.
+        domain: dtypes for which it does, exactly or to rounding.
+    """
+    direct = frozenset(domain)
+
+    def decorate(composed: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
+        def apply(x: Value, y: Value) -> Value:
+            if type(x) is Array and type(y) is Array and x.type.dtype in direct:
+                x_type, y_type = x.type, y.type
+                shape = x_type.shape or y_type.shape
+                is_weak = x_type.weak_type and y_type.weak_type
+                result_type = ShapedArray(shape, x_type.dtype, is_weak)
+                return evaluate(composed.__name__, numpy_function, result_type, x, y)
+            return composed(x, y)
+
+        return apply
+
+    return decorate

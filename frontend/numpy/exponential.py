@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from axir.dialect import dtypes
 from axir.dialect.ops import elementwise
 from axir.dialect.ops import transcendental as lax
@@ -17,7 +19,7 @@ from axir.dialect.ops.conversion import real as real_part
 from axir.dialect.ops.elementwise import add, div, eq, mul, neg, select_n, square, sub
 from axir.dialect.ops.family import full
 
-from .elementwise import COMPLEX, FLOAT, binary, unary
+from .elementwise import COMPLEX, FLOAT, binary, evaluated_by, unary
 from .promotion import (
     Value,
     array_argument,
@@ -73,6 +75,7 @@ def _difference(x: Value, y: Value) -> Value:
     return select_n(eq(difference, difference), _like(0.0, difference), difference)
 
 
+@evaluated_by(np.logaddexp, (dtypes.float32, dtypes.float64))
 def _logaddexp(x: Value, y: Value) -> Value:
     # The larger one plus log(1 + exp(-|x - y|)) overflows nowhere.
     if dtypes.is_complex(x.dtype):
@@ -85,6 +88,7 @@ def _logaddexp(x: Value, y: Value) -> Value:
     return add(elementwise.max(x, y), lax.log1p(lax.exp(neg(distance))))
 
 
+@evaluated_by(np.logaddexp2, (dtypes.float32, dtypes.float64))
 def _logaddexp2(x: Value, y: Value) -> Value:
     require_real("logaddexp2", x)
     distance = elementwise.abs(_difference(x, y))
@@ -100,6 +104,7 @@ logaddexp2 = binary(
 )
 
 
+@evaluated_by(np.hypot, (dtypes.float32, dtypes.float64))
 def _hypot(x: Value, y: Value) -> Value:
     require_real("hypot", x)
     x, y = elementwise.abs(x), elementwise.abs(y)

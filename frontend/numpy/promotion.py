@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,13 @@ Value = Any  # an Array or a Tracer
 
 SCALARS = frozenset((bool, int, float, complex))
 _WIDENS_TO_DEFAULT_FLOAT = "biu"
+# What arrays of a kind of dtype meet without any promotion.
+_FITTING = {
+    kind: frozenset((Array, Tracer, *scalars))
+    for kind, scalars in {
+        "b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "c": (int, float, complex),
+    }.items()
+}  # fmt: skip
 
 
 class BroadcastError(ShapeError, ValueError):
@@ -158,8 +166,20 @@ def promote_arguments(name: str, *args: Any) -> list[Value]:
     Array(1.5, dtype=float32, weak_type=True)
     """
     values = operands(name, args)
-    dtype, weak_type = dtypes.promote([dtype_and_weakness(x) for x in values])
+    dtype, weak_type = common_dtype(values)
     return [cast(x, dtype, weak_type) for x in values]
+
+
+def common_dtype(values: Sequence[Any]) -> tuple[np.dtype, bool]:
+    """Returns the dtype that arrays and Python scalars promote to, and whether it is weak."""
+    types = {x.type for x in values if type(x) not in SCALARS}
+    if len(types) == 1:
+        # The usual case: arrays of one type, and scalars that fit it.
+        (array_type,) = types
+        fitting = _FITTING[dtypes.kind(array_type.dtype)]
+        if all(type(x) in fitting for x in values):
+            return array_type.dtype, array_type.weak_type
+    return dtypes.promote([dtype_and_weakness(x) for x in values])
 
 
 def promote_inexact(name: str, *args: Any) -> list[Value]:
@@ -169,7 +189,7 @@ def promote_inexact(name: str, *args: Any) -> list[Value]:
     [Array(2., dtype=float32, weak_type=True)]
     """
     values = operands(name, args)
-    dtype, weak_type = dtypes.promote([dtype_and_weakness(x) for x in values])
+    dtype, weak_type = common_dtype(values)
     dtype = inexact_dtype(dtype)
     return [cast(x, dtype, weak_type) for x in values]
 
@@ -177,7 +197,7 @@ def promote_inexact(name: str, *args: Any) -> list[Value]:
 def promote_numeric(name: str, *args: Any) -> list[Value]:
     """Brings arguments to the dtype that they promote to; bools become integers."""
     values = operands(name, args)
-    dtype, weak_type = dtypes.promote([dtype_and_weakness(x) for x in values])
+    dtype, weak_type = common_dtype(values)
     if dtype == dtypes.bool_:
         dtype = dtypes.canonicalize_dtype(dtypes.int64)
     return [cast(x, dtype, weak_type) for x in values]
@@ -232,6 +252,18 @@ def broadcast_shape(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, 
     """
     if config.jax_numpy_rank_promotion != "allow":
         _check_ranks(name, shapes)
+    shape = _common_shape(tuple(shapes))
+    if shape is None:
+        raise BroadcastError(
+            f"jnp.{name}: shapes {' and '.join(map(str, shapes))} do not broadcast.",
+            "Extents, counted from the last axis, must be equal or 1: reshape one of the arrays, "
+            "or add axes with x[:, None].",
+        )
+    return shape
+
+
+@lru_cache(maxsize=4096)
+def _common_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
     result: list[int] = []
     rank = max(len(shape) for shape in shapes)
     for position in range(rank):
@@ -241,11 +273,7 @@ def broadcast_shape(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, 
             if offset < 0 or shape[offset] == 1:
                 continue
             if extent not in (1, shape[offset]):
-                raise BroadcastError(
-                    f"jnp.{name}: shapes {' and '.join(map(str, shapes))} do not broadcast.",
-                    "Extents, counted from the last axis, must be equal or 1: reshape one of the "
-                    "arrays, or add axes with x[:, None].",
-                )
+                return None
             extent = shape[offset]
         result.append(extent)
     return tuple(result)

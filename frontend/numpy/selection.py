@@ -139,12 +139,11 @@ def clip(
     x = array_argument("clip", a if arr is None else arr)
     lower = a_min if min is None else min
     upper = a_max if max is None else max
-    for position, operand in enumerate((x, lower, upper)):
-        if operand is not None and dtypes.is_complex(array_argument("clip", operand, position).dtype):
-            raise DTypeError(
-                "jnp.clip does not take complex numbers: they have no order.",
-                "Clip jnp.real(x) and jnp.imag(x), or scale by jnp.abs(x).",
-            )
+    if any(type(b) is complex or dtypes.is_complex(getattr(b, "dtype", None)) for b in (x, lower, upper)):
+        raise DTypeError(
+            "jnp.clip does not take complex numbers: they have no order.",
+            "Clip jnp.real(x) and jnp.imag(x), or scale by jnp.abs(x).",
+        )
     if lower is not None:
         x = maximum(x, lower)
     return x if upper is None else minimum(x, upper)

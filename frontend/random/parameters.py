@@ -11,7 +11,7 @@ import numpy as np
 from axir.dialect import dtypes
 from axir.dialect.array import Array, as_array
 from axir.dialect.config import config
-from axir.dialect.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.errors import AxirError, DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.broadcasting import broadcast_in_dim, broadcast_shapes
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.movement import integers
@@ -65,11 +65,6 @@ def check_keys(name: str, keys: Any) -> Value:
 
 def check_shape(name: str, shape: Any) -> tuple[int, ...]:
     """Returns the shape of the samples as a tuple of Python integers."""
-    if type(shape) is int:
-        raise ShapeError(
-            f"random.{name}: shape must be a sequence of integers, not {shape}.",
-            f"Write shape=({shape},).",
-        )
     extents = integers(f"random.{name}", "shape", shape)
     if extents and min(extents) < 0:
         raise ShapeError(f"random.{name}: shape {extents} has a negative extent.")
@@ -77,21 +72,25 @@ def check_shape(name: str, shape: Any) -> tuple[int, ...]:
 
 
 def result_shape(
-    name: str, shape: Any, *parameter_shapes: tuple[int, ...]
+    name: str,
+    shape: Any,
+    *parameter_shapes: tuple[int, ...],
+    error: type[AxirError] = ParameterError,
 ) -> tuple[int, ...]:
     """Returns the shape of the samples: as given, or else that of the parameters together.
 
     Raises:
-        ParameterError: if a parameter does not broadcast to the given shape.
+        ParameterError, or `error`: if a parameter does not broadcast to the given shape.
     """
     together = broadcast_shapes(*parameter_shapes)
     if shape is None:
         return together
     extents = check_shape(name, shape)
-    if together and (
-        len(together) > len(extents) or broadcast_shapes(extents, together) != extents
+    aligned = (*(1 for _ in range(len(extents) - len(together))), *together)
+    if len(aligned) != len(extents) or any(
+        a not in (1, b) for a, b in zip(aligned, extents, strict=True)
     ):
-        raise ParameterError(
+        raise error(
             f"random.{name}: parameters of shape {together} do not broadcast to shape {extents}.",
             "Leave shape out to get one sample for each parameter.",
         )

@@ -12,7 +12,8 @@ import numpy as np
 from axir.dialect import dtypes
 from axir.dialect.array import Array, as_array
 from axir.dialect.config import config
-from axir.dialect.errors import DTypeError
+from axir.dialect.errors import DTypeError, ShapeError
+from axir.dialect.ops.broadcasting import broadcast_shapes
 from axir.dialect.ops.conversion import bitcast_convert_type, convert_element_type
 from axir.dialect.ops.elementwise import (
     add,
@@ -61,7 +62,8 @@ def uniform(
         maxval: Upper bound.
 
     Raises:
-        ParameterError: for a dtype that is not a float type, or bounds that do not broadcast.
+        ParameterError: for a dtype that is not a float type.
+        ShapeError: for bounds that do not broadcast to the shape.
 
     >>> from axir import random
     >>> random.uniform(random.PRNGKey(0), (2,), minval=1.0, maxval=3.0)
@@ -87,13 +89,11 @@ def draw_uniform(
             return unit
         low, width = _interval(minval, maxval, dtype)
         if type(unit) is Array and np.isfinite(width):
-            host = unit.host() * width
-            host += low
             # Rounding may lead below the interval.
-            return wrap(np.maximum(host, low, host), unit)
+            return wrap(np.maximum(unit.host() * width + low, low), unit)
         return max(add(mul(unit, width), low), low)
     low, high = parameter(name, "minval", minval, dtype), parameter(name, "maxval", maxval, dtype)
-    result_shape(name, shape, low.shape, high.shape)
+    result_shape(name, shape, low.shape, high.shape, error=ShapeError)
     low, high = spread(low, shape), spread(high, shape)
     return max(add(mul(unit, sub(high, low)), low), low)
 
@@ -172,11 +172,13 @@ def randint(
         result_shape("randint", extents, bounds[0].shape, bounds[1].shape)
         low, span, multiplier = _range(*bounds, result_dtype)
         low, span, multiplier = (spread(x, extents) for x in (low, span, multiplier))
-    width = result_dtype.itemsize * 8
+    width = low.dtype.itemsize * 8
     higher, lower = (random_bits(k, width, extents) for k in split_pair(key))
     # (higher * 2**width + lower) mod span, where the multiplier is 2**width mod span.
     offset = rem(add(mul(rem(higher, span), multiplier), rem(lower, span)), span)
-    return add(low, convert_element_type(offset, result_dtype))
+    return convert_element_type(
+        add(low, convert_element_type(offset, low.dtype)), result_dtype
+    )
 
 
 @lru_cache(maxsize=256)
@@ -188,19 +190,23 @@ def _known_range(
 
 def _range(minval: Value, maxval: Value, dtype: np.dtype) -> tuple[Value, Value, Value]:
     """Returns the lower bound, the number of integers, and 2**width modulo that number."""
-    minval, maxval = (_as_integers(x, argument) for x, argument in
-                      ((minval, "minval"), (maxval, "maxval")))
-    limits = np.iinfo(dtype)
-    exceeds = gt(maxval, _known_limit(limits.max, maxval.dtype))
-    low, high = _saturate(minval, dtype), _saturate(maxval, dtype)
+    low, high = _as_integers(minval, "minval"), _as_integers(maxval, "maxval")
     if low.shape != high.shape:
-        together = result_shape("randint", None, low.shape, high.shape)
-        low, high, exceeds = (spread(x, together) for x in (low, high, exceeds))
+        together = broadcast_shapes(low.shape, high.shape)
+        low, high = spread(low, together), spread(high, together)
+    if dtype.itemsize < 4:
+        # Drawn in 32 bits, so that the bias of the remainder is as small as with other dtypes.
+        limits = np.iinfo(dtype)
+        low, high = (convert_element_type(x, np.int32) for x in (low, high))
+        low = _limited(low, limits.min, limits.max)
+        high, dtype = _limited(high, limits.min, int(limits.max) + 1), dtypes.int32
+    limits = np.iinfo(dtype)
+    greatest = np.asarray(_nearest(limits.max, high.dtype), high.dtype)
+    exceeds = gt(high, greatest)
+    low, high = _saturate(low, dtype), _saturate(high, dtype)
     unsigned = UNSIGNED[limits.bits]
     one = np.ones((), unsigned)
-    span = convert_element_type(sub(high, low), unsigned)
-    is_empty = le(high, low)
-    span = select_n(is_empty, span, one)
+    span = select_n(le(high, low), convert_element_type(sub(high, low), unsigned), one)
     # The end of the range counts when the bound lies beyond it; a span of all integers wraps to 0.
     span = select_n(and_(exceeds, gt(high, low)), span, add(span, one))
     multiplier = rem(np.asarray(2 ** (limits.bits // 2), unsigned), span)
@@ -210,21 +216,23 @@ def _range(minval: Value, maxval: Value, dtype: np.dtype) -> tuple[Value, Value,
 def _as_integers(x: Value, argument: str) -> Value:
     if dtypes.is_complex(x.dtype):
         raise DTypeError(f"random.randint: {argument} must be integers, not {x.type}.")
-    if dtypes.is_integer(x.dtype):
-        return convert_element_type(x, x.dtype)
-    return convert_element_type(x, np.int64)
+    return convert_element_type(x, x.dtype if dtypes.is_integer(x.dtype) else np.int64)
 
 
-def _known_limit(number: int, dtype: np.dtype) -> np.ndarray:
+def _nearest(number: Any, dtype: np.dtype) -> int:
+    """Returns the integer of a dtype that is nearest to a number."""
     limits = np.iinfo(dtype)
-    return np.asarray(min(int(limits.max), int(number)), dtype)
+    return sorted((int(limits.min), int(number), int(limits.max)))[1]
+
+
+def _limited(x: Value, low: int, high: int) -> Value:
+    return clamp(np.asarray(low, x.dtype), x, np.asarray(high, x.dtype))
 
 
 def _saturate(x: Value, dtype: np.dtype) -> Value:
     """Converts to another integer dtype; what lies outside its range goes to the ends."""
-    limits, source = np.iinfo(dtype), np.iinfo(x.dtype)
-    if source.min < limits.min or source.max > limits.max:
-        low = np.asarray(sorted((int(source.min), int(limits.min)))[1], x.dtype)
-        high = np.asarray(sorted((int(source.max), int(limits.max)))[0], x.dtype)
-        x = clamp(low, x, high)
-    return convert_element_type(x, dtype)
+    if x.dtype == dtype:
+        return x
+    limits = np.iinfo(dtype)
+    ends = (_nearest(limit, x.dtype) for limit in (limits.min, limits.max))
+    return convert_element_type(_limited(x, *ends), dtype)

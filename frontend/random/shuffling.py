@@ -8,7 +8,7 @@ from typing import Any
 
 from axir.dialect import dtypes
 from axir.dialect.array import Array
-from axir.dialect.errors import DTypeError, ParameterError
+from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.constants import iota
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.cumulative import cumsum
@@ -136,6 +136,11 @@ def choice(
     Array([5, 0, 3], dtype=int32)
     """
     key = check_key("choice", key)
+    if type(shape) is int:
+        raise ShapeError(
+            f"random.choice: shape must be a sequence of integers, not {shape}.",
+            f"Write shape=({shape},).",
+        )
     extents = check_shape("choice", shape)
     draws = math.prod(extents)
     if type(a) is not int:

@@ -84,8 +84,9 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
     return flat if flat.shape == shape else reshape(flat, shape)
 
 
-def wrap(host: np.ndarray, like: Value) -> Array:
+def wrap(host: Any, like: Value) -> Array:
     """Wraps samples computed by NumPy; they live where the key lives."""
+    host = np.asarray(host)
     device = like._device if type(like) is Array else None
     return Array(ShapedArray(host.shape, host.dtype), host, None, device)
 

@@ -66,12 +66,9 @@ class ExpandComplex(RewritePass):
 
 def _split(z: Scalar) -> Complex:
     part = ir.ComplexType(z.type).element_type
-    return Complex(
-        *(
-            convert_float(operation(f"complex.{name}", (z,), part), float64())
-            for name in ("re", "im")
-        )
-    )
+    real, imag = (operation(f"complex.{name}", (z,), part) for name in ("re", "im"))
+    wide = (convert_float(real, float64()), convert_float(imag, float64()))
+    return Complex(*wide, is_single=real.width == 32)
 
 
 def _join(z: Complex, element: ir.Type) -> Scalar:

@@ -13,6 +13,8 @@ import dataclasses
 import math
 from collections.abc import Callable
 
+from axir.passes.legalize import trigonometry
+from axir.passes.legalize.arc_functions import arc_tangent_2
 from axir.passes.legalize.hyperbolic import (
     exponential,
     exponential_minus_one,
@@ -26,7 +28,9 @@ from axir.passes.legalize.scalar import (
     Scalar,
     absolute,
     bitcast,
+    convert_float,
     copy_sign,
+    float32,
     float64,
     fused_multiply_add,
     operation,
@@ -229,7 +233,7 @@ def root(z: Complex) -> Complex:
 def inverse_root(z: Complex) -> Complex:
     """1 / sqrt(z)."""
     one = z.real.constant(1)
-    return divide(Complex(one, z.real.constant(0)), root(z))
+    return divide(z.with_parts(one, z.real.constant(0)), root(z))
 
 
 def log(z: Complex) -> Complex:
@@ -257,8 +261,9 @@ def log_plus_one(z: Complex) -> Complex:
 def exp(z: Complex) -> Complex:
     """e^z, where e^x may be out of range if e^x sin y is not."""
     half = exponential(z.real * 0.5)
-    real = half * cosine(z.imag) * half
-    imag = select(z.imag.equals(0), z.imag, half * sine(z.imag) * half)
+    sine, cosine = z.sine_and_cosine()
+    real = half * cosine * half
+    imag = select(z.imag.equals(0), z.imag, half * sine * half)
     real = select(z.real.equals(math.inf) & ~is_finite(z.imag), math.inf, real)
     is_vanishing = z.real.equals(-math.inf) & ~is_finite(z.imag)
     return z.with_parts(select(is_vanishing, 0, real), select(is_vanishing, 0, imag))
@@ -266,9 +271,10 @@ def exp(z: Complex) -> Complex:
 
 def exp_minus_one(z: Complex) -> Complex:
     """e^z - 1."""
-    half_sine = sine(z.imag * 0.5)
+    _, cosine = z.sine_and_cosine()
+    half_sine, _ = z.with_parts(z.real, z.imag * 0.5).sine_and_cosine()
     whole = exp(z)
-    real = exponential_minus_one(z.real) * cosine(z.imag) - 2 * half_sine * half_sine
+    real = exponential_minus_one(z.real) * cosine - 2 * half_sine * half_sine
     is_near = absolute(z.real) < 1
     return z.with_parts(select(is_near, real, whole.real - 1), whole.imag)
 
@@ -276,8 +282,9 @@ def exp_minus_one(z: Complex) -> Complex:
 def sinh(z: Complex) -> Complex:
     """sinh x cos y + i cosh x sin y."""
     sine_factor, cosine_factor, scale = _scaled_hyperbolic(z.real)
-    real = sine_factor * cosine(z.imag) * scale
-    imag = cosine_factor * sine(z.imag) * scale
+    sine, cosine = z.sine_and_cosine()
+    real = sine_factor * cosine * scale
+    imag = cosine_factor * sine * scale
     real = select(z.real.equals(0), z.real, real)
     real = select(is_infinite(z.real) & ~is_finite(z.imag), z.real, real)
     return z.with_parts(real, select(z.imag.equals(0), z.imag, imag))
@@ -286,8 +293,9 @@ def sinh(z: Complex) -> Complex:
 def cosh(z: Complex) -> Complex:
     """cosh x cos y + i sinh x sin y."""
     sine_factor, cosine_factor, scale = _scaled_hyperbolic(z.real)
-    real = cosine_factor * cosine(z.imag) * scale
-    imag = sine_factor * sine(z.imag) * scale
+    sine, cosine = z.sine_and_cosine()
+    real = cosine_factor * cosine * scale
+    imag = sine_factor * sine * scale
     is_on_axis = z.real.equals(0) | z.imag.equals(0)
     zero = copy_sign(z.real.constant(0), z.real) * copy_sign(z.real.constant(1), z.imag)
     real = select(is_infinite(z.real) & ~is_finite(z.imag), math.inf, real)
@@ -308,14 +316,15 @@ def tanh(z: Complex) -> Complex:
     """Kahan's formula in t = tan y and s = sinh x; far out, the sign of x and a decaying rest."""
     x, y = z.real, z.imag
     is_large = absolute(x) > _LARGE_TANGENT
-    tangent = sine(y) / cosine(y)
+    sine, cosine = z.sine_and_cosine()
+    tangent = sine / cosine
     factor = 1 + tangent * tangent
     s = hyperbolic_sine(select(is_large, 1, x))
     rho = square_root(1 + s * s)
     divisor = 1 + factor * s * s
-    near = Complex(factor * rho * s / divisor, tangent / divisor)
+    near = z.with_parts(factor * rho * s / divisor, tangent / divisor)
     decay = exponential(-absolute(x))
-    rest = 4 * (sine(y) * cosine(y)) * decay * decay
+    rest = 4 * (sine * cosine) * decay * decay
     rest = select(is_finite(y), rest, 0)
     rest = select(is_infinite(x), copy_sign(x.constant(0), rest), rest)
     far = z.with_parts(copy_sign(x.constant(1), x), rest)
@@ -329,7 +338,7 @@ def logistic(z: Complex) -> Complex:
     """1 / (1 + e^-z), by the exponential that does not grow."""
     is_right = ~z.real.is_negative()
     decaying = exp(choose(is_right, -z, z))
-    one = Complex(z.real.constant(1), z.real.constant(0))
+    one = z.with_parts(z.real.constant(1), z.real.constant(0))
     return divide(choose(is_right, one, decaying), decaying + 1)
 
 
@@ -367,7 +376,7 @@ def acos(z: Complex) -> Complex:
     """2 atan(Re a / Re b) + i asinh(Im(conj(b) a)) with a = sqrt(1 - z), b = sqrt(1 + z)."""
     a, b = root(-z + 1), root(z + 1)
     imag = inverse_hyperbolic_sine(b.real * a.imag - b.imag * a.real)
-    return Complex(2 * z.angle(a.real, b.real), imag)
+    return z.with_parts(2 * z.angle(a.real, b.real), imag)
 
 
 def asinh(z: Complex) -> Complex:
@@ -399,7 +408,8 @@ def tan(z: Complex) -> Complex:
 
 def power(z: Complex, w: Complex) -> Complex:
     """e^(w log z); 0^w is 0 for Re w > 0, and z^0 is 1."""
-    logged = log(z)
+    logged = log(Complex(z.real, z.imag))
+    # The angle of the result is no single precision number: `is_single` ends here.
     exponent = Complex(
         w.real * logged.real - w.imag * logged.imag, w.real * logged.imag + w.imag * logged.real
     )

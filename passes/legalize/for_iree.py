@@ -29,8 +29,11 @@ STAGES = (
     "limit-fusion",
     "sign-unsigned-data",
     "protect-inputs",
+    "copy-returned-inputs",
 )
 """The passes in order; why it matters stands in `LegalizeForIree`."""
+
+_ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +46,8 @@ class LegalizeForIree(Pass):
     4. Indices: `clamp-gather`, `drop-scatter` and `stabilize-sort`.
     5. `split-complex-pad`, because `drop-scatter` pads.
     6. `limit-fusion`, when all elementwise operations are there, then `sign-unsigned-data`.
-    7. `protect-inputs` last: it must see every operation that works in place.
+    7. `protect-inputs` last: it must see every operation that works in place. Then
+       `copy-returned-inputs`.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """
@@ -54,5 +58,5 @@ class LegalizeForIree(Pass):
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
         for name in STAGES:
-            options = {"device": self.device} if name == "protect-inputs" else {}
+            options = {"device": self.device} if name in _ON_DEVICE else {}
             find_pass(name).from_options(options).run(module)

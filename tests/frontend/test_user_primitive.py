@@ -59,8 +59,11 @@ class MultiplyAdd:
 
     def define_batch(self) -> None:
         def batch(operands, axes):
-            assert axes[0] == axes[1] == axes[2]
-            return self(*operands), axes[0]
+            size = next(x.shape[a] for x, a in zip(operands, axes, strict=True) if a is not None)
+            moved = [
+                batching.bdim_at_front(x, a, size) for x, a in zip(operands, axes, strict=True)
+            ]
+            return self(*moved), 0
 
         batching.primitive_batchers[self.primitive] = batch
 
