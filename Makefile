@@ -43,6 +43,10 @@ bench: $(VENV)/.installed-test ## Measure speed side by side with JAX
 docs: $(VENV)/.installed-test ## Rewrite the documents that are generated from tables
 	$(BIN)/python docs/generate.py
 
+.PHONY: irdl
+irdl: $(VENV)/.installed-test ## Rewrite dialect/jaxpr.irdl.mlir from the op table
+	$(BIN)/python -m axir.dialect.irdl
+
 .PHONY: docs-check
 docs-check: $(VENV)/.installed-test ## Run the examples in docstrings and documents; check links
 	$(BIN)/python -m pytest -n 2 tests/repository/test_doctests.py tests/repository/test_documents.py

@@ -364,8 +364,7 @@ class Trace:
         """Ends the trace and returns the function that yields `outputs`."""
         variables = [self.lift(x) for x in outputs]
         finish_function_op(self.op, self.block, [*self.inputs, *self.captures], variables)
-        self.close()
-        return Function(
+        function = Function(
             self.name,
             self.op,
             self.inputs,
@@ -374,12 +373,20 @@ class Trace:
             variables,
             self.equations,
         )
+        self.close()
+        return function
 
     def close(self) -> None:
         """Ends the trace: its tracers can no longer be used."""
-        if self.is_open:
-            self.is_open = False
-            state.level -= 1
+        if not self.is_open:
+            return
+        self.is_open = False
+        state.level -= 1
+        # Tracers refer to their trace. It lets go of them, so that all of it is freed by reference
+        # counting: collecting the cycles would cost more than tracing.
+        self.inputs, self.captures, self.captured = [], [], []
+        self.equations, self._kept = [], []
+        self._captured, self._constants, self.environment = {}, {}, None
 
     def __enter__(self) -> Trace:
         return self

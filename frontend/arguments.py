@@ -137,9 +137,9 @@ def trace_known(
         inputs = [trace.add_input(x.type) for x in values]
         trace.know_inputs(values)
         outputs = function(*inputs)
-        traced = trace.finish(outputs)
-        assert trace.environment is not None
-        return traced, trace.environment
+        known = trace.environment
+        assert known is not None
+        return trace.finish(outputs), known
 
 
 def type_of(x: Any) -> ShapedArray:

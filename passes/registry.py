@@ -27,6 +27,7 @@ PASSES: dict[str, str] = {
     "lower-to-stablehlo": "axir.passes.lower_to_stablehlo:LowerToStableHLO",
     "protect-inputs": "axir.passes.legalize.inputs:ProtectInputs",
     "saturate-conversions": "axir.passes.legalize.conversions:SaturateConversions",
+    "separate-scatter-indices": "axir.passes.tune.scatter_indices:SeparateScatterIndices",
     "sign-unsigned-data": "axir.passes.legalize.unsigned_data:SignUnsignedData",
     "simplify": "axir.passes.simplify:Simplify",
     "split-complex-pad": "axir.passes.legalize.complex_pad:SplitComplexPad",

@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import ml_dtypes
 import numpy as np
+import pytest
 
-from axir.dialect.array import Array, from_numpy
+from axir.dialect.array import Array, as_array, from_numpy
 
 # Units in the last place by which sums in another order may differ.
 RESOLUTION = {
@@ -32,7 +33,7 @@ def to_axir(x: Any) -> Any:
         narrow = np.asarray(jax.numpy.asarray(x.value))
         return from_numpy(narrow, weak_type=True)
     if isinstance(x, np.ndarray):
-        return from_numpy(x)
+        return as_array(x)
     if isinstance(x, (tuple, list)):
         return type(x)(to_axir(entry) for entry in x)
     return x
@@ -116,10 +117,8 @@ def same_error(
     except Exception as raised:
         error = raised
     assert error is not None, "JAX raises no error"
-    kinds = [k for k in (TypeError, ValueError, NotImplementedError, IndexError) if isinstance(error, k)]
-    try:
+    common = (TypeError, ValueError, NotImplementedError, IndexError)
+    kinds = tuple(kind for kind in common if isinstance(error, kind))
+    with pytest.raises(kinds) as caught:
         ours(*map(to_axir, args), **{k: to_axir(v) for k, v in kwargs.items()})
-    except Exception as raised:
-        assert isinstance(raised, tuple(kinds)), f"{type(raised).__name__} is none of {kinds}"
-        return raised
-    raise AssertionError("axir raises no error")
+    return caught.value

@@ -344,10 +344,17 @@ def _samples(
     tolerance: float,
 ) -> list[Sample]:
     generator = np.random.default_rng(arity * 1000 + len(domain))
+    # Broadcast scalars and empty operands take the same way through all rules for every dtype.
+    leader = next((d for d in (dtypes.float32, dtypes.int32) if d in domain), domain[0])
     samples = []
     for dtype in domain:
-        for shapes in ([(2, 3)] * arity, [(3,), *[()] * (arity - 1)]):
-            values = tuple(random_values(generator, s, dtype, low, high) for s in shapes)
+        shapes: list[Sequence[tuple[int, ...]]] = [[(2, 3)] * arity]
+        if dtype == leader:
+            shapes += [[()] * arity, [(0, 2)] * arity]
+            if arity > 1:
+                shapes += [[(3,), *[()] * (arity - 1)], [(), *[(3,)] * (arity - 1)]]
+        for operand_shapes in shapes:
+            values = tuple(random_values(generator, s, dtype, low, high) for s in operand_shapes)
             samples.append(Sample(values, tolerance=tolerance))
         if edges and not dtypes.is_complex(dtype):
             grid = np.meshgrid(*[edge_values(edges, dtype)] * arity)

@@ -259,8 +259,10 @@ erfc = unary(
     "erfc", _scipy_special("erfc"), hlo.erfc, FLOAT,
     jvp=[lambda dx, out, x: mul(dx, _gaussian(x, -2 / math.sqrt(math.pi)))], edges=_SPECIAL,
 )
+_erfinv = _scipy_special("erfinv")
 erf_inv = unary(
-    "erf_inv", _scipy_special("erfinv"), hlo.erf_inv, FLOAT,
+    # SciPy loses the sign of zero.
+    "erf_inv", lambda x: np.copysign(_erfinv(x), x), hlo.erf_inv, FLOAT,
     jvp=[lambda dx, out, x: mul(dx, mul(math.sqrt(math.pi) / 2, exp(square(out))))],
     low=-0.9, high=0.9, edges=_SPECIAL, tolerance=64.0,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -132,7 +133,7 @@ def read_input(file: Path) -> tuple[Any, str]:
     from axir.programs import open_module
 
     if str(file) == "-":
-        return open_module("<stdin>", click.get_binary_stream("stdin").read())
+        return open_module("<stdin>", sys.stdin.buffer.read())
     refuse_binary(file)
     return open_module(file)
 

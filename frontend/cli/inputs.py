@@ -128,7 +128,9 @@ def _assign_archive(
     values: dict[str, Array], path: Path, arguments: Mapping[str, Argument], function: str
 ) -> None:
     content = _load(path)
-    names = list(content.files)
+    if isinstance(content, np.ndarray):
+        raise _unreadable(path, ValueError("it holds one array, not an archive."))
+    names = list(content)
     if names == [f"arr_{index}" for index in range(len(names))]:
         targets = list(arguments)[: len(names)]
     else:
@@ -140,19 +142,17 @@ def _assign_archive(
                 _listing(list(arguments.values())),
                 where="",
             )
-        _assign(values, target, _array(arguments[target], _entry(content, name, path)))
+        _assign(values, target, _array(arguments[target], content[name]))
 
 
-def _entry(content: Any, name: str, path: Path) -> np.ndarray:
+def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
+    """Returns the array of a `.npy`, or the arrays of a `.npz` by name."""
     try:
-        return content[name]
-    except (ValueError, zipfile.BadZipFile, EOFError, OSError) as error:
-        raise _unreadable(path, error) from None
-
-
-def _load(path: Path) -> Any:
-    try:
-        return np.load(path, allow_pickle=False)
+        content = np.load(path, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            return content
+        with content:
+            return {name: content[name] for name in content.files}
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise _unreadable(path, error) from None
 

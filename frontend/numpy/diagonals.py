@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from axir.dialect.errors import ShapeError
+from axir.dialect.errors import ParameterError
 from axir.dialect.ops.shape import reshape, transpose
 from axir.dialect.ops.static_slicing import slice as lax_slice
 
@@ -28,7 +28,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
         axis1, axis2: Axes of the rows and of the columns.
 
     Raises:
-        ShapeError: if there are fewer than two axes.
+        ParameterError: if there are fewer than two axes.
         AxisError: if the axes are out of range or equal.
 
     >>> import axir.numpy as jnp
@@ -37,7 +37,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """
     a = array_argument("diagonal", a)
     if a.ndim < 2:
-        raise ShapeError(
+        raise ParameterError(
             f"jnp.diagonal: needs an array of at least two axes, not {a.aval}.",
             "jnp.diag makes a matrix of a vector.",
         )

@@ -13,7 +13,7 @@ from typing import Any
 import opt_einsum
 
 from axir.dialect import dtypes
-from axir.dialect.errors import ParameterError, ShapeError
+from axir.dialect.errors import ParameterError
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.dot import dot_general
 from axir.dialect.ops.reduce import reduce_or, reduce_sum
@@ -56,8 +56,7 @@ def einsum(
         out_sharding: Accepted for compatibility; must be None.
 
     Raises:
-        ParameterError: if the subscripts cannot be read.
-        ShapeError: if they do not fit the operands.
+        ParameterError: if the subscripts cannot be read, or do not fit the operands.
 
     >>> import axir.numpy as jnp
     >>> x = jnp.array([[1.0, 2.0], [3.0, 4.0]])
@@ -157,7 +156,7 @@ def _explicit(subscripts: str, shapes: Sequence[Shape]) -> tuple[str, tuple[tupl
 
 def _note_extents(subscripts: str, term: str, shape: Shape, extents: dict[str, int]) -> None:
     if len(term) != len(shape):
-        raise ShapeError(
+        raise ParameterError(
             f"jnp.einsum: the term {term!r} of {subscripts!r} has {len(term)} indices, but its "
             f"operand has shape {shape}.",
             "Give an index per axis, or an ellipsis.",
@@ -167,7 +166,7 @@ def _note_extents(subscripts: str, term: str, shape: Shape, extents: dict[str, i
         if known == 1:
             extents[index] = extent
         elif extent not in (1, known):
-            raise ShapeError(
+            raise ParameterError(
                 f"jnp.einsum: index {index!r} of {subscripts!r} has extent {known} and {extent}.",
                 "Transpose or reshape an operand so that they match.",
             )

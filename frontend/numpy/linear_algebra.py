@@ -68,7 +68,8 @@ def matmul(
         An array of shape (..., n, m), without n or m where that operand is a vector.
 
     Raises:
-        ShapeError: for scalars, and if the shapes do not fit.
+        ParameterError: for scalars.
+        ShapeError: if the shapes do not fit.
 
     >>> import axir.numpy as jnp
     >>> jnp.matmul(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([1.0, 1.0]))
@@ -101,7 +102,7 @@ def _reject_sharding(name: str, out_sharding: Any) -> None:
 
 def _check_matmul(a: Value, b: Value) -> None:
     if not a.ndim or not b.ndim:
-        raise ShapeError(
+        raise ParameterError(
             f"jnp.matmul: operands must have at least one axis, but they are {a.aval} and "
             f"{b.aval}.",
             "Multiply by a scalar with *.",
@@ -221,7 +222,8 @@ def vecdot(
         precision, preferred_element_type: As in `matmul`.
 
     Raises:
-        ShapeError: for scalars, and if the shapes do not fit.
+        ParameterError: for scalars.
+        ShapeError: if the shapes do not fit.
 
     >>> import axir.numpy as jnp
     >>> jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.0))
@@ -250,8 +252,8 @@ def _to_last(x: Value, axis: int) -> Value:
     return transpose(x, (*range(axis), *range(axis + 1, x.ndim), axis))
 
 
-def _needs_axes(name: str, x1: Value, x2: Value) -> ShapeError:
-    return ShapeError(
+def _needs_axes(name: str, x1: Value, x2: Value) -> ParameterError:
+    return ParameterError(
         f"jnp.{name}: operands must have at least one axis, but they are {x1.aval} and {x2.aval}.",
         "Multiply by a scalar with *.",
     )
@@ -433,7 +435,7 @@ def cross(
         axis: All three axes.
 
     Raises:
-        ShapeError: for vectors of another size.
+        ParameterError: for vectors of another size.
 
     >>> import axir.numpy as jnp
     >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
@@ -448,7 +450,7 @@ def cross(
     b = _to_last(b, canonical_axis("cross", axisb, b.ndim))
     sizes = (a.shape[-1], b.shape[-1])
     if sizes[0] not in (2, 3) or sizes[1] not in (2, 3):
-        raise ShapeError(
+        raise ParameterError(
             f"jnp.cross: vectors must have 2 or 3 elements, but they have {sizes[0]} and "
             f"{sizes[1]}.",
             "Choose the vectors' axes with axisa and axisb.",

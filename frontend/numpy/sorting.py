@@ -363,8 +363,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     if not extent:
         return broadcast_in_dim(constant(0, dtypes.int32), x.shape, ())
     rising = searchsorted(bins, x, side, method=method)
-    opposite = "right" if side == "left" else "left"
-    falling = sub(extent, searchsorted(rev(bins, (0,)), x, opposite, method=method))
+    falling = sub(extent, searchsorted(rev(bins, (0,)), x, side, method=method))
     first, last = (index_in_dim(bins, place, keepdims=False) for place in (0, -1))
     is_rising = broadcast_in_dim(le(first, last), x.shape, ())
     return select_n(is_rising, falling, rising)

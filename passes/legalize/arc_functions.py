@@ -125,4 +125,4 @@ class ExpandInverseTrigonometry(RewritePass):
             wide = (convert_float(operand, float32()) for operand in operands)
             return convert_float(function(*wide), element)
 
-        return elementwise(operation.operands, body, [element])
+        return elementwise(operation.name, operation.operands, body, [element])

@@ -61,7 +61,7 @@ class ExpandComplex(RewritePass):
             function = UNARY[name] if name in UNARY else BINARY[name]
             return _join(function(*numbers), element)
 
-        return elementwise(operation.operands, body, [element])
+        return elementwise(operation.name, operation.operands, body, [element])
 
 
 def _split(z: Scalar) -> Complex:

@@ -83,4 +83,4 @@ class ExpandCubeRoot(RewritePass):
         def body(x: Scalar) -> Scalar:
             return convert_float(cube_root(convert_float(x, float64())), element)
 
-        return elementwise(operation.operands, body, [element])
+        return elementwise(operation.name, operation.operands, body, [element])

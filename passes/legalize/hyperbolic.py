@@ -201,4 +201,4 @@ class ExpandHyperbolic(RewritePass):
         def body(x: Scalar) -> Scalar:
             return convert_float(function(convert_float(x, float64())), element)
 
-        return elementwise(operation.operands, body, [element])
+        return elementwise(operation.name, operation.operands, body, [element])

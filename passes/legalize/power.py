@@ -178,4 +178,4 @@ class ExpandPower(RewritePass):
             kind = element if element.width >= 32 else float32()
             return convert_float(power(convert_float(x, kind), convert_float(y, kind)), element)
 
-        return elementwise(operation.operands, body, [element])
+        return elementwise(operation.name, operation.operands, body, [element])

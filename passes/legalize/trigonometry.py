@@ -174,4 +174,4 @@ class ExpandTrigonometry(RewritePass):
         def body(x: Scalar) -> Scalar:
             return convert_float(function(convert_float(x, float32())), element)
 
-        return elementwise(operation.operands, body, [element])
+        return elementwise(operation.name, operation.operands, body, [element])

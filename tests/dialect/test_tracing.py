@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,24 @@ def test_repr_of_tracers() -> None:
     seen = []
     axir.jit(lambda x: seen.append(repr(x)))(jnp.ones((2, 3)))
     assert seen == ["Traced<float32[2,3]>with<Jit>"]
+
+
+def test_tracing_leaves_no_garbage_cycles() -> None:
+    def f(x):
+        for _ in range(20):
+            x = jnp.sin(x) * x
+        return x
+
+    def work():
+        axir.make_jaxpr(axir.grad(f))(1.0)
+        axir.grad(f)(1.0)
+        axir.vmap(f)(jnp.ones(3))
+
+    work()
+    gc.collect()
+    gc.disable()
+    try:
+        work()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

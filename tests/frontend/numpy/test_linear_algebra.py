@@ -212,7 +212,8 @@ def test_errors(name: str, args: Any, text: str) -> None:
 
 def loss(np_: Any, x: Any, y: Any, z: Any) -> Any:
     products = [
-        np_.matmul(x, y), np_.einsum("ij,jk,ki->i", x, y, z), np_.einsum("...ii->...", np_.dot(x, x)),
+        np_.matmul(x, y), np_.einsum("ij,jk,ki->i", x, y, z),
+        np_.einsum("...ii->...", np_.dot(x, x)),
         np_.tensordot(x, z, ((0, 1), (1, 0))), np_.kron(x, y), np_.cross(x, y), np_.trace(x, 1),
         np_.matmul(x[None, :, None, :], np_.stack([y, z])[:, None]), np_.inner(x, z),
     ]  # fmt: skip

@@ -1,0 +1,84 @@
+"""The dialect in IRDL, and IREE's verifier that reads it."""
+
+from __future__ import annotations
+
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from axir.dialect import irdl
+from axir.dialect.array import as_array
+from axir.dialect.function import Function
+from axir.dialect.ops import OPS
+from axir.dialect.trace import trace_function
+from axir.dialect.writing import write_module
+
+IREE_OPT = Path(sysconfig.get_path("scripts")) / "iree-opt"
+
+
+def iree_opt(text: str) -> subprocess.CompletedProcess[str]:
+    command = [str(IREE_OPT), f"--irdl-file={irdl.FILE}", "-"]
+    return subprocess.run(
+        command, input=text, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def sample_functions(name: str) -> dict[str, Function]:
+    """Returns a function with one op for each kind of sample of a primitive."""
+    primitive = OPS[name]
+    functions: dict[str, Function] = {}
+    with np.errstate(all="ignore"):
+        samples = primitive.samples() if primitive.samples else []
+    for sample in samples[:8]:
+        types = [as_array(x).type for x in sample.args]
+
+        def call(*values: object, params: dict[str, object] = sample.params) -> list[object]:
+            results = primitive.bind(*values, **params)
+            return list(results) if primitive.multiple_results else [results]
+
+        function = trace_function(call, types, name=f"{name}_{len(functions)}")
+        functions[function.name] = function
+    return functions
+
+
+def test_the_file_is_current() -> None:
+    assert irdl.FILE.read_text() == irdl.irdl_text(), "run `make irdl`"
+
+
+def test_every_op_is_defined() -> None:
+    text = irdl.FILE.read_text()
+    assert all(f"irdl.operation @{name} {{" in text for name in OPS)
+
+
+def test_what_the_samples_record_is_accepted() -> None:
+    functions: dict[str, Function] = {}
+    for name in OPS:
+        functions |= sample_functions(name)
+    assert len(functions) > len(OPS)
+    finished = iree_opt(str(write_module(functions)))
+    assert finished.returncode == 0, finished.stderr[:2000]
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        ('"jaxpr.sinn"(%x) : (tensor<f32>) -> tensor<f32>', "unregistered operation 'jaxpr.sinn'"),
+        ('"jaxpr.sin"(%x, %x) : (tensor<f32>, tensor<f32>) -> tensor<f32>', "exactly 1 operands"),
+        ('"jaxpr.add"(%x) : (tensor<f32>) -> tensor<f32>', "exactly 2 operands"),
+        ('"jaxpr.reduce_sum"(%x) : (tensor<f32>) -> tensor<f32>', '"axes" is expected'),
+        (
+            '"jaxpr.reduce_sum"(%x) {axes = 1 : i64} : (tensor<f32>) -> tensor<f32>',
+            "expected base attribute 'builtin.dense_array'",
+        ),
+        ('"jaxpr.sin"(%x) : (tensor<f32>) -> f32', "expected base type 'builtin.tensor'"),
+    ],
+)
+def test_what_is_wrong_is_refused(op: str, message: str) -> None:
+    finished = iree_opt(
+        f"func.func @main(%x: tensor<f32>) {{\n  %0 = {op}\n  return\n}}\n"
+    )
+    assert finished.returncode != 0
+    assert message in finished.stderr

@@ -1,0 +1,324 @@
+"""Elementwise functions against JAX: over dtypes, weak types, scalars, broadcasting, edge values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+from against_jax import Weak, assert_close, compare, same_error
+
+import axir
+import axir.numpy as jnp
+from axir.dialect.array import from_numpy
+from axir.dialect.config import enable_x64, numpy_rank_promotion
+from axir.dialect.errors import DTypeError, NonArrayArgumentError
+from axir.numpy.promotion import BroadcastError
+
+INTEGERS = ("int8", "uint8", "int16", "int32", "uint32")
+FLOATS = ("float16", "bfloat16", "float32")
+DTYPES = ("bool", *INTEGERS, *FLOATS, "complex64")
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, np.inf, -np.inf, np.nan]
+
+UNARY = (
+    "absolute arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil conjugate cos cosh deg2rad "
+    "exp exp2 expm1 fabs floor imag invert iscomplex isfinite isinf isnan isreal log log10 log1p "
+    "log2 logical_not negative positive rad2deg real reciprocal rint round sign signbit sin sinh "
+    "sqrt square tan tanh trunc bitwise_count angle isposinf isneginf nan_to_num frexp modf"
+).split()
+BINARY = (
+    "add arctan2 bitwise_and bitwise_or bitwise_xor copysign divide equal float_power "
+    "floor_divide fmax fmin fmod greater greater_equal heaviside hypot left_shift less less_equal "
+    "logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum multiply nextafter "
+    "not_equal power remainder right_shift subtract"
+).split()
+# Where the reference refuses a dtype, so do we; where it computes something of no use, we refuse.
+REFUSED = {("arctan2", "complex64"), ("copysign", "complex64"), ("hypot", "complex64")}
+
+
+def values(dtype: str, shape: tuple[int, ...] = (2, 3), seed: int = 0) -> np.ndarray:
+    generator = np.random.default_rng([seed, len(shape)])
+    if dtype == "bool":
+        return generator.integers(0, 2, shape).astype(bool)
+    if "int" in dtype:
+        return generator.integers(1, 6, shape).astype(dtype)
+    x = generator.uniform(0.1, 0.9, shape)
+    if dtype == "complex64":
+        x = x + 1j * generator.uniform(0.1, 0.9, shape)
+    return x.astype(getattr(ml_dtypes, dtype, None) or dtype)
+
+
+def check(name: str, *args: Any, **kwargs: Any) -> None:
+    """Both agree, or both refuse."""
+    ours, theirs = getattr(jnp, name), getattr(jax.numpy, name)
+    try:
+        theirs(*args)
+    except (TypeError, ValueError):
+        same_error(ours, theirs, *args)
+        return
+    compare(ours, theirs, *args, factor=8.0, **kwargs)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary_functions_over_dtypes(name: str) -> None:
+    for dtype in DTYPES:
+        if (name, dtype) not in REFUSED:
+            check(name, values(dtype))
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_functions_over_dtypes(name: str) -> None:
+    for dtype in DTYPES:
+        if (name, dtype) not in REFUSED:
+            check(name, values(dtype), values(dtype, seed=1))
+
+
+@pytest.mark.parametrize("name", ["add", "divide", "maximum", "power", "equal", "floor_divide"])
+def test_binary_functions_promote_and_broadcast(name: str) -> None:
+    for first in DTYPES:
+        for second in ("int8", "uint32", "float16", "float32", "complex64"):
+            if name == "floor_divide" and "complex64" in (first, second):
+                continue
+            check(name, values(first, (2, 1)), values(second, (3,), 1))
+
+
+SCALARS = (True, 3, 2.5, 1.5 + 0.5j)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "divide", "less", "subtract", "maximum"])
+def test_python_scalars_are_weak(name: str) -> None:
+    for dtype in DTYPES:
+        for scalar in SCALARS:
+            check(name, values(dtype), scalar)
+            check(name, scalar, values(dtype))
+
+
+@pytest.mark.parametrize("name", ["add", "divide", "power", "maximum"])
+def test_scalars_with_scalars(name: str) -> None:
+    for first in SCALARS:
+        for second in SCALARS:
+            check(name, first, second)
+
+
+@pytest.mark.parametrize("name", ["sin", "negative", "absolute", "floor", "sqrt", "square", "sinc"])
+def test_weak_types_survive_unary_functions(name: str) -> None:
+    for value in ([1.5, 0.5], [1, 2]):
+        check(name, Weak(np.array(value)[:1].repeat(2)))
+    for scalar in (2, 2.5):
+        check(name, scalar)
+
+
+def test_weak_arrays_yield_to_others() -> None:
+    weak = Weak(np.array([2.5, 2.5]))
+    for dtype in DTYPES:
+        check("add", weak, values(dtype, (2,)))
+        check("multiply", values(dtype, (2,)), Weak(np.array([3, 3])))
+
+
+@pytest.mark.parametrize("name", [n for n in UNARY if n not in ("invert", "bitwise_count", "angle")])
+def test_unary_functions_at_edges(name: str) -> None:
+    check(name, np.array(EDGES, np.float32))
+
+
+@pytest.mark.parametrize(
+    "name",
+    "add divide maximum minimum fmax fmin remainder floor_divide fmod copysign heaviside hypot "
+    "logaddexp logaddexp2 arctan2 nextafter less equal power".split(),
+)
+def test_binary_functions_at_edges(name: str) -> None:
+    x, y = np.meshgrid(np.array(EDGES, np.float32), np.array(EDGES, np.float32))
+    if name in ("hypot", "heaviside", "logaddexp", "logaddexp2"):
+        # NumPy knows better here what to do with NaN.
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(x, y)
+        result = getattr(jnp, name)(from_numpy(x), from_numpy(y))
+        assert_close(np.asarray(result), expected, 8.0)
+    else:
+        check(name, x, y)
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod", "divmod"])
+def test_integer_division_of_all_signs(name: str) -> None:
+    for dtype in ("int8", "int32", "uint8"):
+        numbers = np.arange(-4, 5).astype(dtype)
+        x, y = np.meshgrid(numbers, numbers)
+        check(name, x, np.where(y == 0, 1, y).astype(dtype))
+
+
+def test_powers() -> None:
+    x = values("float32")
+    for base in (x, values("int32"), values("uint8"), values("bool"), 2, 2.5, True):
+        for exponent in (0, 1, 2, 3, 5, 2.0, 0.5, values("int32"), values("int8"), x):
+            check("power", base, exponent)
+    for exponent in (-1, -2):
+        check("power", x, exponent)
+        same_error(jnp.power, jax.numpy.power, values("int32"), exponent)
+    check("power", 3, np.array([64, 31, 40], np.int32))
+
+
+def test_integers_to_negative_powers_are_refused_with_the_way_out() -> None:
+    with pytest.raises(DTypeError, match="negative powers") as caught:
+        jnp.arange(3) ** -1
+    assert "astype(float)" in str(caught.value)
+
+
+def test_shifts_and_bits() -> None:
+    for dtype in ("int8", "uint8", "int32"):
+        x = np.array([0, 1, 5, 100], dtype)
+        for name in ("left_shift", "right_shift"):
+            check(name, x, np.array([0, 1, 3, 2], dtype))
+            check(name, x, 1)
+
+
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_common_divisors_and_multiples(name: str) -> None:
+    x = np.array([0, 4, -6, 12, 35, 7, 832040], np.int32)
+    y = np.array([0, 6, 4, 18, -14, 0, 514229], np.int32)
+    check(name, x, y)
+    check(name, x, 6)
+    check(name, 4, 6)
+    traced = axir.vmap(getattr(jnp, name))(from_numpy(x[:6]), from_numpy(y[:6]))
+    np.testing.assert_array_equal(traced, getattr(np, name)(x[:6], y[:6]))
+    same_error(getattr(jnp, name), getattr(jax.numpy, name), values("float32"), 2)
+
+
+def test_rounding_to_decimals() -> None:
+    x = np.array([0.5, 1.5, 2.5, -1.25, 123.456, 0.125], np.float32)
+    for decimals in (0, 1, 2, -1):
+        check("round", x, decimals)
+        check("round", x.astype(np.float16), decimals)
+    check("round", x + 1j * x, 1)
+    np.testing.assert_array_equal(jnp.round(jnp.array([5, 15, 25, -15]), -1), [0, 20, 20, -20])
+
+
+def test_sinc_has_the_right_derivatives_at_zero() -> None:
+    first = axir.grad(jnp.sinc)
+    second = axir.grad(first)
+    assert float(jnp.sinc(0.0)) == 1.0
+    assert float(first(0.0)) == 0.0
+    np.testing.assert_allclose(second(0.0), -np.pi**2 / 3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_gradients_of_logaddexp(name: str) -> None:
+    function = getattr(jnp, name)
+    points = [(0.0, 0.0), (1.0, -2.0), (100.0, 0.0), (-np.inf, 1.0), (-np.inf, -np.inf)]
+    for x, y in points:
+        got = axir.grad(function, argnums=(0, 1))(x, y)
+        total = np.logaddexp if name == "logaddexp" else np.logaddexp2
+        base = np.exp if name == "logaddexp" else np.exp2
+        expected = [0.5, 0.5] if x == y else [base(v - total(x, y)) for v in (x, y)]
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("remainder", (5.5, 2.0)), ("hypot", (3.0, 4.0)), ("maximum", (2.0, 2.0)),
+        ("power", (2.0, 3.0)), ("arctan2", (1.0, 2.0)), ("copysign", (2.0, -1.0)),
+        ("float_power", (2.0, 0.5)), ("logaddexp", (0.3, 0.7)), ("fmax", (1.0, 2.0)),
+    ],
+)  # fmt: skip
+def test_gradients_of_binary_functions(name: str, args: tuple[float, float]) -> None:
+    ours = axir.grad(getattr(jnp, name), argnums=(0, 1))(*args)
+    theirs = jax.grad(getattr(jax.numpy, name), argnums=(0, 1))(*args)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_closeness_and_equality() -> None:
+    x = np.array([1.0, 1.00001, np.nan, np.inf, -np.inf, 0.0], np.float32)
+    y = np.array([1.0, 1.0, np.nan, np.inf, np.inf, 1e-9], np.float32)
+    for equal_nan in (False, True):
+        for name in ("isclose", "allclose"):
+            check(name, x, y, equal_nan=equal_nan)
+        check("array_equal", x, x, equal_nan=equal_nan)
+    check("isclose", values("int32"), values("int32", seed=1))
+    check("isclose", x, 1.0, rtol=0.1)
+    check("array_equal", x, x[:2])
+    check("array_equiv", np.ones((2, 3), np.float32), np.ones(3, np.float32))
+    check("array_equiv", x, x[:2])
+    assert bool(jnp.array_equal([1, 2], [1, 2]))
+    assert not bool(jnp.array_equal([1, 2], "ab"))
+
+
+def test_complex_numbers_compare_by_real_then_imaginary_part() -> None:
+    x = np.array([1 + 2j, 1 + 1j, 0.5 + 9j], np.complex64)
+    y = np.array([1 + 1j, 1 + 2j, 1 + 0j], np.complex64)
+    for name in ("less", "less_equal", "greater", "greater_equal", "maximum", "minimum"):
+        check(name, x, y)
+
+
+def test_lists_are_refused_by_name_with_the_way_out() -> None:
+    with pytest.raises(NonArrayArgumentError, match=r"jnp\.sin: argument 0 is \[1\.0\]") as caught:
+        jnp.sin([1.0])
+    assert "jnp.array" in str(caught.value)
+    with pytest.raises(NonArrayArgumentError, match=r"jnp\.add: argument 1"):
+        jnp.add(jnp.ones(2), [1.0, 2.0])
+    with pytest.raises(NonArrayArgumentError, match="'NoneType'"):
+        jnp.add(jnp.ones(2), None)
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(BroadcastError, match=r"jnp\.add: shapes \(3,\) and \(4,\)") as caught:
+        jnp.add(jnp.ones(3), jnp.ones(4))
+    assert isinstance(caught.value, (TypeError, ValueError))
+    assert "test_ufuncs.py" in str(caught.value)
+
+
+def test_rank_promotion_can_be_forbidden() -> None:
+    with numpy_rank_promotion("raise"):
+        assert jnp.add(jnp.ones((2, 3)), 1.0).shape == (2, 3)
+        with pytest.raises(BroadcastError, match="differ in rank"):
+            jnp.add(jnp.ones((2, 3)), jnp.ones(3))
+    with numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="differ in rank"):
+        jnp.add(jnp.ones((2, 3)), jnp.ones(3))
+
+
+def test_wide_dtypes() -> None:
+    with enable_x64(), jax.enable_x64(True):
+        for name in ("add", "divide", "floor_divide", "remainder", "power", "logaddexp"):
+            check(name, values("float64"), values("float64", seed=1))
+            check(name, values("int64"), values("float32"))
+        for name in ("sin", "sqrt", "signbit", "frexp", "log2", "round"):
+            check(name, values("float64"))
+        check("add", 1, 2.5)
+        check("sin", 2)
+
+
+def test_python_integers_wrap_around_in_narrow_dtypes() -> None:
+    check("add", values("int8"), 300)
+    check("subtract", values("uint8"), -1)
+    with pytest.raises(OverflowError):
+        jnp.add(jnp.arange(3), 2**40)
+
+
+def test_eager_traced_and_compiled_results_agree() -> None:
+    x = values("float32", (4,)) + np.float32(0.5)
+    y = values("float32", (4,), 1)
+    n = np.array([1, -7, 12, 30], np.int32)
+    m = np.array([3, 2, -5, 4], np.int32)
+
+    def everything(x: Any, y: Any, n: Any, m: Any) -> list[Any]:
+        of_floats = [getattr(jnp, name)(x, y) for name in (
+            "add", "remainder", "floor_divide", "logaddexp", "hypot", "heaviside", "copysign",
+            "power", "arctan2", "fmax", "maximum", "isclose",
+        )]  # fmt: skip
+        of_one = [getattr(jnp, name)(x) for name in (
+            "sinc", "log2", "log10", "trunc", "round", "signbit", "reciprocal", "deg2rad",
+            "isfinite", "nan_to_num", "exp2",
+        )]  # fmt: skip
+        of_integers = [getattr(jnp, name)(n, m) for name in (
+            "floor_divide", "remainder", "fmod", "bitwise_xor", "left_shift", "gcd",
+        )]  # fmt: skip
+        return [*of_floats, *of_one, *of_integers, *jnp.frexp(x), *jnp.modf(x), n**m, x**3]
+
+    arrays = [from_numpy(v) for v in (x, y, n, m)]
+    eager = everything(*arrays)
+    traced = axir.vmap(everything)(*arrays)
+    compiled = axir.jit(everything)(*arrays)
+    for one, two, three in zip(eager, traced, compiled, strict=True):
+        assert one.type == two.type == three.type
+        assert_close(np.asarray(two), np.asarray(one), 8.0)
+        assert_close(np.asarray(three), np.asarray(one), 8.0)
