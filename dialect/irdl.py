@@ -20,6 +20,7 @@ import numpy as np
 from .attributes import encode
 from .function import Function
 from .primitive import Primitive, Sample
+from .types import ShapedArray
 
 FILE = Path(__file__).with_name("jaxpr.irdl.mlir")
 
@@ -144,10 +145,9 @@ def _results(primitive: Primitive, samples: list[Sample]) -> list[tuple[str, str
 
 
 def _result_types(primitive: Primitive, sample: Sample) -> list[Any]:
-    from .array import as_array
-
-    types_in = tuple(as_array(x).type for x in sample.args)
-    return primitive.apply_to(types_in, sample.params).results
+    types_in = [ShapedArray(np.shape(x), np.asarray(x).dtype) for x in sample.args]
+    assert primitive.infer is not None
+    return primitive.infer(*types_in, **sample.params)
 
 
 def _attribute_kinds(primitive: Primitive, samples: list[Sample]) -> dict[str, set[str]]:

@@ -27,7 +27,9 @@ REFLECTION = "axir.signature"
 PLATFORM = "axir.platform"
 _DECLARATION = "iree.abi.declaration"
 _DECLARED = re.compile(r"%(input|output)\d+: (tensor<[^{}]*?>)(?: \{[^{}]*\})?(?=[,)])")
-_ENCODED = re.compile(r"%(input|output)\d+: tensor<[^{}]*?> \{iree\.abi\.encoding = (tensor<[^{}]*?>)\}")
+_ENCODED = re.compile(
+    r"%(input|output)\d+: tensor<[^{}]*?> \{iree\.abi\.encoding = (tensor<[^{}]*?>)\}"
+)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from axir.compilation import compiled, device_of
 from axir.dialect import dtypes
 from axir.dialect.array import Array
 from axir.dialect.errors import (
-    AxirError,
     DTypeError,
     ParameterError,
     SerializationError,
@@ -81,7 +80,8 @@ def export(fun: Callable[..., Any]) -> Callable[..., Exported]:
         lowered = jitted.lower(*args, **kwargs)
         if any(type(x) is Tracer for x in lowered.function.captured):
             raise UnexpectedTracerError(
-                f"export: {lowered.function.name!r} uses values of a function that is being traced.",
+                f"export: {lowered.function.name!r} uses values of a function that is being "
+                "traced.",
                 "Export outside of jit, grad and vmap, or pass these values as arguments.",
             )
         names = list(_argument_names(jitted, args, kwargs))
@@ -100,7 +100,8 @@ def _argument_names(
     for index, value in enumerate(args):
         if index in static:
             continue
-        name = positional[index] if index < len(positional) else f"{rest}[{index - len(positional)}]"
+        beyond = index - len(positional)
+        name = positional[index] if beyond < 0 else f"{rest}[{beyond}]"
         yield from (name + path for path in tree.paths(value))
     for name in sorted(kwargs):
         if name not in jitted._static_argnames:
@@ -298,7 +299,7 @@ def _structure(text: str | None, count: int, where: str) -> tree.TreeDef | None:
         skeleton = None
     if sorted(tree.leaves(skeleton)) != list(range(count)):
         raise VerificationError(
-            f"{where}: the tree {text} does not have the {count} leaves that the function has values.",
+            f"{where}: the function has {count} values, which are not the leaves of {text}.",
             "The module was edited: remove the attributes jaxpr.in_tree and jaxpr.out_tree.",
             where="",
         )

@@ -6,7 +6,9 @@ without leaves), and classes registered here. Public names stand in `axir.tree_u
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -110,6 +112,50 @@ def paths(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
     return [accessor.codify("") for accessor in accessors]
 
 
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[Any, Any]], TreeDef]:
+    """Flattens a tree to pairs of path and leaf; `tree_util.keystr(path)` renders a path."""
+    values, spec = flatten(tree, is_leaf)
+    accessors = optree.tree_accessors(tree, is_leaf, namespace=_NAMESPACE)
+    return list(zip(accessors, values, strict=True)), spec
+
+
+def map_with_path(
+    function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """Applies a function to path and leaf (and the leaves of further trees)."""
+    pairs, spec = flatten_with_path(tree, is_leaf)
+    columns = [flatten_like(spec, other, "tree map") for other in rest]
+    rows = zip(pairs, *columns, strict=True)
+    return spec.unflatten([function(path, leaf, *others) for (path, leaf), *others in rows])
+
+
+_NOTHING = object()
+
+
+def reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _NOTHING,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
+    """Combines the leaves of a tree from the left.
+
+    >>> reduce(lambda x, y: x + y, {"a": 1, "b": (2, 3)})
+    6
+    """
+    values = leaves(tree, is_leaf)
+    if initializer is _NOTHING:
+        return functools.reduce(function, values)
+    return functools.reduce(function, values, initializer)
+
+
+def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:  # noqa: A001
+    """Tells whether all leaves are true."""
+    return builtins.all(leaves(tree, is_leaf))
+
+
 def all_leaves(values: Iterable[Any]) -> bool:
     """Tells whether none of the values is a container."""
     return optree.all_leaves(values, namespace=_NAMESPACE)
@@ -181,3 +227,9 @@ def register_dataclass(
 
     register_pytree_node(nodetype, flatten_func, unflatten_func)
     return nodetype
+
+
+def register_static(cls: type) -> type:
+    """Makes a hashable class a container without children (a decorator)."""
+    register_pytree_node(cls, lambda x: ((), x), lambda x, children: x)
+    return cls

@@ -65,7 +65,7 @@ def _key(key: Any) -> str:
         is_same = False
     if not is_same:
         raise SerializationError(
-            f"A dictionary key {text} of type {type(key).__name__!r} cannot be written to a module.",
+            f"The dictionary key {text} of type {type(key).__name__!r} cannot be saved.",
             "Use strings or numbers as keys of argument and result trees.",
         )
     return text
@@ -110,7 +110,8 @@ def _read(node: ast.expr) -> Any:
 def _read_container(name: str, node: ast.Call) -> Any:
     if node.keywords or not node.args:
         fields = [keyword.arg or "" for keyword in node.keywords]
-        return namedtuple(name, fields)(*(_read(keyword.value) for keyword in node.keywords))  # type: ignore[misc]  # noqa: PYI024
+        values = [_read(keyword.value) for keyword in node.keywords]
+        return namedtuple(name, fields)(*values)  # type: ignore[misc]
     content = _read(node.args[0])
     if name == "OrderedDict":
         return OrderedDict(content)

@@ -5,6 +5,8 @@ Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the job failed, 2
 
 from __future__ import annotations
 
+import click
+
 from axir.cli.bench import bench
 from axir.cli.compile import compile_
 from axir.cli.group import Group, verbose_option
@@ -12,8 +14,6 @@ from axir.cli.info import cache, info, passes
 from axir.cli.inspect import inspect
 from axir.cli.opt import opt
 from axir.cli.run import run
-
-import click
 
 __all__ = ["cli", "main"]
 
@@ -24,7 +24,6 @@ __all__ = ["cli", "main"]
 def cli() -> None:
     """Inspect, transform, compile and run saved modules.
 
-    \b
     Examples:
       axir inspect model.mlir
       axir opt model.mlir -p 'vmap{axis_size=5,in_axes=0},jvp,simplify' -o out.mlir

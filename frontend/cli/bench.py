@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from axir.cli.group import module_argument, verbose_option
+from axir.cli.group import Verb, module_argument, verbose_option
 from axir.cli.inputs import read_inputs
 from axir.cli.run import open_for_running, program_options
 
@@ -17,14 +17,16 @@ _SECONDS = 1.0
 _FEWEST_CALLS = 10
 
 
-@click.command()
+@click.command(cls=Verb)
 @module_argument
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...")
 @program_options
 @click.option(
     "--repeat", type=click.IntRange(min=1), help="Calls to time; by default for about a second."
 )
-@click.option("--warm-up", type=click.IntRange(min=0), default=10, show_default=True, help="Calls before.")
+@click.option(
+    "--warm-up", type=click.IntRange(min=0), default=10, show_default=True, help="Calls before."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @verbose_option
 def bench(
@@ -40,7 +42,6 @@ def bench(
 
     INPUTs are those of `axir run`; arguments that are not given are random numbers.
 
-    \b
     Examples:
       axir bench model.vmfb
       axir bench model.mlir x=@x.npy --repeat 1000 --json

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from axir.cli.group import JobError, module_argument, note, read_input, verbose_option
+from axir.cli.group import JobError, Verb, module_argument, note, read_input, verbose_option
 from axir.export import write_file
 from axir.programs import TargetWithFlags, compile_saved
 from axir.runtime import compile_command
 
 
-@click.command("compile")
+@click.command("compile", cls=Verb)
 @module_argument
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAGS]")
 @click.option(
@@ -46,7 +46,6 @@ def compile_(
     The program keeps the names of its arguments. Flags after -- go to iree-compile; -v prints
     the whole iree-compile command.
 
-    \b
     Examples:
       axir compile model.mlir -o model.vmfb
       axir compile model.mlir --target-cpu host -O3 -o model.vmfb

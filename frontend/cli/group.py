@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +42,19 @@ def _colour() -> bool | None:
     return False if is_unwanted else None
 
 
-class Group(click.Group):
+class _AsWritten(click.Command):
+    """Shows help texts as they are written, which keeps examples on lines of their own."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the help text, indented."""
+        formatter.write("\n" + textwrap.indent(inspect.cleandoc(self.help or ""), "  ") + "\n")
+
+
+class Verb(_AsWritten):
+    """A verb of the command line."""
+
+
+class Group(_AsWritten, click.Group):
     """A group of verbs that turns exceptions into messages."""
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from axir.cli.group import verbose_option
+from axir.cli.group import Verb, verbose_option
 from axir.dialect.config import config
 from axir.dialect.options import OPTIONS
 from axir.passes.base import Pass
@@ -23,13 +23,12 @@ _PACKAGES = ("axir", "iree-base-compiler", "iree-base-runtime", "numpy", "ml_dty
 _PLATFORMS = ("cpu", "vulkan", "cuda")
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @verbose_option
 def info(as_json: bool) -> None:
     """Show versions, devices, the cache folder and options.
 
-    \b
     Examples:
       axir info
       axir info --json
@@ -81,13 +80,12 @@ def _cache_facts() -> dict[str, Any]:
     }
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("action", type=click.Choice(["show", "clear"]), default="show")
 @verbose_option
 def cache(action: str) -> None:
     """Show or clear the cache of compiled programs.
 
-    \b
     Examples:
       axir cache
       axir cache clear
@@ -102,13 +100,12 @@ def cache(action: str) -> None:
     click.echo(f"cleared {facts['folder']}: {size}", err=True)
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("name", required=False)
 @verbose_option
 def passes(name: str | None) -> None:
     """List the passes with their options, or show the documentation of one.
 
-    \b
     Examples:
       axir passes
       axir passes vmap

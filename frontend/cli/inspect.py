@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from axir.cli.group import module_argument, read_input, verbose_option
+from axir.cli.group import Verb, module_argument, read_input, verbose_option
 from axir.dialect.signature import Argument, Signature, signatures
 from axir.dialect.summary import summarize
 from axir.programs import binary_signatures, binary_target
@@ -16,7 +16,7 @@ from axir.runtime import Program as LoadedProgram
 from axir.runtime import devices
 
 
-@click.command()
+@click.command(cls=Verb)
 @module_argument
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @verbose_option
@@ -25,7 +25,6 @@ def inspect(file: Path, as_json: bool) -> None:
 
     FILE is a module (.mlir, .mlirbc, - for stdin) of any dialect, or a compiled program (.vmfb).
 
-    \b
     Examples:
       axir inspect model.mlir
       axir inspect model.vmfb --json

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import click
 
-from axir.cli.group import JobError, module_argument, note, read_input, verbose_option
+from axir.cli.group import JobError, Verb, module_argument, note, read_input, verbose_option
 from axir.dialect.signature import annotate, signatures
 from axir.dialect.summary import summarize
 from axir.export import write_module_file
@@ -37,7 +37,7 @@ class _Stage(Pass):
             click.echo(f"// -----// IR after {self.stage} //----- //\n{module}", err=True)
 
 
-@click.command()
+@click.command(cls=Verb)
 @module_argument
 @click.option(
     "-p",
@@ -47,10 +47,16 @@ class _Stage(Pass):
     metavar="PASS,PASS{OPTION=VALUE}",
     help="Passes to run, in this order; `axir passes` lists them.",
 )
-@click.option("--to", "target", type=click.Choice(["jaxpr", "stablehlo"]), help="Dialect to end in.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write (.mlir, .mlirbc).")
+@click.option(
+    "--to", "target", type=click.Choice(["jaxpr", "stablehlo"]), help="Dialect to end in."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="File to write (.mlir, .mlirbc)."
+)
 @click.option("--verify-only", is_flag=True, help="Check the module and print nothing.")
-@click.option("--print-ir-after-all", is_flag=True, help="Print the module after each pass (stderr).")
+@click.option(
+    "--print-ir-after-all", is_flag=True, help="Print the module after each pass (stderr)."
+)
 @click.option(
     "--print-ir-after", "printed", multiple=True, metavar="PASS", help="The same after one pass."
 )
@@ -78,7 +84,6 @@ def opt(
 
     A module is verified before the first pass and after the last one.
 
-    \b
     Examples:
       axir opt model.mlir -p jvp
       axir opt model.mlir -p 'vmap{axis_size=5,in_axes=0},jvp,simplify' -o out.mlir
@@ -108,7 +113,8 @@ def _check_printed(printed: tuple[str, ...], pipeline: Pipeline) -> None:
     for name in printed:
         if name not in names:
             raise click.UsageError(
-                f"--print-ir-after {name}: the pipeline has no such pass; it is {pipeline or 'empty'}."
+                f"--print-ir-after {name}: the pipeline has no such pass; it is "
+                f"{str(pipeline) or 'empty'}."
             )
 
 

@@ -35,7 +35,7 @@ def check_outputs(outputs: Sequence[Path], count: int) -> None:
 def save_results(
     results: Sequence[np.ndarray], signature: Signature, outputs: Sequence[Path]
 ) -> None:
-    """Writes results to one `.npz`, or each to its `.npy`; a file is written whole or not at all."""
+    """Writes results to one `.npz`, or each to its `.npy`, atomically."""
     if outputs[0].suffix == ".npz":
         names = [value.name for value in signature.results]
         buffer = io.BytesIO()

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from axir.cli.group import module_argument, read_input, verbose_option
+from axir.cli.group import Verb, module_argument, read_input, verbose_option
 from axir.cli.inputs import read_inputs
 from axir.cli.outputs import check_outputs, print_results, save_results
 from axir.dialect.array import Array
@@ -16,7 +16,6 @@ from axir.dialect.errors import ParameterError
 from axir.dialect.signature import Signature, signatures
 from axir.export import read_functions
 from axir.programs import Program, compile_program, open_program
-
 
 
 def program_options(command: Any) -> Any:
@@ -29,7 +28,7 @@ def program_options(command: Any) -> Any:
     )(command)
 
 
-@click.command()
+@click.command(cls=Verb)
 @module_argument
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...")
 @program_options
@@ -52,14 +51,12 @@ def run(
 ) -> None:
     """Call the module in FILE (.mlir, .mlirbc, .vmfb, - for stdin) and print or save its results.
 
-    \b
     An INPUT is NAME=VALUE, or VALUE for the next argument. A VALUE is
       @x.npy          a file; @inputs.npz gives all arguments by name
       2x3xf32=1,2,3   a type and its elements, or one element for all
       zeros:2x3xf32   a filled array; also ones: and random:
       1.5             elements alone, in the type of the argument
 
-    \b
     Examples:
       axir run model.mlir x=@x.npy --out y.npy
       axir run model.vmfb x=2x2xf32=1,2,3,4 "params['w']=@w.npy"

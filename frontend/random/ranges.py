@@ -155,7 +155,8 @@ def randint(
         dtype: Integer dtype of the result; int32 by default, int64 with `jax_enable_x64`.
 
     Raises:
-        ParameterError: for a dtype that is not an integer type, or bounds that do not broadcast.
+        DTypeError: for a dtype that is not an integer type.
+        ParameterError: for bounds that do not broadcast to the shape.
         OverflowError: for a Python integer that the default integer dtype cannot hold.
 
     >>> from axir import random
@@ -164,7 +165,7 @@ def randint(
     """
     key = check_key("randint", key)
     extents = check_shape("randint", shape)
-    result_dtype = integer_dtype("randint", dtype)
+    result_dtype = integer_dtype("randint", dtype, error=DTypeError)
     if type(minval) is int and type(maxval) is int:
         low, span, multiplier = _known_range(minval, maxval, result_dtype, config.jax_enable_x64)
     else:

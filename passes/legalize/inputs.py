@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
+from axir.dialect import stablehlo as hlo
 from axir.passes.base import Pass
 from axir.passes.legalize.rewriting import find_operations, replace
 
@@ -50,7 +51,8 @@ class ProtectInputs(Pass):
     2. For each of its operands, follow the value backwards through operations that may forward or
        fold to an operand, through the results of loops, branches and calls, to arguments.
     3. Let all uses of the arguments found, except donated ones (`axir.donated`,
-       `jax.buffer_donor`, `tf.aliasing_output`, `iree.abi.output`), use a transfer instead.
+       `jax.buffer_donor`, `tf.aliasing_output`, `iree.abi.output`), use a transfer instead; of
+       unsigned integers, which IREE does not transfer, one of their bits as signless integers.
     4. Remove the optimization barriers on the way, next to which a transfer is optimized away.
     5. Remove `axir.donated`, which only this pass reads.
 
@@ -112,13 +114,28 @@ def _replace_by_transfer(argument: ir.BlockArgument, target: ir.Attribute) -> No
     """Lets all uses of a function's argument use a copy of it."""
     function = argument.owner.owner
     with ir.InsertionPoint.at_block_begin(argument.owner), function.location:
-        transfer = ir.Operation.create(
-            "flow.tensor.transfer",
-            results=[argument.type],
-            operands=[argument],
-            attributes={"target": target},
-        )
-    argument.replace_all_uses_except(transfer.result, transfer)
+        if hlo.is_unsigned(argument):
+            user = signless(argument)
+            copy = hlo.bitcast_convert(transfer(user, target), hlo.element_type_of(argument))
+        else:
+            copy = user = transfer(argument, target)
+    argument.replace_all_uses_except(copy, user.owner)
+
+
+def signless(value: ir.Value) -> ir.Value:
+    """Returns unsigned integers as signless ones of the same bits."""
+    width = hlo.element_type_of(value).width
+    return hlo.bitcast_convert(value, ir.IntegerType.get_signless(width))
+
+
+def transfer(value: ir.Value, target: ir.Attribute) -> ir.Value:
+    """Copies a value that is not unsigned to a device; IREE does not transfer unsigned integers."""
+    return ir.Operation.create(
+        "flow.tensor.transfer",
+        results=[value.type],
+        operands=[value],
+        attributes={"target": target},
+    ).result
 
 
 def _trace_storage(value: ir.Value, reached: _Storage) -> bool:

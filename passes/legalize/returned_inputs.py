@@ -7,7 +7,9 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
+from axir.dialect import stablehlo as hlo
 from axir.passes.base import Pass
+from axir.passes.legalize.inputs import signless, transfer
 from axir.passes.legalize.rewriting import find_operations
 
 _VIEWS = ("stablehlo.reshape", "stablehlo.bitcast_convert", "stablehlo.optimization_barrier")
@@ -50,15 +52,15 @@ class CopyReturnedInputs(Pass):
             for index, value in enumerate(terminator.operands):
                 if not isinstance(_source(value), ir.BlockArgument):
                     continue
-                copy = ir.Operation.create(
-                    "flow.tensor.transfer",
-                    results=[value.type],
-                    operands=[value],
-                    attributes={"target": promise},
-                    loc=function.location,
-                    ip=ir.InsertionPoint(terminator),
-                )
-                terminator.operands[index] = copy.result
+                with ir.InsertionPoint(terminator), function.location:
+                    copy = _copy(value, promise)
+                terminator.operands[index] = copy
+
+
+def _copy(value: ir.Value, promise: ir.Attribute) -> ir.Value:
+    if not hlo.is_unsigned(value):
+        return transfer(value, promise)
+    return hlo.bitcast_convert(transfer(signless(value), promise), hlo.element_type_of(value))
 
 
 def _source(value: ir.Value) -> ir.Value:

@@ -170,7 +170,8 @@ def test_a_primitive_of_the_users_own_is_not_saved() -> None:
     doubled = core.Primitive("doubled")
     doubled.def_abstract_eval(lambda x: x)
     found = export(lambda x: doubled.bind(x))(X)
-    with pytest.raises(SerializationError, match=r"'doubled' is defined in Python(.|\n)*" + THIS_FILE):
+    message = r"'doubled' is defined in Python(.|\n)*" + THIS_FILE
+    with pytest.raises(SerializationError, match=message):
         found.mlir_module()
 
 
@@ -259,7 +260,7 @@ def test_trees_are_written_and_read() -> None:
     assert (rebuilt[1].x, rebuilt[1].y) == (2, (3,))
 
 
-def test_containers_of_other_classes_are_called_but_come_back_as_dictionaries(tmp_path: Path) -> None:
+def test_containers_of_other_classes_come_back_as_dictionaries(tmp_path: Path) -> None:
     class Layer:
         def __init__(self, weight: Any):
             self.weight = weight
