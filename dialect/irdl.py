@@ -2,8 +2,10 @@
 
 The text is derived from the op table: operand names and counts from the `infer` rules, attributes
 from their annotations and from the samples. It is a second verifier, independent of `reading.py`,
-and says less: counts and kinds, but not which shapes and dtypes fit together. `make irdl` writes
-the file that stands beside this one.
+and says less: counts and kinds, but not which shapes and dtypes fit together. One thing it cannot
+say at all: to IRDL the values of a variadic group are of one type, so it refuses calls, sorts and
+concatenations of values of different types. `make irdl` writes the file that stands beside this
+one.
 """
 
 from __future__ import annotations

@@ -76,9 +76,8 @@ def _renamed(attribute: ir.Attribute, symbols: Mapping[str, str]) -> ir.Attribut
     if isinstance(attribute, ir.ArrayAttr):
         renamed = [_renamed(item, symbols) for item in attribute]
         if any(item is not None for item in renamed):
-            return ir.ArrayAttr.get(
-                [new if new is not None else old for new, old in zip(renamed, attribute, strict=True)]
-            )
+            pairs = zip(renamed, attribute, strict=True)
+            return ir.ArrayAttr.get([old if new is None else new for new, old in pairs])
     return None
 
 

@@ -23,6 +23,9 @@ from axir.passes.simplify import simplify_function
 from axir.runtime import Buffer, Program, Target, compile_module, default_device
 
 LEGALIZATION = "legalize-for-iree"
+# Further passes by platform, from this optimization level on.
+TUNING = {"cpu": "tune-for-cpu"}
+_TUNING_LEVEL = 1
 
 
 def buffer_of(array: Array, device: Any) -> Buffer:
@@ -127,6 +130,8 @@ def compile_function(function: Function, device: Any, donated: tuple[int, ...] =
     """Lowers, legalizes and compiles a function for a device; returns IREE's binary."""
     module = lower_functions({"main": function}, device.platform, donated)
     run_passes(module, LEGALIZATION)
+    if config.axir_opt_level >= _TUNING_LEVEL and device.platform in TUNING:
+        run_passes(module, TUNING[device.platform])
     target = Target(backend=device.platform, opt_level=config.axir_opt_level)
     return compile_module(module.operation.get_asm(enable_debug_info=True), target, function.name)
 

@@ -9,8 +9,6 @@ differentiated and vectorized like any function. What does not live here: the no
 from __future__ import annotations
 
 import inspect
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,6 @@ from axir.dialect import dtypes
 from axir.dialect.array import Array
 from axir.dialect.errors import (
     DTypeError,
-    ParameterError,
     SerializationError,
     ShapeError,
     TreeError,
@@ -41,6 +38,7 @@ from axir.dialect.summary import summarize
 from axir.dialect.tracer import Tracer
 from axir.dialect.types import ShapedArray
 from axir.dialect.writing import embed_captures, write_module
+from axir.files import write_module_file
 from axir.jit import JitFunction, jit
 from axir.passes.lower_to_stablehlo import lower_functions
 
@@ -59,9 +57,8 @@ def export(fun: Callable[..., Any]) -> Callable[..., Exported]:
         NonArrayArgumentError: if `fun` is not callable, or by the call, if an argument is no array.
         UnexpectedTracerError: by the call, if `fun` uses values of a trace that is going on.
 
-    >>> import axir, numpy as np
-    >>> from axir.dialect.ops.transcendental import sin
-    >>> exported = export(lambda x: sin(x))(np.ones(3, np.float32))
+    >>> import axir, axir.numpy as jnp
+    >>> exported = export(lambda x: jnp.sin(x))(jnp.ones(3))
     >>> exported.in_avals, exported.argument_names
     ([ShapedArray(float32[3])], ['x'])
     >>> print(exported.stablehlo())
@@ -357,46 +354,3 @@ def conform(value: Any, argument: Argument) -> Any:
         f"Argument {argument.name!r} must have dtype {wanted.dtype}, not {value.type.dtype}.",
         f"Convert it: {argument.name}.astype({str(wanted.dtype)!r}).",
     )
-
-
-def write_module_file(module: Any, path: str | Path, debug_info: bool = True) -> None:
-    """Writes a module to a `.mlir` (text) or `.mlirbc` (bytecode) file, atomically.
-
-    Raises:
-        ParameterError: if the suffix is another one.
-    """
-    path = Path(path)
-    if path.suffix not in (".mlir", ".mlirbc"):
-        raise ParameterError(
-            f"{path}: a module is saved as .mlir (text) or .mlirbc (bytecode), not "
-            f"{path.suffix or 'without a suffix'!r}.",
-            "Compiled programs (.vmfb) are made by `axir compile`.",
-        )
-    if path.suffix == ".mlir":
-        text = module.operation.get_asm(enable_debug_info=debug_info)
-        write_file(path, text.encode())
-        return
-    write_file(path, lambda name: module.operation.write_bytecode(name))
-
-
-def write_file(path: Path, content: bytes | Callable[[str], Any]) -> None:
-    """Writes a file whole or not at all: to a temporary one beside it, which is then renamed."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        os.close(handle)
-        if isinstance(content, bytes):
-            Path(temporary).write_bytes(content)
-        else:
-            content(temporary)
-        # A temporary file is private; what replaces it has the permissions that others have.
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -156,7 +156,7 @@ class Program:
         executable = self._executables.get(name)
         if executable is None:
             executable = self._executables[name] = self._loaded.function(name)
-        buffers = executable([buffer_of(x, self.device) for x in values])
+        buffers: Sequence[Any] = executable([buffer_of(x, self.device) for x in values])
         return [Array(r.type, None, b) for r, b in zip(results, buffers, strict=True)]
 
     def __call__(self, *arguments: Value) -> Any:

@@ -111,7 +111,7 @@ def _read_container(name: str, node: ast.Call) -> Any:
     if node.keywords or not node.args:
         fields = [keyword.arg or "" for keyword in node.keywords]
         values = [_read(keyword.value) for keyword in node.keywords]
-        return namedtuple(name, fields)(*values)  # type: ignore[misc]
+        return namedtuple(name, fields)(*values)
     content = _read(node.args[0])
     if name == "OrderedDict":
         return OrderedDict(content)

@@ -1,4 +1,4 @@
-"""What passes over jaxpr modules share: reading functions, replacing them, the mark of linearity."""
+"""What passes over jaxpr modules share: reading and replacing functions, marking linear ones."""
 
 from __future__ import annotations
 

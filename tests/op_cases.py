@@ -1,4 +1,4 @@
-"""What the tests generated from the op table share: the samples as cases, and how values compare."""
+"""What the tests made from the op table share: the samples as cases, and how values compare."""
 
 from __future__ import annotations
 

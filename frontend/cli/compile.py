@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from axir.cli.group import JobError, Verb, module_argument, note, read_input, verbose_option
-from axir.export import write_file
+from axir.files import write_file
 from axir.programs import TargetWithFlags, compile_saved
 from axir.runtime import compile_command
 

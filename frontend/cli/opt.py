@@ -11,7 +11,7 @@ import click
 from axir.cli.group import JobError, Verb, module_argument, note, read_input, verbose_option
 from axir.dialect.signature import annotate, signatures
 from axir.dialect.summary import summarize
-from axir.export import write_module_file
+from axir.files import write_module_file
 from axir.passes.base import Pass
 from axir.passes.naming import signatures_after
 from axir.passes.pipeline import Pipeline

@@ -12,7 +12,7 @@ import numpy as np
 from axir.cli.group import note
 from axir.dialect import dtypes
 from axir.dialect.signature import Signature
-from axir.export import write_file
+from axir.files import write_file
 
 _SHOWN_ELEMENTS = 1000
 

@@ -163,7 +163,12 @@ def power(x: Any, y: Any, /) -> Value:
     """
     if type(y) is int:
         return _static_power(x, y)
+    # What an array of integers raises is no scalar any more.
+    exponent = array_argument("power", y, 1)
+    is_strong = dtypes.is_integer(exponent.dtype) and not exponent.weak_type
     x, y = promote_numeric("power", x, y)
+    if is_strong and y.weak_type:
+        y = convert_element_type(y, y.dtype)
     x, y = broadcast_arguments("power", x, y)
     if dtypes.is_integer(x.dtype):
         return _integer_power(x, y)
@@ -277,7 +282,8 @@ fmin = binary(
 def _absolute(x: Value) -> Value:
     if dtypes.is_unsigned(x.dtype) or x.dtype == dtypes.bool_:
         return x
-    return lax.abs(x)
+    result = lax.abs(x)
+    return convert_element_type(result, result.dtype, True) if x.weak_type else result
 
 
 absolute = abs = unary(  # noqa: A001

@@ -128,6 +128,7 @@ def binary(
     apply = operation if primitive is None else primitive.bind
     apply_promoted = apply if on_bool is None else _with_bool(apply, on_bool)
     direct = frozenset(domain)
+    numbers = direct & frozenset(NUMBER)
     inexact = direct & frozenset(INEXACT)
 
     def function(x: Any, y: Any, /) -> Value:
@@ -139,14 +140,14 @@ def binary(
                 if y_class is Array or y_class is Tracer:
                     if y.type is x_type:
                         return apply(x, y)
-                elif y_class is int or (y_class is float and dtype in inexact):
+                elif (y_class is int and dtype in numbers) or (
+                    y_class is float and dtype in inexact
+                ):
                     return apply(x, constant(y, dtype, x_type.weak_type))
         elif y_class is Array or y_class is Tracer:
             y_type = y.type
             dtype = y_type.dtype
-            if dtype in direct and (
-                x_class is int or (x_class is float and dtype in inexact)
-            ):
+            if (x_class is int and dtype in numbers) or (x_class is float and dtype in inexact):
                 return apply(constant(x, dtype, y_type.weak_type), y)
         x, y = promotion(name, x, y)
         if x.type.shape != y.type.shape:

@@ -90,7 +90,9 @@ def _logaddexp(x: Value, y: Value) -> Value:
 
 @evaluated_by(np.logaddexp2, (dtypes.float32, dtypes.float64))
 def _logaddexp2(x: Value, y: Value) -> Value:
-    require_real("logaddexp2", x)
+    if dtypes.is_complex(x.dtype):
+        scale = constant(math.log(2.0), x.dtype, True)
+        return div(_logaddexp(mul(x, scale), mul(y, scale)), scale)
     distance = elementwise.abs(_difference(x, y))
     excess = div(lax.log1p(lax.exp2(neg(distance))), _like(math.log(2.0), x))
     return add(elementwise.max(x, y), excess)

@@ -86,7 +86,8 @@ less_equal = binary(
 def as_bool(name: str, x: Any, position: int = 0) -> Value:
     """Returns whether the elements of an argument differ from zero."""
     x = array_argument(name, x, position)
-    return x if x.type.dtype == dtypes.bool_ else convert_element_type(x, dtypes.bool_)
+    dtype = x.type.dtype
+    return x if dtype == dtypes.bool_ else lax.ne(x, constant(0, dtype, True))
 
 
 def promote_bool(name: str, *args: Any) -> list[Value]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from .parameters import (
     check_shape,
     constant,
     float_dtype,
+    result_shape,
     spread,
     standard,
     with_parameters,
@@ -102,16 +103,32 @@ def truncated_normal(
     >>> random.truncated_normal(random.PRNGKey(0), -1.0, 1.0, (2,))
     Array([ 0.16975603, -0.4744179 ], dtype=float32)
     """
-    key, extents, dtype, (low, high) = with_parameters(
-        "truncated_normal", key, shape, dtype, lower=lower, upper=upper
-    )
-    root = constant(math.sqrt(2), dtype)
-    u = draw_uniform(
-        "truncated_normal", key, extents, dtype, erf(div(low, root)), erf(div(high, root))
-    )
+    name = "truncated_normal"
+    if type(lower) is float and type(upper) is float:
+        key, extents = check_key(name, key), result_shape(name, shape, ())
+        dtype = float_dtype(name, dtype)
+        limits = _known_limits(lower, upper, dtype)
+    else:
+        key, extents, dtype, bounds = with_parameters(
+            name, key, shape, dtype, lower=lower, upper=upper
+        )
+        limits = _limits(*bounds, dtype)
+    first, last, above, below = limits
+    u = draw_uniform(name, key, extents, dtype, first, last)
+    return clamp(above, mul(constant(math.sqrt(2), dtype), erf_inv(u)), below)
+
+
+def _limits(low: Value, high: Value, dtype: np.dtype) -> tuple[Value, Value, Value, Value]:
+    """Returns the bounds of u in sqrt(2) erf_inv(u), and the least and the greatest result."""
+    first, last = (erf(div(x, constant(math.sqrt(2), dtype))) for x in (low, high))
     above = nextafter(stop_gradient(low), constant(math.inf, dtype))
     below = nextafter(stop_gradient(high), constant(-math.inf, dtype))
-    return clamp(above, mul(root, erf_inv(u)), below)
+    return first, last, above, below
+
+
+@lru_cache(maxsize=256)
+def _known_limits(lower: float, upper: float, dtype: np.dtype) -> tuple[Value, ...]:
+    return _limits(constant(lower, dtype), constant(upper, dtype), dtype)
 
 
 def lognormal(

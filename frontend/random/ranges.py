@@ -87,8 +87,8 @@ def draw_uniform(
     if type(minval) is float and type(maxval) is float:
         if minval == 0.0 and maxval == 1.0:
             return unit
-        low, width = _interval(minval, maxval, dtype)
-        if type(unit) is Array and np.isfinite(width):
+        low, width, is_finite = _interval(minval, maxval, dtype)
+        if type(unit) is Array and is_finite:
             # Rounding may lead below the interval.
             return wrap(np.maximum(unit.host() * width + low, low), unit)
         return max(add(mul(unit, width), low), low)
@@ -99,10 +99,14 @@ def draw_uniform(
 
 
 @lru_cache(maxsize=256)
-def _interval(minval: float, maxval: float, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    low, high = np.asarray(minval, dtype), np.asarray(maxval, dtype)
+def _interval(
+    minval: float, maxval: float, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Returns the lower bound and the width of an interval, and whether both are finite."""
     with np.errstate(all="ignore"):
-        return low, np.asarray(high - low, dtype)
+        low, high = np.asarray(minval, dtype), np.asarray(maxval, dtype)
+        width = np.asarray(high - low, dtype)
+    return low, width, bool(np.isfinite(low) and np.isfinite(width))
 
 
 class _FloatLayout:

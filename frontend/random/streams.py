@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ from .parameters import Value, check_key, check_shape
 UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
 # Words that one key of the original stream yields: its counters have 32 bits.
 MAX_WORDS = 2**32 - 1
+# Up to this many words the counters are kept for the next draw.
+_FEW = 256
 _encrypt_known = OPS["threefry2x32"].evaluate
 
 
@@ -182,13 +185,21 @@ def known_words(key: np.ndarray, count: int) -> np.ndarray:
         keys = known_words(key, 2 * (blocks + 1)).reshape(-1, 2)
         sizes = [MAX_WORDS] * blocks + [rest]
         return np.concatenate([known_words(k, n) for k, n in zip(keys, sizes, strict=True)])
+    counters = _few_counters(count) if count <= _FEW else _paired_counters(count)
+    words = np.concatenate(encrypt(key, *counters))
+    return words[:count] if count % 2 else words
+
+
+def _paired_counters(count: int) -> tuple[np.ndarray, np.ndarray]:
     half = (count + 1) // 2
     first = np.arange(half, dtype=np.uint32)
     second = np.arange(half, 2 * half, dtype=np.uint32)
     if count % 2:
         second[-1] = 0
-    words = np.concatenate(encrypt(key, first, second))
-    return words[:count] if count % 2 else words
+    return first, second
+
+
+_few_counters = lru_cache(maxsize=_FEW + 1)(_paired_counters)
 
 
 def known_pairs(key: np.ndarray, count: int) -> Sequence[np.ndarray]:

@@ -10,13 +10,13 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
+from axir.passes.legalize.elementwise import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 from axir.passes.legalize.scalar import (
     Scalar,
     absolute,
     convert_float,
     copy_sign,
-    elementwise,
     float32,
     polynomial,
     select,

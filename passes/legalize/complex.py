@@ -9,11 +9,11 @@ from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
 from axir.passes.legalize.complex_functions import BINARY, UNARY, Complex, magnitude
+from axir.passes.legalize.elementwise import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 from axir.passes.legalize.scalar import (
     Scalar,
     convert_float,
-    elementwise,
     float64,
     operation,
 )

@@ -9,6 +9,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
+from axir.passes.legalize.elementwise import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 from axir.passes.legalize.scalar import (
     Scalar,
@@ -16,7 +17,6 @@ from axir.passes.legalize.scalar import (
     bitcast,
     convert_float,
     copy_sign,
-    elementwise,
     extend_unsigned,
     float64,
     fused_multiply_add,

@@ -20,12 +20,15 @@ STAGES = (
     "expand-cube-root",
     "define-digamma",
     "saturate-conversions",
+    "keep-denormal-halves",
     "fill-empty-dot",
     "widen-unsigned-dot",
     "clamp-gather",
     "drop-scatter",
+    "index-scatter-windows",
     "stabilize-sort",
     "split-complex-pad",
+    "split-complex-constants",
     "limit-fusion",
     "sign-unsigned-data",
     "protect-inputs",
@@ -42,9 +45,10 @@ class LegalizeForIree(Pass):
 
     1. Loops first: `unflag-while`, without which nothing else compiles.
     2. Functions of numbers, in any order: each of the passes takes those of its own types.
-    3. `saturate-conversions`, `fill-empty-dot`, `widen-unsigned-dot`, in any order.
-    4. Indices: `clamp-gather`, `drop-scatter` and `stabilize-sort`.
-    5. `split-complex-pad`, because `drop-scatter` pads.
+    3. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot` and `widen-unsigned-dot`, in
+       any order.
+    4. Indices: `clamp-gather`; `drop-scatter` and then `index-scatter-windows`; `stabilize-sort`.
+    5. `split-complex-pad`, because `drop-scatter` pads; then `split-complex-constants`.
     6. `limit-fusion`, when all elementwise operations are there, then `sign-unsigned-data`.
     7. `protect-inputs` last: it must see every operation that works in place. Then
        `copy-returned-inputs`.

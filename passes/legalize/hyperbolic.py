@@ -11,6 +11,7 @@ from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
 from axir.passes.legalize.doubles import ATANH, EXP2_MINUS_ONE, ROUNDING, split_mantissa
+from axir.passes.legalize.elementwise import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 from axir.passes.legalize.scalar import (
     Scalar,
@@ -18,7 +19,6 @@ from axir.passes.legalize.scalar import (
     bitcast,
     convert_float,
     copy_sign,
-    elementwise,
     float64,
     fused_multiply_add,
     maximum,

@@ -119,7 +119,7 @@ def _replace_by_transfer(argument: ir.BlockArgument, target: ir.Attribute) -> No
             copy = hlo.bitcast_convert(transfer(user, target), hlo.element_type_of(argument))
         else:
             copy = user = transfer(argument, target)
-    argument.replace_all_uses_except(copy, user.owner)
+    argument.replace_all_uses_except(copy, user.owner.operation)
 
 
 def signless(value: ir.Value) -> ir.Value:

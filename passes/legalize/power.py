@@ -18,13 +18,13 @@ from axir.passes.legalize.doubles import (
     product,
     split_mantissa,
 )
+from axir.passes.legalize.elementwise import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 from axir.passes.legalize.scalar import (
     Scalar,
     absolute,
     bitcast,
     convert_float,
-    elementwise,
     float32,
     float64,
     floor,

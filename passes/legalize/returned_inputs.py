@@ -10,9 +10,10 @@ from iree.compiler import ir
 from axir.dialect import stablehlo as hlo
 from axir.passes.base import Pass
 from axir.passes.legalize.inputs import signless, transfer
-from axir.passes.legalize.rewriting import find_operations
+from axir.passes.legalize.rewriting import find_operations, replace
 
-_VIEWS = ("stablehlo.reshape", "stablehlo.bitcast_convert", "stablehlo.optimization_barrier")
+_VIEWS = ("stablehlo.reshape", "stablehlo.bitcast_convert")
+_BARRIER = "stablehlo.optimization_barrier"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +24,8 @@ class CopyReturnedInputs(Pass):
     another call later, that call may overwrite the buffer, and the argument's owner sees it change.
 
     1. Visit the results of each public function.
-    2. Follow each back through reshapes and bitcasts.
+    2. Follow each back through reshapes and bitcasts. (Optimization barriers of arguments, next to
+       which a transfer is optimized away, are removed first: they hold nothing back.)
     3. If it ends at an argument, return a transfer of the value instead, which is a copy.
 
     Before::
@@ -43,27 +45,29 @@ class CopyReturnedInputs(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Inserts the transfers."""
-        promise = ir.Attribute.parse(f"#hal.device.promise<@{self.device}>")
+        target = ir.Attribute.parse(f"#hal.device.promise<@{self.device}>")
+        for barrier in find_operations(module.operation, (_BARRIER,)):
+            if all(isinstance(operand, ir.BlockArgument) for operand in barrier.operands):
+                replace(barrier, list(barrier.operands))
         for function in find_operations(module.operation, ("func.func",)):
-            if "sym_visibility" in function.attributes:
-                continue
-            block = function.regions[0].blocks[0]
-            terminator = list(block.operations)[-1].operation
-            for index, value in enumerate(terminator.operands):
-                if not isinstance(_source(value), ir.BlockArgument):
-                    continue
-                with ir.InsertionPoint(terminator), function.location:
-                    copy = _copy(value, promise)
-                terminator.operands[index] = copy
+            if "sym_visibility" not in function.attributes:
+                _copy_returned(function, target)
 
 
-def _copy(value: ir.Value, promise: ir.Attribute) -> ir.Value:
+def _copy_returned(function: ir.Operation, target: ir.Attribute) -> None:
+    # Found by walks: `Value.owner` imports the Python package of the operation's dialect.
+    views = {view.results[0]: view.operands[0] for view in find_operations(function, _VIEWS)}
+    (terminator,) = find_operations(function, ("func.return",))
+    for index, value in enumerate(terminator.operands):
+        source = value
+        while source in views:
+            source = views[source]
+        if isinstance(source, ir.BlockArgument):
+            with ir.InsertionPoint(terminator), function.location:
+                terminator.operands[index] = _copy(value, target)
+
+
+def _copy(value: ir.Value, target: ir.Attribute) -> ir.Value:
     if not hlo.is_unsigned(value):
-        return transfer(value, promise)
-    return hlo.bitcast_convert(transfer(signless(value), promise), hlo.element_type_of(value))
-
-
-def _source(value: ir.Value) -> ir.Value:
-    while isinstance(value, ir.OpResult) and value.owner.name in _VIEWS:
-        value = value.owner.operands[value.result_number if len(value.owner.operands) > 1 else 0]
-    return value
+        return transfer(value, target)
+    return hlo.bitcast_convert(transfer(signless(value), target), hlo.element_type_of(value))

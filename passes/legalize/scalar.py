@@ -1,18 +1,7 @@
-"""Formulas on scalars: one elementwise loop, written as arithmetic in Python.
+"""The notation for formulas on scalars: arithmetic in Python that builds `arith` and `math`.
 
-`elementwise` makes one `linalg.generic` whose body a Python function writes on `Scalar`s::
-
-    def body(x: Scalar) -> Scalar:
-        return select(x < 0, -x, x)
-
-    elementwise("absolute", [operand], body, [element_type])
-
-Written as StableHLO, a formula of forty operations may fall apart into several loops with their
-intermediate results in memory, because IREE does not fuse a producer that several operations use or
-that widens its operand. As one operation it stays one vectorized loop, which IREE still fuses with
-what comes before and after. (A sine of 1e6 numbers: 2,480 us as StableHLO, 740 us like this.)
-
-What lives here: the notation. The formulas stand in the passes that use them.
+`elementwise.py` puts such formulas into loops. What does not live here: the formulas, which stand
+in the passes that use them.
 """
 
 from __future__ import annotations
@@ -22,10 +11,7 @@ from typing import Union
 
 from iree.compiler import ir
 
-from axir.dialect import stablehlo as hlo
-
 Operand = Union["Scalar", int, float]
-Body = Callable[..., Union["Scalar", Sequence["Scalar"]]]
 
 _PREDICATES_FLOAT = {"EQ": 1, "GT": 2, "GE": 3, "LT": 4, "LE": 5, "NE": 13}  # NE holds for nan
 _PREDICATES_INTEGER = {"EQ": 0, "NE": 1, "LT": 2, "LE": 3, "GT": 4, "GE": 5}  # signed
@@ -304,110 +290,3 @@ def polynomial(x: Scalar, coefficients: Sequence[float]) -> Scalar:
     for coefficient in reversed(coefficients[:-1]):
         result = result * x + coefficient
     return result
-
-
-def elementwise(
-    name: str,
-    operands: Sequence[ir.Value],
-    body: Body,
-    result_elements: Sequence[ir.Type],
-) -> list[ir.Value]:
-    """One loop over tensors of equal shape; `body` maps their scalars to those of the results.
-
-    `name` stands for the formula: of one name and the same element types, `body` runs only once in
-    the life of the process, and its text is parsed from then on. Building a formula of a hundred
-    operations takes a millisecond, parsing a fifth of that.
-    """
-    elements = [hlo.element_type_of(operand) for operand in operands]
-    text = _loop_text(hlo.shape_of(operands[0]), elements, result_elements).replace(
-        "BODY", _body_text(name, elements, body, result_elements)
-    )
-    return _insert_loop(text, operands)
-
-
-def _loop_text(
-    shape: Sequence[int], elements: Sequence[ir.Type], result_elements: Sequence[ir.Type]
-) -> str:
-    """A function with one loop over its arguments, in which `BODY` stands for the loop's body."""
-    extents = "".join(f"{extent}x" for extent in shape)
-    inputs = [f"tensor<{extents}{element}>" for element in elements]
-    outputs = [f"tensor<{extents}{element}>" for element in result_elements]
-    arguments = ", ".join(f"%in{i}: {kind}" for i, kind in enumerate(inputs))
-    empties = "\n".join(f"%out{i} = tensor.empty() : {kind}" for i, kind in enumerate(outputs))
-    ins = ", ".join(f"%in{i}" for i in range(len(inputs)))
-    outs = ", ".join(f"%out{i}" for i in range(len(outputs)))
-    results = ", ".join(outputs)
-    axes = ", ".join(f"d{axis}" for axis in range(len(shape)))
-    maps = ", ".join([f"affine_map<({axes}) -> ({axes})>"] * (len(inputs) + len(outputs)))
-    iterators = ", ".join(['"parallel"'] * len(shape))
-    return (
-        f"func.func @f({arguments}) {{\n{empties}\n"
-        f"%made:{len(outputs)} = linalg.generic "
-        f"{{indexing_maps = [{maps}], iterator_types = [{iterators}]}}\n"
-        f"ins({ins} : {', '.join(inputs)}) outs({outs} : {results}) {{\nBODY}} -> ({results})\n"
-        "return }"
-    )
-
-
-_bodies: dict[tuple[str, ...], str] = {}
-
-
-def _body_text(
-    name: str, elements: Sequence[ir.Type], body: Body, result_elements: Sequence[ir.Type]
-) -> str:
-    """The block of a loop: its arguments are those of the operands, then those of the results."""
-    key = (name, *map(str, elements), "to", *map(str, result_elements))
-    if key not in _bodies:
-        # The lines of the program that happens to come first are not those of the formula.
-        with ir.Location.unknown():
-            module = _build_function(elements, body, result_elements)
-        _, _, *lines, result, _, _ = str(module).splitlines()
-        arguments = [f"%arg{i}: {element}" for i, element in enumerate(elements)]
-        arguments += [f"%unused{i}: {element}" for i, element in enumerate(result_elements)]
-        header = f"^bb0({', '.join(arguments)}):"
-        end = result.strip().replace("return", "linalg.yield", 1)
-        _bodies[key] = "\n".join([header, *lines, end, ""])
-    return _bodies[key]
-
-
-def _build_function(
-    elements: Sequence[ir.Type], body: Body, result_elements: Sequence[ir.Type]
-) -> ir.Module:
-    """A function of scalars, alone in its module."""
-    kind = ir.TypeAttr.get(ir.FunctionType.get(list(elements), list(result_elements)))
-    module = ir.Module.create()
-    attributes = {"sym_name": ir.StringAttr.get("f"), "function_type": kind}
-    with ir.InsertionPoint(module.body):
-        function = ir.Operation.create("func.func", attributes=attributes, regions=1)
-    block = function.regions[0].blocks.append(*elements)
-    with ir.InsertionPoint(block):
-        made = body(*map(Scalar, block.arguments))
-        results = [made] if isinstance(made, Scalar) else made
-        ir.Operation.create("func.return", operands=[result.value for result in results])
-    return module
-
-
-def _insert_loop(text: str, operands: Sequence[ir.Value]) -> list[ir.Value]:
-    """Parses a loop and moves it to the insertion point.
-
-    Not through `ir.Operation.create`: the first operation of the linalg dialect that is made so
-    imports the dialect's Python package, which takes 0.15 s.
-    """
-    place, location = ir.InsertionPoint.current, ir.Location.current
-    module = ir.Module.parse(text, location.context)
-    parts: list[ir.Operation] = []
-
-    def collect(operation: ir.Operation) -> ir.WalkResult:
-        if operation.name in ("tensor.empty", "linalg.generic"):
-            parts.append(operation)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(collect)
-    for part in parts:
-        part.detach_from_parent()
-        part.location = location
-        place.insert(part)
-    loop = parts[-1]
-    for index, operand in enumerate(operands):
-        loop.operands[index] = operand
-    return list(loop.results)

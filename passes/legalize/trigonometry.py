@@ -10,6 +10,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
+from axir.passes.legalize.elementwise import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 from axir.passes.legalize.scalar import (
     Scalar,
@@ -17,7 +18,6 @@ from axir.passes.legalize.scalar import (
     bitcast,
     constant,
     convert_float,
-    elementwise,
     extend_unsigned,
     float32,
     float64,

@@ -10,7 +10,12 @@ from iree.compiler import ir
 from axir.passes.base import Pass
 from axir.passes.registry import find_pass
 
-STAGES = ("unroll-wide-windows", "absorb-transposes", "split-reductions")
+STAGES = (
+    "unroll-wide-windows",
+    "absorb-transposes",
+    "split-reductions",
+    "separate-scatter-indices",
+)
 """The passes in order; why it matters stands in `TuneForCpu`."""
 
 
@@ -20,10 +25,10 @@ class TuneForCpu(Pass):
 
     1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind.
     2. `absorb-transposes`.
-    3. `split-reductions`.
+    3. `split-reductions` and `separate-scatter-indices`, in any order.
 
-    Small programs pass through unchanged. Precondition: the module holds StableHLO; run it before
-    `legalize-for-iree`. Before and after: see the passes.
+    Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
+    Before and after: see the passes.
     """
 
     name: ClassVar[str] = "tune-for-cpu"

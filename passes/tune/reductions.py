@@ -94,7 +94,7 @@ class SplitReductions(RewritePass):
             before, after = shape[:first], shape[axes[-1] + 1 :]
             rows = math.prod(shape[first : axes[-1] + 1])
             parts = next((n for n in _ROW_PARTS if rows % n == 0 and rows > n), 0)
-            if len(axes) > 1 and _ROW_PARTS[1] <= shape[first] <= 4 * _ROW_PARTS[0]:
+            if len(axes) > 1 and shape[first] in _ROW_PARTS:
                 operand, axes = reduction.stage(operand, first), axes[:-1]
             elif parts:
                 blocks = hlo.reshape(operand, (*before, parts, rows // parts, *after))

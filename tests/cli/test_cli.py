@@ -223,10 +223,11 @@ class TestCompileAndRun:
         succeeds("opt", model, "-p", "linearize{argnums=1}", "-o", out)
         archive = folder / "results.npz"
         succeeds("run", out, f"@{folder / 'inputs.npz'}", "--out", archive)
-        results = np.load(archive)
-        assert results.files[:2] == ["result", "residual0"]
-        residuals = [str(out.with_name(f"{name}.npy")) for name in results.files[1:]]
-        for name, path in zip(results.files[1:], residuals, strict=True):
+        with np.load(archive) as content:
+            results = dict(content)
+        assert list(results)[:2] == ["result", "residual0"]
+        residuals = [str(out.with_name(f"{name}.npy")) for name in list(results)[1:]]
+        for name, path in zip(list(results)[1:], residuals, strict=True):
             np.save(path, results[name])
         text = succeeds("run", out, "ones:2x3xf32", *("@" + p for p in residuals),
                         "--function", "linear", "--eager")

@@ -1,5 +1,6 @@
-// RUN: axir opt %s -p jvp | filecheck %s
-// RUN: axir opt %s -p jvp | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
+// RUN: axir opt %s -p jvp > %t
+// RUN: filecheck %s --input-file %t
+// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t > /dev/null
 // RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
 
 // Tangents of what is active; integers and what depends on them alone have none.

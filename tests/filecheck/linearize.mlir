@@ -1,7 +1,9 @@
-// RUN: axir opt %s -p linearize | filecheck %s --check-prefix=CHECK
-// RUN: axir opt %s -p linearize | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
-// RUN: axir opt %s -p 'linearize{argnums=0}' | filecheck %s --check-prefix=FIRST
-// RUN: axir opt %s -p 'linearize{argnums=0}' | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
+// RUN: axir opt %s -p linearize > %t.CHECK
+// RUN: filecheck %s --input-file %t.CHECK
+// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.CHECK > /dev/null
+// RUN: axir opt %s -p 'linearize{argnums=0}' > %t.FIRST
+// RUN: filecheck %s --input-file %t.FIRST --check-prefix=FIRST
+// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.FIRST > /dev/null
 // RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
 
 // Known values stay in main, which returns the residuals; the rest becomes linear.

@@ -1,4 +1,5 @@
-// RUN: axir opt %s --to stablehlo | filecheck %s
+// RUN: axir opt %s --to stablehlo > %t
+// RUN: filecheck %s --input-file %t
 // RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
 
 // Calls are functions, scalar operands are broadcast, captured constants are constants.

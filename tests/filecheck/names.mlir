@@ -1,7 +1,9 @@
-// RUN: axir opt %s -p 'vmap{axis_size=5,in_axes=(0,none)},jvp,simplify' | filecheck %s --check-prefix=CHECK
-// RUN: axir opt %s -p 'vmap{axis_size=5,in_axes=(0,none)},jvp,simplify' | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
-// RUN: axir opt %s -p linearize | filecheck %s --check-prefix=LINEAR
-// RUN: axir opt %s -p linearize | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
+// RUN: axir opt %s -p 'vmap{axis_size=5,in_axes=(0,none)},jvp,simplify' > %t.CHECK
+// RUN: filecheck %s --input-file %t.CHECK
+// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.CHECK > /dev/null
+// RUN: axir opt %s -p linearize > %t.LINEAR
+// RUN: filecheck %s --input-file %t.LINEAR --check-prefix=LINEAR
+// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.LINEAR > /dev/null
 // RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
 
 // Names of arguments survive the passes that keep them, and tangents get their own.

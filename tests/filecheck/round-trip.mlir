@@ -1,5 +1,6 @@
-// RUN: axir opt %s  | filecheck %s
-// RUN: axir opt %s  | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
+// RUN: axir opt %s > %t
+// RUN: filecheck %s --input-file %t
+// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t > /dev/null
 // RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
 
 // Every kind of parameter parses and prints.

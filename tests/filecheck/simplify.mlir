@@ -1,7 +1,9 @@
-// RUN: axir opt %s -p simplify | filecheck %s --check-prefix=CHECK
-// RUN: axir opt %s -p simplify | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
-// RUN: axir opt %s -p 'simplify{inline="none"}' | filecheck %s --check-prefix=CALL
-// RUN: axir opt %s -p 'simplify{inline="none"}' | iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir - > /dev/null
+// RUN: axir opt %s -p simplify > %t.CHECK
+// RUN: filecheck %s --input-file %t.CHECK
+// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.CHECK > /dev/null
+// RUN: axir opt %s -p 'simplify{inline="none"}' > %t.CALL
+// RUN: filecheck %s --input-file %t.CALL --check-prefix=CALL
+// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.CALL > /dev/null
 // RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
 
 // Calls are inlined, constants folded, equal ops merged, identities and dead ops removed.

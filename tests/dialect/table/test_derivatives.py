@@ -83,7 +83,8 @@ def _is_trivial(tangent: Any) -> bool:
 
 
 def _float_results(function: Function, args: Sequence[Any]) -> Arrays:
-    return [x for x in values(function.evaluate(*map(as_array, args))) if dtypes.is_inexact(x.dtype)]
+    results = values(function.evaluate(*map(as_array, args)))
+    return [x for x in results if dtypes.is_inexact(x.dtype)]
 
 
 # Finite differences -----------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p clamp-gather | filecheck %s
+// RUN: axir opt %s -p clamp-gather > %t
+// RUN: filecheck %s --input-file %t
 
 // Start indices are clamped to what fits into the operand.
 

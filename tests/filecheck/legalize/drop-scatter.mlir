@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p drop-scatter | filecheck %s
+// RUN: axir opt %s -p drop-scatter > %t
+// RUN: filecheck %s --input-file %t
 
 // Updates outside the operand go to padding that is sliced off.
 

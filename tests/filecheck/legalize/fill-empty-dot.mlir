@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p fill-empty-dot | filecheck %s
+// RUN: axir opt %s -p fill-empty-dot > %t
+// RUN: filecheck %s --input-file %t
 
 // A contraction over nothing is zero.
 

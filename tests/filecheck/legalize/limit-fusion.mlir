@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p 'limit-fusion{buffers=2}' | filecheck %s
+// RUN: axir opt %s -p 'limit-fusion{buffers=2}' > %t
+// RUN: filecheck %s --input-file %t
 
 // A barrier stands where more than two arrays would be read.
 

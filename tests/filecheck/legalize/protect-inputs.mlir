@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p protect-inputs | filecheck %s
+// RUN: axir opt %s -p protect-inputs > %t
+// RUN: filecheck %s --input-file %t
 
 // What the caller still owns is copied before it is updated; what is donated is not.
 

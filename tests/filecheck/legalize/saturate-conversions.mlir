@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p saturate-conversions | filecheck %s
+// RUN: axir opt %s -p saturate-conversions > %t
+// RUN: filecheck %s --input-file %t
 
 // Floats out of range become the nearest integer, nan becomes 0.
 

@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p sign-unsigned-data | filecheck %s
+// RUN: axir opt %s -p sign-unsigned-data > %t
+// RUN: filecheck %s --input-file %t
 
 // Unsigned data moves as signless data.
 

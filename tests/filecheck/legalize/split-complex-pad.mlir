@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p split-complex-pad | filecheck %s
+// RUN: axir opt %s -p split-complex-pad > %t
+// RUN: filecheck %s --input-file %t
 
 // Complex numbers are padded part by part.
 

@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p stabilize-sort | filecheck %s
+// RUN: axir opt %s -p stabilize-sort > %t
+// RUN: filecheck %s --input-file %t
 
 // Equal elements stay in order: the comparator says what may stay before.
 

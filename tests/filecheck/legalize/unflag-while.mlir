@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p unflag-while | filecheck %s
+// RUN: axir opt %s -p unflag-while > %t
+// RUN: filecheck %s --input-file %t
 
 // The flag that ended a loop is false.
 

@@ -1,4 +1,5 @@
-// RUN: axir opt %s -p widen-unsigned-dot | filecheck %s
+// RUN: axir opt %s -p widen-unsigned-dot > %t
+// RUN: filecheck %s --input-file %t
 
 // Unsigned operands are widened behind a barrier.
 

@@ -1,4 +1,4 @@
-"""`saturate-conversions`: floats become the nearest integer, and nan becomes 0."""
+"""`saturate-conversions` and `keep-denormal-halves`."""
 
 from __future__ import annotations
 
@@ -71,3 +71,23 @@ def test_without_the_pass_values_are_wrong() -> None:
     examples = [e for e in EXAMPLES if e.name in names]
     raw = run_examples(examples)
     assert all(deviations(raw[e.name], e) for e in examples)
+
+
+def test_doubles_become_the_nearest_half() -> None:
+    rng = np.random.default_rng(0)
+    halves = rng.integers(0, 2**16, 3000, dtype=np.uint16).view(np.float16)
+    halves = halves[np.isfinite(halves)].astype(np.float64)
+    ties = halves + np.spacing(halves.astype(np.float16)).astype(np.float64) / 2
+    x = np.concatenate(
+        [
+            halves,
+            ties,  # between two halves, and next to that
+            np.nextafter(ties, np.inf),
+            np.nextafter(ties, -np.inf),
+            [0.0, -0.0, 65519.99, 65520.0, 1e300, -np.inf, np.nan, 3e-8, 2.9802322387695312e-08],
+        ]
+    )
+    with np.errstate(over="ignore"):
+        example = Example("f", (x,), lambda v: hlo.convert(v, np.float16), x.astype(np.float16))
+    assert deviations(run_examples([example], "keep-denormal-halves")["f"], example) == []
+    assert deviations(run_examples([example])["f"], example) != []

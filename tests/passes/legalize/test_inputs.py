@@ -169,6 +169,18 @@ def test_donated_arguments_are_reused(attribute: str) -> None:
     np.testing.assert_array_equal(x.to_host(), [0, 9, 2, 3])
 
 
+def test_unsigned_arguments_do_not_change() -> None:
+    x, update, start = np.arange(9, dtype=np.uint8), np.full(2, 200, np.uint8), np.int32(3)
+    functions = {"f": ((x, update, start), lambda x, u, i: hlo.dynamic_update_slice(x, u, [i]))}
+    module = build(functions)
+    run_passes(module, "protect-inputs")
+    compiled = Compiled(module)
+    on_device = compiled.put(x)
+    (result,) = compiled.call_on_device("f", on_device, compiled.put(update), compiled.put(start))
+    np.testing.assert_array_equal(result.to_host(), [0, 1, 2, 200, 200, 5, 6, 7, 8])
+    np.testing.assert_array_equal(on_device.to_host(), x)
+
+
 def test_computed_operands_are_not_copied() -> None:
     module = build({"f": (ARGUMENTS, lambda x, *rest: update(hlo.sine(x), *rest))})
     run_passes(module, "protect-inputs")

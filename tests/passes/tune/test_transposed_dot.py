@@ -40,6 +40,22 @@ ABSORBED = [
         np.einsum("abk,kcd->cdab", g, x),
     ),
     Example(
+        "transposed_operand",
+        (g := normal(6, 5), x := normal(6, 7)),
+        lambda a, b: hlo.transpose(
+            hlo.dot_general(hlo.transpose(a, (1, 0)), b, ((1,), (0,))), (1, 0)
+        ),
+        x.T @ g,
+    ),
+    Example(
+        "transposed_batches",
+        (g := normal(4, 3, 5), x := normal(2, 5, 3)),
+        lambda a, b: hlo.dot_general(
+            hlo.transpose(a, (1, 0, 2)), hlo.transpose(b, (2, 1, 0)), ((2,), (1,)), ((0,), (0,))
+        ),
+        np.einsum("ibk,jkb->bij", g, x),
+    ),
+    Example(
         "single_precision",
         (g := normal(9, 1, dtype="f4"), x := normal(9, 1, dtype="f4")),
         transposed_dot(((0,), (0,)), (1, 0)),
@@ -58,6 +74,12 @@ KEPT = [
         (g := normal(3, 4, 5), x := normal(3, 5, 2)),
         transposed_dot(((2,), (1,)), (2, 0, 1), ((0,), (0,))),
         np.einsum("bij,bjk->kbi", g, x),
+    ),
+    Example(
+        "operand_with_exchanged_free_axes",
+        (g := normal(2, 3, 4), x := normal(4, 5)),
+        lambda a, b: hlo.dot_general(hlo.transpose(a, (1, 0, 2)), b, ((2,), (0,))),
+        np.einsum("abk,kc->bac", g, x),
     ),
     Example(
         "used_twice",

@@ -1,0 +1,77 @@
+"""`axir.nn`: functions and initializers of neural networks, with JAX's names.
+
+>>> import axir, axir.numpy as jnp
+>>> axir.nn.relu(jnp.array([-1.0, 2.0]))
+Array([0., 2.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from axir.numpy.exponential import tanh
+from axir.scipy.special import logsumexp
+
+from . import initializers
+from .activations import (
+    celu,
+    elu,
+    gelu,
+    glu,
+    hard_sigmoid,
+    hard_silu,
+    hard_swish,
+    hard_tanh,
+    identity,
+    leaky_relu,
+    log1mexp,
+    log_sigmoid,
+    mish,
+    relu,
+    relu6,
+    selu,
+    sigmoid,
+    silu,
+    soft_sign,
+    softplus,
+    sparse_plus,
+    sparse_sigmoid,
+    squareplus,
+    swish,
+)
+from .attention import dot_product_attention
+from .normalization import log_softmax, logmeanexp, one_hot, softmax, standardize
+
+__all__ = [
+    "celu",
+    "dot_product_attention",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "initializers",
+    "leaky_relu",
+    "log1mexp",
+    "log_sigmoid",
+    "log_softmax",
+    "logmeanexp",
+    "logsumexp",
+    "mish",
+    "one_hot",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softmax",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "standardize",
+    "swish",
+    "tanh",
+]

@@ -1,0 +1,236 @@
+"""Initializers of parameters: functions `(key, shape, dtype) -> array`, or makers of such.
+
+Sources of the scales: Glorot and Bengio 2010 (`glorot_*`), He et al. 2015 (`he_*`), LeCun et al.
+1998 (`lecun_*`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from axir import random
+from axir.dialect import dtypes
+from axir.dialect.errors import ParameterError
+from axir.dialect.ops.constants import full
+from axir.dialect.ops.elementwise import mul
+from axir.numpy.checks import canonical_axes
+from axir.numpy.promotion import array_argument, cast
+
+Value = Any
+Initializer = Callable[..., Value]
+Axes = Any
+
+# Standard deviation of the standard normal distribution, limited to the interval from -2 to 2.
+_TRUNCATED_DEVIATION = 0.87962566103423978
+
+
+def _float_dtype(dtype: Any) -> Any:
+    return dtypes.canonicalize_dtype("float64" if dtype is None else dtype)
+
+
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Value:
+    """Returns zeros; the key is not used.
+
+    >>> import axir
+    >>> axir.nn.initializers.zeros(axir.random.key(0), (2,))
+    Array([0., 0.], dtype=float32)
+    """
+    return full(shape, 0, _float_dtype(dtype))
+
+
+def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Value:
+    """Returns ones; the key is not used.
+
+    >>> import axir
+    >>> axir.nn.initializers.ones(axir.random.key(0), (2,))
+    Array([1., 1.], dtype=float32)
+    """
+    return full(shape, 1, _float_dtype(dtype))
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """Makes an initializer that repeats a number.
+
+    >>> import axir
+    >>> axir.nn.initializers.constant(7.0)(axir.random.key(0), (2,))
+    Array([7., 7.], dtype=float32)
+    """
+
+    def initialize(
+        key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None
+    ) -> Value:
+        return full(shape, value, _float_dtype(dtype))
+
+    return initialize
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Makes an initializer that draws uniformly from [0, scale).
+
+    >>> import axir
+    >>> axir.nn.initializers.uniform(1.0)(axir.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+
+    def initialize(
+        key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None
+    ) -> Value:
+        return _scaled(random.uniform(key, shape, _float_dtype(dtype)), scale)
+
+    return initialize
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Makes an initializer that draws from the normal distribution of mean 0.
+
+    >>> import axir
+    >>> axir.nn.initializers.normal(1.0)(axir.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+
+    def initialize(
+        key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None
+    ) -> Value:
+        return _scaled(random.normal(key, shape, _float_dtype(dtype)), stddev)
+
+    return initialize
+
+
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
+    """Makes an initializer that draws from the normal distribution, limited to an interval.
+
+    Args:
+        stddev: Standard deviation before limiting.
+        dtype: Default dtype.
+        lower, upper: Bounds, in units of `stddev`.
+
+    >>> import axir
+    >>> axir.nn.initializers.truncated_normal(1.0)(axir.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+
+    def initialize(
+        key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None
+    ) -> Value:
+        draws = random.truncated_normal(key, lower, upper, shape, _float_dtype(dtype))
+        return _scaled(draws, stddev)
+
+    return initialize
+
+
+def _scaled(draws: Value, scale: Any) -> Value:
+    return mul(draws, cast(array_argument("nn.initializers", scale), draws.dtype))
+
+
+def variance_scaling(
+    scale: Any,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: Any = None,
+) -> Initializer:
+    """Makes an initializer whose variance is scale / n, where n depends on the shape.
+
+    Args:
+        scale: Positive number.
+        mode: What n is: 'fan_in', the number of inputs; 'fan_out', that of outputs; 'fan_avg' or
+            'fan_geo_avg', their arithmetic or geometric mean.
+        distribution: 'truncated_normal', 'normal' or 'uniform' (around 0).
+        in_axis, out_axis: Axis or axes of inputs and of outputs.
+        batch_axis: Axis or axes that count as neither; the remaining ones count as both.
+        dtype: Default dtype, float or complex.
+
+    Raises:
+        ParameterError: for another mode or distribution, and for shapes with too few axes.
+
+    >>> import axir
+    >>> initialize = axir.nn.initializers.variance_scaling(1.0, "fan_in", "normal")
+    >>> initialize(axir.random.key(0), (3, 4)).shape
+    (3, 4)
+    """
+
+    def initialize(
+        key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None
+    ) -> Value:
+        dtype = _float_dtype(dtype)
+        fans = _fans(tuple(shape), in_axis, out_axis, batch_axis)
+        variance = scale / max(_denominator(mode, *fans), 1e-30)
+        if distribution == "normal":
+            return _scaled(random.normal(key, shape, dtype), math.sqrt(variance))
+        if distribution == "uniform" and not dtypes.is_complex(dtype):
+            draws = random.uniform(key, shape, dtype, -1)
+            return _scaled(draws, math.sqrt(3 * variance))
+        if distribution == "truncated_normal" and not dtypes.is_complex(dtype):
+            draws = random.truncated_normal(key, -2, 2, shape, dtype)
+            return _scaled(draws, math.sqrt(variance) / _TRUNCATED_DEVIATION)
+        raise ParameterError(
+            f"variance_scaling: distribution {distribution!r} is invalid for {dtype}.",
+            "Pass 'truncated_normal', 'normal' or 'uniform'; complex numbers are 'normal' only.",
+        )
+
+    return initialize
+
+
+def _denominator(mode: str, fan_in: float, fan_out: float) -> float:
+    if mode == "fan_in":
+        return fan_in
+    if mode == "fan_out":
+        return fan_out
+    if mode == "fan_avg":
+        return (fan_in + fan_out) / 2
+    if mode == "fan_geo_avg":
+        return math.sqrt(fan_in * fan_out)
+    raise ParameterError(
+        f"variance_scaling: mode {mode!r} is invalid.",
+        "Pass 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'.",
+    )
+
+
+def _fans(
+    shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes
+) -> tuple[float, float]:
+    """Counts the inputs and outputs of a layer whose parameters have a shape."""
+    if len(shape) < 2:
+        raise ParameterError(
+            f"variance_scaling: can't compute input and output sizes of a {len(shape)}-dimensional "
+            "weights tensor. Must be at least 2D.",
+            "Use nn.initializers.zeros or normal for vectors.",
+        )
+    groups = [canonical_axes("variance_scaling", axes, len(shape)) for axes in
+              (in_axis, out_axis, batch_axis)]  # fmt: skip
+    inputs, outputs, batches = (math.prod(shape[axis] for axis in group) for group in groups)
+    receptive_field = math.prod(shape) / max(inputs * outputs * batches, 1)
+    return inputs * receptive_field, outputs * receptive_field
+
+
+def _named(name: str, scale: float, mode: str, distribution: str) -> Callable[..., Initializer]:
+    def make(
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"""Makes `variance_scaling` of scale {scale}, {mode!r} and {distribution!r}.
+
+    Args:
+        in_axis, out_axis: Axis or axes of inputs and of outputs.
+        batch_axis: Axis or axes that count as neither.
+        dtype: Default dtype.
+    """
+    return make
+
+
+glorot_uniform = _named("glorot_uniform", 1.0, "fan_avg", "uniform")
+glorot_normal = _named("glorot_normal", 1.0, "fan_avg", "truncated_normal")
+lecun_uniform = _named("lecun_uniform", 1.0, "fan_in", "uniform")
+lecun_normal = _named("lecun_normal", 1.0, "fan_in", "truncated_normal")
+he_uniform = _named("he_uniform", 2.0, "fan_in", "uniform")
+he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal")
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal

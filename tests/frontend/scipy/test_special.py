@@ -1,0 +1,125 @@
+"""Special functions against JAX and mpmath."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from against_jax import assert_close, compare
+from jax.scipy import special as jax_special
+
+import axir
+import axir.numpy as jnp
+from axir.dialect.array import from_numpy
+from axir.scipy import special
+
+UNARY = {
+    "erf": np.array([-4, -1, -0.1, 0, 0.5, 3, np.inf, np.nan], np.float32),
+    "erfc": np.array([-4, -1, -0.1, 0, 0.5, 3, 8, np.inf, np.nan], np.float32),
+    "erfinv": np.array([-1, -0.99, -0.3, 0, 0.5, 0.999, 1], np.float32),
+    "expit": np.array([-100, -1, 0, 2, 90, np.nan], np.float32),
+    "logit": np.array([0, 1e-6, 0.3, 0.5, 0.9, 1], np.float32),
+    "ndtr": np.array([-10, -4, -0.3, 0, 1, 5], np.float32),
+    "entr": np.array([-1, 0, 0.3, 1, 7, np.inf], np.float32),
+}
+BINARY = ("xlogy", "xlog1py", "rel_entr", "kl_div")
+
+
+def both(name: str) -> tuple[Any, Any]:
+    return getattr(special, name), getattr(jax_special, name)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(name: str) -> None:
+    compare(*both(name), UNARY[name], factor=64.0)
+    compare(*both(name), 0.3, factor=64.0)
+    compare(*both(name), UNARY[name][1:3].astype(np.float16), factor=4.0)
+    compare(*both(name), np.array([1], np.int32), factor=64.0)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary_gradients(name: str) -> None:
+    inside = UNARY[name][(np.abs(UNARY[name]) < 0.99) & (UNARY[name] > 0)]
+    ours = axir.vmap(axir.grad(getattr(special, name)))(from_numpy(inside))
+    assert_close(np.asarray(ours), np.asarray(jax.vmap(jax.grad(both(name)[1]))(inside)), 64.0)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary(name: str) -> None:
+    points = np.array([-1, 0, 0.3, 1, 5, np.inf, np.nan], np.float32)
+    x, y = (grid.ravel() for grid in np.meshgrid(points, points))
+    if name == "kl_div":  # where both are infinite, SciPy and JAX differ
+        x, y = x[np.isfinite(x) & np.isfinite(y)], y[np.isfinite(x) & np.isfinite(y)]
+    compare(*both(name), x, y, factor=16.0)
+    compare(*both(name), 0.5, y[:3], factor=16.0)
+    compare(*both(name), x[:3], 2, factor=16.0)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_gradients(name: str) -> None:
+    x, y = np.array([0.2, 3.0, 1.0], np.float32), np.array([0.7, 2.0, 1.5], np.float32)
+    ours = axir.vmap(axir.grad(getattr(special, name), argnums=(0, 1)))(from_numpy(x), from_numpy(y))
+    theirs = jax.vmap(jax.grad(both(name)[1], argnums=(0, 1)))(x, y)
+    for mine, expected in zip(ours, theirs, strict=True):
+        assert_close(np.asarray(mine), np.asarray(expected), 32.0)
+
+
+def test_products_of_logarithms_have_gradients_at_zero() -> None:
+    for name in ("xlogy", "xlog1py"):
+        slopes = axir.grad(getattr(special, name), argnums=(0, 1))(0.0, 2.0)
+        expected = jax.grad(getattr(jax_special, name), argnums=(0, 1))(0.0, 2.0)
+        assert [float(s) for s in slopes] == pytest.approx([float(s) for s in expected])
+        assert np.isfinite([float(s) for s in axir.grad(special.xlogy, (0, 1))(0.0, 0.0)]).all()
+
+
+X = np.array([[1000, 0, -1], [-np.inf, -np.inf, -np.inf], [1, np.inf, 2]], np.float32)
+B = np.array([[1, -2, 3], [1, 1, 0], [1, 1, 1]], np.float32)
+MASK = np.array([[True, False, True], [True, True, True], [False, False, False]])
+
+
+def test_logsumexp() -> None:
+    functions = both("logsumexp")
+    compare(*functions, X)
+    compare(*functions, X, axis=1, keepdims=True)
+    compare(*functions, X, axis=1, b=B)
+    compare(*functions, X, axis=1, b=-B, return_sign=True)
+    compare(*functions, X, axis=0, where=MASK)
+    compare(*functions, np.array([1, 2, 3], np.int8))
+    compare(*functions, X, axis=1, b=2.0)
+    compare(*functions, 1.0, b=B)
+    compare(*functions, np.array([1 + 2j, 3 - 1j], np.complex64))
+    compare(*functions, np.array([1 + 2j, 3 - 1j], np.complex64), return_sign=True)
+    compare(*functions, np.zeros((0,), np.float32))
+
+
+def test_gradient_of_logsumexp_is_softmax() -> None:
+    x = np.array([3.0, -1.0, 700.0, 699.0], np.float32)
+    ours = axir.grad(special.logsumexp)(from_numpy(x))
+    assert_close(np.asarray(ours), np.asarray(jax.nn.softmax(x)), 64.0)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax(name: str) -> None:
+    x = np.array([[1, 2, 3], [0, -5, 900]], np.float32)
+    compare(*both(name), x)
+    compare(*both(name), x, axis=0)
+
+
+def test_complex_numbers_are_refused() -> None:
+    with pytest.raises(axir.errors.DTypeError, match="complex"):
+        special.erf(jnp.array(1j))
+
+
+def test_compiled_as_evaluated() -> None:
+    def everything(x: Any, y: Any) -> list[Any]:
+        results = [getattr(special, name)(x) for name in UNARY]
+        results += [getattr(special, name)(x, y) for name in BINARY]
+        return [*results, special.logsumexp(x, b=y, return_sign=True)[0]]
+
+    x, y = (from_numpy(np.array(v, np.float32)) for v in ([0.2, 0.5, 0.9], [0.3, 2.0, 0.1]))
+    compiled = axir.jit(everything)(x, y)
+    for ours, expected in zip(compiled, everything(x, y), strict=True):
+        assert ours.type is expected.type
+        assert_close(np.asarray(ours), np.asarray(expected), 64.0)
