@@ -62,7 +62,7 @@ def summarize(module: ir.Module) -> Summary:
 
 def _check_names(module: ir.Module) -> None:
     # The bindings abort the process when a walk meets an op whose name Python cannot represent.
-    text = module.operation.get_asm(binary=True, large_elements_limit=1)
+    text = module.operation.get_asm(binary=True, large_elements_limit=1, enable_debug_info=True)
     for quoted in _QUOTED.finditer(text):
         if b"\\" in quoted[1]:
             name = _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), quoted[1])

@@ -35,8 +35,14 @@ def write_into(module: ir.Module, functions: Mapping[str, Function]) -> None:
             elif "sym_visibility" in op.attributes:
                 del op.attributes["sym_visibility"]
         body.append(op)
-        if any(True for _ in function.callees()):
-            _rename_callees(op, {old: new for old, (_, new) in symbols.items()})
+        renamed = {}
+        for callee in function.callees():
+            new = symbols[callee.symbol_name][1]
+            # A traced op names its callee by the unique symbol, one that was read as it was read.
+            renamed[ir.StringAttr(callee.op.attributes["sym_name"]).value] = new
+            renamed[callee.symbol_name] = new
+        if renamed:
+            _rename_callees(op, renamed)
 
 
 def _assign_symbols(functions: Mapping[str, Function]) -> dict[str, tuple[Function, str]]:

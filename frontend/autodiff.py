@@ -25,9 +25,10 @@ from axir.dialect import dtypes
 from axir.dialect.array import Array
 from axir.dialect.errors import GradientError, TreeError
 from axir.dialect.function import Function
-from axir.dialect.ops.conversion import conj
+from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.family import as_value, full, instantiate
 from axir.dialect.symbolic import UndefinedPrimal, Zero
+from axir.dialect.types import ShapedArray
 from axir.passes.jvp import jvp as push_forward
 from axir.passes.linearize import linearize as linearize_traced
 from axir.passes.transpose import transpose as pull_back
@@ -188,9 +189,16 @@ class Derivative:
         arguments = [*(UndefinedPrimal(v.type) for v in linear.inputs), *linear.captured]
         results = iter(pull_back(linear, arguments, chosen))
         return [
-            next(results) if active else Zero(x.type.to_tangent_aval())
+            _of_type(next(results), x.type) if active else Zero(x.type.to_tangent_aval())
             for x, active in zip(self.values, self.active, strict=True)
         ]
+
+
+def _of_type(cotangent: Any, primal: ShapedArray) -> Any:
+    """Returns a cotangent with the weakness of its primal's dtype, so that updates keep types."""
+    if type(cotangent) is Zero or cotangent.aval is primal:
+        return cotangent
+    return convert_element_type(cotangent, primal.dtype, primal.weak_type)
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -408,7 +416,7 @@ def value_and_grad(
         )
         derivative = Derivative(partial, selected, has_aux, "Grad")
         value = _check_scalar(derivative.outs, derivative.flat.out_tree, holomorphic, name)
-        one = full((), 1, value.dtype)
+        one = Array(value.type, np.ones((), value.dtype))
         gradients = [_materialize(ct) for ct in derivative.pull([one])]
         gradient = derivative.in_tree.unflatten(gradients)[0]
         if is_single:

@@ -29,7 +29,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
     >>> leaves, structure = flatten({"b": 1, "a": (2, None)})
     >>> leaves, structure.unflatten([20, 10])
-    ([2, 1], {'a': (20, None), 'b': 10})
+    ([2, 1], {'b': 10, 'a': (20, None)})
     """
     return optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
 

@@ -166,7 +166,7 @@ def jvp_function(
     with Trace(f"{function.name}_jvp", "Jvp") as trace:
         primals = [trace.add_input(v.type) for v in arguments]
         tangents = [
-            trace.add_input(v.type.strip_weak_type()) if is_active else Zero(v.type.to_tangent_aval())
+            trace.add_input(v.type) if is_active else Zero(v.type.to_tangent_aval())
             for v, is_active in zip(arguments, active, strict=True)
         ]
         outs, out_tangents = jvp(function, primals, tangents)

@@ -55,7 +55,7 @@ def linearize(
     """
     with Trace(f"{function.name}_linear", "Linearize") as trace:
         tangents = [
-            trace.add_input(v.type.strip_weak_type()) if is_active else Zero(v.type.to_tangent_aval())
+            trace.add_input(v.type) if is_active else Zero(v.type.to_tangent_aval())
             for v, is_active in zip((*function.inputs, *function.captures), active, strict=True)
         ]
         environment = TangentEnvironment(function, primals, tangents)

@@ -146,7 +146,7 @@ def transpose_function(
             for v, linear in zip(arguments, is_linear, strict=True)
         ]
         cotangents = [
-            trace.add_input(v.type.strip_weak_type()) if active else Zero(v.type.to_tangent_aval())
+            trace.add_input(v.type) if active else Zero(v.type.to_tangent_aval())
             for v, active in zip(function.outputs, active_outputs, strict=True)
         ]
         results = transpose(function, values, cotangents)

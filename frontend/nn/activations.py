@@ -40,6 +40,13 @@ def _inexact(name: str, x: Any) -> Value:
     return promote_inexact(f"nn.{name}", x)[0]
 
 
+def _beside_floats(name: str, x: Any) -> Value:
+    """Promotes as beside a Python float: integers become weak floats."""
+    if (type(x) is Array or type(x) is Tracer) and dtypes.is_inexact(x.type.dtype):
+        return x
+    return promote_arguments(f"nn.{name}", x, 1.0)[0]
+
+
 def _like(value: Any, x: Value) -> Value:
     """Returns a number as a weak scalar of the dtype of an array."""
     return constant(value, x.type.dtype, True)
@@ -69,7 +76,7 @@ def relu6(x: Any) -> Value:
     >>> axir.nn.relu6(jnp.array([-1.0, 3.0, 9.0]))
     Array([0., 3., 6.], dtype=float32)
     """
-    x = array_argument("nn.relu6", x)
+    x = _beside_floats("relu6", x)
     return clamp(_like(0, x), x, _like(6, x))
 
 
@@ -127,7 +134,7 @@ def selu(x: Any) -> Value:
     >>> axir.nn.selu(jnp.array([0.0, 1.0]))
     Array([0.      , 1.050701], dtype=float32)
     """
-    x = _inexact("selu", x)
+    x = _beside_floats("selu", x)
     return mul(_like(_SELU_SCALE, x), elu(x, _SELU_ALPHA))
 
 
@@ -186,7 +193,7 @@ def sparse_plus(x: Any) -> Value:
     >>> axir.nn.sparse_plus(jnp.array([-2.0, 0.0, 3.0]))
     Array([0.  , 0.25, 3.  ], dtype=float32)
     """
-    x = _inexact("sparse_plus", x)
+    x = _beside_floats("sparse_plus", x)
     one = _like(1, x)
     middle = div(square(add(clamp(_like(-1, x), x, one), one)), _like(4, x))
     return select_n(ge(x, one), middle, x)
@@ -199,8 +206,9 @@ def sparse_sigmoid(x: Any) -> Value:
     >>> axir.nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 3.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    x = _inexact("sparse_sigmoid", x)
-    return mul(_like(0.5, x), clamp(_like(0, x), add(x, _like(1, x)), _like(2, x)))
+    x = _beside_floats("sparse_sigmoid", x)
+    limited = minimum(maximum(add(x, _like(1, x)), _like(0, x)), _like(2, x))
+    return mul(_like(0.5, x), limited)
 
 
 def soft_sign(x: Any) -> Value:
@@ -258,7 +266,7 @@ def hard_sigmoid(x: Any) -> Value:
     >>> axir.nn.hard_sigmoid(jnp.array([-4.0, 0.0, 4.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    x = _inexact("hard_sigmoid", x)
+    x = _beside_floats("hard_sigmoid", x)
     return div(relu6(add(x, _like(3, x))), _like(6, x))
 
 
@@ -269,7 +277,7 @@ def hard_silu(x: Any) -> Value:
     >>> axir.nn.hard_silu(jnp.array([-4.0, 1.0, 4.0]))
     Array([-0.       ,  0.6666667,  4.       ], dtype=float32)
     """
-    x = _inexact("hard_silu", x)
+    x = _beside_floats("hard_silu", x)
     return mul(x, hard_sigmoid(x))
 
 
@@ -293,9 +301,9 @@ def gelu(x: Any, approximate: bool = True) -> Value:
     x = _inexact("gelu", x)
     half = _like(0.5, x)
     if not approximate:
-        return mul(mul(half, x), erfc(mul(neg(x), _like(math.sqrt(0.5), x))))
+        return mul(mul(half, x), erfc(mul(neg(x), constant(math.sqrt(0.5), x.dtype))))
     cubic = add(x, mul(_like(0.044715, x), mul(x, square(x))))
-    inner = tanh(mul(_like(math.sqrt(2 / math.pi), x), cubic))
+    inner = tanh(mul(constant(math.sqrt(2 / math.pi), x.dtype), cubic))
     return mul(x, mul(half, add(_like(1, x), inner)))
 
 

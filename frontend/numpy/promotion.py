@@ -24,7 +24,8 @@ from axir.dialect.types import ShapedArray
 
 Value = Any  # an Array or a Tracer
 
-SCALARS = frozenset((bool, int, float, complex))
+_PYTHON_TYPES = (bool, int, float, complex)
+SCALARS = frozenset(_PYTHON_TYPES)
 _WIDENS_TO_DEFAULT_FLOAT = "biu"
 # What arrays of a kind of dtype meet without any promotion.
 _FITTING = {
@@ -115,7 +116,7 @@ def dtype_argument(name: str, dtype: Any) -> np.dtype:
     """
     requested = dtypes.as_dtype(dtype)
     result = dtypes.canonicalize_dtype(requested)
-    if result != requested and type(dtype) is not type:
+    if result != requested and not any(dtype is kind for kind in _PYTHON_TYPES):
         warnings.warn(
             f"jnp.{name}: dtype {requested} is not available and becomes {result}: set "
             "jax_enable_x64 for 64-bit types.",

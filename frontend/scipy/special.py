@@ -106,7 +106,7 @@ logit = _unary("logit", _logit, "Inverse of the logistic function: log(x / (1 - 
 
 
 def _ndtr(x: Value) -> Value:
-    return mul(_like(0.5, x), lax.erfc(mul(x, _like(-math.sqrt(0.5), x))))
+    return mul(constant(0.5, x.dtype), lax.erfc(mul(x, constant(-math.sqrt(0.5), x.dtype))))
 
 
 ndtr = _unary("ndtr", _ndtr, "Distribution function of the standard normal distribution.")

@@ -37,8 +37,8 @@ class SplitReductions(RewritePass):
     down the columns of a row-major matrix it reads a strip of a few columns at a time, one
     element in a page; a sum of everything it gives to a single core.
 
-    1. Take reductions of one operand of at least `elements` elements by add, multiply, maximum or
-       minimum over neighbouring axes, which leaves [outer, reduced, inner].
+    1. Take reductions of one operand by add, multiply, maximum or minimum over neighbouring axes,
+       which leaves [outer, reduced, inner], with at least `elements` elements for each outer index.
     2. Where inner is 1 and there are few rows, reduce the last axis first, or if it is the only
        one, divide it into 64 parts and reduce each; then the results.
     3. Else divide the reduced rows into 16 blocks (or some other number that leaves no rest) and
@@ -78,7 +78,7 @@ class SplitReductions(RewritePass):
         axes = sorted(operation.attributes["dimensions"])
         shape = hlo.shape_of(operand)
         is_contiguous = bool(axes) and axes == list(range(axes[0], axes[-1] + 1))
-        if not is_contiguous or math.prod(shape) < self.elements:
+        if not is_contiguous or math.prod(shape[axes[0] :]) < self.elements:
             return None
         reduction = _Reduction(combine, _identity(operation, operand), init)
         if axes[-1] == len(shape) - 1:
@@ -89,7 +89,7 @@ class SplitReductions(RewritePass):
         self, reduction: _Reduction, operand: ir.Value, axes: list[int]
     ) -> ir.Value | None:
         first, stages = axes[0], 0
-        while math.prod(hlo.shape_of(operand)) > self.stop:
+        while math.prod(hlo.shape_of(operand)[first:]) > self.stop:
             shape = hlo.shape_of(operand)
             before, after = shape[:first], shape[axes[-1] + 1 :]
             rows = math.prod(shape[first : axes[-1] + 1])

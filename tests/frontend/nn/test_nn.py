@@ -48,7 +48,11 @@ def test_values(name: str) -> None:
     check(name, Weak(np.full((2,), 0.7)))
 
 
-@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if n not in ("hard_tanh", "leaky_relu")])
+# JAX does not take integers for the others.
+OF_INTEGERS = [n for n in ELEMENTWISE if n not in ("sigmoid", "silu", "swish")]
+
+
+@pytest.mark.parametrize("name", OF_INTEGERS)
 def test_integers(name: str) -> None:
     check(name, np.array([-3, 0, 2, 9], np.int32))
 

@@ -8,7 +8,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from against_jax import Weak, assert_same, compare, same_error
+from against_jax import Weak, assert_same, compare
 
 import axir
 import axir.numpy as jnp
@@ -204,8 +204,10 @@ def test_matrices() -> None:
         if -3 < k < 4:
             check("diag", matrix, k)
         check("diagflat", np.ones((2, 2), np.int8), k)
-    same_error(jnp.tril, jax.numpy.tril, F32)
-    same_error(jnp.diag, jax.numpy.diag, np.ones((2, 2, 2), np.float32))
+    with pytest.raises(ShapeError, match=r"jnp\.tril takes arrays of at least two axes"):
+        jnp.tril(F32)
+    with pytest.raises(ShapeError, match=r"jnp\.diag takes a vector or a matrix"):
+        jnp.diag(np.ones((2, 2, 2)))
 
 
 def test_grids() -> None:
@@ -219,7 +221,8 @@ def test_grids() -> None:
     check("indices", (2, 3), sparse=True)
     check("indices", (2, 2), "float32")
     check("fromfunction", lambda i, j: i + 2 * j, (2, 3))
-    same_error(jnp.meshgrid, jax.numpy.meshgrid, np.ones((2, 2), np.float32))
+    with pytest.raises(ParameterError, match="rank 1"):
+        jnp.meshgrid(np.ones((2, 2)))
 
 
 def test_scalar_types_are_dtypes_and_functions() -> None:

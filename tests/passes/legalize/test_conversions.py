@@ -76,7 +76,7 @@ def test_without_the_pass_values_are_wrong() -> None:
 def test_doubles_become_the_nearest_half() -> None:
     rng = np.random.default_rng(0)
     halves = rng.integers(0, 2**16, 3000, dtype=np.uint16).view(np.float16)
-    halves = halves[np.isfinite(halves)].astype(np.float64)
+    halves = halves[np.abs(halves) < 65504].astype(np.float64)
     ties = halves + np.spacing(halves.astype(np.float16)).astype(np.float64) / 2
     x = np.concatenate(
         [
