@@ -114,6 +114,8 @@ class Function:
         captured: Those values, one for each capture.
         outputs: What it returns.
         equations: The view of its ops, in order.
+        owner: The module that holds `op`, which must live as long as the function; None if the op
+            stands alone.
     """
 
     __slots__ = (
@@ -126,6 +128,7 @@ class Function:
         "name",
         "op",
         "outputs",
+        "owner",
         "symbol_name",
     )
 
@@ -147,6 +150,7 @@ class Function:
         self.captured = tuple(captured)
         self.outputs = tuple(outputs)
         self.equations = equations
+        self.owner: ir.Module | None = None
         # Functions derived from this one (its tangent function ...), by whoever derives them.
         self.derived: dict[Any, Any] = {}
 

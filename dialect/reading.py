@@ -92,7 +92,7 @@ def read_module(module: ir.Module) -> dict[str, Function]:
                 where=_where(op.operation),
             )
         ops[ir.StringAttr(op.attributes["sym_name"]).value] = op.operation
-    return _Reader(ops).read_all()
+    return _Reader(ops, module).read_all()
 
 
 def _where(op: ir.Operation) -> str:
@@ -102,8 +102,9 @@ def _where(op: ir.Operation) -> str:
 class _Reader:
     """Reads functions on demand, so that a callee is there before its caller."""
 
-    def __init__(self, ops: dict[str, ir.Operation]):
+    def __init__(self, ops: dict[str, ir.Operation], module: ir.Module):
         self.ops = ops
+        self.module = module
         self.functions: dict[str, Function] = {}
         self.in_progress: set[str] = set()
 
@@ -120,6 +121,8 @@ class _Reader:
                 raise VerificationError(f"Function @{name} calls itself.", where=_where(op))
             self.in_progress.add(name)
             self.functions[name] = _read_function(name, op, self)
+            # The bindings let a module die while its ops are referred to.
+            self.functions[name].owner = self.module
         return self.functions[name]
 
 

@@ -173,7 +173,7 @@ class Exported:
             UnknownOpError, VerificationError: if the module is not valid.
             ParseError: if its trees are not those of the function.
         """
-        functions = read_functions(module)
+        functions = read_module(module)
         found = signatures(module)
         if symbol not in found:
             raise VerificationError(
@@ -276,14 +276,6 @@ class Exported:
     def __repr__(self) -> str:
         arguments = ", ".join(map("{}: {}".format, self.argument_names, self.in_avals))
         return f"<Exported {self.fun_name}({arguments}) -> {', '.join(map(str, self.out_avals))}>"
-
-
-def read_functions(module: Any) -> dict[str, Function]:
-    """Verifies a module and returns its functions, which keep it alive: they are views of it."""
-    functions = read_module(module)
-    for function in functions.values():
-        function.derived["module"] = module
-    return functions
 
 
 def _structure(text: str | None, count: int, where: str) -> tree.TreeDef | None:

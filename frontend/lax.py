@@ -38,11 +38,11 @@ from axir.dialect.ops.conversion import (
     real,
     stop_gradient,
 )
-from axir.dialect.ops.conversion import complex_ as complex  # noqa: A004
+from axir.dialect.ops.conversion import complex_ as complex
 from axir.dialect.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from axir.dialect.ops.dot import batch_matmul, dot, dot_general
 from axir.dialect.ops.elementwise import (
-    abs,  # noqa: A004
+    abs,
     add,
     ceil,
     clamp,
@@ -55,15 +55,15 @@ from axir.dialect.ops.elementwise import (
     is_finite,
     le,
     lt,
-    max,  # noqa: A004
-    min,  # noqa: A004
+    max,
+    min,
     mul,
     ne,
     neg,
     nextafter,
     population_count,
     rem,
-    round,  # noqa: A004
+    round,
     select_n,
     shift_left,
     shift_right_arithmetic,
@@ -106,7 +106,7 @@ from axir.dialect.ops.slicing import (
     dynamic_update_slice_in_dim,
 )
 from axir.dialect.ops.sort import sort, sort_key_val, top_k
-from axir.dialect.ops.static_slicing import index_in_dim, slice, slice_in_dim  # noqa: A004
+from axir.dialect.ops.static_slicing import index_in_dim, slice, slice_in_dim
 from axir.dialect.ops.transcendental import (
     acos,
     acosh,
@@ -128,7 +128,7 @@ from axir.dialect.ops.transcendental import (
     log,
     log1p,
     logistic,
-    pow,  # noqa: A004
+    pow,
     rsqrt,
     sin,
     sinh,

@@ -155,7 +155,9 @@ def _integer_pow_samples() -> list[Sample]:
     samples = []
     for dtype in NUMBER:
         x = random_values(generator, (2, 3), dtype, 0.5, 1.5)
-        powers = (0, 1, 2, 7) if dtypes.is_integer(dtype) else (-2, 0, 1, 3)
+        powers = (2, 7) if dtypes.is_integer(dtype) else (-2, 3)
+        if dtype in (dtypes.int32, dtypes.float32, dtypes.complex128):
+            powers += (0, 1)
         samples += [Sample((x,), {"y": y}) for y in powers]
     return samples
 

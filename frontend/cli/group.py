@@ -20,7 +20,6 @@ from axir.dialect.errors import AxirError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _VERBOSITY = "axir.verbosity"
-_INPUT = "axir.input"
 # `file:line in function` is a line of whatever program started the command, not the user's.
 _PROGRAM_LINE = re.compile(r":\d+ in \S+")
 
@@ -74,8 +73,7 @@ def describe(error: Exception) -> str:
     if isinstance(error, AxirError):
         lines = [error.message]
         if error.where and not _PROGRAM_LINE.search(error.where):
-            # MLIR calls the text that it parses "-".
-            lines.append(f"  at {re.sub('^-(?=:)', input_name(), error.where)}")
+            lines.append(f"  at {error.where}")
         if error.way_out:
             lines.append(f"  {error.way_out}")
         return "\n".join(lines)
@@ -96,12 +94,6 @@ def verbosity() -> int:
     """Returns how often `-v` was given."""
     context = click.get_current_context(silent=True)
     return 0 if context is None else context.find_root().meta.get(_VERBOSITY, 0)
-
-
-def input_name() -> str:
-    """Returns what to call the module that the command reads."""
-    context = click.get_current_context(silent=True)
-    return "-" if context is None else context.find_root().meta.get(_INPUT, "-")
 
 
 def note(message: str) -> None:
@@ -133,13 +125,7 @@ def verbose_option(command: Command) -> Command:
 
 def module_argument(command: Command) -> Command:
     """Gives a verb the argument FILE."""
-
-    def remember(context: click.Context, _: click.Parameter, value: Path) -> Path:
-        context.find_root().meta[_INPUT] = "<stdin>" if str(value) == "-" else str(value)
-        return value
-
-    kind = click.Path(path_type=Path)
-    return click.argument("file", metavar="FILE", type=kind, callback=remember)(command)
+    return click.argument("file", metavar="FILE", type=click.Path(path_type=Path))(command)
 
 
 def read_input(file: Path) -> tuple[Any, str]:

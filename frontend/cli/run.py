@@ -13,8 +13,8 @@ from axir.cli.inputs import read_inputs
 from axir.cli.outputs import check_outputs, print_results, save_results
 from axir.dialect.array import Array
 from axir.dialect.errors import ParameterError
+from axir.dialect.reading import read_module
 from axir.dialect.signature import Signature, signatures
-from axir.export import read_functions
 from axir.programs import Program, compile_program, open_program
 
 
@@ -91,7 +91,7 @@ def open_for_running(file: Path, device: str | None) -> Program:
 
 def _open_eager(file: Path, function: str) -> tuple[Signature, Any]:
     module, _ = read_input(file)
-    functions, found = read_functions(module), signatures(module)
+    functions, found = read_module(module), signatures(module)
     if function not in found:
         raise ParameterError(
             f"There is no function {function!r}.", f"The functions are {', '.join(found)}.", ""

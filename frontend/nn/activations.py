@@ -12,14 +12,12 @@ from typing import Any
 from axir.dialect import dtypes
 from axir.dialect.array import Array
 from axir.dialect.errors import ParameterError
-from axir.dialect.ops.elementwise import (
-    abs as absolute,
-)
 from axir.dialect.ops.elementwise import add, clamp, div, ge, gt, le, lt, mul, neg, select_n, square
 from axir.dialect.ops.elementwise import max as maximum
 from axir.dialect.ops.elementwise import min as minimum
 from axir.dialect.ops.transcendental import erfc, exp, expm1, log, log1p, logistic, sqrt, tanh
 from axir.dialect.tracer import Tracer
+from axir.numpy.arithmetic import absolute
 from axir.numpy.checks import canonical_axis
 from axir.numpy.exponential import logaddexp
 from axir.numpy.joining import split

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import from_numpy
+from axir.dialect.array import Array, from_numpy
 from axir.dialect.errors import ParameterError
 from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.conversion import convert_element_type, stop_gradient
 from axir.dialect.ops.elementwise import add, div, eq, mul, select_n, square, sub
 from axir.dialect.ops.elementwise import max as maximum
 from axir.dialect.ops.transcendental import exp, log, rsqrt
-from axir.numpy.checks import canonical_axis, spread
+from axir.numpy.checks import canonical_axes, canonical_axis, spread
+from axir.numpy.elementwise import evaluate
 from axir.numpy.moments import element_count
 from axir.numpy.moments import mean as average
 from axir.numpy.promotion import (
@@ -50,6 +51,20 @@ def _shifted(name: str, x: Any, axis: Any, where: Any) -> tuple[Value, Value | N
     return sub(x, spread(peak, x.shape)), mask
 
 
+# Concrete arrays of these dtypes are evaluated by NumPy in one step instead of op by op.
+_DIRECT = frozenset((dtypes.float32, dtypes.float64))
+
+
+def _softmax_of(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    result = np.exp(x - np.maximum.reduce(x, axis=axes, keepdims=True))
+    return result / np.add.reduce(result, axis=axes, keepdims=True)
+
+
+def _log_softmax_of(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    shifted = x - np.maximum.reduce(x, axis=axes, keepdims=True)
+    return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axes, keepdims=True))
+
+
 def softmax(x: Any, axis: Any = -1, where: Any = None) -> Value:
     """Returns exponentials, scaled so that they sum to one along axes.
 
@@ -65,6 +80,9 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Value:
     >>> axir.nn.softmax(jnp.array([0.0, 0.0]))
     Array([0.5, 0.5], dtype=float32)
     """
+    if where is None and type(x) is Array and x.type.dtype in _DIRECT and x.type.size:
+        axes = canonical_axes("nn.softmax", axis, x.ndim)
+        return evaluate("nn.softmax", lambda v: _softmax_of(v, axes), x.type.strip_weak_type(), x)
     shifted, mask = _shifted("softmax", x, axis, where)
     exponentials = exp(shifted)
     sums = total(exponentials, axis, keepdims=True)
@@ -80,6 +98,10 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Value:
     >>> axir.nn.log_softmax(jnp.array([1000.0, 0.0]))
     Array([    0., -1000.], dtype=float32)
     """
+    if where is None and type(x) is Array and x.type.dtype in _DIRECT and x.type.size:
+        axes = canonical_axes("nn.log_softmax", axis, x.ndim)
+        result = x.type.strip_weak_type()
+        return evaluate("nn.log_softmax", lambda v: _log_softmax_of(v, axes), result, x)
     shifted, mask = _shifted("log_softmax", x, axis, where)
     sums = total(exp(shifted), axis, keepdims=True)
     if mask is not None:

@@ -1,14 +1,14 @@
 """`axir.numpy`: NumPy's functions with JAX's names, dtypes and semantics.
 
-The functions take arrays, tracers, NumPy arrays and Python scalars; lists only where NumPy's whole
-purpose is to take them (`array`, `stack`, ...). Arrays are immutable, and 64-bit dtypes are off until
+The functions take arrays, tracers, NumPy arrays and Python scalars; lists only where taking them is
+their purpose (`array`, `stack`, ...). Arrays are immutable, and 64-bit dtypes are off until
 `jax_enable_x64` is set. The functions stand in one file per theme.
 
 >>> import axir.numpy as jnp
 >>> jnp.sum(jnp.arange(4) * 2.5)
 Array(15., dtype=float32)
 """
-# ruff: noqa: F403, F405 - the modules' __all__ say what is public
+# ruff: noqa: F403 - the modules' __all__ say what is public
 # isort: off
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ from .scalar_types import __all__ as _scalar_types
 from .selection import __all__ as _selection
 from .set_operations import __all__ as _set_operations
 from .sorting import __all__ as _sorting
-from .scalar_types import bool_ as bool  # noqa: A004
+from .scalar_types import bool_ as bool
 
 e = _math.e
 euler_gamma = 0.57721566490153286
@@ -79,7 +79,7 @@ nan = _math.nan
 newaxis = None
 pi = _math.pi
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     *_arithmetic,
     *_creation,
     *_cumulative,

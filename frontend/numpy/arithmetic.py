@@ -58,9 +58,7 @@ add = binary(
     "add", lax.add, "Sum; of bools their logical or.",
     promotion=promote_arguments, domain=NUMBER, on_bool=lax.or_,
 )  # fmt: skip
-subtract = binary(
-    "subtract", lax.sub, "Difference.", promotion=promote_arguments, domain=NUMBER
-)
+subtract = binary("subtract", lax.sub, "Difference.", promotion=promote_arguments, domain=NUMBER)
 multiply = binary(
     "multiply", lax.mul, "Product; of bools their logical and.",
     promotion=promote_arguments, domain=NUMBER, on_bool=lax.and_,
@@ -68,9 +66,7 @@ multiply = binary(
 true_divide = divide = binary(
     "divide", lax.div, "Quotient; that of integers is a float.", promotion=promote_inexact
 )
-negative = unary(
-    "negative", lax.neg, "Negative.", promotion=promote_arguments, domain=NUMBER
-)
+negative = unary("negative", lax.neg, "Negative.", promotion=promote_arguments, domain=NUMBER)
 
 
 @evaluated_by(np.floor_divide, FLOAT)
@@ -118,7 +114,7 @@ fmod = binary(
 )  # fmt: skip
 
 
-def divmod(x: Any, y: Any, /) -> tuple[Value, Value]:  # noqa: A001
+def divmod(x: Any, y: Any, /) -> tuple[Value, Value]:
     """Returns quotient and remainder of floor division, elementwise.
 
     Args:
@@ -136,9 +132,7 @@ reciprocal = unary("reciprocal", lambda x: lax.div(_like(1, x), x), "One divided
 
 # Powers ----------------------------------------------------------------------------------------
 
-square = unary(
-    "square", lax.square, "Square.", promotion=promote_numeric, domain=NUMBER
-)
+square = unary("square", lax.square, "Square.", promotion=promote_numeric, domain=NUMBER)
 
 
 def power(x: Any, y: Any, /) -> Value:
@@ -175,11 +169,11 @@ def power(x: Any, y: Any, /) -> Value:
     return real_power(x, y)
 
 
-pow = power  # noqa: A001
+pow = power
 
 
 def _static_power(x: Any, exponent: int) -> Value:
-    if type(x) is not Array and type(x) is not Tracer or x.type.dtype == dtypes.bool_:
+    if (type(x) is not Array and type(x) is not Tracer) or x.type.dtype == dtypes.bool_:
         (x,) = promote_numeric("power", x)
     if exponent < 0 and dtypes.is_integer(x.type.dtype):
         raise DTypeError(
@@ -286,7 +280,7 @@ def _absolute(x: Value) -> Value:
     return convert_element_type(result, result.dtype, True) if x.weak_type else result
 
 
-absolute = abs = unary(  # noqa: A001
+absolute = abs = unary(
     "absolute", _absolute, "Absolute value; of complex numbers their modulus.",
     promotion=promote_arguments, domain=NUMBER,
 )  # fmt: skip
@@ -349,7 +343,7 @@ def _to_even(x: Value) -> Value:
 rint = unary("rint", _to_even, "Nearest integer as a float; halves go to the even one.")
 
 
-def round(a: Any, decimals: int = 0, out: None = None) -> Value:  # noqa: A001
+def round(a: Any, decimals: int = 0, out: None = None) -> Value:
     """Rounds to a number of decimals; halves go to the even digit.
 
     Args:
@@ -369,9 +363,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Value:  # noqa: A001
     try:
         decimals = decimals.__index__()
     except AttributeError:
-        raise ParameterError(
-            f"jnp.round: decimals must be an integer, not {decimals!r}."
-        ) from None
+        raise ParameterError(f"jnp.round: decimals must be an integer, not {decimals!r}.") from None
     if not dtypes.is_inexact(a.dtype):
         return a if decimals >= 0 else _round_integers(a, 10**-decimals)
     if decimals == 0:
@@ -380,7 +372,8 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Value:  # noqa: A001
     wide = convert_element_type(a, dtypes.float32) if a.dtype.itemsize == 2 else a
     factor = cast(10.0 ** builtins.abs(decimals), wide.dtype, True)
     scale, unscale = (lax.mul, lax.div) if decimals > 0 else (lax.div, lax.mul)
-    return convert_element_type(unscale(_to_even(scale(wide, factor)), factor), a.dtype, a.weak_type)
+    rounded = unscale(_to_even(scale(wide, factor)), factor)
+    return convert_element_type(rounded, a.dtype, a.weak_type)
 
 
 around = round

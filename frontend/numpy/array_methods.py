@@ -65,7 +65,7 @@ _COMPARISONS = {
     "gt": logic.greater,
     "ge": logic.greater_equal,
 }
-_UNARY_OPERATORS = {
+_UNARY_OPERATORS: dict[str, Callable[..., Any]] = {
     "neg": arithmetic.negative,
     "pos": arithmetic.positive,
     "abs": arithmetic.absolute,
@@ -127,13 +127,25 @@ def _install_operators() -> None:
         setattr(ArrayMethods, f"__{name}__", _operator(name, function))
     for name, function in _BINARY_OPERATORS.items():
         setattr(ArrayMethods, f"__r{name}__", _reflected(name, function))
-    for name, unary in _UNARY_OPERATORS.items():
-        setattr(ArrayMethods, f"__{name}__", lambda self, unary=unary: unary(self))
-    setattr(ArrayMethods, "__pow__", _power)
-    setattr(ArrayMethods, "__rpow__", _reflected("pow", arithmetic.power))
-    setattr(ArrayMethods, "__round__", _round)
-    setattr(Array, "__getitem__", indexing.getitem_array)
-    setattr(Tracer, "__getitem__", lambda self, index: indexing.read(self, index))
+    for name, function in _UNARY_OPERATORS.items():
+        setattr(ArrayMethods, f"__{name}__", function)
+    _install(
+        ArrayMethods,
+        __pow__=_power,
+        __rpow__=_reflected("pow", arithmetic.power),
+        __round__=_round,
+    )
+    _install(Array, __getitem__=indexing.getitem_array)
+    _install(Tracer, __getitem__=_getitem_tracer)
+
+
+def _getitem_tracer(self: Tracer, index: Any) -> Value:
+    return indexing.read(self, index)
+
+
+def _install(target: type, **members: Any) -> None:
+    for name, member in members.items():
+        setattr(target, name, member)
 
 
 # Methods ---------------------------------------------------------------------------------------
@@ -259,13 +271,18 @@ def _array_namespace(self: Value, *, api_version: str | None = None) -> Any:
 
 
 def _install_methods() -> None:
-    own = {
-        "reshape": _reshape, "transpose": _transpose, "flatten": _flatten, "astype": _astype,
-        "copy": _copy, "view": _view, "to_device": _to_device,
-        "__array_namespace__": _array_namespace,
-    }  # fmt: skip
-    for name, method in (_METHODS | own).items():
-        setattr(ArrayMethods, name, method)
+    _install(ArrayMethods, **_METHODS)
+    _install(
+        ArrayMethods,
+        reshape=_reshape,
+        transpose=_transpose,
+        flatten=_flatten,
+        astype=_astype,
+        copy=_copy,
+        view=_view,
+        to_device=_to_device,
+        __array_namespace__=_array_namespace,
+    )
     properties: dict[str, Callable[[Any], Any]] = {
         "T": manipulation.transpose,
         "mT": manipulation.matrix_transpose,
@@ -275,8 +292,7 @@ def _install_methods() -> None:
     }
     for name, getter in properties.items():
         setattr(ArrayMethods, name, property(lambda self, getter=getter: getter(self)))
-    setattr(Array, "devices", _devices)
-    setattr(Array, "device", property(_device))
+    _install(Array, devices=_devices, device=property(_device))
 
 
 def install() -> None:

@@ -114,7 +114,7 @@ def asarray(
 
 
 def array(
-    object: Any,  # noqa: A002 - JAX's name
+    object: Any,
     dtype: Any = None,
     copy: bool = True,
     order: str | None = "K",
@@ -239,7 +239,7 @@ def _hosts(value: Any, dtype: np.dtype) -> Any:
     """Returns nested lists with arrays replaced by NumPy arrays of a dtype."""
     if isinstance(value, (list, tuple)):
         return [_hosts(entry, dtype) for entry in value]
-    if type(value) in SCALARS and type(value) is not complex or isinstance(value, range):
+    if isinstance(value, range) or type(value) in (bool, int, float):
         return value
     return np.asarray(_converted(array_argument("array", value), dtype))
 

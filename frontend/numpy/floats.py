@@ -65,7 +65,8 @@ signbit = unary(
 def _copy_sign(x: Value, y: Value) -> Value:
     require_real("copysign", x)
     magnitude = lax.abs(x)
-    return lax.select_n(*broadcast_arguments("copysign", _sign_bit(y), magnitude, lax.neg(magnitude)))
+    choices = broadcast_arguments("copysign", _sign_bit(y), magnitude, lax.neg(magnitude))
+    return lax.select_n(*choices)
 
 
 copysign = binary(

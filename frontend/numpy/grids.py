@@ -67,8 +67,7 @@ def arange(
     if new_dtype == dtypes.bool_ or dtypes.is_complex(default):
         raise ParameterError(f"jnp.arange does not count in {default if dtype is None else dtype}.")
     first, end, distance = (
-        None if x is None else _known(position, x)
-        for position, x in enumerate((start, stop, step))
+        None if x is None else _known(position, x) for position, x in enumerate((start, stop, step))
     )
     if distance == 0:
         raise ParameterError("jnp.arange: the step must not be zero.")
@@ -127,9 +126,7 @@ def linspace(
     computed = start.dtype
     result_dtype = computed if dtype is None else dtype_argument("linspace", dtype)
     shape = broadcast_shape("linspace", [start.shape, stop.shape])
-    bounds = [
-        convert_element_type(broadcast_value(x, shape), computed) for x in (start, stop)
-    ]
+    bounds = [convert_element_type(broadcast_value(x, shape), computed) for x in (start, stop)]
     intervals = num - 1 if endpoint else num
     values = _spread(*bounds, num, intervals, endpoint)
     if dtypes.is_integer(result_dtype) and not dtypes.is_integer(computed):
@@ -219,9 +216,7 @@ def geomspace(
     """
     start, stop = promote_inexact("geomspace", start, stop)
     shape = broadcast_shape("geomspace", [start.shape, stop.shape])
-    start, stop = (
-        convert_element_type(broadcast_value(x, shape), x.dtype) for x in (start, stop)
-    )
+    start, stop = (convert_element_type(broadcast_value(x, shape), x.dtype) for x in (start, stop))
     # Both ends turn to positive numbers, whose logarithms are real.
     direction = lax.sign(start)
     first, last = lax.div(start, direction), lax.div(stop, direction)
@@ -306,10 +301,10 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     new_dtype = dtype_argument("indices", int if dtype is None else dtype)
     rank = len(shape)
     if sparse:
-        return tuple(
-            broadcasted_iota(new_dtype, tuple(shape[axis] if a == axis else 1 for a in range(rank)), axis)
-            for axis in range(rank)
-        )  # fmt: skip
+        shapes = [
+            tuple(shape[axis] if a == axis else 1 for a in range(rank)) for axis in range(rank)
+        ]
+        return tuple(broadcasted_iota(new_dtype, s, axis) for axis, s in enumerate(shapes))
     if not rank:
         return asarray(np.zeros((0,)), new_dtype)
     return concatenate([broadcasted_iota(new_dtype, (1, *shape), a + 1) for a in range(rank)], 0)

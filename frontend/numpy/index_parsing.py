@@ -1,6 +1,7 @@
 """NumPy's indexing syntax, understood: from `x[index]` to what happens along each axis.
 
-What does not live here: reading (`indexing.py`) and updating (`index_update.py`) what an index names.
+What does not live here: reading (`indexing.py`) and updating (`index_update.py`) what an index
+names.
 """
 
 from __future__ import annotations

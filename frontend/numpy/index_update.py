@@ -32,6 +32,7 @@ from .indexing import (
     CLIP,
     PROMISE_IN_BOUNDS,
     index_vectors,
+    is_reversed,
     read,
     slice_block,
     slice_bounds,
@@ -197,7 +198,10 @@ def update(
         index: As between brackets.
         kind: Which update: a key of `_COMBINE`.
         values: Array or scalar that broadcasts to the shape of the part. It takes the dtype of `x`.
-        mode, indices_are_sorted, unique_indices, wrap_negative_indices: As of `Reference`.
+        mode: As of `Reference`, like the options that follow.
+        indices_are_sorted: A promise.
+        unique_indices: A promise.
+        wrap_negative_indices: Whether negative positions count from the end.
 
     Raises:
         BroadcastError: if the values do not fit the part.
@@ -281,7 +285,7 @@ def _write_back(x: Value, block: Value, index: Index) -> Value:
         bound = (0, extent, 1)
         if type(entry) is Slice:
             bound = slice_bounds(entry)
-            if entry.step < 0 and entry.count > 1:
+            if is_reversed(entry):
                 reversed_axes.append(axis)
         elif type(entry) is Position and index.is_static:
             bound = (entry.value, entry.value + 1, 1)

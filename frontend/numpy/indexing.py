@@ -84,7 +84,8 @@ def read(
         mode: What happens out of bounds: 'clip' (the default for computed positions), 'fill',
             'promise_in_bounds'. By default static positions out of bounds are errors.
         fill_value: What 'fill' takes.
-        indices_are_sorted, unique_indices: Promises that may speed the gather up.
+        indices_are_sorted: A promise that may speed the gather up.
+        unique_indices: A promise that may speed the gather up.
         wrap_negative_indices: Whether negative positions count from the end.
     """
     parsed = parse_index(x.shape, index, is_checked=mode is None)
@@ -123,17 +124,25 @@ def slice_block(x: Value, index: Index, *, cuts_positions: bool) -> Value:
         start, limit, stride = 0, extent, 1
         if type(entry) is Slice:
             start, limit, stride = slice_bounds(entry)
-            if entry.step < 0 and entry.count > 1:
+            if is_reversed(entry):
                 reversed_axes.append(axis)
+                start, limit = extent - limit, extent - start
         elif type(entry) is Position and cuts_positions:
             start, limit = entry.value, entry.value + 1
         starts.append(start)
         limits.append(limit)
         strides.append(stride)
+    if reversed_axes:
+        x = rev(x, reversed_axes)
     is_whole = tuple(limits) == index.shape and not any(starts) and set(strides) <= {1}
     if not is_whole:
         x = static_slice(x, starts, limits, strides if any(s != 1 for s in strides) else None)
-    return rev(x, reversed_axes) if reversed_axes else x
+    return x
+
+
+def is_reversed(entry: Slice) -> bool:
+    """Tells whether the entries of a slice stand in decreasing order."""
+    return entry.step < 0 and entry.count > 1
 
 
 def slice_bounds(entry: Slice) -> tuple[int, int, int]:
@@ -337,9 +346,7 @@ def take_along_axis(
             "as many axes."
         )
     axis = canonical_axis("take_along_axis", axis, arr.ndim)
-    others = [
-        (*shape[:axis], 1, *shape[axis + 1 :]) for shape in (arr.shape, positions.shape)
-    ]
+    others = [(*shape[:axis], 1, *shape[axis + 1 :]) for shape in (arr.shape, positions.shape)]
     common = broadcast_shape("take_along_axis", others)
     shape = (*common[:axis], positions.shape[axis], *common[axis + 1 :])
     index: list[Any] = []

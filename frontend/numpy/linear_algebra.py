@@ -17,14 +17,16 @@ from axir.dialect.errors import AxisError, ParameterError, ShapeError
 from axir.dialect.ops.broadcasting import broadcast_in_dim, expand_dims
 from axir.dialect.ops.conversion import conj
 from axir.dialect.ops.dot import dot_general
-from axir.dialect.ops.elementwise import and_, mul, sub, zeros_like
+from axir.dialect.ops.elementwise import mul, sub, zeros_like
 from axir.dialect.ops.shape import concatenate, reshape, squeeze, transpose
 from axir.dialect.ops.static_slicing import index_in_dim
 from axir.dialect.ops.table import OPS
 from axir.dialect.tracer import Tracer
 
+from .arithmetic import multiply
 from .checks import canonical_axes, canonical_axis, reject_out
 from .promotion import (
+    array_argument,
     broadcast_arguments,
     broadcast_shape,
     promote_arguments,
@@ -75,14 +77,9 @@ def matmul(
     >>> jnp.matmul(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([1.0, 1.0]))
     Array([3., 7.], dtype=float32)
     """
-    if (type(a) is Array or type(a) is Tracer) and (type(b) is Array or type(b) is Tracer):
-        lhs, rhs = a.type, b.type
-        numbers = _MATMUL_NUMBERS.get((lhs.ndim, rhs.ndim))
-        if (
-            numbers is not None and lhs.dtype is rhs.dtype and lhs.shape[-1] == rhs.shape[0]
-            and precision is None and preferred_element_type is None
-            and config.jax_default_matmul_precision is None
-        ):  # fmt: skip
+    if precision is None and preferred_element_type is None:
+        numbers = _plain_product(a, b)
+        if numbers is not None:
             return _bind_dot_general(
                 a, b, dimension_numbers=numbers, precision=None, preferred_element_type=None
             )
@@ -90,6 +87,22 @@ def matmul(
     a, b = promote_arguments("matmul", a, b)
     _check_matmul(a, b)
     return _batched_matmul("matmul", a, b, precision, preferred_element_type)
+
+
+def _plain_product(a: Any, b: Any) -> Any:
+    """Returns the dimension numbers of a product of vectors and matrices that needs no checks."""
+    if (type(a) is not Array and type(a) is not Tracer) or (
+        type(b) is not Array and type(b) is not Tracer
+    ):
+        return None
+    lhs, rhs = a.type, b.type
+    numbers = _MATMUL_NUMBERS.get((lhs.ndim, rhs.ndim))
+    if (
+        numbers is None or lhs.dtype is not rhs.dtype or lhs.shape[-1] != rhs.shape[0]
+        or config.jax_default_matmul_precision is not None
+    ):  # fmt: skip
+        return None
+    return numbers
 
 
 def _reject_sharding(name: str, out_sharding: Any) -> None:
@@ -170,6 +183,12 @@ def dot(
     >>> jnp.dot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]))
     Array(11., dtype=float32)
     """
+    if precision is None and preferred_element_type is None:
+        numbers = _plain_product(a, b)
+        if numbers is not None:
+            return _bind_dot_general(
+                a, b, dimension_numbers=numbers, precision=None, preferred_element_type=None
+            )
     _reject_sharding("dot", out_sharding)
     a, b = promote_arguments("dot", a, b)
     if a.ndim and b.ndim:
@@ -392,12 +411,8 @@ def outer(a: Any, b: Any, out: None = None) -> Value:
            [6, 8]], dtype=int32)
     """
     reject_out("outer", out)
-    a, b = promote_arguments("outer", a, b)
-    shape = (a.size, b.size)
-    rows = broadcast_in_dim(_flat(a), shape, (0,))
-    columns = broadcast_in_dim(_flat(b), shape, (1,))
-    multiply = and_ if a.dtype == dtypes.bool_ else mul
-    return multiply(rows, columns)
+    a, b = array_argument("outer", a), array_argument("outer", b, 1)
+    return multiply(reshape(a, (a.size, 1)), reshape(b, (1, b.size)))
 
 
 def kron(a: Any, b: Any) -> Value:

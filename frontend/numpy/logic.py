@@ -211,9 +211,7 @@ isreal = _test("isreal", lambda x: lax.not_(_has_imaginary_part(x)), "Whether it
 # Closeness and equality ------------------------------------------------------------------------
 
 
-def isclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Value:
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Value:
     """Tells elementwise whether |a - b| <= atol + rtol |b|.
 
     Args:

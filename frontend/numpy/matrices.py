@@ -89,8 +89,9 @@ def _triangle(name: str, m: Any, k: int, keeps_lower: bool) -> Value:
             f"jnp.{name} takes arrays of at least two axes, not {m.type}.",
             "Add an axis with x[None, :].",
         )
-    mask = np.tri(m.shape[-2], m.shape[-1], index(k) if keeps_lower else index(k) - 1, dtype=np.bool_)
-    mask = mask if keeps_lower else ~mask
+    highest = index(k) if keeps_lower else index(k) - 1
+    lower = np.tri(m.shape[-2], m.shape[-1], highest, dtype=np.bool_)
+    mask = lower if keeps_lower else ~lower
     kept = broadcast_in_dim(from_numpy(mask), m.shape, (m.ndim - 2, m.ndim - 1))
     return select_n(kept, constant(0, m.dtype, m.dtype != dtypes.bool_), m)
 

@@ -6,6 +6,8 @@ They are computed in a float dtype for integers, and in float32 for half precisi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,10 @@ from axir.dialect.ops.conversion import conj, real
 from axir.dialect.ops.elementwise import div, gt, mul, select_n, square, sub
 from axir.dialect.ops.shape import transpose
 from axir.dialect.ops.transcendental import sqrt
+from axir.dialect.types import ShapedArray
 
 from .checks import canonical_axes, reject_out, spread
+from .elementwise import evaluate
 from .promotion import (
     array_argument,
     broadcast_arguments,
@@ -27,7 +31,7 @@ from .promotion import (
     inexact_dtype,
     promote_arguments,
 )  # fmt: skip
-from .reductions import SUM, as_mask, converted
+from .reductions import SUM, as_mask, converted, keep_axes
 
 __all__ = ["average", "mean", "std", "var"]
 
@@ -37,6 +41,39 @@ Value = Any
 def computation_dtype(dtype: np.dtype) -> np.dtype:
     """Returns the dtype to compute in: float32 for half precision."""
     return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
+
+
+# Concrete arrays of these dtypes are evaluated by NumPy in one step instead of op by op.
+_DIRECT = frozenset((dtypes.float32, dtypes.float64))
+
+
+def _evaluated(
+    name: str, function: Callable[..., Any], a: Array, axis: Any, keepdims: bool
+) -> Value:
+    """Computes a function of a concrete array, its axes and their number of elements."""
+    shape = a.type.shape
+    axes = all_axes(len(shape)) if axis is None else canonical_axes(name, axis, len(shape))
+    count = math.prod([shape[d] for d in axes])
+    kept = tuple([extent for d, extent in enumerate(shape) if d not in axes])
+    result = evaluate(
+        name, lambda x: function(x, axes, count), ShapedArray(kept, a.type.dtype), a
+    )
+    return keep_axes(result, shape, axes) if keepdims else result
+
+
+def _mean_of(x: np.ndarray, axes: tuple[int, ...], count: int) -> Any:
+    return np.add.reduce(x, axis=axes) / x.dtype.type(count)
+
+
+def _variance_of(x: np.ndarray, axes: tuple[int, ...], count: int, correction: Any = 0) -> Any:
+    distance = x - np.add.reduce(x, axis=axes, keepdims=True) / x.dtype.type(count)
+    distance *= distance
+    divisor = count - correction
+    return np.add.reduce(distance, axis=axes) / x.dtype.type(divisor if divisor > 0 else np.nan)
+
+
+def _deviation_of(x: np.ndarray, axes: tuple[int, ...], count: int, correction: Any = 0) -> Any:
+    return np.sqrt(_variance_of(x, axes, count, correction))
 
 
 def element_count(
@@ -79,6 +116,9 @@ def mean(
     >>> jnp.mean(jnp.array([[1, 2], [3, 5]]), axis=0)
     Array([2. , 3.5], dtype=float32)
     """
+    if type(a) is Array and dtype is None and where is None and a.type.dtype in _DIRECT:
+        reject_out("mean", out)
+        return _evaluated("mean", _mean_of, a, axis, keepdims)
     reject_out("mean", out)
     a = array_argument("mean", a)
     result = inexact_dtype(a.dtype) if dtype is None else dtypes.canonicalize_dtype(dtype)
@@ -181,6 +221,9 @@ def var(
     Array(1., dtype=float32)
     """
     reject_out("var", out)
+    if _is_direct(a, dtype, where, mean, ddof, correction):
+        function = partial(_variance_of, correction=ddof if correction is None else correction)
+        return _evaluated("var", function, a, axis, keepdims)
     return _variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction)
 
 
@@ -203,7 +246,21 @@ def std(
     Array(1., dtype=float32)
     """
     reject_out("std", out)
+    if _is_direct(a, dtype, where, mean, ddof, correction):
+        function = partial(_deviation_of, correction=ddof if correction is None else correction)
+        return _evaluated("std", function, a, axis, keepdims)
     return sqrt(_variance("std", a, axis, dtype, ddof, keepdims, where, mean, correction))
+
+
+def _is_direct(
+    a: Any, dtype: Any, where: Any, center: Any, ddof: Any, correction: Any
+) -> bool:
+    """Tells whether `_variance_of` computes what is asked for."""
+    if type(a) is not Array or a.type.dtype not in _DIRECT:
+        return False
+    if dtype is not None or where is not None or center is not None or type(ddof) is not int:
+        return False
+    return correction is None or (type(correction) in (int, float) and ddof == 0)
 
 
 def _variance(

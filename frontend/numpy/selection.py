@@ -112,8 +112,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 def clip(
     arr: Any = None,
     /,
-    min: Any = None,  # noqa: A002 - JAX's name
-    max: Any = None,  # noqa: A002 - JAX's name
+    min: Any = None,
+    max: Any = None,
     *,
     a: Any = None,
     a_min: Any = None,
@@ -139,7 +139,7 @@ def clip(
     x = array_argument("clip", a if arr is None else arr)
     lower = a_min if min is None else min
     upper = a_max if max is None else max
-    if any(type(b) is complex or dtypes.is_complex(getattr(b, "dtype", None)) for b in (x, lower, upper)):
+    if any(_is_complex(operand) for operand in (x, lower, upper)):
         raise DTypeError(
             "jnp.clip does not take complex numbers: they have no order.",
             "Clip jnp.real(x) and jnp.imag(x), or scale by jnp.abs(x).",
@@ -147,6 +147,10 @@ def clip(
     if lower is not None:
         x = maximum(x, lower)
     return x if upper is None else minimum(x, upper)
+
+
+def _is_complex(x: Any) -> bool:
+    return type(x) is complex or dtypes.is_complex(getattr(x, "dtype", None))  # type: ignore[arg-type]
 
 
 def nan_to_num(
@@ -174,7 +178,8 @@ def nan_to_num(
     info = ml_dtypes.finfo(x.dtype)
     posinf = float(info.max) if posinf is None else posinf
     neginf = float(info.min) if neginf is None else neginf
-    tests = (isnan(x), lax.eq(x, constant(math.inf, x.dtype)), lax.eq(x, constant(-math.inf, x.dtype)))
+    infinity = constant(math.inf, x.dtype)
+    tests = (isnan(x), lax.eq(x, infinity), lax.eq(x, lax.neg(infinity)))
     result = convert_element_type(x, x.dtype)
     for test, value in zip(tests, (nan, posinf, neginf), strict=True):
         value = convert_element_type(array_argument("nan_to_num", value), x.dtype)

@@ -53,7 +53,7 @@ def bernoulli(
 
     >>> from axir import random
     >>> random.bernoulli(random.PRNGKey(0), 0.5, (4,))
-    Array([False,  True,  True, False])
+    Array([False,  True, False,  True], dtype=bool)
     """
     if mode not in ("low", "high"):
         raise ParameterError(
@@ -152,7 +152,7 @@ def categorical(
     >>> import numpy as np
     >>> from axir import random
     >>> random.categorical(random.PRNGKey(0), np.zeros(3, np.float32), shape=(5,))
-    Array([1, 0, 1, 2, 2], dtype=int32)
+    Array([1, 0, 0, 2, 0], dtype=int32)
     """
     key = check_key("categorical", key)
     logits = to_value("categorical", "logits", logits)

@@ -54,7 +54,7 @@ def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
 
     >>> from axir import random
     >>> random.bits(random.PRNGKey(0), (2,), "uint8")
-    Array([220, 136], dtype=uint8)
+    Array([89,  1], dtype=uint8)
     """
     key = check_key("bits", key)
     extents = check_shape("bits", shape)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
+from axir.dialect.array import Array
 from axir.dialect.ops import transcendental as lax
 from axir.dialect.ops.conversion import convert_element_type, real, stop_gradient
 from axir.dialect.ops.elementwise import abs as absolute
@@ -31,7 +32,9 @@ from axir.dialect.ops.elementwise import (
     sign,
     sub,
 )
-from axir.numpy.checks import spread
+from axir.dialect.types import ShapedArray
+from axir.numpy.checks import canonical_axes, spread
+from axir.numpy.elementwise import evaluate
 from axir.numpy.promotion import broadcast_arguments, constant, promote_inexact, require_real
 from axir.numpy.reductions import max as largest
 from axir.numpy.reductions import sum as total
@@ -189,6 +192,27 @@ def kl_div(p: Any, q: Any) -> Value:
 # Along axes ------------------------------------------------------------------------------------
 
 
+# Concrete arrays of these dtypes are evaluated by NumPy in one step instead of op by op.
+_DIRECT = frozenset((dtypes.float32, dtypes.float64))
+
+
+def _evaluated_logsumexp(a: Array, axis: Any, keepdims: bool) -> Value:
+    axes = canonical_axes("logsumexp", axis, a.ndim)
+
+    def compute(x: np.ndarray) -> Any:
+        shift = np.maximum.reduce(x, axis=axes, keepdims=True)
+        shift = np.where(np.isfinite(shift), shift, 0)
+        added = np.add.reduce(np.exp(x - shift), axis=axes, keepdims=keepdims)
+        return np.log(added) + shift.reshape(np.shape(added))
+
+    shape = [
+        1 if d in axes else extent
+        for d, extent in enumerate(a.shape)
+        if keepdims or d not in axes
+    ]
+    return evaluate("logsumexp", compute, ShapedArray(tuple(shape), a.dtype), a)
+
+
 def logsumexp(
     a: Any,
     axis: Any = None,
@@ -220,6 +244,11 @@ def logsumexp(
     Array(1000.6931, dtype=float32)
     """
     name = "logsumexp"
+    if (
+        type(a) is Array and b is None and where is None and not return_sign
+        and a.type.dtype in _DIRECT and a.type.size
+    ):  # fmt: skip
+        return _evaluated_logsumexp(a, axis, keepdims)
     if b is None:
         (a,) = promote_inexact(name, a)
     else:

@@ -9,7 +9,7 @@ from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
 from axir.passes.base import Pass
-from axir.passes.legalize.rewriting import find_operations
+from axir.passes.legalize.rewriting import find_operations, operations_in_order
 
 _ELEMENTWISE = frozenset(("linalg.generic",)) | frozenset(
     f"stablehlo.{name}"
@@ -57,7 +57,7 @@ class LimitFusion(Pass):
         """Inserts the barriers."""
         for function in find_operations(module.operation, ("func.func",)):
             reads: dict[ir.Value, frozenset[ir.Value]] = {}
-            for operation in find_operations(function, _ELEMENTWISE):
+            for operation in operations_in_order(function, _ELEMENTWISE):
                 if _is_in_reduction(operation):
                     continue
                 self._visit(operation, reads)

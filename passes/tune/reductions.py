@@ -25,6 +25,13 @@ _ROW_PARTS = (16, 8, 32, 12, 24, 10, 20)
 # The same for one long row: enough for all cores, and parts of many whole vectors.
 _ELEMENT_PARTS = (64, 128, 32, 96, 80, 40, 100, 50, 125)
 _VECTOR = 16
+# Operations with a loop nest of their own, which is not repeated for every stage of a reduction.
+_NESTS = frozenset(
+    f"stablehlo.{name}"
+    for name in "reduce dot_general convolution reduce_window scatter gather sort while".split()
+)
+# How many operations are looked at to find one.
+_SEARCHED = 64
 # A last axis this long is worth a stage of its own.
 _LONG_ROW = 512
 
@@ -44,7 +51,10 @@ class SplitReductions(RewritePass):
     3. Else divide the reduced rows into 16 blocks (or some other number that leaves no rest) and
        add the blocks to each other, which reads 16 streams in order. Go on with the
        result until it is small, then reduce that with the original initial value.
-    4. Without a fitting number of parts, reduce the rest by itself and combine the two.
+    4. Compute the operand beforehand (an optimization barrier) if it has other uses or reads the
+       result of a reduction, contraction or the like: fused into the first stage, such a
+       computation would run in the order of the stage, across memory.
+    5. Without a fitting number of parts, reduce the rest by itself and combine the two.
 
     Before::
 
@@ -83,6 +93,8 @@ class SplitReductions(RewritePass):
         reduction = _Reduction(combine, _identity(operation, operand), init)
         if axes[-1] == len(shape) - 1:
             return _reduce_rows(reduction, operand, axes)
+        if _is_shared(operand):
+            operand = hlo.optimization_barrier(operand)[0]
         return self._reduce_columns(reduction, operand, axes)
 
     def _reduce_columns(
@@ -153,6 +165,22 @@ def _reduce_rows(reduction: _Reduction, operand: ir.Value, axes: list[int]) -> i
     if even == length:
         return whole
     return reduction.with_rest(whole, _part(flat, axis, even, length), axis)
+
+
+def _is_shared(value: ir.Value) -> bool:
+    """Tells whether a value has several uses, or is computed from what a loop nest computes."""
+    if len(list(value.uses)) > 1:
+        return not isinstance(value, ir.BlockArgument)
+    pending, seen = [value], set()
+    while pending and len(seen) < _SEARCHED:
+        value = pending.pop()
+        if isinstance(value, ir.BlockArgument) or value in seen:
+            continue
+        seen.add(value)
+        if value.owner.name in _NESTS:
+            return True
+        pending.extend(value.owner.operands)
+    return False
 
 
 def _part(operand: ir.Value, axis: int, start: int, limit: int) -> ir.Value:

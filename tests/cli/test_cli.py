@@ -180,6 +180,8 @@ class TestOpt:
         assert f"at {__file__}:{line}" in message
         assert "Did you mean jaxpr.tan" in message
         assert "Is a directory" in fails("opt", folder)
+        bad_name = '"jaxpr.s\\FFn"() : () -> ()'
+        assert "a name that is not valid UTF-8: jaxpr.s\\FFn" in fails("opt", "-", stdin=bad_name)
 
     def test_wrong_pipelines(self, model: Path) -> None:
         assert "Did you mean 'vmap'" in fails("opt", model, "-p", "vmpa")

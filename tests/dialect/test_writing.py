@@ -75,9 +75,11 @@ def test_passes_add_no_arguments_for_the_arrays_that_they_make() -> None:
 
 
 def test_callees_survive_the_passes_that_leave_them_alone() -> None:
-    callees = [traced(lambda x, k=k: [mul(x, as_array(np.float32(k)))], f"by_{k}") for k in range(6)]
+    callees = [
+        traced(lambda x, k=k: [mul(x, as_array(np.float32(k)))], f"by_{k}") for k in range(6)
+    ]
     main = traced(lambda x: [call(callee, x)[0] for callee in callees], "main")
     module = write_module({"main": main})
-    run_passes(module, "simplify{inline=none},simplify{inline=none}")
+    run_passes(module, 'simplify{inline="none"},simplify{inline="none"}')
     results = read_module(parse_module(str(module)))["main"].evaluate(as_array(X))
     assert [x.host().tolist() for x in results] == [[3 * k, -5 * k] for k in range(6)]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 import scipy.stats
@@ -14,9 +14,6 @@ import axir
 from axir import random
 from axir.dialect import errors
 from axir.dialect.config import config
-
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-import jax  # noqa: E402
 
 LOG_WEIGHTS = np.log(np.float32([[1, 2, 3], [3, 2, 1]]))
 PROBABILITIES = np.float32([0.1, 0.2, 0.3, 0.4])
@@ -52,7 +49,7 @@ def assert_same_bits(actual: Any, expected: Any) -> None:
     actual, expected = host(actual), host(expected)
     assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
     np.testing.assert_array_equal(
-        np.atleast_1d(actual).view(np.uint8), np.atleast_1d(expected).view(np.uint8)
+        actual.reshape(-1).view(np.uint8), expected.reshape(-1).view(np.uint8)
     )
 
 
@@ -287,20 +284,10 @@ def test_sampler_is_that_of_jax(
     (assert_same_bits if is_exact else assert_close)(actual, expected)
 
 
-@pytest.mark.parametrize("name", ["permutation", "choice", "categorical", "bernoulli"])
-def test_default_integers_have_64_bits_with_x64(name: str) -> None:
-    args = {
-        "permutation": (5,), "choice": (9, (4,)), "categorical": (LOG_WEIGHTS,), "bernoulli": (0.5,)
-    }[name]  # fmt: skip
-    jax.config.update("jax_enable_x64", True)
-    config.update("jax_enable_x64", True)
-    try:
-        key = np.uint32([1, 2])
-        jax.config.update("jax_threefry_partitionable", False)
-        expected = getattr(jax.random, name)(key, *args)
-        assert_same_bits(getattr(random, name)(key, *args), expected)
-    finally:
-        jax.config.update("jax_enable_x64", False)
+def test_default_integers_are_those_of_jax(is_partitionable: bool, has_64_bits: bool) -> None:
+    key = np.uint32([1, 2])
+    for name, args in (("permutation", (5,)), ("choice", (9, (4,))), ("rademacher", ((4,),))):
+        assert_same_bits(getattr(random, name)(key, *args), getattr(jax.random, name)(key, *args))
 
 
 # Statistics ------------------------------------------------------------------------------------
@@ -327,12 +314,10 @@ CONTINUOUS: tuple[tuple[Callable[[Any], Any], Any], ...] = (
     (lambda key: random.gumbel(key, (4000,)), scipy.stats.gumbel_r()),
     (lambda key: random.gumbel(key, (4000,), mode="high"), scipy.stats.gumbel_r()),
     (lambda key: random.gumbel(key, (4000,), mode="highest"), scipy.stats.gumbel_r()),
-    (lambda key: random.double_sided_maxwell(key, 0.0, 1.0, (4000,)) ,
-     scipy.stats.rv_continuous),
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("index", range(len(CONTINUOUS) - 1))
+@pytest.mark.parametrize("index", range(len(CONTINUOUS)))
 def test_continuous_sample_has_its_distribution(index: int) -> None:
     draw, distribution = CONTINUOUS[index]
     sample = host(draw(random.PRNGKey(index))).astype(np.float64)
@@ -358,7 +343,7 @@ DISCRETE: tuple[tuple[Callable[[Any], Any], list[float]], ...] = (
     (lambda key: random.bernoulli(key, 0.3, (6000,)), [0.7, 0.3]),
     (lambda key: random.bernoulli(key, 0.3, (6000,), mode="high"), [0.7, 0.3]),
     (lambda key: random.randint(key, (6000,), 0, 5), [0.2] * 5),
-    (lambda key: random.rademacher(key, (6000,)) , [0.5, 0.0, 0.5]),
+    (lambda key: random.rademacher(key, (6000,)), [0.5, 0.0, 0.5]),
     (lambda key: random.choice(key, 4, (6000,), p=PROBABILITIES), [0.1, 0.2, 0.3, 0.4]),
     (lambda key: random.categorical(key, np.log(PROBABILITIES), shape=(6000,)),
      [0.1, 0.2, 0.3, 0.4]),

@@ -66,7 +66,9 @@ def test_lists_with_tracers() -> None:
     def build(x: Any) -> Any:
         return jnp.array([[x, 1], [2.5, x * x]])
 
-    assert_same(axir.jit(build)(3.0), jax.jit(lambda x: jax.numpy.array([[x, 1], [2.5, x * x]]))(3.0))
+    assert_same(
+        axir.jit(build)(3.0), jax.jit(lambda x: jax.numpy.array([[x, 1], [2.5, x * x]]))(3.0)
+    )
     assert float(axir.grad(lambda x: jnp.array([x, x]).sum())(1.0)) == 2.0
 
 
@@ -149,7 +151,18 @@ def test_full() -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [(3,), (3.0,), (1, 3, 0.5), (0,), (5, 0, -2), (2, 8), (0.5, 4), (np.int8(3),), (-3,), (0, 1, 0.1)],
+    [
+        (3,),
+        (3.0,),
+        (1, 3, 0.5),
+        (0,),
+        (5, 0, -2),
+        (2, 8),
+        (0.5, 4),
+        (np.int8(3),),
+        (-3,),
+        (0, 1, 0.1),
+    ],
     ids=str,
 )
 def test_arange(args: tuple[Any, ...]) -> None:
@@ -185,7 +198,13 @@ def test_linspace() -> None:
 def test_logspace_and_geomspace() -> None:
     for args in ((0, 2, 3), (0, 3, 4, False), (0, 3, 4, True, 2.0)):
         check("logspace", *args, factor=16.0)
-    for args in ((1, 100, 3), (-1, -100, 3), (1, 1000, 4, True, int), (1, 16, 4, False), (256, 1, 9)):
+    for args in (
+        (1, 100, 3),
+        (-1, -100, 3),
+        (1, 1000, 4, True, int),
+        (1, 16, 4, False),
+        (256, 1, 9),
+    ):
         check("geomspace", *args, factor=16.0)
     check("geomspace", F32 + 1, 64.0, 3, factor=16.0)
 
@@ -242,7 +261,14 @@ def test_scalar_types_are_dtypes_and_functions() -> None:
 
 def test_questions_about_dtypes() -> None:
     x = from_numpy(F32)
-    cases = [(1, 1.0), ("int8", "uint8"), (int, "int8"), (1.5, "bfloat16"), (float, "int32"), (True, 2)]
+    cases = [
+        (1, 1.0),
+        ("int8", "uint8"),
+        (int, "int8"),
+        (1.5, "bfloat16"),
+        (float, "int32"),
+        (True, 2),
+    ]
     for case in cases:
         assert jnp.result_type(*case) == jax.numpy.result_type(*case), case
     assert jnp.result_type(x, 1) == np.float32
