@@ -7,6 +7,7 @@ live here: types (`types.py`) and the building of ops (`tracer.py`).
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from pathlib import Path
@@ -49,6 +50,7 @@ _INTERNAL_FOLDERS = tuple(
 if _ROOT.parent.name == "axir":  # installed as a wheel: every room lies below the package
     _INTERNAL_FOLDERS = (str(_ROOT.parent) + "/",)
 
+_FILE_LINE = re.compile(r'loc\("(.*)":(\d+):\d+\)$')
 _is_internal: dict[str, bool] = {}
 _locations: dict[tuple[str, int], ir.Location] = {}
 
@@ -123,4 +125,8 @@ def describe_location(location: ir.Location) -> str | None:
             return f"line {location.start_line}"
         return f"{location.filename}:{location.start_line}"
     except (RuntimeError, ValueError, AttributeError):
-        return None
+        # Diagnostics carry locations without their class.
+        found = _FILE_LINE.match(str(location))
+        if found is None:
+            return None
+        return f"line {found[2]}" if found[1] == "-" else f"{found[1]}:{found[2]}"

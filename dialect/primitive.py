@@ -99,6 +99,8 @@ class Primitive:
         self.simplify: Callable[..., Any] | None = None
         # Whether the op calls the function that its parameter `jaxpr` holds.
         self.is_call = False
+        # Whether exchanging the two operands changes nothing.
+        self.is_commutative = False
         # Whether `infer` is remembered by types and parameters. Not where parameters hold
         # functions: the memory would keep them, and the arrays they captured, alive.
         self.is_memoized = True

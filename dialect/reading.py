@@ -7,6 +7,7 @@ location that the op carries.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from .primitive import Primitive
 from .types import ShapedArray, type_of_mlir
 
 _WEAK = "jaxpr.weak_type"
+_QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
+_ESCAPED = re.compile(rb"\\([0-9A-F]{2})")
 
 
 def parse_module(text: str | bytes, name: str = "<string>") -> ir.Module:
@@ -40,19 +43,42 @@ def parse_module(text: str | bytes, name: str = "<string>") -> ir.Module:
 
 def _parsed(parse: Callable[[], ir.Module], name: str) -> ir.Module:
     try:
-        return parse()
+        module = parse()
     except ir.MLIRError as error:
         raise ParseError(_first_diagnostic(error, name), where=name) from None
     except (ValueError, UnicodeDecodeError) as error:
         raise ParseError(f"{name} is neither MLIR text nor bytecode: {error}", where=name) from None
+    check_names(module)
+    return module
 
 
 def _first_diagnostic(error: ir.MLIRError, name: str) -> str:
     for diagnostic in error.error_diagnostics:
         place = describe_location(diagnostic.location)
-        line = f"line {place.replace('line ', '').rpartition(':')[2]}: " if place else ""
+        line = f"line {re.split('[ :]', place)[-1]}: " if place else ""
         return f"{name} is not valid MLIR: {line}{diagnostic.message.splitlines()[0]}."
     return f"{name} is not valid MLIR."
+
+
+def check_names(module: ir.Module) -> None:
+    """Refuses a module with names that are not valid UTF-8.
+
+    Raises:
+        ParseError: if there is one.
+    """
+    # The bindings abort the process when a walk meets an op whose name Python cannot represent.
+    text = module.operation.get_asm(binary=True, large_elements_limit=1, enable_debug_info=True)
+    for quoted in _QUOTED.finditer(text):
+        if b"\\" in quoted[1]:
+            name = _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), quoted[1])
+            try:
+                name.decode()
+            except UnicodeDecodeError:
+                raise ParseError(
+                    f"The module holds a name that is not valid UTF-8: {quoted[1].decode()}.",
+                    "It is damaged: export it again.",
+                    where="",
+                ) from None
 
 
 def read_file(path: str | Path) -> ir.Module:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 from iree.compiler import ir
 
 from .context import describe_location
-from .errors import ParseError
 
-_QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
-_ESCAPED = re.compile(rb"\\([0-9A-F]{2})")
 _CONTAINERS = ("builtin.module", "func.func")
 _NEUTRAL = (*_CONTAINERS, "func.return", "func.call")
 
@@ -33,12 +29,7 @@ class Summary:
 
 
 def summarize(module: ir.Module) -> Summary:
-    """Walks a module once and counts.
-
-    Raises:
-        ParseError: if the module, being damaged, holds a name that is not valid UTF-8.
-    """
-    _check_names(module)
+    """Walks a module once and counts."""
     summary = Summary()
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -58,22 +49,6 @@ def summarize(module: ir.Module) -> Summary:
     if dialects and "jaxpr" not in dialects:
         summary.dialect = "stablehlo" if "stablehlo" in dialects else dialects.most_common(1)[0][0]
     return summary
-
-
-def _check_names(module: ir.Module) -> None:
-    # The bindings abort the process when a walk meets an op whose name Python cannot represent.
-    text = module.operation.get_asm(binary=True, large_elements_limit=1, enable_debug_info=True)
-    for quoted in _QUOTED.finditer(text):
-        if b"\\" in quoted[1]:
-            name = _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), quoted[1])
-            try:
-                name.decode()
-            except UnicodeDecodeError:
-                raise ParseError(
-                    f"The module holds a name that is not valid UTF-8: {quoted[1].decode()}.",
-                    "It is damaged: export it again.",
-                    where="",
-                ) from None
 
 
 def _constant_bytes(op: ir.Operation) -> int:

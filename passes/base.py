@@ -125,7 +125,7 @@ def _is_instance(value: Any, hint: Any) -> bool:
 
 
 def _describe(hint: Any) -> str:
-    return getattr(hint, "__name__", None) if isinstance(hint, type) else str(hint)
+    return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
 def _format(value: Any) -> str:

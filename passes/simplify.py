@@ -108,6 +108,8 @@ def _key(equation: Equation, operands: Sequence[Any]) -> Any:
         (x.host().tobytes(), x.type) if type(x) is Array and not x.shape else id(x)
         for x in operands
     )
+    if equation.primitive.is_commutative:
+        sources = tuple(sorted(sources, key=repr))
     try:
         key = (equation.primitive.name, sources, tuple(equation.params.items()))
         hash(key)
@@ -182,17 +184,16 @@ class Simplify(Pass):
     """
 
     name: ClassVar[str] = "simplify"
-    inline: str = "auto"
+    inline: str | None = "auto"
 
     def run(self, module: ir.Module) -> None:
         """Simplifies each public function."""
         from axir.passes.errors import OptionValueError
 
-        if self.inline not in ("auto", "all", "none"):
-            raise OptionValueError(
-                f"simplify: inline={self.inline!r} is none of auto, all, none."
-            )
+        inline = "none" if self.inline is None else self.inline
+        if inline not in ("auto", "all", "none"):
+            raise OptionValueError(f"simplify: inline={inline!r} is none of auto, all, none.")
         replace_functions(
             module,
-            lambda functions: {n: simplify_function(f, self.inline) for n, f in functions.items()},
+            lambda functions: {n: simplify_function(f, inline) for n, f in functions.items()},
         )

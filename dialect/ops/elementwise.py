@@ -64,6 +64,7 @@ neg = unary(
 )
 add = binary(
     "add", np.add, hlo.add, NUMBER,
+    is_commutative=True,
     jvp=[lambda dx, out, x, y: dx, lambda dy, out, x, y: dy],
     transpose=[lambda ct, x, y: ct, lambda ct, x, y: ct],
     # Not x + 0.0, which turns -0.0 into 0.0.
@@ -79,6 +80,7 @@ sub = binary(
 )
 mul = binary(
     "mul", np.multiply, hlo.multiply, NUMBER,
+    is_commutative=True,
     jvp=[lambda dx, out, x, y: mul(dx, y), lambda dy, out, x, y: mul(x, dy)],
     transpose=[lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)],
     simplify=lambda x, y: x if is_constant(y, 1.0) else y if is_constant(x, 1.0) else None,
@@ -101,6 +103,7 @@ rem = binary(
 )
 max = binary(
     "max", bits.maximum, hlo.maximum, ORDERED,
+    is_commutative=True,
     jvp=[
         lambda dx, out, x, y: mul(dx, _share(x, out, y)),
         lambda dy, out, x, y: mul(dy, _share(y, out, x)),
@@ -109,6 +112,7 @@ max = binary(
 )
 min = binary(
     "min", bits.minimum, hlo.minimum, ORDERED,
+    is_commutative=True,
     jvp=[
         lambda dx, out, x, y: mul(dx, _share(x, out, y)),
         lambda dy, out, x, y: mul(dy, _share(y, out, x)),
@@ -227,7 +231,15 @@ def _comparison(name: str, evaluate: Any, direction: str, domain: Sequence[np.dt
     def build(lhs: Any, rhs: Any) -> Any:
         return hlo.compare(lhs, rhs, direction)
 
-    return binary(name, evaluate, build, domain, result=_to_bool, edges=_SPECIAL)
+    return binary(
+        name,
+        evaluate,
+        build,
+        domain,
+        result=_to_bool,
+        is_commutative=direction in ("EQ", "NE"),
+        edges=_SPECIAL,
+    )
 
 
 eq = _comparison("eq", np.equal, "EQ", ANY)
@@ -240,9 +252,9 @@ ge = _comparison("ge", np.greater_equal, "GE", ORDERED)
 # Logic and bits --------------------------------------------------------------------------------
 
 not_ = unary("not", np.invert, hlo.not_, BITS)
-and_ = binary("and", np.bitwise_and, hlo.and_, BITS)
-or_ = binary("or", np.bitwise_or, hlo.or_, BITS)
-xor = binary("xor", np.bitwise_xor, hlo.xor, BITS)
+and_ = binary("and", np.bitwise_and, hlo.and_, BITS, is_commutative=True)
+or_ = binary("or", np.bitwise_or, hlo.or_, BITS, is_commutative=True)
+xor = binary("xor", np.bitwise_xor, hlo.xor, BITS, is_commutative=True)
 population_count = unary("population_count", bits.population_count, hlo.popcnt, INTEGER, edges=(0, 1, -1))
 clz = unary("clz", bits.count_leading_zeros, hlo.count_leading_zeros, INTEGER, edges=(0, 1, -1))
 _SHIFTS = (0, 1, 7, 8, 31, 32, 64, -1)

@@ -225,6 +225,7 @@ def elementwise(
     jvp: Sequence[Callable[..., Value] | None] | None = None,
     transpose: Sequence[Callable[..., Value] | None] | None = None,
     simplify: Callable[..., Value | None] | None = None,
+    is_commutative: bool = False,
     low: float = -2.0,
     high: float = 2.0,
     edges: Sequence[float] = (),
@@ -246,6 +247,7 @@ def elementwise(
         transpose: For each operand, `(cotangent, *operands) -> cotangent`; None for an operand in
             which the op is not linear.
         simplify: `(*operands) -> an equal value or None`: identities.
+        is_commutative: Whether exchanging the two operands changes nothing.
         low, high, edges: Range of the operands of generated samples, and further values.
         tolerance: Of samples, as in `Sample`.
     """
@@ -257,6 +259,7 @@ def elementwise(
         jvp=_jvp(jvp) if jvp else zero_tangent,
         lower=_lower(lower),
         simplify=simplify,
+        is_commutative=is_commutative,
         samples=lambda: _samples(arity, domain, low, high, edges, tolerance),
         unsupported=unsupported,
     )

@@ -11,7 +11,15 @@ from typing import Any
 from ..primitive import RULES, Primitive, Unsupported
 
 # What a declaration may set besides the seven rules.
-_FURTHER = ("value_and_jvp", "linearize", "simplify", "is_call", "is_memoized", "param_types")
+_FURTHER = (
+    "value_and_jvp",
+    "linearize",
+    "simplify",
+    "is_call",
+    "is_commutative",
+    "is_memoized",
+    "param_types",
+)
 
 OPS: dict[str, Primitive] = {}
 # Users' own primitives, so that modules which contain them can be read back.

@@ -291,7 +291,7 @@ def _install_methods() -> None:
         "at": At,
     }
     for name, getter in properties.items():
-        setattr(ArrayMethods, name, property(lambda self, getter=getter: getter(self)))
+        setattr(ArrayMethods, name, property(getter))
     _install(Array, devices=_devices, device=property(_device))
 
 

@@ -55,7 +55,7 @@ def canonical_shape(name: str, shape: Any) -> tuple[int, ...]:
     try:
         extents = (
             tuple([index(extent) for extent in shape])
-            if isinstance(shape, _SEQUENCES) or getattr(shape, "ndim", 0)
+            if isinstance(shape, _SEQUENCES) or getattr(shape, "ndim", None)
             else (index(shape),)
         )
     except ConcretizationTypeError:

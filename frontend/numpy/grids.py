@@ -73,7 +73,8 @@ def arange(
         raise ParameterError("jnp.arange: the step must not be zero.")
     if end is None:
         first, end = 0, first
-    host = np.arange(first, end, 1 if distance is None else distance, dtype=new_dtype)
+    bounds: Any = (first, end, 1 if distance is None else distance)
+    host = np.arange(*bounds, dtype=new_dtype)
     return to_device(from_numpy(host), device)
 
 
@@ -128,7 +129,7 @@ def linspace(
     shape = broadcast_shape("linspace", [start.shape, stop.shape])
     bounds = [convert_element_type(broadcast_value(x, shape), computed) for x in (start, stop)]
     intervals = num - 1 if endpoint else num
-    values = _spread(*bounds, num, intervals, endpoint)
+    values = _spread(bounds[0], bounds[1], num, intervals, endpoint)
     if dtypes.is_integer(result_dtype) and not dtypes.is_integer(computed):
         values = floor(values)
     values = moveaxis(values, 0, canonical_axis("linspace", axis, values.ndim))

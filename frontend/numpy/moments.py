@@ -52,7 +52,7 @@ def _evaluated(
 ) -> Value:
     """Computes a function of a concrete array, its axes and their number of elements."""
     shape = a.type.shape
-    axes = all_axes(len(shape)) if axis is None else canonical_axes(name, axis, len(shape))
+    axes = canonical_axes(name, axis, len(shape))
     count = math.prod([shape[d] for d in axes])
     kept = tuple([extent for d, extent in enumerate(shape) if d not in axes])
     result = evaluate(

@@ -24,6 +24,7 @@ from axir.dialect.ops.conversion import complex_, convert_element_type, imag, re
 from axir.dialect.ops.cumulative import cumsum
 from axir.dialect.ops.scatter import ScatterDimensionNumbers, scatter
 from axir.dialect.ops.shape import reshape
+from axir.dialect.ops.table import OPS
 from axir.dialect.tracer import Tracer
 
 from .arithmetic import maximum, minimum
@@ -36,6 +37,8 @@ from .promotion import (
     not_an_array,
     promote_arguments,
 )
+
+_select_n = OPS["select_n"].bind
 
 __all__ = ["argwhere", "clip", "extract", "flatnonzero", "nan_to_num", "nonzero", "select", "where"]
 
@@ -79,7 +82,7 @@ def where(
     x_is_array = type(x) is Array or type(x) is Tracer
     if not (x_is_array and (type(y) is Array or type(y) is Tracer) and x.type is y.type):
         x, y = promote_arguments("where", x, y)
-    return lax.select_n(*broadcast_arguments("where", condition, y, x))
+    return _select_n(*broadcast_arguments("where", condition, y, x))
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Value:

@@ -92,9 +92,7 @@ def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
     return convert_element_type(sub(mul(heads, 2), 1), canonical)
 
 
-def geometric(
-    key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None
-) -> Value:
+def geometric(key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Value:
     """Draws the number of trials of success probability p up to the first success.
 
     Args:

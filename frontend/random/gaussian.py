@@ -109,10 +109,10 @@ def truncated_normal(
         dtype = float_dtype(name, dtype)
         limits = _known_limits(lower, upper, dtype)
     else:
-        key, extents, dtype, bounds = with_parameters(
+        key, extents, dtype, (low, high) = with_parameters(
             name, key, shape, dtype, lower=lower, upper=upper
         )
-        limits = _limits(*bounds, dtype)
+        limits = _limits(low, high, dtype)
     first, last, above, below = limits
     u = draw_uniform(name, key, extents, dtype, first, last)
     return clamp(above, mul(constant(math.sqrt(2), dtype), erf_inv(u)), below)
@@ -127,7 +127,7 @@ def _limits(low: Value, high: Value, dtype: np.dtype) -> tuple[Value, Value, Val
 
 
 @lru_cache(maxsize=256)
-def _known_limits(lower: float, upper: float, dtype: np.dtype) -> tuple[Value, ...]:
+def _known_limits(lower: float, upper: float, dtype: np.dtype) -> tuple[Value, Value, Value, Value]:
     return _limits(constant(lower, dtype), constant(upper, dtype), dtype)
 
 
@@ -182,9 +182,7 @@ def double_sided_maxwell(
     return add(mul(mul(signs, magnitude), spread(scale, extents)), spread(loc, extents))
 
 
-def wald(
-    key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = None
-) -> Value:
+def wald(key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Value:
     """Draws from the Wald (inverse Gaussian) distribution of the given mean and scale 1.
 
     The method is that of Michael, Schucany and Haas, The American Statistician 30, 1976.

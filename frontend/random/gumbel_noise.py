@@ -101,8 +101,9 @@ def _fixed_to_float(high: Value, low: Value) -> Value:
     is_small = eq(high, 0)
     shifted = or_(
         shift_left(high, zeros_high),
-        select_n(is_small, shift_right_logical(low, sub(32, zeros_high)),
-                 shift_left(low, zeros_low)),
+        select_n(
+            is_small, shift_right_logical(low, sub(32, zeros_high)), shift_left(low, zeros_low)
+        ),
     )
     mantissa = and_(shift_right_logical(shifted, 8), (1 << 23) - 1)
     zeros = select_n(is_small, zeros_high, add(zeros_low, 32))

@@ -77,9 +77,7 @@ def cauchy(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
     return tan(mul(constant(math.pi, dtype), sub(u, constant(0.5, dtype))))
 
 
-def rayleigh(
-    key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: Any = None
-) -> Value:
+def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Value:
     """Draws from the Rayleigh distribution, of density x exp(-x^2 / (2 s^2)) / s^2 for x >= 0.
 
     Args:

@@ -52,7 +52,7 @@ def PRNGKey(seed: Any, *, impl: str | None = None) -> Value:
         ShapeError: if the seed is not a scalar.
         DTypeError: if it is not an integer.
         ParameterError: for another generator.
-        OverflowError: if a Python integer needs more than 64 
+        OverflowError: if a Python integer needs more than 64
 
     >>> from axir import random
     >>> random.PRNGKey(42)
@@ -102,11 +102,10 @@ def _make_key(name: str, seed: Any, impl: str | None) -> Value:
         raise DTypeError(f"random.{name}: the seed must be an integer, but got {seed.type}.")
     low = convert_element_type(seed, dtypes.uint32)
     # A seed of 32 bits or less has no upper word, also if it is negative.
-    has_high = seed.dtype.itemsize == 8
-    high = convert_element_type(shift_right_logical(seed, 32), dtypes.uint32) if has_high else None
-    if high is None:
-        high = Array(low.type.strip_weak_type(), np.zeros((), np.uint32))
-    return concatenate([reshape(high, (1,)), reshape(low, (1,))], 0)
+    upper: Any = np.zeros((1,), np.uint32)
+    if seed.dtype.itemsize == 8:
+        upper = reshape(convert_element_type(shift_right_logical(seed, 32), dtypes.uint32), (1,))
+    return concatenate([upper, reshape(low, (1,))], 0)
 
 
 def split(key: Any, num: int | Sequence[int] = 2) -> Value:

@@ -110,9 +110,7 @@ def float_dtype(name: str, dtype: Any) -> np.dtype:
     return canonical
 
 
-def integer_dtype(
-    name: str, dtype: Any, error: type[AxirError] = ParameterError
-) -> np.dtype:
+def integer_dtype(name: str, dtype: Any, error: type[AxirError] = ParameterError) -> np.dtype:
     """Returns the integer dtype of samples, which is the default one if it is not given."""
     canonical = dtypes.canonicalize_dtype(int if dtype is None else dtype)
     if not dtypes.is_integer(canonical):

@@ -99,9 +99,7 @@ def draw_uniform(
 
 
 @lru_cache(maxsize=256)
-def _interval(
-    minval: float, maxval: float, dtype: np.dtype
-) -> tuple[np.ndarray, np.ndarray, bool]:
+def _interval(minval: float, maxval: float, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, bool]:
     """Returns the lower bound and the width of an interval, and whether both are finite."""
     with np.errstate(all="ignore"):
         low, high = np.asarray(minval, dtype), np.asarray(maxval, dtype)
@@ -143,9 +141,7 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
 # Integers --------------------------------------------------------------------------------------
 
 
-def randint(
-    key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any = None
-) -> Value:
+def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any = None) -> Value:
     """Draws integers uniformly from the range `[minval, maxval)`.
 
     Twice as many random bits as the dtype has make the bias of the remainder negligible. Where
@@ -181,9 +177,7 @@ def randint(
     higher, lower = (random_bits(k, width, extents) for k in split_pair(key))
     # (higher * 2**width + lower) mod span, where the multiplier is 2**width mod span.
     offset = rem(add(mul(rem(higher, span), multiplier), rem(lower, span)), span)
-    return convert_element_type(
-        add(low, convert_element_type(offset, low.dtype)), result_dtype
-    )
+    return convert_element_type(add(low, convert_element_type(offset, low.dtype)), result_dtype)
 
 
 @lru_cache(maxsize=256)

@@ -37,7 +37,7 @@ UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.ui
 MAX_WORDS = 2**32 - 1
 # Up to this many words the counters are kept for the next draw.
 _FEW = 256
-_encrypt_known = OPS["threefry2x32"].evaluate
+_encrypt_known: Any = OPS["threefry2x32"].evaluate
 
 
 def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
@@ -152,11 +152,10 @@ def _many_words(key: Tracer, count: int) -> Value:
 def traced_pairs(key: Tracer, count: int) -> list[Value]:
     """Encrypts the 64-bit counters 0, 1, ... of the partitionable stream."""
     if count <= MAX_WORDS:
-        high: Any = np.zeros((), np.uint32)
-        low = count_up(key, dtypes.uint32, count)
+        counters: Any = (np.zeros((), np.uint32), count_up(key, dtypes.uint32, count))
     else:
-        high, low = _known_counters(count)
-    return threefry2x32(*key_words(key), high, low)
+        counters = _known_counters(count)
+    return threefry2x32(*key_words(key), *counters)
 
 
 # Known: the key is an array --------------------------------------------------------------------

@@ -5,13 +5,13 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from iree.compiler import ir
 
 from axir.passes.base import Pass
 
-Replacement = ir.Value | Sequence[ir.Value] | None
+Replacement: TypeAlias = ir.Value | Sequence[ir.Value] | None
 
 
 def find_operations(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:

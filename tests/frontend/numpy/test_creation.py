@@ -136,9 +136,10 @@ def test_what_is_not_a_shape_is_refused(shape: Any) -> None:
 
 
 def test_full() -> None:
-    for args in ((2, 1), ((2,), 2.5), ((2, 3), F32), ((2,), 1.5, int), ((2,), True), ((2,), -1, "uint8"),
-                 ((2,), 1, float), ((2,), 1j)):  # fmt: skip
+    for args in ((2, 1), ((2,), 2.5), ((2, 3), F32), ((2,), True), ((2,), 1j)):
         check("full", *args)
+    for value, dtype in ((1.5, int), (-1, "uint8"), (1, float), (np.nan, "float16"), (7, bool)):
+        check("full", (2,), value, dtype)
     check("full_like", F32, 1)
     check("full_like", np.arange(3), 1.5)
     check("full_like", 2.5, 1)

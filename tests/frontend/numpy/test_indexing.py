@@ -30,8 +30,9 @@ STATIC = [
     0, -1, slice(None), slice(1, 3), slice(None, None, -1), slice(2, 0, -1), slice(None, None, 2),
     slice(5, 1), slice(-2, None), None, ..., (), (0, 1), (0, 1, 2), (slice(None), 1), (..., 2),
     (..., None), (None, 0), (1, ..., None, slice(0, 4, 3)), (slice(None, None, -2), ..., -1),
-    (slice(0, 1), slice(3, 1, -1), slice(4, None, -3)), (0, ...), (None, None, 1, slice(2)), (..., 0, 0, 0),
-    slice(-1, -9, -1), (slice(None), slice(10, 20)), np.int64(1), (np.int8(-1), slice(1)),
+    (slice(0, 1), slice(3, 1, -1), slice(4, None, -3)), (0, ...), (None, None, 1, slice(2)),
+    (..., 0, 0, 0), slice(-1, -9, -1), (slice(None), slice(10, 20)), np.int64(1),
+    (np.int8(-1), slice(1)),
 ]  # fmt: skip
 ARRAYS = [
     ROWS, GRID, (ROWS, ROWS), (slice(None), ROWS), (ROWS, slice(1, 3)), (0, ROWS), (ROWS, 0),

@@ -35,9 +35,9 @@ def both(name: str) -> tuple[Any, Any]:
 def test_unary(name: str) -> None:
     compare(*both(name), UNARY[name], factor=64.0)
     compare(*both(name), 0.3, factor=64.0)
-    if name != "ndtr":  # of which JAX has no half precision
+    if name != "ndtr":  # which in JAX takes single and double precision only
         compare(*both(name), UNARY[name][1:3].astype(np.float16), factor=4.0)
-    compare(*both(name), np.array([1], np.int32), factor=64.0)
+        compare(*both(name), np.array([1], np.int32), factor=64.0)
 
 
 @pytest.mark.parametrize("name", UNARY)

@@ -6,7 +6,7 @@ import numpy as np
 from stablehlo_runner import Compiled, Example, build, deviations, parse, run_examples
 
 from axir.dialect import stablehlo as hlo
-from axir.passes.legalize.rewriting import find_operations
+from axir.passes.legalize.rewriting import operations_in_order
 from axir.passes.pipeline import run_passes
 
 RNG = np.random.default_rng(0)
@@ -88,7 +88,7 @@ def test_replacements_keep_the_users_line() -> None:
         """
     )
     run_passes(module, "legalize-for-iree")
-    loops = find_operations(module.operation, ("linalg.generic",))
+    loops = operations_in_order(module.operation, ("linalg.generic",))
     places = [str(loop.location) for loop in loops]
     assert places == ['loc("model.py":12:3)', 'loc("model.py":13:3)']
 
