@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,8 @@ _SHIFTS = tuple(
     tuple((np.array(r, np.uint32), np.array(32 - r, np.uint32)) for r in ROTATIONS[group % 2])
     for group in range(5)
 )
-# Below this many elements Python's integers beat NumPy's 120 passes.
-_FEW = 4
+# Up to this many elements Python's integers beat NumPy's 120 passes.
+_FEW = 64
 # Elements per pass: few enough for the working set to stay in the second-level cache.
 _CHUNK = 16384
 
@@ -83,22 +84,34 @@ def _encrypt(x: np.ndarray, y: np.ndarray, key1: np.ndarray, key2: np.ndarray) -
 def _evaluate_few(
     operands: Sequence[np.ndarray], shape: tuple[int, ...], size: int
 ) -> list[np.ndarray]:
-    columns = [x.reshape(-1).tolist() if x.shape else [x.item()] * size for x in operands]
-    pairs = [_encrypt_words(*words) for words in zip(*columns, strict=True)]
-    return [np.array([pair[i] for pair in pairs], np.uint32).reshape(shape) for i in (0, 1)]
-
-
-def _encrypt_words(key1: int, key2: int, x: int, y: int) -> tuple[int, int]:
-    schedule = (key1, key2, key1 ^ key2 ^ PARITY)
-    x = (x + key1) & _MASK
-    y = (y + key2) & _MASK
+    """Encrypts counters as lanes of 64 bits in one Python integer, which has room for carries."""
+    ones = _ones(size)
+    key1, key2, x, y = (_pack(words, ones) for words in operands)
+    mask, parity = ones * _MASK, ones * PARITY
+    schedule = (key1, key2, key1 ^ key2 ^ parity)
+    x, y = (x + key1) & mask, (y + key2) & mask
     for group in range(5):
         for amount in ROTATIONS[group % 2]:
-            x = (x + y) & _MASK
-            y = (((y << amount) & _MASK) | (y >> (32 - amount))) ^ x
-        x = (x + schedule[(group + 1) % 3]) & _MASK
-        y = (y + schedule[(group + 2) % 3] + group + 1) & _MASK
-    return x, y
+            x = (x + y) & mask
+            y = ((y << amount | y >> 32 - amount) & mask) ^ x
+        x = (x + schedule[(group + 1) % 3]) & mask
+        y = (y + schedule[(group + 2) % 3] + ones * (group + 1)) & mask
+    return [
+        np.frombuffer(lanes.to_bytes(8 * size, "little"), "<u4")[::2].reshape(shape)
+        for lanes in (x, y)
+    ]
+
+
+@lru_cache(maxsize=None)
+def _ones(size: int) -> int:
+    """Returns the integer with a one in each lane."""
+    return sum(1 << 64 * lane for lane in range(size))
+
+
+def _pack(words: np.ndarray, ones: int) -> int:
+    if not words.shape:
+        return words.item() * ones
+    return int.from_bytes(words.astype("<u8").tobytes(), "little")
 
 
 def _lower(context: Any, *operands: Any) -> list[Any]:

@@ -292,9 +292,9 @@ def gelu(x: Any, approximate: bool = True) -> Value:
 
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
 
-    >>> import axir
-    >>> axir.nn.gelu(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    >>> import axir, axir.numpy as jnp
+    >>> axir.nn.gelu(jnp.array([0.0, 1.0]))
+    Array([0.      , 0.841192], dtype=float32)
     """
     x = _inexact("gelu", x)
     half = _like(0.5, x)
