@@ -14,8 +14,8 @@ import sys
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from cases import CASES  # noqa: E402
-from measure import Result, compare  # noqa: E402
+from cases import CASES
+from measure import Result, compare
 
 
 def _print_table(results: list[Result]) -> None:

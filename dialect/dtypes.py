@@ -8,7 +8,7 @@ types (`types.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -153,7 +153,7 @@ def scalar_dtype(value: Any) -> np.dtype:
     raise DTypeError(f"{value!r} is not a Python scalar.")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _join(nodes: frozenset[Any]) -> Any:
     bounds = frozenset.intersection(*(_UPPER_BOUNDS[node] for node in nodes))
     for node in bounds:
@@ -162,7 +162,7 @@ def _join(nodes: frozenset[Any]) -> Any:
     raise DTypeError(f"{', '.join(map(str, nodes))} have no common dtype.")
 
 
-@lru_cache(maxsize=None)
+@cache
 def join(operands: frozenset[tuple[np.dtype, bool]], enable_x64: bool) -> tuple[np.dtype, bool]:
     """Joins (dtype, is weak) pairs in the lattice; returns the dtype and whether it is weak."""
     nodes = set()

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .application import Application
 from .array import Array, as_array
 from .config import config
 from .errors import FloatingPointError_, MissingRuleError, UnsupportedRuleError
 from .numerics import ignore_floating_point_warnings, restore_warnings
-from .application import Application
 from .tracer import Tracer
 from .types import ShapedArray
 

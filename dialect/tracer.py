@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from iree.compiler import ir
 
+from .application import Application
 from .array import Array, ArrayMethods, as_array
 from .attributes import dense
 from .context import context, current_location, describe_location, state
@@ -36,7 +37,6 @@ from .function import (
     read,
     write,
 )
-from .application import Application
 from .types import ShapedArray
 
 if TYPE_CHECKING:

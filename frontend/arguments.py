@@ -12,8 +12,8 @@ from axir.dialect import dtypes
 from axir.dialect.array import Array, as_array
 from axir.dialect.errors import AxirError, NonArrayArgumentError, TreeError
 from axir.dialect.function import Function
-from axir.dialect.tracer import Trace, Tracer
 from axir.dialect.trace import function_name
+from axir.dialect.tracer import Trace, Tracer
 from axir.dialect.types import ShapedArray
 
 Value = Any

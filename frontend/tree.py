@@ -49,7 +49,7 @@ def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDe
     return flatten(tree, is_leaf)[1]
 
 
-def map(  # noqa: A001 - `tree.map` is the field's name
+def map(
     function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
     """Applies a function to the leaves of trees of one structure.
@@ -151,7 +151,7 @@ def reduce(
     return functools.reduce(function, values, initializer)
 
 
-def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:  # noqa: A001
+def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Tells whether all leaves are true."""
     return builtins.all(leaves(tree, is_leaf))
 

@@ -12,19 +12,19 @@ from typing import Any
 
 from axir.tree import TreeDef as PyTreeDef
 from axir.tree import all as tree_all
-from axir.tree import all_leaves
+from axir.tree import (
+    all_leaves,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_static,
+)
 from axir.tree import flatten as tree_flatten
 from axir.tree import flatten_with_path as tree_flatten_with_path
 from axir.tree import leaves as tree_leaves
 from axir.tree import map as tree_map
 from axir.tree import map_with_path as tree_map_with_path
 from axir.tree import reduce as tree_reduce
-from axir.tree import (
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_static,
-)
 from axir.tree import structure as tree_structure
 from axir.tree import transpose as tree_transpose
 from axir.tree import unflatten as tree_unflatten

@@ -20,7 +20,6 @@ from axir.dialect.types import ShapedArray
 from axir.passes.base import Pass
 from axir.passes.module import replace_with_module
 
-
 # Mark of an argument whose memory the program may overwrite.
 DONATED = "axir.donated"
 

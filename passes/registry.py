@@ -35,6 +35,7 @@ PASSES: dict[str, str] = {
     "split-complex-constants": "axir.passes.legalize.complex_constants:SplitComplexConstants",
     "split-complex-pad": "axir.passes.legalize.complex_pad:SplitComplexPad",
     "split-reductions": "axir.passes.tune.reductions:SplitReductions",
+    "spread-matvecs": "axir.passes.tune.matvec:SpreadMatvecs",
     "stabilize-sort": "axir.passes.legalize.stable_sort:StabilizeSort",
     "transpose": "axir.passes.transpose:Transpose",
     "tune-for-cpu": "axir.passes.tune.for_cpu:TuneForCpu",

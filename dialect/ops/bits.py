@@ -1,5 +1,6 @@
 """NumPy evaluations where NumPy's own semantics differ from StableHLO's: integer division by zero,
-shifts beyond the width, bit counts, the sign of zero and NaN."""
+shifts beyond the width, bit counts, the sign of zero and NaN.
+"""
 
 from __future__ import annotations
 

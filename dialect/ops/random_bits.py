@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,7 @@ def _evaluate_few(
     ]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _ones(size: int) -> int:
     """Returns the integer with a one in each lane."""
     return sum(1 << 64 * lane for lane in range(size))

@@ -136,11 +136,7 @@ def _install_operators() -> None:
         __round__=_round,
     )
     _install(Array, __getitem__=indexing.getitem_array)
-    _install(Tracer, __getitem__=_getitem_tracer)
-
-
-def _getitem_tracer(self: Tracer, index: Any) -> Value:
-    return indexing.read(self, index)
+    _install(Tracer, __getitem__=indexing.getitem_tracer)
 
 
 def _install(target: type, **members: Any) -> None:

@@ -7,8 +7,7 @@ names.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,24 +33,21 @@ class MaskShapeError(ShapeError, IndexError):
     """A mask differs in shape from the axes that it indexes."""
 
 
-@dataclass(frozen=True)
-class Slice:
-    """Every `step`-th entry along an axis: `count` of them, from `start` on."""
+class Slice(NamedTuple):
+    """Every `step`-th entry along an axis: `length` of them, from `start` on."""
 
     start: int
-    count: int
+    length: int
     step: int
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """One entry along an axis, at a position known while tracing."""
 
     value: int
 
 
-@dataclass(frozen=True)
-class Gathered:
+class Gathered(NamedTuple):
     """Entries along an axis at the positions in an integer array (of rank 0: one entry).
 
     Without an axis (`has_axis`), what a scalar mask stands for: an array of one or no zeros.
@@ -65,8 +61,7 @@ NEW_AXIS = None
 Entry = Any  # a Slice, Position, Gathered or NEW_AXIS
 
 
-@dataclass(frozen=True)
-class Index:
+class Index(NamedTuple):
     """An index, one entry for each axis of the array, and for each new axis.
 
     Attributes:
@@ -255,8 +250,7 @@ def _parse_mask(mask: Value, shape: tuple[int, ...], axis: int) -> list[Entry]:
 # Where the axes of a result come from ----------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The axes of what an index with arrays names, by NumPy's rules.
 
     The axes of the (broadcast) index arrays stand where the arrays stood; if something stands

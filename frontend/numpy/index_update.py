@@ -252,7 +252,7 @@ def _cast(result: Value, x: Value) -> Value:
 
 def _part_shape(index: Index) -> tuple[int, ...]:
     kept = [e for e in index.entries if e is None or type(e) is Slice]
-    return tuple(1 if e is None else e.count for e in kept)
+    return tuple(1 if e is None else e.length for e in kept)
 
 
 def _spread(values: Value, shape: tuple[int, ...], kind: str) -> Value:

@@ -6,6 +6,7 @@ What does not live here: the syntax of indices (`index_parsing.py`) and updates 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import EllipsisType
 from typing import Any
 
@@ -23,6 +24,8 @@ from axir.dialect.ops.indexing import GatherDimensionNumbers, gather
 from axir.dialect.ops.shape import concatenate, reshape, rev, squeeze
 from axir.dialect.ops.slicing import dynamic_slice
 from axir.dialect.ops.static_slicing import slice as static_slice
+from axir.dialect.ops.table import OPS
+from axir.dialect.tracer import Tracer
 from axir.dialect.types import ShapedArray
 
 from .checks import canonical_axis, reject_out
@@ -32,38 +35,69 @@ from .promotion import Value, array_argument, broadcast_shape, broadcast_value, 
 __all__ = ["take", "take_along_axis"]
 
 CLIP, FILL, PROMISE_IN_BOUNDS = "clip", "fill", "promise_in_bounds"
+# Modes of `take` that differ from NumPy's error only where something lies out of bounds.
+_RAISING = (None, FILL, PROMISE_IN_BOUNDS)
 _BASIC = frozenset((int, slice, type(None), EllipsisType))
 
+_bind_slice, _bind_squeeze = OPS["slice"].bind, OPS["squeeze"].bind
 
 # x[index] --------------------------------------------------------------------------------------
 
 
 def getitem_array(self: Array, index: Any) -> Array:
-    """`x[index]` of an `Array`: for static indices a view of its memory."""
+    """`x[index]` of an `Array` with known indices: what NumPy does with its memory.
+
+    NumPy refuses what lies out of bounds; `read` then says what is wrong, or clamps.
+    """
     kind = type(index)
     try:
         if kind is int:
-            host = self.host()
-            part = host[index, ...]
-            array_type = self.type
-            return Array(
-                ShapedArray(part.shape, array_type.dtype, array_type.weak_type),
-                part,
-                None,
-                self._device,
-            )
-        if kind in _BASIC:
+            part = self.host()[index, ...]
+        elif kind in _BASIC:
             part = self.host()[index]
-        elif kind is tuple and all(type(item) in _BASIC for item in index):
-            # With an ellipsis NumPy returns arrays of rank 0 instead of scalars.
-            part = self.host()[index if Ellipsis in index else (*index, ...)]
         else:
-            return read(self, index)
+            known = _numpy_index(index if kind is tuple else (index,))
+            if known is None:
+                return read(self, index)
+            part = self.host()[known]
     except (IndexError, TypeError, ValueError):
-        return read(self, index)  # which says what is wrong
+        return read(self, index)
     array_type = self.type
-    view_type = ShapedArray(part.shape, array_type.dtype, array_type.weak_type)
-    return Array(view_type, part, None, self._device)
+    part_type = ShapedArray(part.shape, array_type.dtype, array_type.weak_type)
+    return Array(part_type, part, None, self._device)
+
+
+def getitem_tracer(self: Tracer, index: Any) -> Value:
+    """`x[index]` of a `Tracer`."""
+    shape = self.type.shape
+    if type(index) is int and shape and -shape[0] <= index < shape[0]:
+        start, limit = _row_bounds(shape, index)
+        row = _bind_slice(self, start_indices=start, limit_indices=limit, strides=None)
+        return _bind_squeeze(row, dimensions=(0,))
+    return read(self, index)
+
+
+@lru_cache(maxsize=4096)
+def _row_bounds(shape: tuple[int, ...], index: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Returns where the slice of one entry along the first axis begins and ends."""
+    row = index % shape[0]
+    return (row, *[0] * (len(shape) - 1)), (row + 1, *shape[1:])
+
+
+def _numpy_index(items: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Returns an index with arrays as NumPy's, or None if it holds something else."""
+    result: list[Any] = []
+    has_ellipsis = False
+    for item in items:
+        kind = type(item)
+        if kind is Array:
+            item = item.host()
+        elif kind not in _BASIC:
+            return None
+        has_ellipsis = has_ellipsis or item is Ellipsis
+        result.append(item)
+    # With an ellipsis NumPy returns arrays of rank 0 instead of scalars.
+    return tuple(result) if has_ellipsis else (*result, ...)
 
 
 def read(
@@ -142,16 +176,16 @@ def slice_block(x: Value, index: Index, *, cuts_positions: bool) -> Value:
 
 def is_reversed(entry: Slice) -> bool:
     """Tells whether the entries of a slice stand in decreasing order."""
-    return entry.step < 0 and entry.count > 1
+    return entry.step < 0 and entry.length > 1
 
 
 def slice_bounds(entry: Slice) -> tuple[int, int, int]:
     """Returns start, limit and stride of the same entries in increasing order."""
-    if entry.count == 0:
+    if entry.length == 0:
         return 0, 0, 1
-    distance = (entry.count - 1) * entry.step
+    distance = (entry.length - 1) * entry.step
     lowest = entry.start + min(distance, 0)
-    return lowest, lowest + abs(distance) + 1, abs(entry.step) if entry.count > 1 else 1
+    return lowest, lowest + abs(distance) + 1, abs(entry.step) if entry.length > 1 else 1
 
 
 def shape_static(block: Value, index: Index) -> Value:
@@ -291,6 +325,11 @@ def take(
     reject_out("take", out)
     a = array_argument("take", a)
     positions = _positions("take", indices)
+    if type(a) is Array and type(positions) is Array and mode in _RAISING:
+        try:
+            return _take_known(a, positions, axis)
+        except (IndexError, TypeError):  # something lies out of bounds
+            pass
     if axis is None:
         a, axis = reshape(a, (a.size,)), 0
     axis = canonical_axis("take", axis, a.ndim)
@@ -309,6 +348,12 @@ def take(
         indices_are_sorted=indices_are_sorted,
         wrap_negative_indices=mode != CLIP,
     )
+
+
+def _take_known(a: Array, positions: Array, axis: int | None) -> Array:
+    part = a.host().take(positions.host(), axis)
+    part_type = ShapedArray(part.shape, a.type.dtype, a.type.weak_type)
+    return Array(part_type, np.asarray(part), None, a._device or positions._device)
 
 
 def take_along_axis(

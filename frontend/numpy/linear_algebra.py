@@ -191,10 +191,9 @@ def dot(
             )
     _reject_sharding("dot", out_sharding)
     a, b = promote_arguments("dot", a, b)
+    contract: Any = ((), ())
     if a.ndim and b.ndim:
         contract = ((a.ndim - 1,), (max(b.ndim - 2, 0),))
-    else:
-        contract = ((), ())
     _check_contraction("dot", a, b, contract)
     return dot_general(a, b, (contract, _NO_BATCH), precision, preferred_element_type)
 

@@ -327,7 +327,7 @@ def _pairs(values: Any, ndim: int, what: str) -> list[Pair]:
             return [(values[0], values[-1])] * ndim
     elif all(_is_sequence(x) and len(x) == 2 for x in values) and len(values) in (1, ndim):
         pairs = [tuple(_entries(x)) for x in values]
-        return pairs * ndim if len(values) == 1 else pairs  # type: ignore[return-value]
+        return pairs * ndim if len(values) == 1 else pairs
     raise ParameterError(
         f"jnp.pad: {what}={values!r} does not fit an array of {ndim} axes.",
         "Pass a number, a pair, or a pair for each axis.",

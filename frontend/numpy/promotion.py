@@ -26,7 +26,7 @@ Value = Any  # an Array or a Tracer
 
 _PYTHON_TYPES = (bool, int, float, complex)
 SCALARS = frozenset(_PYTHON_TYPES)
-_WIDENS_TO_DEFAULT_FLOAT = "biu"
+_WIDENS_TO_FLOAT = "biu"
 # What arrays of a kind of dtype meet without any promotion.
 _FITTING = {
     kind: frozenset((Array, Tracer, *scalars))
@@ -205,9 +205,9 @@ def promote_numeric(name: str, *args: Any) -> list[Value]:
 
 
 def inexact_dtype(dtype: np.dtype) -> np.dtype:
-    """Returns the dtype itself if it is inexact, else the default float dtype."""
-    if dtypes.kind(dtype) in _WIDENS_TO_DEFAULT_FLOAT:
-        return dtypes.canonicalize_dtype(dtypes.float64)
+    """Returns the dtype itself if it is inexact, else float32, for 64-bit integers float64."""
+    if dtypes.kind(dtype) in _WIDENS_TO_FLOAT:
+        return dtypes.canonicalize_dtype(dtypes.float64) if dtype.itemsize == 8 else dtypes.float32
     return dtype
 
 

@@ -198,19 +198,16 @@ _DIRECT = frozenset((dtypes.float32, dtypes.float64))
 
 def _evaluated_logsumexp(a: Array, axis: Any, keepdims: bool) -> Value:
     axes = canonical_axes("logsumexp", axis, a.ndim)
+    extents = [1 if d in axes else extent for d, extent in enumerate(a.shape)]
+    shape = tuple([n for d, n in enumerate(extents) if keepdims or d not in axes])
 
     def compute(x: np.ndarray) -> Any:
         shift = np.maximum.reduce(x, axis=axes, keepdims=True)
         shift = np.where(np.isfinite(shift), shift, 0)
-        added = np.add.reduce(np.exp(x - shift), axis=axes, keepdims=keepdims)
-        return np.log(added) + shift.reshape(np.shape(added))
+        added = np.add.reduce(np.exp(x - shift), axis=axes, keepdims=True)
+        return (np.log(added) + shift).reshape(shape)
 
-    shape = [
-        1 if d in axes else extent
-        for d, extent in enumerate(a.shape)
-        if keepdims or d not in axes
-    ]
-    return evaluate("logsumexp", compute, ShapedArray(tuple(shape), a.dtype), a)
+    return evaluate("logsumexp", compute, ShapedArray(shape, a.dtype), a)
 
 
 def logsumexp(

@@ -13,6 +13,7 @@ from axir.passes.registry import find_pass
 STAGES = (
     "unroll-wide-windows",
     "absorb-transposes",
+    "spread-matvecs",
     "split-reductions",
     "separate-scatter-indices",
 )
@@ -24,7 +25,7 @@ class TuneForCpu(Pass):
     """Rewrites a StableHLO module into forms that run faster on a CPU.
 
     1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind.
-    2. `absorb-transposes`.
+    2. `absorb-transposes`, then `spread-matvecs`, which leaves reductions behind.
     3. `split-reductions` and `separate-scatter-indices`, in any order.
 
     Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.

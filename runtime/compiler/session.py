@@ -29,7 +29,7 @@ from axir.dialect.config import config
 from ..cache import cache_directory, program_cache
 from ..diagnostics import Diagnostic, compile_error
 from ..fork_safety import abandon, call_in_forked_child
-from ..target import Target
+from ..target import PROCESS_FLAGS, Target
 from .analysis import BYTECODE_MAGIC, analyze
 
 _LOGGER = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def compile_module(module: str | bytes, target: Target, name: str = "main") -> b
     source = module.encode() if isinstance(module, str) else bytes(module)
     fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
-    parts = (_COMPILER_VERSION, *flags, target.machine)
+    parts = (_COMPILER_VERSION, *PROCESS_FLAGS, *flags, target.machine)
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + fingerprint).hexdigest()
     if config.axir_dump_dir:
         _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", source, flags)
@@ -72,7 +72,7 @@ def compile_module(module: str | bytes, target: Target, name: str = "main") -> b
 
 def compile_command(flags: Sequence[str], source: str, output: str) -> str:
     """Returns the command line that compiles a file as `compile_module` compiles a module."""
-    return " ".join(["iree-compile", *flags, source, "-o", output])
+    return " ".join(["iree-compile", *PROCESS_FLAGS, *flags, source, "-o", output])
 
 
 def _compile(source: bytes, target: Target, flags: tuple[str, ...], name: str) -> bytes:
@@ -104,6 +104,12 @@ def _enable_callback_diagnostics() -> Callable[..., None]:
     return function
 
 
+@cache
+def _set_process_flags() -> None:
+    # These are not a session's to set, and the compiler accepts them only once.
+    ctypes_dl._initializeGlobalCL("axir", *PROCESS_FLAGS)
+
+
 class _SessionPool:
     """Idle compiler sessions by their flags. A session compiles one module at a time."""
 
@@ -117,6 +123,7 @@ class _SessionPool:
         try:
             session, count = self._idle.setdefault(flags, []).pop()
         except IndexError:
+            _set_process_flags()
             session, count = Session(), 0
             session.set_flags(*flags)
         yield session

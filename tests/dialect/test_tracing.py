@@ -77,7 +77,8 @@ def test_a_failing_function_leaves_no_trace_open() -> None:
     for transform in (axir.jit, axir.grad, axir.vmap, axir.make_jaxpr):
         with pytest.raises(RuntimeError, match="mine"):
             transform(f)(jnp.ones(()) if transform is not axir.vmap else jnp.ones(2))
-    assert state.level == 0 and state.origin is None
+    assert state.level == 0
+    assert state.origin is None
 
 
 def test_outer_values_become_captures_of_the_inner_function() -> None:
@@ -87,7 +88,8 @@ def test_outer_values_become_captures_of_the_inner_function() -> None:
             y = inner.add_input(core.ShapedArray((3,), np.float32))
             product = lax.mul(lax.sin(x), y)
             function = inner.finish([product])
-        assert len(function.captures) == 1 and len(outer.equations) == 1
+        assert len(function.captures) == 1
+        assert len(outer.equations) == 1
         total = function.evaluate(x)
         whole = outer.finish(total)
     ones = jnp.ones(3)

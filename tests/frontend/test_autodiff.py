@@ -73,10 +73,12 @@ def test_trees_argnums_and_aux() -> None:
     (value, aux), (dparams, dpoint) = axir.value_and_grad(f, argnums=(0, 2), has_aux=True)(
         params, 2.0, point
     )
-    assert float(value) == 16.0 and float(aux["seen"]) == 17.0
+    assert float(value) == 16.0
+    assert float(aux["seen"]) == 17.0
     np.testing.assert_array_equal(dparams["w"], [2.0, 2.0, 2.0])
     assert dparams["unused"] is None
-    assert isinstance(dpoint, Point) and (float(dpoint.x), float(dpoint.y)) == (5.0, 2.0)
+    assert isinstance(dpoint, Point)
+    assert (float(dpoint.x), float(dpoint.y)) == (5.0, 2.0)
     gradient, aux = axir.grad(f, argnums=-2, has_aux=True)(params, 2.0, point)
     assert float(gradient) == 3.0
 
@@ -158,7 +160,8 @@ def test_complex_gradients_follow_jax() -> None:
 
 def test_integer_arguments_have_float0_gradients() -> None:
     gradient = axir.grad(lambda n, x: n * x, argnums=(0, 1), allow_int=True)(3, 2.0)
-    assert gradient[0].dtype == axir.dtypes.float0 and float(gradient[1]) == 3.0
+    assert gradient[0].dtype == axir.dtypes.float0
+    assert float(gradient[1]) == 3.0
     out, tangent = axir.jvp(
         lambda n: n * 2, (jnp.arange(2),), (np.zeros(2, axir.dtypes.float0),)
     )

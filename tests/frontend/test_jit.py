@@ -70,7 +70,8 @@ def test_constants_travel_as_arguments() -> None:
 
     np.testing.assert_array_equal(axir.jit(f)(1.0), 1 + np.asarray(big))
     closed = axir.make_jaxpr(f)(1.0)
-    assert len(closed.consts) == 1 and len(str(closed.module())) < 2000
+    assert len(closed.consts) == 1
+    assert len(str(closed.module())) < 2000
     text = axir.jit(lambda x: x + jnp.zeros((1000, 1000))).lower(1.0).as_text()
     assert "dense" not in text or len(text) < 2000
 
@@ -82,7 +83,8 @@ def test_donated_arguments_are_deleted_and_others_untouched() -> None:
     out, total = f(x, y)
     np.testing.assert_array_equal(out, [0, 7, 2, 3])
     np.testing.assert_array_equal(total, [1, 2, 3, 4])
-    assert x.is_deleted() and not y.is_deleted()
+    assert x.is_deleted()
+    assert not y.is_deleted()
     np.testing.assert_array_equal(seen, [0, 1, 2, 3])
     with pytest.raises(errors.DeletedArrayError, match=r"float32\[4\] array has been deleted"):
         x + 1
@@ -120,7 +122,8 @@ def test_nothing_in_nothing_out_and_empty_arrays() -> None:
     assert axir.jit(lambda x: None)(1.0) is None
     assert float(axir.jit(lambda: jnp.float32(3.0))()) == 3.0
     empty = axir.jit(lambda x: (x * 2, x.sum(), x @ jnp.ones((0, 3))))(jnp.ones((2, 0)))
-    assert empty[0].shape == (2, 0) and float(empty[1]) == 0
+    assert empty[0].shape == (2, 0)
+    assert float(empty[1]) == 0
     np.testing.assert_array_equal(empty[2], np.zeros((2, 3)))
 
 
@@ -145,7 +148,8 @@ def test_methods_and_decorators() -> None:
         """Adds one."""
         return x + 1
 
-    assert documented.__doc__ == "Adds one." and documented.__name__ == "documented"
+    assert documented.__doc__ == "Adds one."
+    assert documented.__name__ == "documented"
 
 
 def test_disable_jit_runs_python() -> None:
@@ -211,7 +215,8 @@ def test_errors(call, error, text) -> None:
         call()
     message = str(caught.value)
     assert text in message
-    assert "test_jit.py" in message and len(message.splitlines()) <= 8
+    assert "test_jit.py" in message
+    assert len(message.splitlines()) <= 8
 
 
 def test_leaked_tracers_name_where_they_came_from() -> None:

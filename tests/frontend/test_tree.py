@@ -29,7 +29,8 @@ Point = collections.namedtuple("Point", ["x", "y"])
 def test_containers_round_trip(value) -> None:
     leaves, structure = tree.flatten(value)
     again = structure.unflatten(leaves)
-    assert again == value and type(again) is type(value)
+    assert again == value
+    assert type(again) is type(value)
     assert hash(structure) == hash(tree.structure(value))
 
 
@@ -72,7 +73,9 @@ def test_registered_classes_pass_through_transformations() -> None:
     arguments = Pair(2.0, jnp.ones(3), "t"), Layer(jnp.arange(3.0), "first"), Box(2.0)
     for transform in (lambda g: g, axir.jit):
         pair, layer, box = transform(axir.grad(f, argnums=(0, 1, 2)))(*arguments)
-        assert float(pair.x) == 6.0 and layer.w.shape == (3,) and layer.name == "first"
+        assert float(pair.x) == 6.0
+        assert layer.w.shape == (3,)
+        assert layer.name == "first"
         assert float(box.value) == 6.0
 
 
@@ -80,7 +83,8 @@ def test_map_reduce_transpose_paths() -> None:
     value = {"a": [1, 2], "b": 3}
     assert tree.map(lambda x, y: x * y, value, value) == {"a": [1, 4], "b": 9}
     assert tree.reduce(lambda x, y: x + y, value, 10) == 16
-    assert tree.all({"a": True, "b": [1]}) and not tree.all([True, 0])
+    assert tree.all({"a": True, "b": [1]})
+    assert not tree.all([True, 0])
     assert tree_util.tree_map_with_path(lambda p, x: tree_util.keystr(p), value) == {
         "a": ["['a'][0]", "['a'][1]"],
         "b": "['b']",

@@ -160,7 +160,8 @@ def test_linear_and_several_results() -> None:
         gradients = axir.grad(lambda x, y: pair.bind(x, y)[1] * 3.0, argnums=(0, 1))(2.0, 5.0)
         assert [float(g) for g in gradients] == [3.0, -3.0]
         assert ad.primitive_jvps[pair] is value_and_jvp
-        assert pair in ad.primitive_transposes and pair not in batching.primitive_batchers
+        assert pair in ad.primitive_transposes
+        assert pair not in batching.primitive_batchers
     finally:
         USER_OPS.pop("sum_and_difference")
 

@@ -232,7 +232,7 @@ def test_everything_works_under_a_trace() -> None:
 
 def test_operators_are_differentiable() -> None:
     def loss(x: Any) -> Any:
-        return ((x * 2.0 - 1.0) ** 2 / (abs(x) + 1.0)).sum() + jnp.sum(x @ x.T)
+        return ((x * 2.0 - 1.0) ** 2 / (abs(x) + 1.0)).sum() + (x @ x.T).sum()
 
     ours = axir.grad(loss)(from_numpy(F))
     theirs = jax.grad(loss)(jax.numpy.asarray(F))
