@@ -1,4 +1,6 @@
-"""axir and JAX side by side in one process, as ratios: `make bench`, or `python benchmarks [NAME ...]`.
+"""axir and JAX side by side in one process, as ratios.
+
+Run it by `make bench`, or `python benchmarks [NAME ...]`.
 
 Each case runs both in turn, many times, and compares medians, because the machines are shared and
 noisy: repeat before you believe. What does not live here: tests (nothing here fails a build).

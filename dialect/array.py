@@ -21,8 +21,15 @@ from .types import ShapedArray
 class DeviceBuffer(Protocol):
     """What a device must offer for its memory to be seen as an `Array`."""
 
-    device: Any
-    is_deleted: bool
+    @property
+    def device(self) -> Any:
+        """The device whose memory this is."""
+        ...
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the memory has been given back."""
+        ...
 
     def to_numpy(self) -> np.ndarray:
         """Returns the contents as a read-only array."""
@@ -319,7 +326,9 @@ def as_array(value: Any, what: str = "operand") -> Array:
     if python_type in _SCALARS:
         return scalar(value)
     if isinstance(value, (np.ndarray, np.generic)):
-        dtype = dtypes.canonicalize_dtype(value.dtype) if value.dtype != dtypes.float0 else value.dtype
+        dtype = value.dtype
+        if dtype != dtypes.float0:
+            dtype = dtypes.canonicalize_dtype(dtype)
         # A copy: the caller may go on to write to its array, while ours is immutable.
         return from_numpy(np.array(value, dtype=dtype))
     if hasattr(value, "__axir_array__"):

@@ -135,7 +135,7 @@ def _decode_dictionary(attribute: ir.DictAttr, functions: dict[str, Any], fields
     if OPAQUE in items:
         raise SerializationError(
             f"Parameter {items[OPAQUE]} is a Python object without a textual form.",
-            "Only numbers, strings, tuples, dtypes, arrays and functions survive in a saved module.",
+            "A saved module holds numbers, strings, tuples, dtypes, arrays and functions only.",
         )
     if fields is None:
         raise SerializationError(f"Attribute {attribute} is not the form of any parameter.")

@@ -106,7 +106,12 @@ def is_unsigned(dtype: np.dtype) -> bool:
 
 
 _REAL_OF = {complex64: float32, complex128: float64}
-_COMPLEX_OF = {float32: complex64, float64: complex128, float16: complex64, bfloat16: complex64}
+_COMPLEX_OF: dict[np.dtype, np.dtype] = {
+    float32: complex64,
+    float64: complex128,
+    float16: complex64,
+    bfloat16: complex64,
+}
 
 
 def real_dtype(dtype: np.dtype) -> np.dtype:

@@ -150,7 +150,8 @@ class _Printer:
 def _literal(array: Array) -> str:
     if array.ndim == 0:
         value = array.host()[()]
-        return f"{value.item() if array.dtype.kind != 'V' else float(value)}:{array.type.str_short()}"
+        number = value.item() if array.dtype.kind != "V" else float(value)
+        return f"{number}:{array.type.str_short()}"
     return f"<constant {array.type.str_short()}>"
 
 

@@ -7,7 +7,6 @@ context variable behind it costs a tenth. Where a NumPy release lacks it, `errst
 
 from __future__ import annotations
 
-from contextvars import Token
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ except (ImportError, AttributeError):
 
 if _VARIABLE is not None:
 
-    def ignore_floating_point_warnings() -> Token[Any]:
+    def ignore_floating_point_warnings() -> Any:
         """Silences floating-point warnings until the returned token is handed back."""
         return _VARIABLE.set(_IGNORE_ALL)
 

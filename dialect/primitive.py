@@ -35,7 +35,10 @@ class Unsupported:
         self.rule, self.name, self.reason = rule, name, reason
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        raise UnsupportedRuleError(f"Rule {self.rule!r} of {self.name!r} cannot exist: {self.reason}")
+        """Raises the reason."""
+        raise UnsupportedRuleError(
+            f"Rule {self.rule!r} of {self.name!r} cannot exist: {self.reason}"
+        )
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class Primitive:
         trace = None
         for operand in operands:
             if type(operand) is Tracer:
-                candidate = operand.trace
+                candidate = operand.owner
                 if trace is None or candidate.level > trace.level:
                     trace = candidate
         if trace is not None:

@@ -156,7 +156,8 @@ def _read_function(name: str, op: ir.Operation, functions: Any) -> Function:
     blocks = list(op.regions[0].blocks)
     if len(blocks) != 1:
         raise VerificationError(
-            f"Function @{name} has {len(blocks)} blocks; a jaxpr function has one.", where=_where(op)
+            f"Function @{name} has {len(blocks)} blocks; a jaxpr function has one.",
+            where=_where(op),
         )
     block = blocks[0]
     weak = _weak_marks(op, "arg_attrs", len(block.arguments))

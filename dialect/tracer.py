@@ -47,19 +47,19 @@ class Tracer(Var, ArrayMethods):
     """The traced kind of value: stands for an array while a function is traced.
 
     Attributes:
-        trace: The trace it belongs to.
+        owner: The trace it belongs to (`trace` is the method of arrays).
     """
 
-    __slots__ = ("__weakref__", "trace")
+    __slots__ = ("__weakref__", "owner")
 
     def __init__(self, trace: Trace, value: ir.Value, array_type: ShapedArray):
-        self.trace = trace
+        self.owner = trace
         self.value = value
         self.type = array_type
 
     def known(self, error: type[ConcretizationTypeError], use: str) -> Any:
         """Returns the value one level out, or raises `error` because only the type is known."""
-        trace = self.trace
+        trace = self.owner
         if not trace.is_open:
             raise leaked(self)
         if trace.environment is None:
@@ -105,7 +105,7 @@ class Tracer(Var, ArrayMethods):
         return id(self)
 
     def __repr__(self) -> str:
-        return f"Traced<{self.type}>with<{self.trace.kind}>"
+        return f"Traced<{self.type}>with<{self.owner.kind}>"
 
     __str__ = __repr__
 
@@ -123,7 +123,7 @@ def _birth(tracer: Tracer) -> str:
     owner = tracer.value.owner
     location = owner.location if isinstance(owner, (ir.Operation, ir.OpView)) else None
     place = describe_location(location) if location is not None else None
-    return f"made at {place}" if place else f"an argument of {tracer.trace.name!r}"
+    return f"made at {place}" if place else f"an argument of {tracer.owner.name!r}"
 
 
 def _not_concrete(
@@ -138,7 +138,7 @@ def _not_concrete(
     }
     return error(
         f"The value of {tracer!r} ({_birth(tracer)}) was needed {use}, but while "
-        f"{tracer.trace.name!r} is being traced only its type is known.",
+        f"{tracer.owner.name!r} is being traced only its type is known.",
         fixes.get(
             error, "Make the argument that it comes from static with jit(..., static_argnums=...)."
         ),
@@ -149,7 +149,7 @@ def leaked(tracer: Tracer) -> UnexpectedTracerError:
     """Returns the error for a tracer used after its trace has ended."""
     return UnexpectedTracerError(
         f"{tracer!r} ({_birth(tracer)}) leaked: it was used after the tracing of "
-        f"{tracer.trace.name!r} had ended.",
+        f"{tracer.owner.name!r} had ended.",
         "Return values from the function instead of storing them in globals, attributes or lists "
         "outside it.",
     )
@@ -223,9 +223,9 @@ class Trace:
     def record(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """Appends the op of a primitive, and returns its result tracer(s)."""
         if not self.is_open:
-            raise leaked(next(x for x in operands if type(x) is Tracer and x.trace is self))
+            raise leaked(next(x for x in operands if type(x) is Tracer and x.owner is self))
         variables = [
-            x if type(x) is Tracer and x.trace is self else self.lift(x) for x in operands
+            x if type(x) is Tracer and x.owner is self else self.lift(x) for x in operands
         ]
         if primitive.infer is None and self.environment is not None:
             return self._record_by_value(primitive, variables, params)
@@ -280,9 +280,9 @@ class Trace:
     def lift(self, value: Any) -> Var:
         """Brings a value from outside into the function: as a literal or as a capture."""
         if type(value) is Tracer:
-            if value.trace is self:
+            if value.owner is self:
                 return value
-            if not value.trace.is_open:
+            if not value.owner.is_open:
                 raise leaked(value)
         else:
             if type(value) is not Array:
@@ -312,7 +312,8 @@ class Trace:
         from .ops.table import OPS
 
         host = array.host()
-        scalar = Array(ShapedArray((), array.dtype, array.weak_type), host[(*(0,) * host.ndim, ...)])
+        first: tuple[Any, ...] = (*(0,) * host.ndim, ...)
+        scalar = Array(ShapedArray((), array.dtype, array.weak_type), host[first])
         params = {"shape": array.shape, "broadcast_dimensions": ()}
         known = self._captured[id(array)] = self.record(OPS["broadcast_in_dim"], [scalar], params)
         self._kept.append(array)

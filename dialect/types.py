@@ -77,6 +77,7 @@ class ShapedArray:
     _mlir: ir.Type | None
 
     def __new__(cls, shape: Iterable[int], dtype: Any, weak_type: bool = False) -> ShapedArray:
+        """Returns the one object of this type, making it on first sight."""
         try:
             return _interned[shape, dtype, weak_type]  # type: ignore[index]
         except (KeyError, TypeError):
@@ -138,7 +139,9 @@ class ShapedArray:
 _interned: dict[tuple[tuple[int, ...], np.dtype, bool], ShapedArray] = {}
 
 
-def _intern(cls: type, shape: Iterable[int], dtype: Any, weak_type: bool) -> ShapedArray:
+def _intern(
+    cls: type[ShapedArray], shape: Iterable[int], dtype: Any, weak_type: bool
+) -> ShapedArray:
     try:
         normal_shape = tuple(int(extent) for extent in shape)
     except TypeError:

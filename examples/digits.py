@@ -38,7 +38,7 @@ def init(key, sizes=SIZES):
     keys = random.split(key, len(sizes) - 1)
     return [
         {"w": random.normal(k, (n, m)) * jnp.sqrt(2 / n), "b": jnp.zeros(m)}
-        for k, n, m in zip(keys, sizes[:-1], sizes[1:])
+        for k, n, m in zip(keys, sizes[:-1], sizes[1:], strict=True)
     ]
 
 
@@ -91,7 +91,8 @@ def train(train_set, test_set, epochs: int, batch: int = 64):
     momentum = jax.tree.map(jnp.zeros_like, params)
     steps = len(labels) // batch
     curves = []
-    columns = (TextColumn("training"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    description = TextColumn("{task.description}")
+    columns = (TextColumn("training"), BarColumn(), description, TimeElapsedColumn())
     with Progress(*columns) as progress:
         task = progress.add_task("compiling", total=epochs * steps)
         for epoch in range(epochs):
@@ -142,7 +143,8 @@ def command(*words: str | Path) -> str:
     """Runs the command line, as a user without the Python source would; returns its output."""
     line = [sys.executable, "-m", "axir", *map(str, words)]
     print("$ axir", *line[3:])
-    return subprocess.run(line, check=True, text=True, stdout=subprocess.PIPE, env=os.environ).stdout
+    finished = subprocess.run(line, check=True, text=True, stdout=subprocess.PIPE, env=os.environ)
+    return finished.stdout
 
 
 def ship(folder: Path, params, test_set) -> float:

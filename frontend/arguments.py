@@ -92,6 +92,7 @@ class FlatFunction:
         self.auxiliary_tree: tree.TreeDef | None = None
 
     def __call__(self, *leaves: Value) -> list[Value]:
+        """Maps leaves of the arguments to leaves of the results, then of the auxiliary results."""
         args, kwargs = self.in_tree.unflatten(leaves)
         result = self.function(*args, **kwargs)
         auxiliary: list[Value] = []
@@ -115,7 +116,8 @@ class FlatFunction:
                 "Return exactly two values, or drop has_aux.",
             )
         flat, self.auxiliary_tree = tree.flatten(result[1])
-        return result[0], [to_value(x, lambda: f"An auxiliary result of {self.name!r}") for x in flat]
+        what = f"An auxiliary result of {self.name!r}"
+        return result[0], [to_value(x, lambda: what) for x in flat]
 
 
 def trace_abstract(function: FlatFunction, types: Sequence[ShapedArray], kind: str) -> Function:

@@ -163,6 +163,7 @@ class Derivative:
         self.active_outputs = result.active_outputs[:count]
 
     def auxiliary_result(self) -> Any:
+        """Returns the auxiliary result, a tree."""
         assert self.flat.auxiliary_tree is not None
         return self.flat.auxiliary_tree.unflatten(self.auxiliary)
 
@@ -283,7 +284,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
             "Cotangent",
         )
         results = [_materialize(ct) for ct in derivative.pull(cotangents)]
-        return derivative.in_tree.unflatten(results)[0]
+        return tree.unflatten(derivative.in_tree, results)[0]
 
     outputs = out_tree.unflatten(derivative.outs)
     if has_aux:
@@ -335,7 +336,8 @@ def check_differentiable(
         is_complex = dtypes.is_complex(x.dtype)
         if holomorphic and not is_complex:
             raise GradientError(
-                f"{name} with holomorphic=True requires inputs of a complex dtype, but got {x.type}.",
+                f"{name} with holomorphic=True requires inputs of a complex dtype, but got "
+                f"{x.type}.",
                 "Cast with x.astype(complex), or drop holomorphic.",
             )
         if not dtypes.is_inexact(x.dtype) and not allow_int:

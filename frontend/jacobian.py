@@ -36,7 +36,9 @@ def _basis(types: Sequence[ShapedArray]) -> tuple[list[Value], int]:
     return stacked, total
 
 
-def _batched(function: Callable[..., Sequence[Value]], columns: Sequence[Value], size: int) -> list[Value]:
+def _batched(
+    function: Callable[..., Sequence[Value]], columns: Sequence[Value], size: int
+) -> list[Value]:
     """Applies a function of flat values to stacked arguments; results are stacked likewise."""
     types = [ShapedArray(c.shape[1:], c.dtype) for c in columns]
     traced = trace_function(function, types, name="basis", kind="Vmap")

@@ -104,6 +104,7 @@ class JitFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the compiled program, made on the first call with arguments of these types."""
         if config.jax_disable_jit:
             return self._function(*args, **kwargs)
         static: Any = None
@@ -227,7 +228,7 @@ class JitFunction:
     def _donated_leaves(self, in_tree: tree.TreeDef) -> tuple[int, ...]:
         if not (self._donate_argnums or self._donate_argnames):
             return ()
-        args, kwargs = in_tree.unflatten(range(in_tree.num_leaves))
+        args, kwargs = tree.unflatten(in_tree, range(in_tree.num_leaves))
         static = {n for n in self._static_argnums if n >= 0}
         dynamic = [n for n in range(len(args) + len(static)) if n not in static]
         donated: list[int] = []
@@ -269,7 +270,7 @@ class _TypedKey:
 
     def __init__(self, value: tuple[Any, ...]):
         self.value = value
-        count, positional, named = value
+        _, positional, named = value
         self._types = tuple(type(v) for _, v in (*positional, *named))
         self._hash = hash((value, self._types))
 

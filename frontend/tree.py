@@ -1,7 +1,8 @@
 """The one adapter to optree, with JAX's notion of a tree.
 
 Trees are dicts (keys sorted), lists, tuples, named tuples, OrderedDicts, defaultdicts, None (a node
-without leaves), and classes registered here. Public names stand in `axir.tree_util` and `axir.tree`.
+without leaves), and classes registered here. Public names stand in `axir.tree_util` and
+`axir.tree`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDe
 
 
 def map(
-    function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None
+    function: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
     """Applies a function to the leaves of trees of one structure.
 
@@ -122,7 +126,10 @@ def flatten_with_path(
 
 
 def map_with_path(
-    function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None
+    function: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
     """Applies a function to path and leaf (and the leaves of further trees)."""
     pairs, spec = flatten_with_path(tree, is_leaf)
@@ -182,7 +189,7 @@ def register_pytree_node(
     """
     optree.register_pytree_node(
         node_type,
-        flatten_func,  # type: ignore[arg-type]
+        flatten_func,
         unflatten_func,  # type: ignore[arg-type]
         namespace=_NAMESPACE,
     )

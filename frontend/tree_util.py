@@ -57,7 +57,7 @@ __all__ = [
 tree_multimap = tree_map
 
 
-class Partial(functools.partial):  # type: ignore[type-arg]
+class Partial(functools.partial):
     """A `functools.partial` that is a container of trees: its arguments are children.
 
     >>> import axir

@@ -116,7 +116,8 @@ def _batch_size(
         sizes.setdefault(axis_size, "axis_size")
     if not sizes:
         raise BatchSizeError(
-            f"vmap of {name!r}: no argument is mapped, so the extent of the mapped axis is unknown.",
+            f"vmap of {name!r}: no argument is mapped, so the extent of the mapped axis is "
+            "unknown.",
             "Map at least one argument, or pass axis_size.",
         )
     if len(sizes) > 1:

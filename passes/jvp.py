@@ -172,7 +172,8 @@ def jvp_function(
         outs, out_tangents = jvp(function, primals, tangents)
         if instantiate_outputs:
             out_tangents = [
-                t if type(t) is Zero and not _is_inexact(t) else instantiate(t) for t in out_tangents
+                t if type(t) is Zero and not _is_inexact(t) else instantiate(t)
+                for t in out_tangents
             ]
         active_outputs = tuple(type(t) is not Zero for t in out_tangents)
         results = [*outs, *(t for t in out_tangents if type(t) is not Zero)]

@@ -115,9 +115,9 @@ class LinearizedFunction:
 
     def residual_values(self, arguments: Sequence[Any], extra: Sequence[Any]) -> list[Any]:
         """Returns the residuals for values of the arguments and the additional outputs."""
-        remaining = iter(extra)
+        rest = iter(extra)
         return [
-            next(remaining) if source is None else arguments[source] if type(source) is int else source
+            next(rest) if source is None else arguments[source] if type(source) is int else source
             for source in self.residuals
         ]
 
@@ -132,7 +132,7 @@ def linearize_function(function: Function, active: tuple[bool, ...]) -> Lineariz
         residuals: list[Any] = []
         extra = []
         for value in result.linear.captured:
-            if type(value) is Tracer and value.trace is trace:
+            if type(value) is Tracer and value.owner is trace:
                 residuals.append(index_of.get(value))
                 if residuals[-1] is None:
                     extra.append(value)

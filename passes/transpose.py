@@ -86,7 +86,7 @@ def _pull_back(equation: Equation, known: dict[Var, Any], pending: dict[Var, Any
             "implemented",
             f"Define it with ad.primitive_transposes[{primitive.name}] = rule(ct, *operands).",
         )
-    operands = []
+    operands: list[Any] = []
     for variable in equation.operands:
         if type(variable) is Literal:
             operands.append(variable.array)

@@ -140,7 +140,7 @@ def _samples() -> list[Sample]:
         return [mul(sin(x), y), y]
 
     function = trace_function(body, [vector, vector, flag], name="body")
-    x, y = np.float32([0.1, 0.2, 0.3]), np.float32([1, 2, 3])
+    x, y = np.array([0.1, 0.2, 0.3], np.float32), np.array([1, 2, 3], np.float32)
     return [Sample((x, y, np.array(True)), _parameters(function))]
 
 

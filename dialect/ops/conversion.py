@@ -20,6 +20,8 @@ from .elementwise import neg
 from .family import (
     ANY,
     COMPLEX,
+    BinaryFunction,
+    UnaryFunction,
     Value,
     as_value,
     batch_elementwise,
@@ -54,8 +56,10 @@ def _evaluate_convert(x: np.ndarray, *, new_dtype: np.dtype, weak_type: bool) ->
 
 def _saturate(x: np.ndarray, new_dtype: np.dtype) -> np.ndarray:
     """Rounds toward zero; what lies outside the range goes to its ends, and NaN to zero."""
-    wide = x.astype(np.float64)
     limits = np.iinfo(new_dtype)
+    if x.size and float(x.min()) > limits.min and float(x.max()) < limits.max:
+        return x.astype(new_dtype)
+    wide = x.astype(np.float64)
     inside = (wide > float(limits.min) - 1) & (wide < float(limits.max) + 1)
     result = np.where(inside, wide, 0).astype(new_dtype)
     result = np.where(wide >= float(limits.max), limits.max, result)
@@ -209,12 +213,12 @@ def _zeros(x: Value) -> Value:
     return broadcast_to(full((), 0, x.dtype), x.shape)
 
 
-real = unary(
+real: UnaryFunction = unary(
     "real", np.real, hlo.real, COMPLEX, result=dtypes.real_dtype,
     jvp=[lambda dx, out, x: real(dx)],
     transpose=[lambda ct, x: complex_(ct, _zeros(ct))],
 )
-imag = unary(
+imag: UnaryFunction = unary(
     "imag", np.imag, hlo.imag, COMPLEX, result=dtypes.real_dtype,
     jvp=[lambda dx, out, x: imag(dx)],
     transpose=[lambda ct, x: complex_(_zeros(ct), neg(ct))],
@@ -237,7 +241,7 @@ def _evaluate_complex(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return result
 
 
-complex_ = binary(
+complex_: BinaryFunction = binary(
     "complex", _evaluate_complex, hlo.complex, (dtypes.float32, dtypes.float64),
     result=dtypes.complex_dtype,
     jvp=[

@@ -29,6 +29,8 @@ from .family import (
     NUMBER,
     ORDERED,
     REAL,
+    BinaryFunction,
+    UnaryFunction,
     Value,
     add_tangents,
     align,
@@ -56,7 +58,7 @@ def _to_bool(dtype: np.dtype) -> np.dtype:
 
 # Arithmetic ------------------------------------------------------------------------------------
 
-neg = unary(
+neg: UnaryFunction = unary(
     "neg", np.negative, hlo.negate, NUMBER,
     jvp=[lambda dx, out, x: neg(dx)],
     transpose=[lambda ct, x: neg(ct)],
@@ -78,7 +80,7 @@ sub = binary(
     simplify=lambda x, y: x if is_constant(y, 0.0) else None,
     edges=_SPECIAL,
 )
-mul = binary(
+mul: BinaryFunction = binary(
     "mul", np.multiply, hlo.multiply, NUMBER,
     is_commutative=True,
     jvp=[lambda dx, out, x, y: mul(dx, y), lambda dy, out, x, y: mul(x, dy)],
@@ -86,7 +88,7 @@ mul = binary(
     simplify=lambda x, y: x if is_constant(y, 1.0) else y if is_constant(x, 1.0) else None,
     edges=_SPECIAL,
 )
-div = binary(
+div: BinaryFunction = binary(
     "div", bits.divide, hlo.divide, NUMBER,
     jvp=[lambda dx, out, x, y: div(dx, y), lambda dy, out, x, y: neg(mul(div(dy, y), out))],
     transpose=[lambda ct, x, y: div(ct, y), None],
@@ -137,7 +139,8 @@ square = unary(
 )
 # Of equal operands the second one, as in C; NumPy's float16 gives the first.
 nextafter = binary(
-    "nextafter", lambda x, y: np.where(x == y, y, np.nextafter(x, y)), hlo.next_after, FLOAT, edges=(*_SPECIAL, 1e-3, 60000.0)
+    "nextafter", lambda x, y: np.where(x == y, y, np.nextafter(x, y)), hlo.next_after, FLOAT,
+    edges=(*_SPECIAL, 1e-3, 60000.0),
 )
 
 
@@ -255,7 +258,9 @@ not_ = unary("not", np.invert, hlo.not_, BITS)
 and_ = binary("and", np.bitwise_and, hlo.and_, BITS, is_commutative=True)
 or_ = binary("or", np.bitwise_or, hlo.or_, BITS, is_commutative=True)
 xor = binary("xor", np.bitwise_xor, hlo.xor, BITS, is_commutative=True)
-population_count = unary("population_count", bits.population_count, hlo.popcnt, INTEGER, edges=(0, 1, -1))
+population_count = unary(
+    "population_count", bits.population_count, hlo.popcnt, INTEGER, edges=(0, 1, -1)
+)
 clz = unary("clz", bits.count_leading_zeros, hlo.count_leading_zeros, INTEGER, edges=(0, 1, -1))
 _SHIFTS = (0, 1, 7, 8, 31, 32, 64, -1)
 shift_left = binary("shift_left", bits.shift_left, hlo.shift_left, INTEGER, edges=_SHIFTS)

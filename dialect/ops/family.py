@@ -8,7 +8,7 @@ The ops themselves stand in `elementwise.py` and `transcendental.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -79,9 +79,9 @@ def _infer(
                 "Cast with x.astype(dtype).",
             )
         shape = broadcast_shape(name, types)
-        if result is None:
-            return ShapedArray(shape, dtype, all(t.weak_type for t in types))
-        return ShapedArray(shape, result(dtype))
+        out = dtype if result is None else result(dtype)
+        is_weak = out != dtypes.bool_ and all(t.weak_type for t in types)
+        return ShapedArray(shape, out, is_weak)
 
     return infer
 
@@ -240,8 +240,8 @@ def elementwise(
         lower: StableHLO builder of operands of equal shape.
         domain: dtypes that it takes.
         parameters: Names of its parameters.
-        result: dtype of the result from that of the operands; the same by default. A result dtype
-            other than the operands' is never weak.
+        result: dtype of the result from that of the operands; the same by default.
+            A bool result is never weak.
         jvp: For each operand, `(tangent, out, *primals) -> tangent of the result`; None for an
             operand on which the result does not depend smoothly. Without it the derivative is zero.
         transpose: For each operand, `(cotangent, *operands) -> cotangent`; None for an operand in
@@ -269,7 +269,27 @@ def elementwise(
     return primitive
 
 
-def unary(name: str, *args: Any, **options: Any) -> Callable[[Any], Value]:
+class UnaryFunction(Protocol):
+    """The traceable function of a unary elementwise primitive."""
+
+    primitive: Primitive
+
+    def __call__(self, x: Any) -> Value:
+        """Applies the primitive."""
+        ...
+
+
+class BinaryFunction(Protocol):
+    """The traceable function of a binary elementwise primitive."""
+
+    primitive: Primitive
+
+    def __call__(self, x: Any, y: Any) -> Value:
+        """Applies the primitive."""
+        ...
+
+
+def unary(name: str, *args: Any, **options: Any) -> UnaryFunction:
     """Declares a unary elementwise primitive and returns its traceable function."""
     primitive = elementwise(name, 1, *args, **options)
     bind = primitive.bind
@@ -280,7 +300,7 @@ def unary(name: str, *args: Any, **options: Any) -> Callable[[Any], Value]:
     return _named(apply, primitive)
 
 
-def binary(name: str, *args: Any, **options: Any) -> Callable[[Any, Any], Value]:
+def binary(name: str, *args: Any, **options: Any) -> BinaryFunction:
     """Declares a binary elementwise primitive and returns its traceable function.
 
     A Python scalar takes the dtype of the other operand.

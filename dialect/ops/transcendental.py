@@ -16,7 +16,17 @@ from .. import dtypes
 from .. import stablehlo as hlo
 from ..primitive import Sample
 from .elementwise import add, div, eq, mul, neg, select_n, square, sub
-from .family import FLOAT, INEXACT, NUMBER, Value, binary, full, random_values, unary
+from .family import (
+    FLOAT,
+    INEXACT,
+    NUMBER,
+    UnaryFunction,
+    Value,
+    binary,
+    full,
+    random_values,
+    unary,
+)
 
 _SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
 
@@ -155,7 +165,7 @@ def _integer_pow_samples() -> list[Sample]:
     samples = []
     for dtype in NUMBER:
         x = random_values(generator, (2, 3), dtype, 0.5, 1.5)
-        powers = (2, 7) if dtypes.is_integer(dtype) else (-2, 3)
+        powers: tuple[int, ...] = (2, 7) if dtypes.is_integer(dtype) else (-2, 3)
         if dtype in (dtypes.int32, dtypes.float32, dtypes.complex128):
             powers += (0, 1)
         samples += [Sample((x,), {"y": y}) for y in powers]
@@ -178,7 +188,7 @@ sin = unary(
     "sin", np.sin, hlo.sine, INEXACT,
     jvp=[lambda dx, out, x: mul(dx, cos(x))], edges=_ANGLES,
 )
-cos = unary(
+cos: UnaryFunction = unary(
     "cos", np.cos, hlo.cosine, INEXACT,
     jvp=[lambda dx, out, x: neg(mul(dx, sin(x)))], edges=_ANGLES,
 )
@@ -214,7 +224,7 @@ sinh = unary(
     "sinh", _via_float32(np.sinh), hlo.sinh, INEXACT,
     jvp=[lambda dx, out, x: mul(dx, cosh(x))], edges=_SPECIAL,
 )
-cosh = unary(
+cosh: UnaryFunction = unary(
     "cosh", _via_float32(np.cosh), hlo.cosh, INEXACT,
     jvp=[lambda dx, out, x: mul(dx, sinh(x))], edges=_SPECIAL,
 )

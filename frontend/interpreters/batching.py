@@ -14,7 +14,14 @@ from axir.dialect.primitive import Primitive
 from axir.interpreters.rules import RuleTable
 from axir.passes.vmap import to_axis
 
-__all__ = ["bdim_at_front", "defbroadcasting", "defvectorized", "moveaxis", "not_mapped", "primitive_batchers"]
+__all__ = [
+    "bdim_at_front",
+    "defbroadcasting",
+    "defvectorized",
+    "moveaxis",
+    "not_mapped",
+    "primitive_batchers",
+]
 
 primitive_batchers = RuleTable("batch")
 not_mapped = None

@@ -9,16 +9,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from axir.dialect import dtypes
 from axir.dialect.array import Array
 from axir.dialect.errors import ParameterError
 from axir.dialect.ops.elementwise import add, clamp, div, ge, gt, le, lt, mul, neg, select_n, square
 from axir.dialect.ops.elementwise import max as maximum
 from axir.dialect.ops.elementwise import min as minimum
+from axir.dialect.ops.table import OPS
 from axir.dialect.ops.transcendental import erfc, exp, expm1, log, log1p, logistic, sqrt, tanh
 from axir.dialect.tracer import Tracer
 from axir.numpy.arithmetic import absolute
 from axir.numpy.checks import canonical_axis
+from axir.numpy.elementwise import evaluate
 from axir.numpy.exponential import logaddexp
 from axir.numpy.joining import split
 from axir.numpy.promotion import (
@@ -30,6 +34,10 @@ from axir.numpy.promotion import (
 )
 
 Value = Any
+_bind_logistic = OPS["logistic"].bind
+_evaluate_logistic: Any = OPS["logistic"].evaluate
+# Concrete arrays of these dtypes are evaluated in one step instead of op by op.
+_DIRECT = frozenset((dtypes.float32, dtypes.float64))
 
 
 def _inexact(name: str, x: Any) -> Value:
@@ -146,7 +154,7 @@ def sigmoid(x: Any) -> Value:
     >>> axir.nn.sigmoid(0.0)
     Array(0.5, dtype=float32, weak_type=True)
     """
-    return logistic(_inexact("sigmoid", x))
+    return _bind_logistic(_inexact("sigmoid", x))
 
 
 def log_sigmoid(x: Any) -> Value:
@@ -228,7 +236,13 @@ def silu(x: Any) -> Value:
     Array(0., dtype=float32, weak_type=True)
     """
     x = _inexact("silu", x)
+    if type(x) is Array and x.type.dtype in _DIRECT:
+        return evaluate("nn.silu", _silu_of, x.type, x)
     return mul(x, logistic(x))
+
+
+def _silu_of(x: np.ndarray) -> np.ndarray:
+    return x * _evaluate_logistic(x)
 
 
 swish = silu

@@ -54,6 +54,8 @@ def canonical_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return all_axes(ndim)
+    if type(axis) is int and -ndim <= axis < ndim:
+        return (axis % ndim,)
     if not isinstance(axis, (tuple, list)):
         return (canonical_axis(name, axis, ndim),)
     axes = tuple([canonical_axis(name, entry, ndim) for entry in axis])

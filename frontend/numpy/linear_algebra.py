@@ -1,7 +1,7 @@
-"""Products of vectors and matrices.
+"""Products of vectors and matrices that sum: `matmul`, `dot`, `tensordot` and their like.
 
-What does not live here: `einsum` (`einsum.py`), diagonals (`diagonals.py`), decompositions and
-solvers (`linalg`).
+What does not live here: `einsum` (`einsum.py`), products that do not sum (`outer_products.py`),
+diagonals (`diagonals.py`), decompositions and solvers (`linalg`).
 """
 
 from __future__ import annotations
@@ -14,27 +14,20 @@ from axir.dialect import dtypes
 from axir.dialect.array import Array
 from axir.dialect.config import config
 from axir.dialect.errors import AxisError, ParameterError, ShapeError
-from axir.dialect.ops.broadcasting import broadcast_in_dim, expand_dims
 from axir.dialect.ops.conversion import conj
 from axir.dialect.ops.dot import dot_general
-from axir.dialect.ops.elementwise import mul, sub, zeros_like
-from axir.dialect.ops.shape import concatenate, reshape, squeeze, transpose
-from axir.dialect.ops.static_slicing import index_in_dim
+from axir.dialect.ops.shape import reshape, squeeze, transpose
 from axir.dialect.ops.table import OPS
 from axir.dialect.tracer import Tracer
 
-from .arithmetic import multiply
-from .checks import canonical_axes, canonical_axis, reject_out
+from .checks import canonical_axes, canonical_axis
 from .promotion import (
-    array_argument,
-    broadcast_arguments,
     broadcast_shape,
     promote_arguments,
 )  # fmt: skip
 
 __all__ = [
-    "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot",
-    "vecmat",
+    "dot", "inner", "matmul", "matvec", "tensordot", "vdot", "vecdot", "vecmat",
 ]  # fmt: skip
 
 Value = Any
@@ -249,8 +242,8 @@ def vecdot(
     """
     x1, x2 = promote_arguments("vecdot", x1, x2)
     if not x1.ndim or not x2.ndim:
-        raise _needs_axes("vecdot", x1, x2)
-    x1, x2 = (_to_last(x, canonical_axis("vecdot", axis, x.ndim)) for x in (x1, x2))
+        raise needs_axes("vecdot", x1, x2)
+    x1, x2 = (to_last(x, canonical_axis("vecdot", axis, x.ndim)) for x in (x1, x2))
     if x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(
             f"jnp.vecdot: axis {axis} has extent {x1.shape[-1]} in the first operand and "
@@ -264,13 +257,15 @@ def vecdot(
     return squeeze(result, (-2, -1))
 
 
-def _to_last(x: Value, axis: int) -> Value:
+def to_last(x: Value, axis: int) -> Value:
+    """Moves an axis behind the others."""
     if axis == x.ndim - 1:
         return x
     return transpose(x, (*range(axis), *range(axis + 1, x.ndim), axis))
 
 
-def _needs_axes(name: str, x1: Value, x2: Value) -> ParameterError:
+def needs_axes(name: str, x1: Value, x2: Value) -> ParameterError:
+    """Returns the error for scalars where vectors are needed."""
     return ParameterError(
         f"jnp.{name}: operands must have at least one axis, but they are {x1.aval} and {x2.aval}.",
         "Multiply by a scalar with *.",
@@ -399,103 +394,3 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     contract = ((a.ndim - 1,), (b.ndim - 1,)) if a.ndim and b.ndim else ((), ())
     _check_contraction("inner", a, b, contract)
     return dot_general(a, b, (contract, _NO_BATCH), precision, preferred_element_type)
-
-
-def outer(a: Any, b: Any, out: None = None) -> Value:
-    """Returns the products of each element of `a` with each of `b`, as a matrix.
-
-    >>> import axir.numpy as jnp
-    >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4]))
-    Array([[3, 4],
-           [6, 8]], dtype=int32)
-    """
-    reject_out("outer", out)
-    a, b = array_argument("outer", a), array_argument("outer", b, 1)
-    return multiply(reshape(a, (a.size, 1)), reshape(b, (1, b.size)))
-
-
-def kron(a: Any, b: Any) -> Value:
-    """Returns the Kronecker product: blocks of `b`, scaled by the elements of `a`.
-
-    >>> import axir.numpy as jnp
-    >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2]))
-    Array([ 1,  2, 10, 20], dtype=int32)
-    """
-    a, b = promote_arguments("kron", a, b)
-    rank = max(a.ndim, b.ndim)
-    a, b = (reshape(x, (1,) * (rank - x.ndim) + x.shape) for x in (a, b))
-    pairs = tuple(extent for pair in zip(a.shape, b.shape, strict=True) for extent in pair)
-    product = mul(
-        broadcast_in_dim(a, pairs, tuple(range(0, 2 * rank, 2))),
-        broadcast_in_dim(b, pairs, tuple(range(1, 2 * rank, 2))),
-    )
-    return reshape(product, tuple(x * y for x, y in zip(a.shape, b.shape, strict=True)))
-
-
-def cross(
-    a: Any,
-    b: Any,
-    axisa: int = -1,
-    axisb: int = -1,
-    axisc: int = -1,
-    axis: int | None = None,
-) -> Value:
-    """Returns the cross product of vectors of three elements, or of two, of which it is a number.
-
-    Args:
-        a, b: Arrays whose vectors lie along `axisa` and `axisb`; other axes broadcast.
-        axisa, axisb: Those axes; they must have 2 or 3 elements.
-        axisc: Axis of the result's vectors.
-        axis: All three axes.
-
-    Raises:
-        ParameterError: for vectors of another size.
-
-    >>> import axir.numpy as jnp
-    >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
-    Array([0, 0, 1], dtype=int32)
-    """
-    if axis is not None:
-        axisa = axisb = axisc = axis
-    a, b = promote_arguments("cross", a, b)
-    if not a.ndim or not b.ndim:
-        raise _needs_axes("cross", a, b)
-    a = _to_last(a, canonical_axis("cross", axisa, a.ndim))
-    b = _to_last(b, canonical_axis("cross", axisb, b.ndim))
-    sizes = (a.shape[-1], b.shape[-1])
-    if sizes[0] not in (2, 3) or sizes[1] not in (2, 3):
-        raise ParameterError(
-            f"jnp.cross: vectors must have 2 or 3 elements, but they have {sizes[0]} and "
-            f"{sizes[1]}.",
-            "Choose the vectors' axes with axisa and axisb.",
-        )
-    a0, a1, *a2 = _components(a)
-    b0, b1, *b2 = _components(b)
-    z = _minor(a0, b1, a1, b0)
-    if sizes == (2, 2):
-        return z
-    # A vector of two elements lies in the plane: its third is zero.
-    (a2,) = a2 or [zeros_like(a0)]
-    (b2,) = b2 or [zeros_like(b0)]
-    x, y = _minor(a1, b2, a2, b1), _minor(a2, b0, a0, b2)
-    vectors = concatenate([expand_dims(v, (v.ndim,)) for v in (x, y, z)], z.ndim)
-    target = canonical_axis("cross", axisc, vectors.ndim)
-    return _from_last(vectors, target)
-
-
-def _components(x: Value) -> list[Value]:
-    last = x.ndim - 1
-    return [index_in_dim(x, i, last, keepdims=False) for i in range(x.shape[-1])]
-
-
-def _minor(a: Value, b: Value, c: Value, d: Value) -> Value:
-    """Returns a b - c d, broadcasting."""
-    a, b, c, d = broadcast_arguments("cross", a, b, c, d)
-    return sub(mul(a, b), mul(c, d))
-
-
-def _from_last(x: Value, axis: int) -> Value:
-    last = x.ndim - 1
-    if axis == last:
-        return x
-    return transpose(x, (*range(axis), last, *range(axis, last)))

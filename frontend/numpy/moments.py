@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from .promotion import (
     inexact_dtype,
     promote_arguments,
 )  # fmt: skip
-from .reductions import SUM, as_mask, converted, keep_axes
+from .reductions import SUM, as_mask, converted
 
 __all__ = ["average", "mean", "std", "var"]
 
@@ -48,32 +48,47 @@ _DIRECT = frozenset((dtypes.float32, dtypes.float64))
 
 
 def _evaluated(
-    name: str, function: Callable[..., Any], a: Array, axis: Any, keepdims: bool
-) -> Value:
-    """Computes a function of a concrete array, its axes and their number of elements."""
-    shape = a.type.shape
-    axes = canonical_axes(name, axis, len(shape))
-    count = math.prod([shape[d] for d in axes])
-    kept = tuple([extent for d, extent in enumerate(shape) if d not in axes])
-    result = evaluate(
-        name, lambda x: function(x, axes, count), ShapedArray(kept, a.type.dtype), a
+    name: str, function: Callable[..., Any], a: Array, axis: Any, keepdims: bool,
+    correction: Any = 0,
+) -> Value:  # fmt: skip
+    """Computes a function of a concrete array, its axes, their number of elements, and so on."""
+    axes = canonical_axes(name, axis, a.type.ndim)
+    compute, result_type = _plan(function, a.type, axes, bool(keepdims), correction)
+    return evaluate(name, compute, result_type, a)
+
+
+@lru_cache(maxsize=1024)
+def _plan(
+    function: Callable[..., Any], a: ShapedArray, axes: tuple[int, ...], keepdims: bool,
+    correction: Any,
+) -> tuple[Callable[..., Any], ShapedArray]:  # fmt: skip
+    count = math.prod([a.shape[d] for d in axes])
+    extents = [1 if d in axes else extent for d, extent in enumerate(a.shape)]
+    shape = tuple([n for d, n in enumerate(extents) if keepdims or d not in axes])
+    number = a.dtype.type
+    remaining = count - correction
+    compute = partial(
+        function,
+        axes=axes,
+        keepdims=keepdims,
+        count=number(count),
+        divisor=number(remaining if remaining > 0 else np.nan),
     )
-    return keep_axes(result, shape, axes) if keepdims else result
+    return compute, ShapedArray(shape, a.dtype)
 
 
-def _mean_of(x: np.ndarray, axes: tuple[int, ...], count: int) -> Any:
-    return np.add.reduce(x, axis=axes) / x.dtype.type(count)
+def _mean_of(x: np.ndarray, axes: Any, keepdims: bool, count: Any, divisor: Any) -> Any:
+    return np.add.reduce(x, axis=axes, keepdims=keepdims) / count
 
 
-def _variance_of(x: np.ndarray, axes: tuple[int, ...], count: int, correction: Any = 0) -> Any:
-    distance = x - np.add.reduce(x, axis=axes, keepdims=True) / x.dtype.type(count)
+def _variance_of(x: np.ndarray, axes: Any, keepdims: bool, count: Any, divisor: Any) -> Any:
+    distance = x - np.add.reduce(x, axis=axes, keepdims=True) / count
     distance *= distance
-    divisor = count - correction
-    return np.add.reduce(distance, axis=axes) / x.dtype.type(divisor if divisor > 0 else np.nan)
+    return np.add.reduce(distance, axis=axes, keepdims=keepdims) / divisor
 
 
-def _deviation_of(x: np.ndarray, axes: tuple[int, ...], count: int, correction: Any = 0) -> Any:
-    return np.sqrt(_variance_of(x, axes, count, correction))
+def _deviation_of(x: np.ndarray, axes: Any, keepdims: bool, count: Any, divisor: Any) -> Any:
+    return np.sqrt(_variance_of(x, axes, keepdims, count, divisor))
 
 
 def element_count(
@@ -222,8 +237,8 @@ def var(
     """
     reject_out("var", out)
     if _is_direct(a, dtype, where, mean, ddof, correction):
-        function = partial(_variance_of, correction=ddof if correction is None else correction)
-        return _evaluated("var", function, a, axis, keepdims)
+        correction = ddof if correction is None else correction
+        return _evaluated("var", _variance_of, a, axis, keepdims, correction)
     return _variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction)
 
 
@@ -247,8 +262,8 @@ def std(
     """
     reject_out("std", out)
     if _is_direct(a, dtype, where, mean, ddof, correction):
-        function = partial(_deviation_of, correction=ddof if correction is None else correction)
-        return _evaluated("std", function, a, axis, keepdims)
+        correction = ddof if correction is None else correction
+        return _evaluated("std", _deviation_of, a, axis, keepdims, correction)
     return sqrt(_variance("std", a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 

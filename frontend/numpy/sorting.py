@@ -21,6 +21,7 @@ from axir.dialect.ops.reduce import reduce_sum
 from axir.dialect.ops.shape import concatenate, reshape, rev
 from axir.dialect.ops.sort import sort as lax_sort
 from axir.dialect.ops.static_slicing import index_in_dim
+from axir.dialect.ops.table import OPS
 
 from .checks import canonical_axis
 from .joining import take_places, unstack
@@ -32,6 +33,9 @@ __all__ = [
 ]  # fmt: skip
 
 Value = Any
+
+
+_bind_sort = OPS["sort"].bind
 
 
 class SortOptionError(AxirError, TypeError):
@@ -87,7 +91,7 @@ def sort(
     """
     _check_options("sort", kind, order)
     a, axis = _along("sort", a, axis)
-    result = lax_sort(a, axis, bool(stable))
+    (result,) = _bind_sort(a, dimension=axis, is_stable=bool(stable), num_keys=1)
     return rev(result, (axis,)) if descending else result
 
 

@@ -119,7 +119,7 @@ def count_up(like: Tracer, dtype: np.dtype, size: int) -> Tracer:
     The function `iota` would evaluate them at once, and the program would carry them around.
     """
     params = {"dtype": dtype, "shape": (size,), "dimension": 0}
-    return like.trace.record(OPS["iota"], (), params)
+    return like.owner.record(OPS["iota"], (), params)
 
 
 def key_words(key: Value) -> tuple[Value, Value]:

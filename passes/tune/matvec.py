@@ -1,4 +1,4 @@
-"""`spread-matvecs`: the product of a large matrix and a vector is a loop over the matrix."""
+"""`spread-matvecs`: the product of a matrix and a vector is a loop over the matrix."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
-from axir.passes.legalize.dimensions import dimension_numbers
+from axir.passes.legalize.dimensions import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.rewriting import RewritePass
 
 
 @dataclasses.dataclass(frozen=True)
 class SpreadMatvecs(RewritePass):
-    """Computes the product of a large matrix and a vector as a sum of elementwise products.
+    """Computes the product of a matrix and a vector as a sum of elementwise products.
 
     The facts: such a product takes the time of reading the matrix. IREE computes it in blocks of 32
-    rows at a time, which need twice as many registers as there are; of xᵀ A it reads a strip of
-    columns at a time, across memory. The tiles of a plain sum fit, and `split-reductions` knows
-    what to do with columns. But IREE recognizes a sum of products in any form, unless something
-    stands between.
+    rows at a time, which need twice as many registers as there are, and writes the rests of odd
+    extents out at length; of xᵀ A it reads a strip of columns at a time, across memory. The tiles
+    of a plain sum fit, and `split-reductions` knows what to do with columns. But IREE recognizes a
+    sum of products in any form, unless something stands between.
 
-    1. Take contractions to f32 or f64 without batch dimensions, of which one operand has nothing but
-       the contracted dimensions (or extents of 1), and the other `elements` elements or more.
+    1. Take contractions to f32 or f64 of which one operand, the vector, has nothing but batch and
+       contracted dimensions (or extents of 1), and the other one more.
     2. Convert both to the result's type, and multiply the matrix by the vector, broadcast to its
        shape.
     3. Where an element of the matrix is not a number, take that instead of the product: the same,
        but no product.
-    4. Sum over the contracted dimensions.
+    4. Sum over the contracted dimensions, and bring the batch dimensions to the front.
 
     Before::
 
@@ -44,12 +44,12 @@ class SpreadMatvecs(RewritePass):
         %4 = stablehlo.select %3, %a, %2
         %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [1]
 
-    Measured on 4096x4096, processor time relative to JAX: A x 2.2 before, 1.07 after.
+    Measured, processor time relative to JAX: A x of 4096x4096 2.2 before and 1.1 after, of 3001x3003
+    2.5 and 1.1, of 200x200 0.64 and 0.33.
     """
 
     name: ClassVar[str] = "spread-matvecs"
     operations: ClassVar[tuple[str, ...]] = ("stablehlo.dot_general",)
-    elements: int = 1 << 14
 
     def rewrite(self, operation: ir.Operation) -> ir.Value | None:
         """Builds the sum of products."""
@@ -59,40 +59,56 @@ class SpreadMatvecs(RewritePass):
         if not is_wide or not all(map(hlo.is_float, operation.operands)):
             return None
         numbers = dimension_numbers(operation.attributes["dot_dimension_numbers"])
-        if numbers["lhs_batching_dimensions"]:
-            return None
         sides = [
-            (operand, numbers[f"{side}_contracting_dimensions"])
+            _Side.read(operand, side, numbers)
             for side, operand in zip(("lhs", "rhs"), operation.operands, strict=True)
         ]
-        sizes = [math.prod(hlo.shape_of(operand)) for operand, _ in sides]
-        contracted = math.prod(sides[0][0].type.shape[axis] for axis in sides[0][1])
-        if min(sizes) != contracted or max(sizes) < max(self.elements, 2 * contracted):
+        vector, matrix = sorted(sides, key=lambda side: side.size)
+        if not 0 < vector.size == vector.shared_size < matrix.size:
             return None
-        (vector, vector_axes), (matrix, axes) = sides if sizes[0] < sizes[1] else sides[::-1]
-        total = _sum_of_products(vector, vector_axes, matrix, axes, hlo.element_type_of(result))
+        total = _sum_of_products(vector, matrix, hlo.element_type_of(result))
         return hlo.reshape(total, hlo.shape_of(result))
 
 
-def _sum_of_products(
-    vector: ir.Value,
-    vector_axes: tuple[int, ...],
-    matrix: ir.Value,
-    axes: tuple[int, ...],
-    element: ir.Type,
-) -> ir.Value:
-    shape = hlo.shape_of(matrix)
-    # In the order of the vector's own dimensions, extents of 1 left out.
-    order = sorted(range(len(axes)), key=lambda index: vector_axes[index])
-    extents = [shape[axes[index]] for index in order]
-    line = hlo.reshape(hlo.convert(vector, element), extents)
-    place = [axes[index] for index in order]
-    if place != sorted(place):
-        places = sorted(range(len(place)), key=lambda index: place[index])
-        line, place = hlo.transpose(line, places), sorted(place)
-    matrix = hlo.convert(matrix, element)
-    product = hlo.multiply(matrix, hlo.broadcast_in_dim(line, shape, place))
-    is_nan = hlo.compare(matrix, matrix, "NE")
-    terms = hlo.select(is_nan, matrix, product)
+@dataclasses.dataclass(frozen=True)
+class _Side:
+    """An operand of a contraction, and its batch and contracted dimensions in their order."""
+
+    operand: ir.Value
+    batch: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+    @classmethod
+    def read(cls, operand: ir.Value, side: str, numbers: DimensionNumbers) -> _Side:
+        names = (f"{side}_batching_dimensions", f"{side}_contracting_dimensions")
+        return cls(operand, *(numbers[name] for name in names))
+
+    @property
+    def shared(self) -> tuple[int, ...]:
+        """The dimensions that the other operand has too."""
+        return self.batch + self.contracted
+
+    @property
+    def shared_size(self) -> int:
+        return math.prod(self.operand.type.shape[axis] for axis in self.shared)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.operand.type.shape)
+
+
+def _sum_of_products(vector: _Side, matrix: _Side, element: ir.Type) -> ir.Value:
+    shape = hlo.shape_of(matrix.operand)
+    # Where the vector's dimensions are in the matrix, in the vector's order, extents of 1 left out.
+    pairs = sorted(zip(vector.shared, matrix.shared, strict=True))
+    place = [axis for _, axis in pairs]
+    line = hlo.reshape(hlo.convert(vector.operand, element), [shape[axis] for axis in place])
+    elements = hlo.convert(matrix.operand, element)
+    product = hlo.multiply(elements, hlo.broadcast_in_dim(line, shape, place))
+    terms = hlo.select(hlo.compare(elements, elements, "NE"), elements, product)
     zero = hlo.full(0, (), element)
-    return hlo.reduce([terms], [zero], sorted(axes), hlo.add)[0]
+    total = hlo.reduce([terms], [zero], sorted(matrix.contracted), hlo.add)[0]
+    kept = [axis for axis in range(len(shape)) if axis not in matrix.contracted]
+    order = [*matrix.batch, *(axis for axis in kept if axis not in matrix.batch)]
+    permutation = [kept.index(axis) for axis in order]
+    return total if permutation == sorted(permutation) else hlo.transpose(total, permutation)

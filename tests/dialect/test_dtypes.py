@@ -26,10 +26,16 @@ def _pair(node) -> tuple[np.dtype, bool]:
 def test_promotion_is_jax_lattice(enable_x64: bool) -> None:
     differences = []
     with config(jax_enable_x64=enable_x64), jax.enable_x64(enable_x64):
-        nodes = [n for n in NODES if enable_x64 or isinstance(n, type) or n == dtypes.canonicalize_dtype(n)]
+        nodes = [
+            n
+            for n in NODES
+            if enable_x64 or isinstance(n, type) or n == dtypes.canonicalize_dtype(n)
+        ]
         for first, second in itertools.product(nodes, nodes):
             ours = dtypes.promote([_pair(first), _pair(second)])
-            values = [n(0) if isinstance(n, type) else jax.numpy.zeros((), n) for n in (first, second)]
+            values = [
+                n(0) if isinstance(n, type) else jax.numpy.zeros((), n) for n in (first, second)
+            ]
             dtype, is_weak = jax_dtypes.lattice_result_type(*values)
             expected = (dtypes.canonicalize_dtype(dtype), bool(is_weak))
             if ours != expected:
@@ -69,7 +75,11 @@ def test_types_are_interned() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: ShapedArray((2,), "datetime64[s]"), DTypeError, "is not one that axir computes with"),
+        (
+            lambda: ShapedArray((2,), "datetime64[s]"),
+            DTypeError,
+            "is not one that axir computes with",
+        ),
         (lambda: ShapedArray((2,), "nonsense"), DTypeError, "'nonsense' is not a dtype."),
         (lambda: ShapedArray((-1,), "float32"), ShapeError, "Shape (-1,) has a negative extent."),
         (lambda: ShapedArray(3, "float32"), ShapeError, "3 is not a shape."),

@@ -34,7 +34,9 @@ def test_a_module_reads_edits_and_runs() -> None:
         np.testing.assert_array_equal(ours, expected)
     edited = read_module(parse_module(text.replace("jaxpr.sin", "jaxpr.cos")))["main"]
     np.testing.assert_allclose(
-        edited.evaluate(*arguments)[0], np.cos(arguments[0]) * 2 + np.cumsum(arguments[0]), rtol=1e-6
+        edited.evaluate(*arguments)[0],
+        np.cos(arguments[0]) * 2 + np.cumsum(arguments[0]),
+        rtol=1e-6,
     )
 
 
@@ -67,8 +69,10 @@ def test_locations_survive() -> None:
     [
         ('%0 = "jaxpr.sinn"(%x) : (tensor<3xf32>) -> tensor<3xf32>', UnknownOpError,
          "Op 'jaxpr.sinn' is not one of the jaxpr dialect."),
-        ('%0 = "jaxpr.add"(%x) : (tensor<3xf32>) -> tensor<3xf32>', VerificationError, "jaxpr.add: "),
-        ('%0 = "jaxpr.sin"(%x) : (tensor<3xf32>) -> tensor<4xf32>\n  "jaxpr.sin"(%x) : (tensor<3xf32>) -> tensor<3xf32>',
+        ('%0 = "jaxpr.add"(%x) : (tensor<3xf32>) -> tensor<3xf32>',
+         VerificationError, "jaxpr.add: "),
+        ('%0 = "jaxpr.sin"(%x) : (tensor<3xf32>) -> tensor<4xf32>\n'
+         '  "jaxpr.sin"(%x) : (tensor<3xf32>) -> tensor<3xf32>',
          ParseError, "test.mlir is not valid MLIR"),
         ('%0 = "jaxpr.reduce_sum"(%x) {axes = array<i64: 5>} : (tensor<3xf32>) -> tensor<3xf32>',
          VerificationError, "jaxpr.reduce_sum: "),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+import pytest
 
 from axir.dialect.array import as_array
 from axir.dialect.function import Function
-from axir.dialect.ops.call import call
+from axir.dialect.ops.call import call, set_executor
 from axir.dialect.ops.elementwise import add, mul, neg
 from axir.dialect.reading import parse_module, read_module
 from axir.dialect.trace import trace_function
@@ -16,6 +19,14 @@ from axir.passes.pipeline import run_passes
 
 VECTOR = ShapedArray((2,), np.float32)
 X = np.array([3, -5], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def evaluated_calls() -> Iterator[None]:
+    """Has the evaluator run the bodies of calls, which otherwise are compiled."""
+    executor = set_executor(None)
+    yield
+    set_executor(executor)
 
 
 def traced(function, name: str) -> Function:

@@ -24,11 +24,10 @@ func.func @main(%x: tensor<3xf32>) -> tensor<f32> {
 // CHECK-NEXT: %2 = "jaxpr.mul"(%arg1, %1) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
 // CHECK-NEXT: %3 = "jaxpr.mul"(%0, %0) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
 // CHECK-NEXT: %4 = "jaxpr.mul"(%2, %0) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
-// CHECK-NEXT: %5 = "jaxpr.mul"(%0, %2) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
-// CHECK-NEXT: %6 = "jaxpr.add"(%4, %5) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
-// CHECK-NEXT: %7 = "jaxpr.reduce_sum"(%3) {axes = array<i64: 1>} : (tensor<5x3xf32>) -> tensor<5xf32>
-// CHECK-NEXT: %8 = "jaxpr.reduce_sum"(%6) {axes = array<i64: 1>} : (tensor<5x3xf32>) -> tensor<5xf32>
-// CHECK-NEXT: return %7, %8 : tensor<5xf32>, tensor<5xf32>
+// CHECK-NEXT: %5 = "jaxpr.add"(%4, %4) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
+// CHECK-NEXT: %6 = "jaxpr.reduce_sum"(%3) {axes = array<i64: 1>} : (tensor<5x3xf32>) -> tensor<5xf32>
+// CHECK-NEXT: %7 = "jaxpr.reduce_sum"(%5) {axes = array<i64: 1>} : (tensor<5x3xf32>) -> tensor<5xf32>
+// CHECK-NEXT: return %6, %7 : tensor<5xf32>, tensor<5xf32>
 // CHECK-NEXT: }
 
 // OTHER: func.func @main(%arg0: tensor<5x3xf32>, %arg1: tensor<5x3xf32>) -> (tensor<5xf32>, tensor<5xf32>) {
@@ -37,11 +36,10 @@ func.func @main(%x: tensor<3xf32>) -> tensor<f32> {
 // OTHER-NEXT: %2 = "jaxpr.mul"(%arg1, %1) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
 // OTHER-NEXT: %3 = "jaxpr.mul"(%0, %0) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
 // OTHER-NEXT: %4 = "jaxpr.mul"(%2, %0) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
-// OTHER-NEXT: %5 = "jaxpr.mul"(%0, %2) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
-// OTHER-NEXT: %6 = "jaxpr.add"(%4, %5) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
-// OTHER-NEXT: %7 = "jaxpr.reduce_sum"(%3) {axes = array<i64: 1>} : (tensor<5x3xf32>) -> tensor<5xf32>
-// OTHER-NEXT: %8 = "jaxpr.reduce_sum"(%6) {axes = array<i64: 1>} : (tensor<5x3xf32>) -> tensor<5xf32>
-// OTHER-NEXT: return %7, %8 : tensor<5xf32>, tensor<5xf32>
+// OTHER-NEXT: %5 = "jaxpr.add"(%4, %4) : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
+// OTHER-NEXT: %6 = "jaxpr.reduce_sum"(%3) {axes = array<i64: 1>} : (tensor<5x3xf32>) -> tensor<5xf32>
+// OTHER-NEXT: %7 = "jaxpr.reduce_sum"(%5) {axes = array<i64: 1>} : (tensor<5x3xf32>) -> tensor<5xf32>
+// OTHER-NEXT: return %6, %7 : tensor<5xf32>, tensor<5xf32>
 // OTHER-NEXT: }
 
 // GRAD: func.func @main(%arg0: tensor<3xf32>) -> (tensor<f32>, tensor<3xf32>, tensor<3xf32>) {
@@ -54,8 +52,7 @@ func.func @main(%x: tensor<3xf32>) -> tensor<f32> {
 // GRAD: func.func @linear(%arg0: tensor<3xf32>, %arg1: tensor<3xf32>, %arg2: tensor<f32>) -> tensor<3xf32> {
 // GRAD-NEXT: %0 = "jaxpr.broadcast_in_dim"(%arg2) {broadcast_dimensions = array<i64>, shape = array<i64: 3>} : (tensor<f32>) -> tensor<3xf32>
 // GRAD-NEXT: %1 = "jaxpr.mul"(%arg1, %0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
-// GRAD-NEXT: %2 = "jaxpr.mul"(%0, %arg1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
-// GRAD-NEXT: %3 = "jaxpr.add"(%1, %2) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
-// GRAD-NEXT: %4 = "jaxpr.mul"(%3, %arg0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
-// GRAD-NEXT: return %4 : tensor<3xf32>
+// GRAD-NEXT: %2 = "jaxpr.add"(%1, %1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+// GRAD-NEXT: %3 = "jaxpr.mul"(%2, %arg0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+// GRAD-NEXT: return %3 : tensor<3xf32>
 // GRAD-NEXT: }

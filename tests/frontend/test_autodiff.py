@@ -162,7 +162,7 @@ def test_integer_arguments_have_float0_gradients() -> None:
     gradient = axir.grad(lambda n, x: n * x, argnums=(0, 1), allow_int=True)(3, 2.0)
     assert gradient[0].dtype == axir.dtypes.float0
     assert float(gradient[1]) == 3.0
-    out, tangent = axir.jvp(
+    _, tangent = axir.jvp(
         lambda n: n * 2, (jnp.arange(2),), (np.zeros(2, axir.dtypes.float0),)
     )
     assert tangent.dtype == axir.dtypes.float0
@@ -205,9 +205,11 @@ def test_inner_functions_that_use_outer_tracers() -> None:
         (lambda: axir.grad(lambda x: (x, x))(1.0), errors.GradientError,
          "Gradient only defined for scalar-output functions: '<lambda>' returned a tree"),
         (lambda: axir.grad(lambda x: x * 1.0)(2), errors.GradientError,
-         "grad requires real- or complex-valued inputs (sub-dtype of np.inexact), but got int32[]."),
+         "grad requires real- or complex-valued inputs (sub-dtype of np.inexact), but got "
+         "int32[]."),
         (lambda: axir.grad(lambda x: jnp.exp(1j * x))(2.0), errors.GradientError,
-         "grad with holomorphic=False requires a real output, but '<lambda>' returned complex64[]."),
+         "grad with holomorphic=False requires a real output, but '<lambda>' returned "
+         "complex64[]."),
         (lambda: axir.grad(jnp.sin, holomorphic=True)(2.0), errors.GradientError,
          "grad with holomorphic=True requires inputs of a complex dtype, but got float32[]."),
         (lambda: axir.grad(jnp.sin, argnums=1)(2.0), ValueError,

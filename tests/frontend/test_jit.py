@@ -228,7 +228,11 @@ def test_leaked_tracers_name_where_they_came_from() -> None:
         return x
 
     f(1.0)
-    for use in (lambda: leaked[0] + 1, lambda: bool(leaked[0]), lambda: axir.jit(jnp.sin)(leaked[0])):
+    for use in (
+        lambda: leaked[0] + 1,
+        lambda: bool(leaked[0]),
+        lambda: axir.jit(jnp.sin)(leaked[0]),
+    ):
         with pytest.raises(errors.UnexpectedTracerError, match="leaked") as caught:
             use()
         assert "test_jit.py" in str(caught.value)

@@ -1,4 +1,4 @@
-"""A user's own primitive, rule by rule: what is missing is named, what is there works everywhere."""
+"""A user's own primitive, rule by rule: what is missing is named, what is there works."""
 
 from __future__ import annotations
 

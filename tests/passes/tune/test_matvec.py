@@ -1,0 +1,112 @@
+"""`spread-matvecs`."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from axir.dialect import stablehlo as hlo
+from axir.passes.pipeline import run_passes
+from stablehlo_runner import Example, build, run_examples
+
+RNG = np.random.default_rng(0)
+PASS = "spread-matvecs"
+
+
+def dot(contracting, batch=((), ()), element=None):
+    return lambda a, b: hlo.dot_general(a, b, contracting, batch, element=element)
+
+
+def integers(*shape, dtype=np.float32):
+    return RNG.integers(-4, 5, size=shape).astype(dtype)
+
+
+def special():
+    matrix, vector = integers(9, 7), integers(7)
+    matrix[2, 3], matrix[4, 1], matrix[5, 0], matrix[6, 2] = np.nan, np.inf, -np.inf, -0.0
+    vector[0], vector[5] = 0.0, np.inf
+    return matrix, vector
+
+
+A, X = integers(33, 21), integers(21)
+SPREAD = [
+    Example("matrix_vector", (A, X), dot(((1,), (0,))), A @ X),
+    Example("vector_matrix", (X, A), dot(((0,), (1,))), A @ X),
+    Example("columns", (a := integers(40, 13), x := integers(40)), dot(((0,), (0,))), x @ a),
+    Example("one_column", (A, x := integers(21, 1)), dot(((1,), (0,))), A @ x),
+    Example("one_row", (x := integers(1, 21), a := integers(21, 5)), dot(((1,), (0,))), x @ a),
+    Example(
+        "double", (a := integers(5, 4, dtype="f8"), x := integers(4, dtype="f8")),
+        dot(((1,), (0,))), a @ x,
+    ),
+    Example(
+        "batch", (a := integers(6, 5, 4), x := integers(6, 4)), dot(((2,), (1,)), ((0,), (0,))),
+        np.einsum("bij,bj->bi", a, x),
+    ),
+    Example(
+        "batch_behind", (x := integers(4, 6), a := integers(5, 4, 6)),
+        dot(((0,), (1,)), ((1,), (2,))), np.einsum("jb,ijb->bi", x, a),
+    ),
+    Example(
+        "two_batches", (a := integers(2, 5, 3, 4), x := integers(3, 4, 2)),
+        dot(((3,), (1,)), ((2, 0), (0, 2))), np.einsum("cibj,bjc->bci", a, x),
+    ),
+    Example(
+        "two_contracted", (a := integers(5, 3, 4), x := integers(4, 3)),
+        dot(((1, 2), (1, 0))), np.einsum("ijk,kj->i", a, x),
+    ),
+    Example(
+        "widened", (a := integers(9, 4, dtype=ml_dtypes.bfloat16), x := integers(4)),
+        dot(((1,), (0,)), element=np.float32), a.astype("f4") @ x,
+    ),
+    Example(
+        "large", (a := integers(1030, 515), x := integers(515)), dot(((1,), (0,))),
+        (a.astype("f8") @ x).astype("f4"),
+    ),
+]
+with np.errstate(invalid="ignore"):
+    SPREAD.append(Example("special", special(), dot(((1,), (0,))), np.matmul(*special())))
+KEPT = [
+    Example("matrices", (A, a := integers(21, 4)), dot(((1,), (0,))), A @ a),
+    Example("vectors", (X, x := integers(21)), dot(((0,), (0,))), X @ x),
+    Example(
+        "integers", (a := integers(5, 4, dtype="i4"), x := integers(4, dtype="i4")),
+        dot(((1,), (0,))), a @ x,
+    ),
+    Example(
+        "narrow", (a := integers(5, 4, dtype="f2"), x := integers(4, dtype="f2")),
+        dot(((1,), (0,))), a @ x,
+    ),
+    Example("empty", (a := integers(3, 0), x := integers(0)), dot(((1,), (0,))), a @ x),
+]
+
+
+def text_after(case: Example) -> str:
+    module = build({case.name: (case.arguments, case.builder)})
+    run_passes(module, PASS)
+    return str(module)
+
+
+@pytest.fixture(scope="module")
+def results():
+    return run_examples([*SPREAD, *KEPT], f"fill-empty-dot,{PASS},split-reductions")
+
+
+@pytest.mark.parametrize("case", [*SPREAD, *KEPT], ids=lambda case: case.name)
+def test_values(results, case: Example) -> None:
+    # Sums of products of small integers are exact.
+    assert results[case.name][0].dtype == case.expected.dtype
+    np.testing.assert_array_equal(results[case.name][0], case.expected)
+
+
+@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+def test_matrix_vector_products_become_sums(case: Example) -> None:
+    text = text_after(case)
+    assert "stablehlo.dot_general" not in text
+    assert "stablehlo.reduce" in text
+
+
+@pytest.mark.parametrize("case", KEPT, ids=lambda case: case.name)
+def test_other_contractions_stay(case: Example) -> None:
+    assert "stablehlo.dot_general" in text_after(case)
