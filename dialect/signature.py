@@ -137,12 +137,13 @@ def signatures(module: ir.Module) -> dict[str, Signature]:
     found = {}
     for op in module.body.operations:
         operation = op.operation
-        if operation.name == "func.func" and _is_public(operation):
+        if operation.name == "func.func" and is_public(operation):
             found[ir.StringAttr(operation.attributes["sym_name"]).value] = _signature(operation)
     return found
 
 
-def _is_public(op: ir.Operation) -> bool:
+def is_public(op: ir.Operation) -> bool:
+    """Tells whether a function can be called from outside its module."""
     visibility = op.attributes["sym_visibility"] if "sym_visibility" in op.attributes else None
     return visibility is None or ir.StringAttr(visibility).value == "public"
 

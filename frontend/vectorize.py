@@ -41,25 +41,13 @@ def vmap(
     Array([3., 4.], dtype=float32)
     """
     check_callable(fun, "vmap")
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
-        raise TreeError(
-            f"vmap: in_axes must be an int, None, or a tuple with an entry for each positional "
-            f"argument, not {in_axes!r}.",
-            "Put a tree for a single argument into a tuple: in_axes=(tree,).",
-        )
-    _check_axes(in_axes, "in_axes")
+    in_axes = _checked_in_axes(in_axes)
     _check_axes(out_axes, "out_axes")
+    fun_name = getattr(fun, "__name__", "the function")
 
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-            raise TreeError(
-                f"vmap: in_axes has {len(in_axes)} entries, but {fun_name} was called with "
-                f"{len(args)} positional arguments.",
-                "Give an entry for each positional argument; None where it is not mapped.",
-            )
+        _check_number(in_axes, args, fun_name)
         leaves, in_tree = tree.flatten((args, kwargs))
         flat = FlatFunction(fun, in_tree)
         values = to_values(leaves, args, flat.name)
@@ -84,8 +72,29 @@ def vmap(
         ]
         return flat.out_tree.unflatten(placed)
 
-    fun_name = getattr(fun, "__name__", "the function")
     return mapped
+
+
+def _checked_in_axes(in_axes: Any) -> Any:
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
+        raise TreeError(
+            f"vmap: in_axes must be an int, None, or a tuple with an entry for each positional "
+            f"argument, not {in_axes!r}.",
+            "Put a tree for a single argument into a tuple: in_axes=(tree,).",
+        )
+    _check_axes(in_axes, "in_axes")
+    return in_axes
+
+
+def _check_number(in_axes: Any, args: tuple[Any, ...], fun_name: str) -> None:
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise TreeError(
+            f"vmap: in_axes has {len(in_axes)} entries, but {fun_name} was called with "
+            f"{len(args)} positional arguments.",
+            "Give an entry for each positional argument; None where it is not mapped.",
+        )
 
 
 def _check_axes(axes: Any, name: str) -> None:

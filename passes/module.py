@@ -8,6 +8,7 @@ from iree.compiler import ir
 
 from axir.dialect.function import Function
 from axir.dialect.reading import read_module
+from axir.dialect.signature import is_public
 from axir.dialect.writing import embed_captures, write_into
 from axir.passes.errors import MissingFunctionError
 
@@ -27,7 +28,7 @@ def replace_functions(
         linear: Symbols of functions whose inputs (not captures) get the mark `jaxpr.linear`.
     """
     functions = read_module(module)
-    public = {name: f for name, f in functions.items() if _is_public(f.op)}
+    public = {name: f for name, f in functions.items() if is_public(f.op)}
     if "main" not in public:
         raise MissingFunctionError(
             "the module has no public function 'main'.",
@@ -60,11 +61,6 @@ def replace_main(
     replace_functions(module, replace)
 
 
-def _is_public(op: ir.Operation) -> bool:
-    visibility = op.attributes["sym_visibility"] if "sym_visibility" in op.attributes else None
-    return visibility is None or ir.StringAttr(visibility).value == "public"
-
-
 def _mark_linear(op: ir.Operation, count: int) -> None:
     arguments = len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).inputs)
     mark = ir.DictAttr.get({LINEAR: ir.UnitAttr.get()})
@@ -86,7 +82,7 @@ def replace_with_module(
     module: ir.Module, transform: Callable[[dict[str, Function]], ir.Module]
 ) -> None:
     """Replaces the contents of a module by those of the module made from its public functions."""
-    functions = {n: f for n, f in read_module(module).items() if _is_public(f.op)}
+    functions = {n: f for n, f in read_module(module).items() if is_public(f.op)}
     new = transform(functions)
     for op in list(module.body.operations):
         op.operation.detach_from_parent()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from axir.dialect.ops.family import align
+from axir.dialect.ops.family import batch_elementwise
 from axir.dialect.ops.shape import moveaxis
 from axir.dialect.primitive import Primitive
 from axir.interpreters.rules import RuleTable
@@ -43,9 +43,4 @@ def defvectorized(primitive: Primitive) -> None:
 
 def defbroadcasting(primitive: Primitive) -> None:
     """Declares an elementwise primitive of several operands: their batch axes are aligned."""
-
-    def batch(operands: Any, axes: Any, **params: Any) -> tuple[Any, int]:
-        aligned, axis = align(operands, axes)
-        return primitive.bind(*aligned, **params), axis
-
-    primitive_batchers[primitive] = batch
+    primitive_batchers[primitive] = batch_elementwise(primitive)

@@ -36,6 +36,7 @@ from .manipulation import *
 from .matrices import *
 from .moments import *
 from .nan_reductions import *
+from .outer_products import *
 from .padding import *
 from .positions import *
 from .quantiles import *
@@ -62,6 +63,7 @@ from .manipulation import __all__ as _manipulation
 from .matrices import __all__ as _matrices
 from .moments import __all__ as _moments
 from .nan_reductions import __all__ as _nan_reductions
+from .outer_products import __all__ as _outer_products
 from .padding import __all__ as _padding
 from .positions import __all__ as _positions
 from .quantiles import __all__ as _quantiles
@@ -98,6 +100,7 @@ __all__ = [
     *_matrices,
     *_moments,
     *_nan_reductions,
+    *_outer_products,
     *_padding,
     *_positions,
     *_quantiles,

@@ -77,17 +77,17 @@ def _plan(
     return compute, ShapedArray(shape, a.dtype)
 
 
-def _mean_of(x: np.ndarray, axes: Any, keepdims: bool, count: Any, divisor: Any) -> Any:
+def _mean_of(x: np.ndarray, axes: Any, keepdims: Any, count: Any, divisor: Any) -> Any:
     return np.add.reduce(x, axis=axes, keepdims=keepdims) / count
 
 
-def _variance_of(x: np.ndarray, axes: Any, keepdims: bool, count: Any, divisor: Any) -> Any:
+def _variance_of(x: np.ndarray, axes: Any, keepdims: Any, count: Any, divisor: Any) -> Any:
     distance = x - np.add.reduce(x, axis=axes, keepdims=True) / count
     distance *= distance
     return np.add.reduce(distance, axis=axes, keepdims=keepdims) / divisor
 
 
-def _deviation_of(x: np.ndarray, axes: Any, keepdims: bool, count: Any, divisor: Any) -> Any:
+def _deviation_of(x: np.ndarray, axes: Any, keepdims: Any, count: Any, divisor: Any) -> Any:
     return np.sqrt(_variance_of(x, axes, keepdims, count, divisor))
 
 

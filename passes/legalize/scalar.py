@@ -227,16 +227,6 @@ def extend_unsigned(x: Scalar, width: int) -> Scalar:
     return operation("arith.extui", (x,), integer(width)) if x.width < width else x
 
 
-def extend_signed(x: Scalar, width: int) -> Scalar:
-    """An integer with copies of its sign in front."""
-    return operation("arith.extsi", (x,), integer(width)) if x.width < width else x
-
-
-def to_integer(x: Scalar, width: int) -> Scalar:
-    """A float, which must be in range, rounded toward zero."""
-    return operation("arith.fptosi", (x,), integer(width))
-
-
 def to_float(x: Scalar, kind: ir.Type) -> Scalar:
     """A signed integer as a float."""
     return operation("arith.sitofp", (x,), kind)

@@ -24,7 +24,8 @@ class SpreadMatvecs(RewritePass):
     sum of products in any form, unless something stands between.
 
     1. Take contractions to f32 or f64 of which one operand, the vector, has nothing but batch and
-       contracted dimensions (or extents of 1), and the other one more.
+       contracted dimensions (or extents of 1), and the other one more. The matrix's last dimension
+       is contracted, or it has at least `elements` elements.
     2. Convert both to the result's type, and multiply the matrix by the vector, broadcast to its
        shape.
     3. Where an element of the matrix is not a number, take that instead of the product: the same,
@@ -50,6 +51,7 @@ class SpreadMatvecs(RewritePass):
 
     name: ClassVar[str] = "spread-matvecs"
     operations: ClassVar[tuple[str, ...]] = ("stablehlo.dot_general",)
+    elements: int = 1 << 19
 
     def rewrite(self, operation: ir.Operation) -> ir.Value | None:
         """Builds the sum of products."""
@@ -65,6 +67,9 @@ class SpreadMatvecs(RewritePass):
         ]
         vector, matrix = sorted(sides, key=lambda side: side.size)
         if not 0 < vector.size == vector.shared_size < matrix.size:
+            return None
+        reads_rows = len(matrix.operand.type.shape) - 1 in matrix.contracted
+        if not reads_rows and matrix.size < self.elements:
             return None
         total = _sum_of_products(vector, matrix, hlo.element_type_of(result))
         return hlo.reshape(total, hlo.shape_of(result))

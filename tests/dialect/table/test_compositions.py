@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -116,10 +115,11 @@ def composed() -> dict[tuple[str, str], tuple[Case, Function, list[np.ndarray]]]
 
 
 @pytest.fixture(scope="module")
-def programs(composed: Any) -> Iterator[Programs]:
+def programs(composed: Any) -> Programs:
     """One program of them all."""
+    # Not a generator: the option, still set while tests run, would hide what they change.
     with config(jax_enable_x64=True):
-        yield Programs({f"{n}_{k}": function for (n, k), (_, function, _) in composed.items()})
+        return Programs({f"{n}_{k}": function for (n, k), (_, function, _) in composed.items()})
 
 
 @pytest.mark.parametrize("kind", _COMPOSITIONS)

@@ -11,7 +11,7 @@ from axir.passes.pipeline import run_passes
 from stablehlo_runner import Example, build, run_examples
 
 RNG = np.random.default_rng(0)
-PASS = "spread-matvecs"
+PASS = "spread-matvecs{elements=200}"
 
 
 def dot(contracting, batch=((), ()), element=None):
@@ -65,8 +65,10 @@ SPREAD = [
         (a.astype("f8") @ x).astype("f4"),
     ),
 ]
+MATRIX, VECTOR = special()
 with np.errstate(invalid="ignore"):
-    SPREAD.append(Example("special", special(), dot(((1,), (0,))), np.matmul(*special())))
+    products = (MATRIX * VECTOR).sum(1)
+SPREAD.append(Example("special", (MATRIX, VECTOR), dot(((1,), (0,))), products))
 KEPT = [
     Example("matrices", (A, a := integers(21, 4)), dot(((1,), (0,))), A @ a),
     Example("vectors", (X, x := integers(21)), dot(((0,), (0,))), X @ x),
@@ -78,6 +80,7 @@ KEPT = [
         "narrow", (a := integers(5, 4, dtype="f2"), x := integers(4, dtype="f2")),
         dot(((1,), (0,))), a @ x,
     ),
+    Example("few_columns", (a := integers(15, 13), x := integers(15)), dot(((0,), (0,))), x @ a),
     Example("empty", (a := integers(3, 0), x := integers(0)), dot(((1,), (0,))), a @ x),
 ]
 
