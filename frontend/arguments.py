@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -100,7 +101,7 @@ class FlatFunction:
             result, auxiliary = self._split(result)
         flat, self.out_tree = tree.flatten(result)
         outputs = [
-            to_value(x, lambda index=index: self._result(index, result))  # type: ignore[misc]
+            to_value(x, functools.partial(self._result, index, result))
             for index, x in enumerate(flat)
         ]
         return [*outputs, *auxiliary]

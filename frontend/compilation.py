@@ -30,10 +30,10 @@ _TUNING_LEVEL = 1
 
 def buffer_of(array: Array, device: Any) -> Buffer:
     """Returns an array's memory on a device, copying it there only if it is not there yet."""
-    buffer = array._buffer
+    buffer: Any = array._buffer
     if buffer is not None and not buffer.is_deleted:
         if buffer.device is device:
-            return buffer  # type: ignore[return-value]
+            return buffer
         return device.put(array.host())
     host = array.host()
     if host.flags.writeable:

@@ -54,7 +54,7 @@ class Case:
     @property
     def results(self) -> list[np.dtype]:
         """dtypes of the results."""
-        inferred = self.primitive.infer(*self.types, **self.params)  # type: ignore[misc]
+        inferred = self.primitive.infer(*self.types, **self.params)
         return [t.dtype for t in (inferred if self.primitive.multiple_results else [inferred])]
 
     @property

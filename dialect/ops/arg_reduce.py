@@ -17,7 +17,7 @@ from ..primitive import Sample
 from ..types import ShapedArray
 from .family import ORDERED, Value, as_value, random_values, zero_tangent
 from .folding import batch_axes, canonical_axes, check_axes, check_dtype, greatest, least, without
-from .table import declare
+from .table import Traceable, declare, traceable
 
 
 def _infer(
@@ -109,7 +109,7 @@ def _declare(
     direction: str,
     identity: Callable[[np.dtype], Any],
     what: str,
-) -> Callable[..., Value]:
+) -> Traceable:
     def infer(x: ShapedArray, **params: Any) -> ShapedArray:
         return _infer(name, x, **params)
 
@@ -134,8 +134,7 @@ def _declare(
         dtype = dtypes.canonicalize_dtype(index_dtype)
         return primitive.bind(operand, axes=axes, index_dtype=dtype)
 
-    find.__name__ = find.__qualname__ = name
-    find.__doc__ = f"""Returns the position of the {what} element along an axis.
+    documentation = f"""Returns the position of the {what} element along an axis.
 
     The first of equal elements counts, and the first NaN before all numbers.
 
@@ -149,8 +148,7 @@ def _declare(
         AxisError: if it is out of range.
         DTypeError: for complex operands and for an index dtype that is not an integer type.
     """
-    find.primitive = primitive  # type: ignore[attr-defined]
-    return find
+    return traceable(find, primitive, documentation)
 
 
 argmax = _declare("argmax", np.argmax, "GT", least, "largest")

@@ -20,8 +20,6 @@ from .elementwise import neg
 from .family import (
     ANY,
     COMPLEX,
-    BinaryFunction,
-    UnaryFunction,
     Value,
     as_value,
     batch_elementwise,
@@ -32,7 +30,7 @@ from .family import (
     unary,
     zero_tangent,
 )
-from .table import declare
+from .table import Traceable, declare
 
 # Conversion of values --------------------------------------------------------------------------
 
@@ -213,12 +211,12 @@ def _zeros(x: Value) -> Value:
     return broadcast_to(full((), 0, x.dtype), x.shape)
 
 
-real: UnaryFunction = unary(
+real: Traceable = unary(
     "real", np.real, hlo.real, COMPLEX, result=dtypes.real_dtype,
     jvp=[lambda dx, out, x: real(dx)],
     transpose=[lambda ct, x: complex_(ct, _zeros(ct))],
 )
-imag: UnaryFunction = unary(
+imag: Traceable = unary(
     "imag", np.imag, hlo.imag, COMPLEX, result=dtypes.real_dtype,
     jvp=[lambda dx, out, x: imag(dx)],
     transpose=[lambda ct, x: complex_(_zeros(ct), neg(ct))],
@@ -241,7 +239,7 @@ def _evaluate_complex(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return result
 
 
-complex_: BinaryFunction = binary(
+complex_: Traceable = binary(
     "complex", _evaluate_complex, hlo.complex, (dtypes.float32, dtypes.float64),
     result=dtypes.complex_dtype,
     jvp=[

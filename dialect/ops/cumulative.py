@@ -30,7 +30,7 @@ from .folding import (
     scan,
     spaced_values,
 )
-from .table import declare
+from .table import Traceable, declare, traceable
 from .transcendental import exp, log
 
 Pair = tuple[Value, Value]
@@ -219,7 +219,7 @@ def _declare(
     domain: Sequence[np.dtype],
     what: str,
     **rules: Any,
-) -> Callable[..., Value]:
+) -> Traceable:
     """Declares a running reduction and returns its traceable function."""
 
     def infer(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
@@ -246,8 +246,7 @@ def _declare(
         (axis,) = canonical_axes(name, (axis,), operand.ndim)
         return primitive.bind(operand, axis=axis, reverse=bool(reverse))
 
-    apply.__name__ = apply.__qualname__ = name
-    apply.__doc__ = f"""Returns {what} of the elements up to each, along an axis.
+    documentation = f"""Returns {what} of the elements up to each, along an axis.
 
     Args:
         operand: Array of at least one axis.
@@ -258,8 +257,7 @@ def _declare(
         AxisError: for an axis out of range.
         DTypeError: for a dtype without the operation.
     """
-    apply.primitive = primitive  # type: ignore[attr-defined]
-    return apply
+    return traceable(apply, primitive, documentation)
 
 
 def _cumsum_jvp(primals: Any, tangents: Any, out: Value, **params: Any) -> Any:

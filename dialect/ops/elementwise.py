@@ -29,8 +29,6 @@ from .family import (
     NUMBER,
     ORDERED,
     REAL,
-    BinaryFunction,
-    UnaryFunction,
     Value,
     add_tangents,
     align,
@@ -47,7 +45,7 @@ from .family import (
     unbroadcast,
     zero_tangent,
 )
-from .table import declare
+from .table import Traceable, declare
 
 _SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
 
@@ -58,7 +56,7 @@ def _to_bool(dtype: np.dtype) -> np.dtype:
 
 # Arithmetic ------------------------------------------------------------------------------------
 
-neg: UnaryFunction = unary(
+neg: Traceable = unary(
     "neg", np.negative, hlo.negate, NUMBER,
     jvp=[lambda dx, out, x: neg(dx)],
     transpose=[lambda ct, x: neg(ct)],
@@ -80,7 +78,7 @@ sub = binary(
     simplify=lambda x, y: x if is_constant(y, 0.0) else None,
     edges=_SPECIAL,
 )
-mul: BinaryFunction = binary(
+mul: Traceable = binary(
     "mul", np.multiply, hlo.multiply, NUMBER,
     is_commutative=True,
     jvp=[lambda dx, out, x, y: mul(dx, y), lambda dy, out, x, y: mul(x, dy)],
@@ -88,7 +86,7 @@ mul: BinaryFunction = binary(
     simplify=lambda x, y: x if is_constant(y, 1.0) else y if is_constant(x, 1.0) else None,
     edges=_SPECIAL,
 )
-div: BinaryFunction = binary(
+div: Traceable = binary(
     "div", bits.divide, hlo.divide, NUMBER,
     jvp=[lambda dx, out, x, y: div(dx, y), lambda dy, out, x, y: neg(mul(div(dy, y), out))],
     transpose=[lambda ct, x, y: div(ct, y), None],

@@ -8,7 +8,7 @@ The ops themselves stand in `elementwise.py` and `transcendental.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..primitive import Primitive, Sample
 from ..symbolic import UndefinedPrimal, Zero
 from ..tracer import Tracer
 from ..types import ShapedArray
-from .table import declare
+from .table import Traceable, declare, traceable
 
 BOOL = (dtypes.bool_,)
 INTEGER = (*dtypes.SIGNED, *dtypes.UNSIGNED)
@@ -34,6 +34,7 @@ ORDERED = (*BITS, *FLOAT)
 ANY = (*BITS, *INEXACT)
 
 _PYTHON_SCALARS = (bool, int, float, complex)
+_DOCUMENTATION = "Applies the elementwise primitive `{}`."
 Value = Any  # an Array or a Tracer
 
 
@@ -269,27 +270,7 @@ def elementwise(
     return primitive
 
 
-class UnaryFunction(Protocol):
-    """The traceable function of a unary elementwise primitive."""
-
-    primitive: Primitive
-
-    def __call__(self, x: Any) -> Value:
-        """Applies the primitive."""
-        ...
-
-
-class BinaryFunction(Protocol):
-    """The traceable function of a binary elementwise primitive."""
-
-    primitive: Primitive
-
-    def __call__(self, x: Any, y: Any) -> Value:
-        """Applies the primitive."""
-        ...
-
-
-def unary(name: str, *args: Any, **options: Any) -> UnaryFunction:
+def unary(name: str, *args: Any, **options: Any) -> Traceable:
     """Declares a unary elementwise primitive and returns its traceable function."""
     primitive = elementwise(name, 1, *args, **options)
     bind = primitive.bind
@@ -297,10 +278,10 @@ def unary(name: str, *args: Any, **options: Any) -> UnaryFunction:
     def apply(x: Any) -> Value:
         return bind(x)
 
-    return _named(apply, primitive)
+    return traceable(apply, primitive, _DOCUMENTATION.format(name))
 
 
-def binary(name: str, *args: Any, **options: Any) -> BinaryFunction:
+def binary(name: str, *args: Any, **options: Any) -> Traceable:
     """Declares a binary elementwise primitive and returns its traceable function.
 
     A Python scalar takes the dtype of the other operand.
@@ -313,14 +294,7 @@ def binary(name: str, *args: Any, **options: Any) -> BinaryFunction:
             x, y = match_scalars(x, y)
         return bind(x, y)
 
-    return _named(apply, primitive)
-
-
-def _named(function: Any, primitive: Primitive) -> Any:
-    function.__name__ = function.__qualname__ = primitive.name
-    function.__doc__ = f"Applies the elementwise primitive `{primitive.name}`."
-    function.primitive = primitive
-    return function
+    return traceable(apply, primitive, _DOCUMENTATION.format(name))
 
 
 def match_scalars(*operands: Any) -> list[Any]:

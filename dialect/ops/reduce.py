@@ -36,7 +36,7 @@ from .folding import (
     spread,
     without,
 )
-from .table import declare
+from .table import Traceable, declare, traceable
 
 
 def _evaluator(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
@@ -86,7 +86,7 @@ def _declare(
     *,
     accumulates: bool = False,
     **rules: Any,
-) -> Callable[..., Value]:
+) -> Traceable:
     """Declares the reduction by `ufunc`, and returns its traceable function.
 
     Args:
@@ -121,15 +121,14 @@ def _declare(
     return _function(primitive, what)
 
 
-def _function(primitive: Primitive, what: str) -> Callable[..., Value]:
+def _function(primitive: Primitive, what: str) -> Traceable:
     bind, name = primitive.bind, primitive.name
 
     def reduce(x: Any, axes: Sequence[int]) -> Value:
         x = as_value(x)
         return bind(x, axes=canonical_axes(name, tuple(axes), x.ndim))
 
-    reduce.__name__ = reduce.__qualname__ = name
-    reduce.__doc__ = f"""Reduces the elements along `axes` to {what}.
+    documentation = f"""Reduces the elements along `axes` to {what}.
 
     Where there are no elements, the result is the operation's identity. Sums and products of half
     precision accumulate in float32; those of integers wrap.
@@ -138,8 +137,7 @@ def _function(primitive: Primitive, what: str) -> Callable[..., Value]:
         AxisError: for an axis out of range or named twice.
         DTypeError: for a dtype without the operation.
     """
-    reduce.primitive = primitive  # type: ignore[attr-defined]
-    return reduce
+    return traceable(reduce, primitive, documentation)
 
 
 _VARIANTS = ((1,), (0, 2), (0, 1, 2), (2, 0), (0,))

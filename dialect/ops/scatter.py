@@ -36,7 +36,7 @@ from .indexing import GatherDimensionNumbers, gather
 from .lowered_indices import LoweredIndices
 from .scatter_shapes import ScatterDimensionNumbers, infer, window_sizes, windows
 from .shape import broadcast_in_dim, move_batch_axis, moveaxis, reshape
-from .table import declare
+from .table import Traceable, declare, traceable
 
 # Evaluation ------------------------------------------------------------------------------------
 
@@ -346,7 +346,7 @@ def _declare(
     return primitive
 
 
-def _function(primitive: Primitive, does: str) -> Callable[..., Value]:
+def _function(primitive: Primitive, does: str) -> Traceable:
     def apply(
         operand: Value,
         scatter_indices: Value,
@@ -369,8 +369,7 @@ def _function(primitive: Primitive, does: str) -> Callable[..., Value]:
             mode=mode_name(mode),
         )
 
-    apply.__name__ = apply.__qualname__ = primitive.name
-    apply.__doc__ = f"""{does}
+    documentation = f"""{does}
 
     Args:
         operand: The array of rank n.
@@ -390,8 +389,7 @@ def _function(primitive: Primitive, does: str) -> Callable[..., Value]:
         ShapeError, ParameterError: where shapes and dimension numbers do not fit.
         DTypeError: where operand and updates differ in dtype or the indices are not integers.
     """
-    apply.primitive = primitive  # type: ignore[attr-defined]
-    return apply
+    return traceable(apply, primitive, documentation)
 
 
 def _samples(name: str) -> list[Sample]:

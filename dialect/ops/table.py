@@ -6,7 +6,7 @@ primitives up here and nowhere else.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from ..primitive import RULES, Primitive, Unsupported
 
@@ -55,3 +55,21 @@ def declare(
         raise ValueError(f"Primitive {name!r} is declared twice.")
     OPS[name] = primitive
     return primitive
+
+
+class Traceable(Protocol):
+    """A function of values that applies one primitive."""
+
+    primitive: Primitive
+
+    def __call__(self, *operands: Any, **options: Any) -> Any:
+        """Applies the primitive."""
+        ...
+
+
+def traceable(function: Any, primitive: Primitive, documentation: str) -> Traceable:
+    """Names a function after the primitive that it applies, documents it, and lets it be found."""
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__doc__ = documentation
+    function.primitive = primitive
+    return function

@@ -16,17 +16,8 @@ from .. import dtypes
 from .. import stablehlo as hlo
 from ..primitive import Sample
 from .elementwise import add, div, eq, mul, neg, select_n, square, sub
-from .family import (
-    FLOAT,
-    INEXACT,
-    NUMBER,
-    UnaryFunction,
-    Value,
-    binary,
-    full,
-    random_values,
-    unary,
-)
+from .family import FLOAT, INEXACT, NUMBER, Value, binary, full, random_values, unary
+from .table import Traceable
 
 _SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
 
@@ -188,7 +179,7 @@ sin = unary(
     "sin", np.sin, hlo.sine, INEXACT,
     jvp=[lambda dx, out, x: mul(dx, cos(x))], edges=_ANGLES,
 )
-cos: UnaryFunction = unary(
+cos: Traceable = unary(
     "cos", np.cos, hlo.cosine, INEXACT,
     jvp=[lambda dx, out, x: neg(mul(dx, sin(x)))], edges=_ANGLES,
 )
@@ -224,7 +215,7 @@ sinh = unary(
     "sinh", _via_float32(np.sinh), hlo.sinh, INEXACT,
     jvp=[lambda dx, out, x: mul(dx, cosh(x))], edges=_SPECIAL,
 )
-cosh: UnaryFunction = unary(
+cosh: Traceable = unary(
     "cosh", _via_float32(np.cosh), hlo.cosh, INEXACT,
     jvp=[lambda dx, out, x: mul(dx, sinh(x))], edges=_SPECIAL,
 )

@@ -153,9 +153,9 @@ _MAX = Reduction("max", reduce.reduce_max, maximum, None)
 _MIN = Reduction("min", reduce.reduce_min, minimum, None)
 _ALL = Reduction("all", reduce.reduce_and, and_, lambda dtype: True)
 _ANY = Reduction("any", reduce.reduce_or, or_, lambda dtype: False)
-_bind_sum = reduce.reduce_sum.primitive.bind  # type: ignore[attr-defined]
-_bind_max = reduce.reduce_max.primitive.bind  # type: ignore[attr-defined]
-_bind_min = reduce.reduce_min.primitive.bind  # type: ignore[attr-defined]
+_bind_sum = reduce.reduce_sum.primitive.bind
+_bind_max = reduce.reduce_max.primitive.bind
+_bind_min = reduce.reduce_min.primitive.bind
 
 
 def _is_plain(a: Any) -> bool:

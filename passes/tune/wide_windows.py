@@ -96,13 +96,13 @@ class _Convolution:
         if layouts is None:
             raise ValueError(f"no layout in {attributes['dimension_numbers']}")
         rank = len(layouts[1].split(",")) - 2
-        axes = [
+        lhs, rhs, result = (
             tuple(
                 layout.replace(" ", "").split(",").index(name)
                 for name in (*letters, *map(str, range(rank)))
             )
             for layout, letters in zip(layouts.groups(), ("bf", "oi", "bf"), strict=True)
-        ]
+        )
 
         def integers(name: str) -> list[int]:
             return list(attributes[name]) if name in attributes else [1] * rank
@@ -115,7 +115,9 @@ class _Convolution:
         if "window_reversal" in attributes:
             reversal = list(attributes["window_reversal"])
         return cls(
-            *axes,
+            lhs,
+            rhs,
+            result,
             integers("window_strides"),
             padding,
             integers("lhs_dilation"),

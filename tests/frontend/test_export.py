@@ -182,7 +182,7 @@ def test_values_of_a_running_trace_are_refused() -> None:
 
 def test_only_functions_are_exported() -> None:
     with pytest.raises(NonArrayArgumentError, match="export takes a function"):
-        export(3)  # type: ignore[arg-type]
+        export(3)
 
 
 def test_saving_replaces_whole_files_only(exported: Exported, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ SPREAD = [
     Example("vector_matrix", (X, A), dot(((0,), (1,))), A @ X),
     Example("columns", (a := integers(40, 13), x := integers(40)), dot(((0,), (0,))), x @ a),
     Example("one_column", (A, x := integers(21, 1)), dot(((1,), (0,))), A @ x),
-    Example("one_row", (x := integers(1, 21), a := integers(21, 5)), dot(((1,), (0,))), x @ a),
+    Example("one_row", (x := integers(1, 21), a := integers(21, 15)), dot(((1,), (0,))), x @ a),
     Example(
         "double", (a := integers(5, 4, dtype="f8"), x := integers(4, dtype="f8")),
         dot(((1,), (0,))), a @ x,
@@ -45,7 +45,7 @@ SPREAD = [
         np.einsum("bij,bj->bi", a, x),
     ),
     Example(
-        "batch_behind", (x := integers(4, 6), a := integers(5, 4, 6)),
+        "batch_behind", (x := integers(4, 6), a := integers(10, 4, 6)),
         dot(((0,), (1,)), ((1,), (2,))), np.einsum("jb,ijb->bi", x, a),
     ),
     Example(

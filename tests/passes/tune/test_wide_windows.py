@@ -7,10 +7,10 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
+from stablehlo_runner import Example, build, run_examples
 
 from axir.dialect import stablehlo as hlo
 from axir.passes.pipeline import run_passes
-from stablehlo_runner import Example, build, run_examples
 
 RNG = np.random.default_rng(0)
 
@@ -107,7 +107,9 @@ WIDE = [
     ),
     example("one_position", (4, 3, 6, 5), (7, 3, 6, 5)),
     example("strides", (2, 3, 13, 12), (4, 3, 9, 9), strides=(3, 2)),
-    example("dilated_lhs", (2, 3, 5, 5), (4, 3, 8, 8), lhs_dilation=(2, 2), padding=((0, 1), (0, 0))),
+    example(
+        "dilated_lhs", (2, 3, 5, 5), (4, 3, 8, 8), lhs_dilation=(2, 2), padding=((0, 1), (0, 0))
+    ),
     example("feature_groups", (2, 6, 6, 6), (4, 3, 5, 5), groups=(2, 1)),
     example("batch_groups", (6, 2, 6, 6), (9, 2, 5, 5), groups=(1, 3)),
     example(
