@@ -61,18 +61,25 @@ def _evaluate_known(function: Function, known: dict[Var, Any]) -> list[Equation]
     """Computes the ops that depend on no linear argument; returns the others."""
     linear_equations = []
     for equation in function.equations:
-        operands = []
-        for variable in equation.operands:
-            if type(variable) is Literal:
-                operands.append(variable.array)
-            elif variable in known:
-                operands.append(known[variable])
-            else:
-                linear_equations.append(equation)
-                break
+        operands = _operands(equation, known)
+        if any(type(x) is UndefinedPrimal for x in operands):
+            linear_equations.append(equation)
         else:
             write(known, equation, equation.primitive.bind(*operands, **equation.params))
     return linear_equations
+
+
+def _operands(equation: Equation, known: dict[Var, Any]) -> list[Any]:
+    """Returns the operands, `UndefinedPrimal` for those that depend on linear arguments."""
+    operands: list[Any] = []
+    for variable in equation.operands:
+        if type(variable) is Literal:
+            operands.append(variable.array)
+        elif variable in known:
+            operands.append(known[variable])
+        else:
+            operands.append(UndefinedPrimal(variable.type))
+    return operands
 
 
 def _pull_back(equation: Equation, known: dict[Var, Any], pending: dict[Var, Any]) -> None:
@@ -86,14 +93,7 @@ def _pull_back(equation: Equation, known: dict[Var, Any], pending: dict[Var, Any
             "implemented",
             f"Define it with ad.primitive_transposes[{primitive.name}] = rule(ct, *operands).",
         )
-    operands: list[Any] = []
-    for variable in equation.operands:
-        if type(variable) is Literal:
-            operands.append(variable.array)
-        elif variable in known:
-            operands.append(known[variable])
-        else:
-            operands.append(UndefinedPrimal(variable.type))
+    operands = _operands(equation, known)
     if primitive.multiple_results:
         cotangents = [
             Zero(v.type.to_tangent_aval()) if ct is None else ct

@@ -100,17 +100,21 @@ def _lower_dynamic_slice(
     return hlo.dynamic_slice(x, lower_starts(context, starts, slice_sizes), slice_sizes)
 
 
+# Shapes, start indices and block sizes of samples, blocks that stick out and empty ones among them.
+_SAMPLE_BLOCKS: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...] = (
+    ((4, 5), (1, 2), (2, 3)),
+    ((4, 5), (3, -2), (2, 3)),
+    ((6,), (100,), (2,)),
+    ((), (), ()),
+    ((3, 2), (1, 0), (0, 2)),
+)
+
+
 def _dynamic_slice_samples() -> list[Sample]:
     generator = np.random.default_rng(0)
-    variants: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = [
-        ((4, 5), (1, 2), (2, 3)),
-        ((4, 5), (3, -2), (2, 3)),
-        ((6,), (100,), (2,)),
-        ((), (), ()),
-        ((3, 2), (1, 0), (0, 2)),
-    ]
-    cases = [(dtypes.float32, dtype, variants[i % 3]) for i, dtype in enumerate(INTEGER)]
-    cases += [(d, dtypes.int32, variants[i % 5]) for i, d in enumerate((dtypes.float32, *ANY))]
+    cases = [(dtypes.float32, dtype, _SAMPLE_BLOCKS[i % 3]) for i, dtype in enumerate(INTEGER)]
+    kinds = (dtypes.float32, *ANY)
+    cases += [(d, dtypes.int32, _SAMPLE_BLOCKS[i % 5]) for i, d in enumerate(kinds)]
     samples = []
     for dtype, index_dtype, (shape, starts, sizes) in cases:
         indices = tuple(np.array(s).astype(index_dtype) for s in starts)
@@ -287,16 +291,9 @@ def _lower_update(context: Any, x: Any, update: Any, *starts: Any) -> Any:
 
 def _update_samples() -> list[Sample]:
     generator = np.random.default_rng(0)
-    variants: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = [
-        ((4, 5), (1, 2), (2, 3)),
-        ((4, 5), (3, -2), (2, 3)),
-        ((6,), (100,), (2,)),
-        ((), (), ()),
-        ((3, 2), (1, 0), (0, 2)),
-    ]
-    cases = [(d, dtypes.int32, variants[i % 5]) for i, d in enumerate((dtypes.float32, *ANY))]
-    cases += [(dtypes.float32, dtypes.int32, variant) for variant in variants]
-    cases += [(dtypes.float32, dtype, variants[1]) for dtype in (dtypes.int8, dtypes.uint32)]
+    cases = [(d, dtypes.int32, _SAMPLE_BLOCKS[i % 5]) for i, d in enumerate((dtypes.float32, *ANY))]
+    cases += [(dtypes.float32, dtypes.int32, variant) for variant in _SAMPLE_BLOCKS]
+    cases += [(dtypes.float32, dtype, _SAMPLE_BLOCKS[1]) for dtype in (dtypes.int8, dtypes.uint32)]
     samples = []
     for dtype, index_dtype, (shape, starts, sizes) in cases:
         indices = tuple(np.array(s).astype(index_dtype) for s in starts)

@@ -18,6 +18,7 @@ from axir.dialect.errors import ParameterError, ShapeError
 from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.conversion import conj, real
 from axir.dialect.ops.elementwise import div, gt, mul, select_n, square, sub
+from axir.dialect.ops.folding import accumulator_dtype
 from axir.dialect.ops.shape import transpose
 from axir.dialect.ops.transcendental import sqrt
 from axir.dialect.types import ShapedArray
@@ -36,12 +37,6 @@ from .reductions import SUM, as_mask, converted
 __all__ = ["average", "mean", "std", "var"]
 
 Value = Any
-
-
-def computation_dtype(dtype: np.dtype) -> np.dtype:
-    """Returns the dtype to compute in: float32 for half precision."""
-    return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
-
 
 # Concrete arrays of these dtypes are evaluated by NumPy in one step instead of op by op.
 _DIRECT = frozenset((dtypes.float32, dtypes.float64))
@@ -137,7 +132,7 @@ def mean(
     reject_out("mean", out)
     a = array_argument("mean", a)
     result = inexact_dtype(a.dtype) if dtype is None else dtypes.canonicalize_dtype(dtype)
-    computed = computation_dtype(inexact_dtype(result))
+    computed = accumulator_dtype(inexact_dtype(result))
     total = SUM.apply(a, computed, axis, keepdims, None, where)
     shape = a.shape if where is None else np.broadcast_shapes(a.shape, np.shape(where))
     count = element_count("mean", shape, axis, keepdims, where, computed)
@@ -308,14 +303,14 @@ def variance_dtypes(name: str, dtype: np.dtype, asked: Any) -> tuple[np.dtype, n
     """Returns the dtypes to compute a variance in, and of its result."""
     if asked is None:
         inexact = inexact_dtype(dtype)
-        return computation_dtype(inexact), dtypes.real_dtype(inexact)
+        return accumulator_dtype(inexact), dtypes.real_dtype(inexact)
     result = dtypes.canonicalize_dtype(asked)
     if dtypes.is_complex(dtype) and not dtypes.is_complex(result):
         raise ParameterError(
             f"jnp.{name}: dtype={result} cannot hold the computation for {dtype} elements.",
             "Leave dtype out, and cast the result, which is real.",
         )
-    return computation_dtype(inexact_dtype(result)), result
+    return accumulator_dtype(inexact_dtype(result)), result
 
 
 def squared_magnitude(x: Value) -> Value:

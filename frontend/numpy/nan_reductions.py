@@ -9,7 +9,7 @@ import numpy as np
 
 from axir.dialect import dtypes
 from axir.dialect.ops.elementwise import div, eq, ne, select_n, sub
-from axir.dialect.ops.folding import greatest, least
+from axir.dialect.ops.folding import accumulator_dtype, greatest, least
 from axir.dialect.ops.transcendental import sqrt
 
 from . import moments, reductions
@@ -149,7 +149,7 @@ def nanmean(
     if not dtypes.is_inexact(a.dtype):
         return moments.mean(a, axis, dtype, None, keepdims, where=where)
     result = a.dtype if dtype is None else dtypes.canonicalize_dtype(dtype)
-    computed = moments.computation_dtype(inexact_dtype(result))
+    computed = accumulator_dtype(inexact_dtype(result))
     total = nansum(a, axis, computed, None, keepdims, None, where)
     count = _count_numbers("nanmean", a, axis, keepdims, where, computed)
     return reductions.converted(div(total, count), result)

@@ -70,9 +70,9 @@ class SplitReductions(RewritePass):
         %5 = stablehlo.reduce(%4 init: %c) … dimensions = [0] : … -> tensor<1024xf32>
 
     Measured, processor time before and after relative to JAX: 4096x1024 over axis 0 4.7 and 0.6,
-    4096x4096 2.8 and 0.4, 100000x32 3.8 and 0.9, 2^20x8 3.0 and 0.5, 65536x256 1.0 and 0.4; 2^20+
-    numbers to a scalar, when no vector divides their number, 4.3 and 1.1. Sums become more accurate, as
-    fewer numbers are added in a row.
+    4096x4096 2.8 and 0.4, 100000x32 3.8 and 0.9, 2^20x8 3.0 and 0.5, 65536x256 1.0 and 0.4;
+    1,000,003 numbers to a scalar 4.3 and 1.1. Sums become more accurate, as fewer numbers are added
+    in a row.
     """
 
     name: ClassVar[str] = "split-reductions"

@@ -50,7 +50,7 @@ def _has_inexact_result(case: Case) -> bool:
 
 
 def _inferred(case: Case, types: list[ShapedArray]) -> list[ShapedArray]:
-    results = case.primitive.infer(*types, **case.params)  # type: ignore[misc]
+    results = case.primitive.infer(*types, **case.params)
     return list(results) if case.primitive.multiple_results else [results]
 
 
@@ -60,7 +60,7 @@ def test_inference_agrees_with_evaluation(name: str) -> None:
         before = [x.tobytes() for x in case.args]
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("error")
-            results = case.primitive.evaluate(*case.args, **case.params)  # type: ignore[misc]
+            results = case.primitive.evaluate(*case.args, **case.params)
         results = results if case.primitive.multiple_results else [results]
         assert [x.tobytes() for x in case.args] == before, f"{case} writes to its operands"
         for got, expected in zip(results, _inferred(case, case.types), strict=True):

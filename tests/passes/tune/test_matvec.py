@@ -5,10 +5,10 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from stablehlo_runner import Example, build, run_examples
 
 from axir.dialect import stablehlo as hlo
 from axir.passes.pipeline import run_passes
-from stablehlo_runner import Example, build, run_examples
 
 RNG = np.random.default_rng(0)
 PASS = "spread-matvecs{elements=200}"
@@ -37,31 +37,45 @@ SPREAD = [
     Example("one_column", (A, x := integers(21, 1)), dot(((1,), (0,))), A @ x),
     Example("one_row", (x := integers(1, 21), a := integers(21, 15)), dot(((1,), (0,))), x @ a),
     Example(
-        "double", (a := integers(5, 4, dtype="f8"), x := integers(4, dtype="f8")),
-        dot(((1,), (0,))), a @ x,
+        "double",
+        (a := integers(5, 4, dtype="f8"), x := integers(4, dtype="f8")),
+        dot(((1,), (0,))),
+        a @ x,
     ),
     Example(
-        "batch", (a := integers(6, 5, 4), x := integers(6, 4)), dot(((2,), (1,)), ((0,), (0,))),
+        "batch",
+        (a := integers(6, 5, 4), x := integers(6, 4)),
+        dot(((2,), (1,)), ((0,), (0,))),
         np.einsum("bij,bj->bi", a, x),
     ),
     Example(
-        "batch_behind", (x := integers(4, 6), a := integers(10, 4, 6)),
-        dot(((0,), (1,)), ((1,), (2,))), np.einsum("jb,ijb->bi", x, a),
+        "batch_behind",
+        (x := integers(4, 6), a := integers(10, 4, 6)),
+        dot(((0,), (1,)), ((1,), (2,))),
+        np.einsum("jb,ijb->bi", x, a),
     ),
     Example(
-        "two_batches", (a := integers(2, 5, 3, 4), x := integers(3, 4, 2)),
-        dot(((3,), (1,)), ((2, 0), (0, 2))), np.einsum("cibj,bjc->bci", a, x),
+        "two_batches",
+        (a := integers(2, 5, 3, 4), x := integers(3, 4, 2)),
+        dot(((3,), (1,)), ((2, 0), (0, 2))),
+        np.einsum("cibj,bjc->bci", a, x),
     ),
     Example(
-        "two_contracted", (a := integers(5, 3, 4), x := integers(4, 3)),
-        dot(((1, 2), (1, 0))), np.einsum("ijk,kj->i", a, x),
+        "two_contracted",
+        (a := integers(5, 3, 4), x := integers(4, 3)),
+        dot(((1, 2), (1, 0))),
+        np.einsum("ijk,kj->i", a, x),
     ),
     Example(
-        "widened", (a := integers(9, 4, dtype=ml_dtypes.bfloat16), x := integers(4)),
-        dot(((1,), (0,)), element=np.float32), a.astype("f4") @ x,
+        "widened",
+        (a := integers(9, 4, dtype=ml_dtypes.bfloat16), x := integers(4)),
+        dot(((1,), (0,)), element=np.float32),
+        a.astype("f4") @ x,
     ),
     Example(
-        "large", (a := integers(1030, 515), x := integers(515)), dot(((1,), (0,))),
+        "large",
+        (a := integers(1030, 515), x := integers(515)),
+        dot(((1,), (0,))),
         (a.astype("f8") @ x).astype("f4"),
     ),
 ]
@@ -73,12 +87,16 @@ KEPT = [
     Example("matrices", (A, a := integers(21, 4)), dot(((1,), (0,))), A @ a),
     Example("vectors", (X, x := integers(21)), dot(((0,), (0,))), X @ x),
     Example(
-        "integers", (a := integers(5, 4, dtype="i4"), x := integers(4, dtype="i4")),
-        dot(((1,), (0,))), a @ x,
+        "integers",
+        (a := integers(5, 4, dtype="i4"), x := integers(4, dtype="i4")),
+        dot(((1,), (0,))),
+        a @ x,
     ),
     Example(
-        "narrow", (a := integers(5, 4, dtype="f2"), x := integers(4, dtype="f2")),
-        dot(((1,), (0,))), a @ x,
+        "narrow",
+        (a := integers(5, 4, dtype="f2"), x := integers(4, dtype="f2")),
+        dot(((1,), (0,))),
+        a @ x,
     ),
     Example("few_columns", (a := integers(15, 13), x := integers(15)), dot(((0,), (0,))), x @ a),
     Example("empty", (a := integers(3, 0), x := integers(0)), dot(((1,), (0,))), a @ x),

@@ -101,8 +101,14 @@ def test_other_reductions_stay(case: Example) -> None:
 
 
 def test_no_stage_is_long() -> None:
-    module = build({"f": ((np.ones((1 << 10, 1 << 8), np.float32),), reduction(
-        "f", np.ones((1 << 10, 1 << 8), np.float32), (0,)).builder)})
+    module = build(
+        {
+            "f": (
+                (np.ones((1 << 10, 1 << 8), np.float32),),
+                reduction("f", np.ones((1 << 10, 1 << 8), np.float32), (0,)).builder,
+            )
+        }
+    )
     run_passes(module, "split-reductions{elements=1024,stop=1024}")
     text = str(module)
     assert "tensor<8x128x256xf32>" in text

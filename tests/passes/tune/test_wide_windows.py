@@ -37,9 +37,7 @@ def convolved(lhs, rhs, layouts, strides, padding, lhs_dilation, rhs_dilation, g
     for axis, (low, high) in enumerate(padding, 2):
         x = np.take(x, range(max(-low, 0), x.shape[axis] - max(-high, 0)), axis)
     feature_groups, batch_groups = groups
-    sizes = [
-        (x.shape[a + 2] - k.shape[a + 2]) // strides[a] + 1 for a in range(rank)
-    ]
+    sizes = [(x.shape[a + 2] - k.shape[a + 2]) // strides[a] + 1 for a in range(rank)]
     outputs = np.zeros((x.shape[0] // batch_groups, k.shape[0], *sizes))
     count = max(feature_groups, batch_groups)
     for group in range(count):
@@ -47,8 +45,7 @@ def convolved(lhs, rhs, layouts, strides, padding, lhs_dilation, rhs_dilation, g
         features = slice(group * k.shape[0] // count, (group + 1) * k.shape[0] // count)
         for place in itertools.product(*map(range, sizes)):
             window = tuple(
-                slice(p * s, p * s + n)
-                for p, s, n in zip(place, strides, k.shape[2:], strict=True)
+                slice(p * s, p * s + n) for p, s, n in zip(place, strides, k.shape[2:], strict=True)
             )
             product = np.tensordot(
                 part[(..., *window)],
@@ -86,9 +83,7 @@ def example(
             batch_group_count=groups[1],
         )
 
-    expected = convolved(
-        lhs, rhs, layouts, strides, padding, lhs_dilation, rhs_dilation, groups
-    )
+    expected = convolved(lhs, rhs, layouts, strides, padding, lhs_dilation, rhs_dilation, groups)
     return Example(name, (lhs, rhs), builder, expected)
 
 
@@ -98,11 +93,19 @@ WIDE = [
     example("gradient", (3, 8, 8, 5), (3, 8, 8, 4), GRADIENT, padding=((1, 1), (1, 1))),
     example("double", (2, 7, 6, 3), (2, 7, 6, 2), GRADIENT, padding=((1, 1), (0, 0)), dtype="f8"),
     example(
-        "bfloat16", (2, 6, 6, 2), (2, 6, 6, 3), GRADIENT, padding=((1, 1), (0, 0)),
+        "bfloat16",
+        (2, 6, 6, 2),
+        (2, 6, 6, 3),
+        GRADIENT,
+        padding=((1, 1), (0, 0)),
         dtype=ml_dtypes.bfloat16,
     ),
     example(
-        "strided_layer", (2, 15, 15, 3), (2, 7, 7, 2), GRADIENT, rhs_dilation=(2, 2),
+        "strided_layer",
+        (2, 15, 15, 3),
+        (2, 7, 7, 2),
+        GRADIENT,
+        rhs_dilation=(2, 2),
         padding=((0, 0), (-1, 1)),
     ),
     example("one_position", (4, 3, 6, 5), (7, 3, 6, 5)),
@@ -113,7 +116,13 @@ WIDE = [
     example("feature_groups", (2, 6, 6, 6), (4, 3, 5, 5), groups=(2, 1)),
     example("batch_groups", (6, 2, 6, 6), (9, 2, 5, 5), groups=(1, 3)),
     example(
-        "line", (2, 3, 33), (4, 3, 31), ONE, strides=(1,), padding=((1, 0),), lhs_dilation=(1,),
+        "line",
+        (2, 3, 33),
+        (4, 3, 31),
+        ONE,
+        strides=(1,),
+        padding=((1, 0),),
+        lhs_dilation=(1,),
         rhs_dilation=(1,),
     ),
 ]

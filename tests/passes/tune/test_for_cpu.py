@@ -1,0 +1,77 @@
+"""`tune-for-cpu`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from stablehlo_runner import Example, build, run_examples
+
+from axir.dialect import stablehlo as hlo
+from axir.passes.pipeline import run_passes
+
+RNG = np.random.default_rng(0)
+
+
+def sum_over(operand, axes):
+    return hlo.reduce([operand], [hlo.full(0, (), hlo.element_type_of(operand))], axes, hlo.add)[0]
+
+
+def layer_gradient(x, w, g):
+    """The gradients of x @ w with respect to w, to a bias, and to x, multiplied by a vector."""
+    product = hlo.dot_general(hlo.transpose(g, (1, 0)), x, ((1,), (0,)))
+    by_bias = sum_over(g, (0,))
+    by_input = hlo.dot_general(hlo.dot_general(g, w, ((1,), (1,))), by_bias_like(x), ((1,), (0,)))
+    return [hlo.transpose(product, (1, 0)), by_bias, by_input]
+
+
+def by_bias_like(x):
+    return hlo.full(2, (x.type.shape[1],), hlo.element_type_of(x))
+
+
+def layer(name: str, batch: int, inputs: int, outputs: int, dtype: str) -> Example:
+    x, w, g = (
+        RNG.integers(-3, 4, size=shape).astype(dtype)
+        for shape in ((batch, inputs), (inputs, outputs), (batch, outputs))
+    )
+    expected = [x.T @ g, g.sum(0), (g @ w.T) @ np.full(inputs, 2, dtype)]
+    return Example(name, (x, w, g), layer_gradient, expected)
+
+
+LAYERS = [
+    layer("odd", 31, 17, 9, "f4"),
+    layer("tiny", 1, 1, 1, "f4"),
+    layer("double", 8, 5, 3, "f8"),
+    layer("large", 4099, 33, 129, "f4"),
+]
+PASSES = "legalize-for-iree,tune-for-cpu"
+
+
+@pytest.fixture(scope="module")
+def results():
+    return run_examples(LAYERS, PASSES)
+
+
+@pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
+def test_values(results, case: Example) -> None:
+    # Integers small enough for every sum to be exact.
+    for result, expected in zip(results[case.name], case.expected, strict=True):
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_every_stage_acts() -> None:
+    case = LAYERS[3]
+    module = build({case.name: (case.arguments, case.builder)})
+    run_passes(module, PASSES)
+    text = str(module)
+    assert "stablehlo.transpose" not in text
+    assert text.count("stablehlo.dot_general") == 2
+    assert "tensor<8x512x129xf32>" in text
+
+
+def test_small_programs_stay() -> None:
+    values = RNG.normal(size=(3, 5)).astype(np.float32)
+    module = build({"f": ((values,), lambda x: sum_over(hlo.tanh(x), (0,)))})
+    before = str(module)
+    run_passes(module, "tune-for-cpu")
+    assert str(module) == before
