@@ -7,6 +7,7 @@ somebody looks.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ from axir.passes.pipeline import run_passes
 from axir.passes.simplify import simplify_function
 from axir.runtime import Buffer, Program, Target, compile_module, default_device
 
+# The host side of results is made when somebody looks.
+_NO_HOST = itertools.repeat(None)
 LEGALIZATION = "legalize-for-iree"
 # Further passes by platform, from this optimization level on.
 TUNING = {"cpu": "tune-for-cpu"}
@@ -79,10 +82,7 @@ class CompiledFunction:
                 buffer = buffer_of(x, device)
             buffers.append(buffer)
         buffers += self._constants
-        results = [
-            Array(t, None, buffer)
-            for t, buffer in zip(self.result_types, self._run(buffers), strict=True)
-        ]
+        results = list(map(Array, self.result_types, _NO_HOST, self._run(buffers)))
         if config.jax_debug_nans or config.jax_debug_infs:
             self._check_finite(arguments, results)
         return results

@@ -27,6 +27,7 @@ from axir.runtime import default_device
 
 # Signatures remembered for one function; a program with more makes a new one each time.
 _ENTRY_LIMIT = 4096
+_ARRAYS_ONLY = frozenset((Array,))
 
 
 class _Entry:
@@ -47,14 +48,27 @@ class _Entry:
         return results[0] if self.returns_one_array else self.out_tree.unflatten(results)
 
 
-def _direct_key(args: tuple[Any, ...]) -> Any:
-    """Returns a key of arguments that are all uncommitted arrays, else None."""
+def _direct_key(args: tuple[Any, ...]) -> tuple[Any, Sequence[Array]]:
+    """Returns a key and the leaves of arguments that are uncommitted arrays, or lists of such.
+
+    The key is None for other arguments, which need flattening by `tree`.
+    """
     key: list[Any] = [config.cache_key]
+    leaves: list[Array] = []
     for x in args:
-        if type(x) is not Array or x._device is not None:
-            return None
-        key.append(x.type)
-    return tuple(key)
+        if type(x) is Array:
+            if x._device is not None:
+                return None, leaves
+            key.append(x.type)
+            leaves.append(x)
+        elif type(x) in (list, tuple) and _ARRAYS_ONLY.issuperset(map(type, x)):
+            if any([y._device for y in x]):
+                return None, leaves
+            key.append((type(x), *[y.type for y in x]))
+            leaves += x
+        else:
+            return None, leaves
+    return tuple(key), leaves
 
 
 # One table of entries for each function and set of options, shared by all its `jit` wrappers.
@@ -111,29 +125,32 @@ class JitFunction:
         if self._has_static:
             args, kwargs, static = self._split_static(args, kwargs)
         elif not kwargs:
-            # Arguments that are all arrays need no flattening: half the cost of a small call.
-            direct_key = _direct_key(args)
+            # Arrays and lists of them need no flattening: a good part of the cost of a call.
+            direct_key, values = _direct_key(args)
             if direct_key is not None:
                 entry = self._direct.get(direct_key)
                 if entry is None:
-                    entry = self._remember_direct(direct_key, args)
+                    entry = self._remember_direct(direct_key, values, args)
                 if entry is not None:
-                    return entry.run(args)
+                    return entry.run(values)
         leaves, in_tree = tree.flatten((args, kwargs))
-        types = []
-        for x in leaves:
-            if type(x) is not Array or x._device is not None:
-                return self._call_with(leaves, in_tree, args, kwargs, static)
-            types.append(x.type)
-        entry = self._entries.get((in_tree, static, tuple(types), config.cache_key, None))
+        if not _ARRAYS_ONLY.issuperset(map(type, leaves)):
+            return self._call_with(leaves, in_tree, args, kwargs, static)
+        if any([x._device for x in leaves]):
+            return self._call_with(leaves, in_tree, args, kwargs, static)
+        types = tuple([x.type for x in leaves])
+        entry = self._entries.get((in_tree, static, types, config.cache_key, None))
         if entry is None or entry.compiled is None:
             return self._call_with(leaves, in_tree, args, kwargs, static)
         return entry.run(leaves)
 
-    def _remember_direct(self, direct_key: Any, args: tuple[Any, ...]) -> _Entry | None:
+    def _remember_direct(
+        self, direct_key: Any, values: Sequence[Array], args: tuple[Any, ...]
+    ) -> _Entry | None:
         """Returns the entry of a call that has been made before, for calls without flattening."""
-        _, in_tree = tree.flatten((args, {}))
-        entry = self._entries.get((in_tree, None, direct_key[1:], direct_key[0], None))
+        in_tree = tree.structure((args, {}))
+        types = tuple([x.type for x in values])
+        entry = self._entries.get((in_tree, None, types, config.cache_key, None))
         if entry is None or entry.compiled is None:
             return None
         self._direct[direct_key] = entry

@@ -11,6 +11,8 @@ frontend's jit), compiling (`compiler/`).
 from __future__ import annotations
 
 import os
+import statistics
+import threading
 import time
 import weakref
 from collections.abc import Sequence
@@ -32,13 +34,16 @@ _VmVariantList = iree_runtime.VmVariantList
 _SHORT_CALL_SECONDS = 40e-6
 # Programs of more scalar operations than this are tried on local-task first.
 PARALLEL_WORK = 1 << 22
-_TRIALS_PER_DRIVER = 3
-# What local-task may take relative to local-sync to be chosen. A short call has to gain from more
-# cores; a long one uses them unless it clearly loses (a loop of many small steps), since a trial on
-# a machine that others keep busy shows less than the gain.
+# The first call of each driver warms up, and does not count.
+_CALLS_PER_DRIVER = 4
+# A short call has to gain clearly from more cores, since its times scatter.
 _SHORT_CALL_RATIO = 0.9
-_LONG_CALL_RATIO = 1.25
 _LONG_CALL_SECONDS = 300e-6
+# Others may keep the cores busy during a trial, or begin to later: then local-task, whose threads
+# wait for each other, loses its gain. So there are further trials after this many calls, then after
+# four times as many, and so on.
+_CALLS_BETWEEN_TRIALS = 8
+_TRIALS = 6
 # A call that takes this long on one core is not tried there.
 _LONGEST_TRIAL_SECONDS = 1.0
 _SYNC_FIRST = ("local-sync", "local-task")
@@ -132,8 +137,8 @@ class Executable:
     """A function of a loaded program: buffers in, buffers out. Threads may share it.
 
     On a CPU the option `axir_driver` names the driver; `auto` measures: the first calls run on one
-    driver, then, unless they are too short to gain, on the other one, and the faster stays. Both
-    run the same code on the same memory, so the results are the same.
+    driver, then, unless they are too short to gain, on the other one, and the faster stays until
+    the next trial. Both run the same code on the same memory, so the results are the same.
 
     Args:
       program: where the function is.
@@ -244,6 +249,7 @@ class Executable:
             idle.append(context)
         if trial is not None:
             trial.record(driver, time.perf_counter() - start)
+            self.driver = trial.driver
             if trial.is_over:
                 self._use(trial.driver)
 
@@ -269,35 +275,62 @@ class Executable:
 
 
 class _DriverTrial:
-    """Finds the faster CPU driver of a function from the times of its first calls."""
+    """Finds the faster CPU driver of a function from the times of its calls.
+
+    Unless calls are too short to gain, it tries again from time to time, and rests in between.
+    """
 
     def __init__(self, work: int):
         starts_parallel = work >= PARALLEL_WORK
         self._order = ("local-task", "local-sync") if starts_parallel else _SYNC_FIRST
+        self._trials_left = _TRIALS
+        self._rest = _CALLS_BETWEEN_TRIALS
+        self._resting_calls = 0
+        self._lock = threading.Lock()
+        self.is_over = False
+        self._begin()
+
+    def _begin(self) -> None:
         self._times: dict[str, list[float]] = {driver: [] for driver in self._order}
         self.driver = self._order[0]
-        self.is_over = False
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether the driver is decided for now."""
+        return self._resting_calls > 0
 
     def record(self, driver: str, seconds: float) -> None:
         """Takes the time of a call; afterwards `driver` is the one for the next call."""
-        self._times[driver].append(seconds)
-        if len(self._times[driver]) < _TRIALS_PER_DRIVER:
-            return
-        best = min(self._times[driver])
-        _, second = self._order
-        if driver == second:
+        with self._lock:  # threads share an executable
+            if self._resting_calls:
+                self._resting_calls -= 1
+                if not self._resting_calls:
+                    self._begin()
+            elif driver == self.driver and not self.is_over:
+                self._times[driver].append(seconds)
+                if len(self._times[driver]) == _CALLS_PER_DRIVER:
+                    self._go_on(min(self._times[driver]))
+
+    def _go_on(self, best: float) -> None:
+        """Decides, or turns to the second driver, after the calls of one."""
+        first, second = self._order
+        if self.driver == second:
             self._settle()
-        elif driver == "local-sync" and best < _SHORT_CALL_SECONDS:
+        elif first == "local-sync" and best < _SHORT_CALL_SECONDS:
             self.is_over = True
-        elif driver == "local-task" and best * _CORE_COUNT > _LONGEST_TRIAL_SECONDS:
+        elif first == "local-task" and best * _CORE_COUNT > _LONGEST_TRIAL_SECONDS:
             self.is_over = True
         else:
             self.driver = second
 
     def _settle(self) -> None:
-        best = {driver: min(times, default=float("inf")) for driver, times in self._times.items()}
-        is_long = best["local-sync"] >= _LONG_CALL_SECONDS
-        ratio = _LONG_CALL_RATIO if is_long else _SHORT_CALL_RATIO
-        is_parallel = best["local-task"] < best["local-sync"] * ratio
+        sync, task = (statistics.median(self._times[driver][1:]) for driver in _SYNC_FIRST)
+        is_long = sync >= _LONG_CALL_SECONDS
+        is_parallel = task < sync * (1.0 if is_long else _SHORT_CALL_RATIO)
         self.driver = "local-task" if is_parallel else "local-sync"
-        self.is_over = True
+        self._trials_left -= 1
+        if self._trials_left:
+            self._resting_calls = self._rest
+            self._rest *= 4
+        else:
+            self.is_over = True

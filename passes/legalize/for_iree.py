@@ -26,6 +26,7 @@ STAGES = (
     "clamp-gather",
     "drop-scatter",
     "index-scatter-windows",
+    "lead-scatter-dims",
     "stabilize-sort",
     "split-complex-pad",
     "split-complex-constants",
@@ -33,6 +34,7 @@ STAGES = (
     "sign-unsigned-data",
     "protect-inputs",
     "copy-returned-inputs",
+    "store-slices",
 )
 """The passes in order; why it matters stands in `LegalizeForIree`."""
 
@@ -47,11 +49,13 @@ class LegalizeForIree(Pass):
     2. Functions of numbers, in any order: each of the passes takes those of its own types.
     3. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot` and `widen-unsigned-dot`, in
        any order.
-    4. Indices: `clamp-gather`; `drop-scatter` and then `index-scatter-windows`; `stabilize-sort`.
+    4. Indices: `clamp-gather`; `drop-scatter`, then `index-scatter-windows`, then
+       `lead-scatter-dims`; `stabilize-sort`.
     5. `split-complex-pad`, because `drop-scatter` pads; then `split-complex-constants`.
     6. `limit-fusion`, when all elementwise operations are there, then `sign-unsigned-data`.
-    7. `protect-inputs` last: it must see every operation that works in place. Then
-       `copy-returned-inputs`.
+    7. `protect-inputs` when all operations that work in place are there. Then
+       `copy-returned-inputs` and `store-slices`, whose barriers `protect-inputs` would
+       remove.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """

@@ -56,7 +56,7 @@ class IndexScatterWindows(RewritePass):
         numbers = dimension_numbers(operation.attributes["scatter_dimension_numbers"])
         indexed = numbers["scatter_dims_to_operand_dims"]
         windowed = sorted(set(indexed) - set(numbers["inserted_window_dims"]))
-        if len(indexed) < 2 or not windowed:
+        if len(indexed) + len(numbers["input_batching_dims"]) < 2 or not windowed:
             return None
         count = (len(operation.operands) - 1) // 2
         values = list(operation.operands)
@@ -76,7 +76,7 @@ class IndexScatterWindows(RewritePass):
             "scatter_dims_to_operand_dims": list(indexed),
             "index_vector_dim": depth,
         }
-        return _scatter_like(operation, [*operands, wide, *updates], new_numbers)
+        return scatter_like(operation, [*operands, wide, *updates], new_numbers)
 
 
 def _window_places(rank: int, numbers: DimensionNumbers) -> dict[int, int]:
@@ -125,7 +125,7 @@ def _behind_indices(update: ir.Value, numbers: DimensionNumbers, moved: list[int
     return update if order == sorted(order) else hlo.transpose(update, order)
 
 
-def _scatter_like(
+def scatter_like(
     operation: ir.Operation, values: list[ir.Value], numbers: dict[str, object]
 ) -> list[ir.Value]:
     """A scatter with the body and the attributes of another, but for its dimension numbers."""
@@ -135,7 +135,7 @@ def _scatter_like(
     attributes["indices_are_sorted"] = ir.BoolAttr.get(False)
     made = ir.Operation.create(
         operation.name,
-        results=[result.type for result in operation.results],
+        results=[value.type for value in values[: len(operation.results)]],
         operands=values,
         attributes=attributes,
         regions=1,

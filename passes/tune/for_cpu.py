@@ -14,6 +14,7 @@ STAGES = (
     "unroll-wide-windows",
     "absorb-transposes",
     "spread-matvecs",
+    "transpose-rhs",
     "split-reductions",
     "separate-scatter-indices",
 )
@@ -25,7 +26,8 @@ class TuneForCpu(Pass):
     """Rewrites a StableHLO module into forms that run faster on a CPU.
 
     1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind.
-    2. `absorb-transposes`, then `spread-matvecs`, which leaves reductions behind.
+    2. `absorb-transposes`, then `spread-matvecs`, which leaves reductions behind, and
+       `transpose-rhs` for the transpositions that pay.
     3. `split-reductions` and `separate-scatter-indices`, in any order.
 
     Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.

@@ -20,6 +20,9 @@ BYTECODE_MAGIC = b"ML\xefR"
 # A matrix product this large gains from data tiling; the packing of a smaller one costs as much.
 _TILED_EXTENT = 128
 _TILED_PRODUCTS = 1 << 24
+# Matrices of fewer elements (2 MB of f32) stay in a core's cache, in whatever order they lie: a
+# training step of an MLP 784-512-512-10 takes 20% longer on two cores with data tiling.
+_TILED_MATRIX = 1 << 19
 # A matrix-vector product this large loses more to the packing of its matrix than all others gain.
 _LARGE_MATRIX = 1 << 16
 
@@ -60,8 +63,9 @@ def _analyze_parsed(source: bytes, context: ir.Context, may_tile: bool) -> tuple
 def wants_data_tiling(module: ir.Module) -> bool:
     """Tells whether the module's matrix products gain from data tiling on a CPU.
 
-    True when a real floating-point product has at least 2^24 multiplications and no short extent,
-    and no large matrix-vector product or complex product (which does not compile so) stands beside.
+    True when a real floating-point product has at least 2^24 multiplications, a matrix of 2^19
+    elements and no short extent, and no large matrix-vector product or complex product (which does
+    not compile so) stands beside.
     """
     products: list[tuple[Any, int, int, int, int]] = []
 
@@ -78,7 +82,9 @@ def wants_data_tiling(module: ir.Module) -> bool:
         if min(rows, columns) == 1 and max(rows, columns) * contracted * batch > _LARGE_MATRIX:
             return False
         is_wide = min(rows, columns, contracted) >= _TILED_EXTENT
+        largest = max(rows * columns, rows * contracted, columns * contracted)
         is_large = batch * rows * columns * contracted >= _TILED_PRODUCTS
+        is_large &= largest >= _TILED_MATRIX
         gains |= is_wide and is_large and isinstance(element_type, ir.FloatType)
     return gains
 

@@ -95,16 +95,17 @@ def test_f64_and_i64_are_never_demoted():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (dot("512x512xf32", "512x512xf32", "512x512xf32"), True),
+        (dot("1024x1024xf32", "1024x1024xf32", "1024x1024xf32"), True),
         (dot("64x64xf32", "64x64xf32", "64x64xf32"), False),
+        (dot("512x512xf32", "512x512xf32", "512x512xf32"), False),
         (dot("4096x4096xf32", "4096xf32", "4096xf32"), False),
-        (dot("512x512xcomplex<f32>", "512x512xcomplex<f32>", "512x512xcomplex<f32>"), False),
-        (dot("512x512xi32", "512x512xi32", "512x512xi32"), False),
+        (dot("1024x1024xcomplex<f32>", "1024x1024xcomplex<f32>", "1024x1024xcomplex<f32>"), False),
+        (dot("1024x1024xi32", "1024x1024xi32", "1024x1024xi32"), False),
         (
             dot_general(
-                "8x256x256xf32",
-                "8x256x256xf32",
-                "8x256x256xf32",
+                "8x1024x1024xf32",
+                "8x1024x1024xf32",
+                "8x1024x1024xf32",
                 "batching_dims = [0] x [0], contracting_dims = [2] x [2]",
             ),
             True,
@@ -129,11 +130,11 @@ def test_data_tiling_is_for_large_real_matrix_products(text, expected):
 def test_a_large_matrix_vector_product_forbids_data_tiling():
     module = ir.Module.parse(
         """
-        func.func @main(%x: tensor<512x512xf32>, %y: tensor<512xf32>) -> tensor<512xf32> {
+        func.func @main(%x: tensor<1024x1024xf32>, %y: tensor<1024xf32>) -> tensor<1024xf32> {
           %0 = stablehlo.dot %x, %x
-            : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
-          %1 = stablehlo.dot %0, %y : (tensor<512x512xf32>, tensor<512xf32>) -> tensor<512xf32>
-          return %1 : tensor<512xf32>
+            : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+          %1 = stablehlo.dot %0, %y : (tensor<1024x1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+          return %1 : tensor<1024xf32>
         }""",
         ir.Context(),
     )

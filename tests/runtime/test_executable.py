@@ -273,7 +273,7 @@ def test_a_binary_for_another_device_is_refused(device):
 
 def seconds(trial: _DriverTrial, times: dict[str, float]) -> list[str]:
     used = []
-    while not trial.is_over:
+    while not (trial.is_over or trial.is_resting):
         used.append(trial.driver)
         trial.record(trial.driver, times[trial.driver])
     return used
@@ -285,20 +285,36 @@ SYNC, TASK = DRIVERS
 @pytest.mark.parametrize(
     ("work", "sync_time", "task_time", "tried", "chosen"),
     [
-        (0, 2e-6, 1e-6, [SYNC] * 3, SYNC),  # too short to gain
-        (0, 2e-4, 1e-4, [SYNC] * 3 + [TASK] * 3, TASK),
-        (0, 2e-4, 1.9e-4, [SYNC] * 3 + [TASK] * 3, SYNC),  # no worthwhile gain
-        (0, 1e-2, 1.1e-2, [SYNC] * 3 + [TASK] * 3, TASK),  # as on a busy machine
-        (0, 1e-2, 4e-2, [SYNC] * 3 + [TASK] * 3, SYNC),  # a loop of small steps
-        (PARALLEL_WORK, 1e-3, 5e-3, [TASK] * 3 + [SYNC] * 3, SYNC),
-        (PARALLEL_WORK, 1e-3, 6e-4, [TASK] * 3 + [SYNC] * 3, TASK),
-        (PARALLEL_WORK, 100.0, 50.0, [TASK] * 3, TASK),  # one core would take too long
+        (0, 2e-6, 1e-6, [SYNC] * 4, SYNC),  # too short to gain
+        (0, 2e-4, 1e-4, [SYNC] * 4 + [TASK] * 4, TASK),
+        (0, 2e-4, 1.9e-4, [SYNC] * 4 + [TASK] * 4, SYNC),  # no worthwhile gain
+        (0, 1e-2, 1.1e-2, [SYNC] * 4 + [TASK] * 4, SYNC),  # as on a busy machine
+        (0, 1e-2, 4e-2, [SYNC] * 4 + [TASK] * 4, SYNC),  # a loop of small steps
+        (PARALLEL_WORK, 1e-3, 5e-3, [TASK] * 4 + [SYNC] * 4, SYNC),
+        (PARALLEL_WORK, 1e-3, 6e-4, [TASK] * 4 + [SYNC] * 4, TASK),
+        (PARALLEL_WORK, 100.0, 50.0, [TASK] * 4, TASK),  # one core would take too long
     ],
 )
 def test_the_faster_driver_is_chosen(work, sync_time, task_time, tried, chosen):
     trial = _DriverTrial(work)
     assert seconds(trial, {SYNC: sync_time, TASK: task_time}) == tried
     assert trial.driver == chosen
+
+
+def test_drivers_are_tried_again_until_the_trial_ends():
+    trial = _DriverTrial(0)
+    seconds(trial, {SYNC: 1e-2, TASK: 2e-2})
+    assert trial.driver == SYNC
+    calls = 0
+    while trial.is_resting:
+        trial.record(trial.driver, 1e-2)
+        calls += 1
+    seconds(trial, {SYNC: 1e-2, TASK: 6e-3})
+    assert trial.driver == TASK
+    while not trial.is_over:
+        trial.record(trial.driver, {SYNC: 1e-2, TASK: 6e-3}[trial.driver])
+    assert trial.driver == TASK
+    assert 0 < calls < 100
 
 
 def test_the_trial_ends_after_a_few_calls_with_right_results(program, device):
