@@ -126,12 +126,17 @@ def _largest_work(function: Function) -> int:
     return largest
 
 
+def prepare_for_target(module: Any, platform: str, opt_level: int) -> None:
+    """Legalizes a StableHLO module for IREE, and tunes it for a platform, in place."""
+    run_passes(module, LEGALIZATION)
+    if opt_level >= _TUNING_LEVEL and platform in TUNING:
+        run_passes(module, TUNING[platform])
+
+
 def compile_function(function: Function, device: Any, donated: tuple[int, ...] = ()) -> bytes:
     """Lowers, legalizes and compiles a function for a device; returns IREE's binary."""
     module = lower_functions({"main": function}, device.platform, donated)
-    run_passes(module, LEGALIZATION)
-    if config.axir_opt_level >= _TUNING_LEVEL and device.platform in TUNING:
-        run_passes(module, TUNING[device.platform])
+    prepare_for_target(module, device.platform, config.axir_opt_level)
     target = Target(backend=device.platform, opt_level=config.axir_opt_level)
     return compile_module(module.operation.get_asm(enable_debug_info=True), target, function.name)
 

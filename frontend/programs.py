@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from axir.arguments import Value
-from axir.compilation import LEGALIZATION, buffer_of
+from axir.compilation import buffer_of, prepare_for_target
 from axir.dialect.array import Array
 from axir.dialect.errors import ParameterError, ParseError
 from axir.dialect.reading import parse_module, read_file, read_module
@@ -104,7 +104,7 @@ def compile_saved(module: Any, dialect: str, target: Target, name: str) -> bytes
         raise ParseError(f"{name} has no public function.", "Make one public.", where="")
     if dialect == "jaxpr":
         run_passes(module, f"lower-to-stablehlo{{platform={target.backend}}}")
-    run_passes(module, LEGALIZATION)
+    prepare_for_target(module, target.backend, target.opt_level)
     attach_reflection(module, found, target.backend)
     text = module.operation.get_asm(enable_debug_info=True)
     try:

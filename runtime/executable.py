@@ -43,7 +43,7 @@ _LONG_CALL_SECONDS = 300e-6
 # wait for each other, loses its gain. So there are further trials after this many calls, then after
 # four times as many, and so on.
 _CALLS_BETWEEN_TRIALS = 8
-_TRIALS = 6
+_TRIALS = 5
 # A call that takes this long on one core is not tried there.
 _LONGEST_TRIAL_SECONDS = 1.0
 _SYNC_FIRST = ("local-sync", "local-task")

@@ -12,8 +12,8 @@ from axir.dialect import stablehlo as hlo
 from axir.passes.base import Pass
 from axir.passes.legalize.rewriting import find_operations
 
-_SORT = "stablehlo.sort"
-_READERS = ("stablehlo.gather", "stablehlo.reverse", _SORT)
+_GATHERS = ("stablehlo.gather", "stablehlo.reverse")
+_READERS = (*_GATHERS, "stablehlo.sort", "func.call")
 _SLICES = ("stablehlo.slice", "stablehlo.dynamic_slice")
 _VIEWS = frozenset(
     f"stablehlo.{name}"
@@ -30,7 +30,8 @@ class StoreSlices(Pass):
     builtin.unrealized_conversion_cast". A reversal is compiled as a gather. A sort of any slice
     does not compile: "write affecting operations on global resources are restricted".
 
-    1. Visit the operands of every gather (indices are gathered, too), reversal and sort.
+    1. Visit the operands of every gather (indices are gathered, too), reversal and sort, and of
+       calls, whose functions IREE inlines.
     2. Follow each back through slices, reshapes, transpositions and conversions.
     3. If one of these is a slice, and for gathers and reversals one with a step from neighbour to
        neighbour along the last of its dimensions of extent above 1, put an optimization barrier on
@@ -48,8 +49,7 @@ class StoreSlices(Pass):
         %b = stablehlo.optimization_barrier %0
         %1 = "stablehlo.gather"(%b, %i) …
 
-    Preconditions: `protect-inputs` has run, which removes barriers; what private functions read is
-    no slice of their callers'.
+    Precondition: `protect-inputs` has run, which removes barriers.
     """
 
     name: ClassVar[str] = "store-slices"
@@ -57,7 +57,7 @@ class StoreSlices(Pass):
     def run(self, module: ir.Module) -> None:
         """Inserts the barriers."""
         for reader in find_operations(module.operation, _READERS):
-            least_stride = 1 if reader.name == _SORT else 2
+            least_stride = 2 if reader.name in _GATHERS else 1
             for index, operand in enumerate(reader.operands):
                 if _is_slice(operand, least_stride):
                     with ir.InsertionPoint(reader), reader.location:

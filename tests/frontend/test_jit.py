@@ -236,3 +236,20 @@ def test_leaked_tracers_name_where_they_came_from() -> None:
         with pytest.raises(errors.UnexpectedTracerError, match="leaked") as caught:
             use()
         assert "test_jit.py" in str(caught.value)
+
+
+def test_numpy_views_keep_the_memory_of_results_alive() -> None:
+    """The array is gone when the check comes, only what NumPy made of it is left."""
+    f = axir.jit(lambda x: x + 1)
+    views = []
+    for index in range(40):
+        views.append(np.asarray(f(jnp.full(100_000, float(index))))[::2].reshape(-1, 2))
+        np.asarray(f(jnp.zeros(100_000)))
+    for index, view in enumerate(views):
+        np.testing.assert_array_equal(view, np.full(view.shape, index + 1.0))
+
+
+def test_iteration_over_a_temporary_result() -> None:
+    rows = [row for row in axir.jit(lambda x: x * 2)(jnp.ones((50, 20_000)))]
+    junk = [axir.jit(lambda x: x * 3)(jnp.ones((50, 20_000))) for _ in range(5)]
+    assert all(float(row.max()) == 2.0 == float(row.min()) for row in rows) and len(junk) == 5

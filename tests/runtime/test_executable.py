@@ -317,12 +317,16 @@ def test_drivers_are_tried_again_until_the_trial_ends():
     assert 0 < calls < 100
 
 
-def test_the_trial_ends_after_a_few_calls_with_right_results(program, device):
+def test_the_trial_ends_with_right_results_on_the_way(program, device):
     executable = program.function("double")
     array = np.arange(100_000, dtype=np.float32)
     buffer = device.put(array)
-    for _ in range(7):
-        np.testing.assert_array_equal(executable([buffer])[0].to_numpy(), 2 * array)
+    calls = 0
+    while executable._trial is not None and calls < 2000:
+        result = executable([buffer])[0].to_numpy()
+        if calls % 50 < 9:  # on both drivers
+            np.testing.assert_array_equal(result, 2 * array)
+        calls += 1
     assert executable._trial is None
     assert executable.driver in DRIVERS
 

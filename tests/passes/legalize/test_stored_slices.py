@@ -10,6 +10,7 @@ from stablehlo_runner import (
     Example,
     build,
     deviations,
+    parse,
     run_examples,
 )
 
@@ -184,6 +185,25 @@ def test_gathers_from_slices_of_rows_stay(name: str) -> None:
     before = str(module)
     run_passes(module, "store-slices")
     assert str(module) == before
+
+
+def test_functions_called_with_slices() -> None:
+    module = parse(
+        """
+        func.func @main(%x: tensor<4x6xf32>) -> tensor<4x3xf32> {
+          %0 = stablehlo.slice %x [0:4, 0:6:2] : (tensor<4x6xf32>) -> tensor<4x3xf32>
+          %1 = func.call @reversed(%0) : (tensor<4x3xf32>) -> tensor<4x3xf32>
+          return %1 : tensor<4x3xf32>
+        }
+        func.func private @reversed(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
+          %0 = stablehlo.reverse %x, dims = [0] : tensor<4x3xf32>
+          return %0 : tensor<4x3xf32>
+        }
+        """
+    )
+    run_passes(module, "store-slices")
+    x = X[0, :4, :6]
+    np.testing.assert_array_equal(Compiled(module)("main", x)[0], x[::-1, ::2])
 
 
 def identity_slice(x):
