@@ -3,7 +3,8 @@
 IREE's compiler sessions, devices and contexts own threads. A fork copies the handles but not the
 threads, so a child that used or destroyed an inherited handle would wait for a thread that does
 not exist. The child therefore abandons all of them and makes new ones when it needs them. Memory is
-not affected: a child reads the buffers that its parent made.
+not affected: a child reads the buffers that its parent made. What this does not cure: the compiler
+sometimes hangs in a child whose parent has compiled, so compile before forking, or use `spawn`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from axir.dialect.ops.family import add_tangents, instantiate
+from axir.dialect.ops.family import add_tangents, as_value, instantiate
 from axir.dialect.primitive import Primitive
 from axir.dialect.symbolic import UndefinedPrimal, Zero, is_undefined_primal
 from axir.dialect.types import ShapedArray
@@ -60,19 +60,13 @@ def defjvp(primitive: Primitive, *rules: Callable[..., Any] | None) -> None:
 
     def value_and_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
-        total: Any = Zero.from_primal_value(_typed(out))
+        total: Any = Zero.from_primal_value(as_value(out))
         for rule, tangent in zip(rules, tangents, strict=True):
             if rule is not None and type(tangent) is not Zero:
                 total = add_tangents(total, rule(tangent, *primals, **params))
         return out, total
 
     primitive_jvps[primitive] = value_and_jvp
-
-
-def _typed(value: Any) -> Any:
-    from axir.dialect.ops.family import as_value
-
-    return as_value(value)
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:

@@ -118,7 +118,7 @@ def test_missing_rules_are_named_in_turn(multiply_add: MultiplyAdd) -> None:
     )
 
 
-def test_eager_gradient_needs_no_abstract_evaluation(multiply_add: MultiplyAdd) -> None:
+def test_eager_forward_mode_needs_no_abstract_evaluation(multiply_add: MultiplyAdd) -> None:
     multiply_add.primitive.def_impl(_evaluate)
     multiply_add.define_jvp()
     assert [float(x) for x in axir.jvp(multiply_add.square_add, (2.0, 10.0), (1.0, 0.0))] == [
