@@ -21,7 +21,7 @@ demo: $(VENV)/.installed-demo ## Differentiate, compile and train a model on han
 ##@ Develop
 .PHONY: test
 test: $(VENV)/.installed-test ## Run all tests: unit, doctests of code and documents, golden files
-	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 .PHONY: golden
 golden: $(VENV)/.installed-test ## Run the golden tests alone (lit and filecheck)

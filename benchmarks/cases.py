@@ -1,4 +1,7 @@
-"""The cases: each the same program for axir and for JAX, given the library as an argument."""
+"""The cases: each the same program for axir and for JAX, given the library as an argument.
+
+What does not live here: the evaluator against NumPy (`evaluator_cases.py`).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from evaluator_cases import EVALUATOR_CASES
 from measure import Case
 
 import axir
@@ -110,6 +114,57 @@ def _compiled(
     return make
 
 
+def _transformer(lib: ModuleType, layers: int = 12) -> Callable[..., Any]:
+    """The loss of a transformer of `layers` blocks: attention of 4 heads, MLP, layer norms."""
+    jnp, nn = lib.numpy, lib.nn
+
+    def normalize(x: Any) -> Any:
+        centered = x - jnp.mean(x, axis=-1, keepdims=True)
+        return centered / jnp.sqrt(jnp.mean(centered**2, axis=-1, keepdims=True) + 1e-6)
+
+    def attend(weights: Any, x: Any) -> Any:
+        length, width = x.shape
+        query, key, value = (
+            (normalize(x) @ w).reshape(length, 4, width // 4) for w in weights[:3]
+        )
+        scores = jnp.einsum("qhd,khd->hqk", query, key) / (width // 4) ** 0.5
+        mask = jnp.tril(jnp.ones((length, length), bool))
+        shares = nn.softmax(jnp.where(mask, scores, -1e9), axis=-1)
+        return jnp.einsum("hqk,khd->qhd", shares, value).reshape(length, width) @ weights[3]
+
+    def loss(params: Any, x: Any) -> Any:
+        for weights in params:
+            x = x + attend(weights, x)
+            x = x + nn.gelu(normalize(x) @ weights[4]) @ weights[5]
+        return jnp.mean(x**2)
+
+    return loss
+
+
+def _trace_transformer(lib: ModuleType) -> Program:
+    zeros = lib.numpy.zeros
+    square, up, down = zeros((64, 64)), zeros((64, 128)), zeros((128, 64))
+    params = [[square, square, square, square, up, down] for _ in range(12)]
+    x = zeros((16, 64))
+    return lambda: lib.make_jaxpr(lib.value_and_grad(_transformer(lib)))(params, x)
+
+
+def _trace_scan(transform: str, length: int) -> Callable[[ModuleType], Program]:
+    def make(lib: ModuleType) -> Program:
+        def run(x: Any) -> Any:
+            def body(carry: Any, row: Any) -> tuple[Any, Any]:
+                return lib.numpy.tanh(carry * 0.5 + row), carry
+
+            return lib.lax.scan(body, x[0], x)[0].sum()
+
+        x = lib.numpy.zeros((length, 8))
+        if transform == "grad":
+            return lambda: lib.make_jaxpr(lib.grad(lambda x: run(x)))(x)
+        return lambda: lib.make_jaxpr(lib.vmap(lambda x: run(x)))(x[None])
+
+    return make
+
+
 def _selu(lib: ModuleType) -> Callable[..., Any]:
     jnp = lib.numpy
 
@@ -151,6 +206,9 @@ CASES: dict[str, Case] = {
        for name in ("sin", "add", "sum", "index", "where", "scale", "dot")},
     "trace-op": Case(_both(_trace), goal=0.5, scale=2 * _CHAIN),
     "trace-gradient-op": Case(_both(_trace_gradient), goal=0.35, scale=2 * _CHAIN),
+    "trace-transformer": Case(_both(_trace_transformer), goal=0.6, unit="ms"),
+    **{f"trace-scan-{t}-{n}": Case(_both(_trace_scan(t, n)))
+       for t in ("grad", "vmap") for n in (10, 10_000)},
     "eager-gradient-op": Case(_both(_eager_gradient), goal=0.3, scale=2 * _CHAIN),
     "eager-vmap-op": Case(_both(_eager_vmap), scale=2 * _CHAIN),
     "import": Case(lambda: (_import("axir"), _import("jax")), goal=0.7, unit="s", seconds=True),
@@ -164,4 +222,5 @@ CASES: dict[str, Case] = {
     "matvec-4096": Case(_both(_compiled(_matvec, (4096, 4096), (4096,))), goal=1.2),
     "matmul-1024": Case(_both(_compiled(_matvec, (1024, 1024), (1024, 1024)))),
     "softmax-1024": Case(_both(_compiled(_softmax, (1024, 1024)))),
+    **EVALUATOR_CASES,
 }

@@ -25,6 +25,8 @@ __all__ = [
     "Config",
     "ConfigError",
     "UnknownOptionError",
+    "check_tracer_leaks",
+    "checking_leaks",
     "config",
     "debug_infs",
     "debug_nans",
@@ -164,19 +166,29 @@ def _initial_value(option: Option, environment: Mapping[str, str]) -> Any:
 config = Config(os.environ)
 
 
-def enable_x64(new_value: bool = True) -> AbstractContextManager[None]:
+def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
     """Overrides `jax_enable_x64` in this thread."""
-    return config(jax_enable_x64=new_value)
+    return config(jax_enable_x64=new_val)
 
 
-def debug_nans(new_value: bool = True) -> AbstractContextManager[None]:
+def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
     """Overrides `jax_debug_nans` in this thread."""
-    return config(jax_debug_nans=new_value)
+    return config(jax_debug_nans=new_val)
 
 
-def debug_infs(new_value: bool = True) -> AbstractContextManager[None]:
+def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
     """Overrides `jax_debug_infs` in this thread."""
-    return config(jax_debug_infs=new_value)
+    return config(jax_debug_infs=new_val)
+
+
+def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_check_tracer_leaks` in this thread."""
+    return config(jax_check_tracer_leaks=new_val)
+
+
+def checking_leaks() -> AbstractContextManager[None]:
+    """Turns `jax_check_tracer_leaks` on in this thread."""
+    return config(jax_check_tracer_leaks=True)
 
 
 def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
@@ -184,31 +196,31 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     return config(jax_disable_jit=disable)
 
 
-def log_compiles(new_value: bool = True) -> AbstractContextManager[None]:
+def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
     """Overrides `jax_log_compiles` in this thread."""
-    return config(jax_log_compiles=new_value)
+    return config(jax_log_compiles=new_val)
 
 
-def numpy_rank_promotion(new_value: str) -> AbstractContextManager[None]:
+def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
     """Overrides `jax_numpy_rank_promotion` in this thread: allow, warn or raise."""
-    return config(jax_numpy_rank_promotion=new_value)
+    return config(jax_numpy_rank_promotion=new_val)
 
 
-def numpy_dtype_promotion(new_value: str) -> AbstractContextManager[None]:
+def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
     """Overrides `jax_numpy_dtype_promotion` in this thread: standard or strict."""
-    return config(jax_numpy_dtype_promotion=new_value)
+    return config(jax_numpy_dtype_promotion=new_val)
 
 
-def threefry_partitionable(new_value: bool) -> AbstractContextManager[None]:
+def threefry_partitionable(new_val: bool) -> AbstractContextManager[None]:
     """Overrides `jax_threefry_partitionable` in this thread."""
-    return config(jax_threefry_partitionable=new_value)
+    return config(jax_threefry_partitionable=new_val)
 
 
-def default_matmul_precision(new_value: str | None) -> AbstractContextManager[None]:
+def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:
     """Overrides `jax_default_matmul_precision` in this thread."""
-    return config(jax_default_matmul_precision=new_value)
+    return config(jax_default_matmul_precision=new_val)
 
 
-def default_device(new_value: Any) -> AbstractContextManager[None]:
+def default_device(new_val: Any) -> AbstractContextManager[None]:
     """Overrides `jax_default_device` in this thread."""
-    return config(jax_default_device=new_value)
+    return config(jax_default_device=new_val)

@@ -52,7 +52,7 @@ if _ROOT.parent.name == "axir":  # installed as a wheel: every room lies below t
 
 _FILE_LINE = re.compile(r'loc\("(.*)":(\d+):\d+\)$')
 _is_internal: dict[str, bool] = {}
-_locations: dict[tuple[str, int], ir.Location] = {}
+_locations: dict[tuple[str, int, str], ir.Location] = {}
 
 
 def context() -> ir.Context:
@@ -66,6 +66,19 @@ class _TraceState(threading.local):
     level: int = 0
     # While a pass rewrites an op, that op: what its rules record inherits its location.
     origin: Any = None
+    # The trace in which code runs now: it records ops that no operand ties to a trace (effects).
+    ambient: Any = None
+    # Names of the scopes in which ops are recorded now, joined by slashes.
+    scope: str = ""
+    # The innermost open trace of a branch, which records whatever code does in it; None outside.
+    branch: Any = None
+    # The axis over which a pass vectorizes now, a `BatchFrame`; None outside vectorization.
+    batching: Any = None
+    # Extents of the named axes that the code which is traced now may name.
+    axis_sizes: dict[Any, int]
+
+    def __init__(self) -> None:
+        self.axis_sizes = {}
 
 
 state = _TraceState()
@@ -94,12 +107,14 @@ def user_frame() -> FrameType | None:
     return None
 
 
-def file_location(filename: str, line: int) -> ir.Location:
-    """Returns the (cached) MLIR location of a line of a file."""
-    key = (filename, line)
+def file_location(filename: str, line: int, scope: str = "") -> ir.Location:
+    """Returns the (cached) MLIR location of a line of a file, under the name of a scope if any."""
+    key = (filename, line, scope)
     location = _locations.get(key)
     if location is None:
         location = ir.Location.file(filename, line, 0, context=_CONTEXT)
+        if scope:
+            location = ir.Location.name(scope, location, context=_CONTEXT)
         _locations[key] = location
     return location
 
@@ -115,11 +130,13 @@ def current_location() -> ir.Location:
     frame = user_frame()
     if frame is None:
         return file_location("<axir>", 0)
-    return file_location(frame.f_code.co_filename, frame.f_lineno)
+    return file_location(frame.f_code.co_filename, frame.f_lineno, state.scope)
 
 
 def describe_location(location: ir.Location) -> str | None:
     """Renders a location as `file:line` (`line n` in a text), or None if it names no file."""
+    while hasattr(location, "child_loc"):  # the name of a scope
+        location = location.child_loc
     try:
         if location.filename == "-":
             return f"line {location.start_line}"

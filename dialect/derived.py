@@ -7,9 +7,10 @@ dialect, so they register here by name; each derived function is made once and k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from .context import state
 from .function import Function
 
 _TRANSFORMATIONS: dict[str, Callable[..., Any]] = {}
@@ -23,6 +24,26 @@ def transformation(name: str) -> Callable[[Callable[..., Any]], Callable[..., An
         return transform
 
     return register
+
+
+def derive_batched(
+    function: Function,
+    axes: Sequence[int | None],
+    out_axes: Sequence[int | None] | None = None,
+) -> Any:
+    """Returns a function vectorized over the axis over which a pass vectorizes now.
+
+    Args:
+        function: What to vectorize.
+        axes: For each argument (inputs, then captures) the position of the batch axis, or None.
+        out_axes: Where the outputs' batch axes go; by default where they come out.
+
+    Returns:
+        The `BatchedFunction`: its `function`, and the `axes` of its outputs.
+    """
+    frame = state.batching
+    wanted = None if out_axes is None else tuple(out_axes)
+    return derive(function, "vmap", frame.size, tuple(axes), wanted, frame.name)
 
 
 def derive(function: Function, name: str, *key: Hashable) -> Any:

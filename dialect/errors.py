@@ -61,6 +61,10 @@ class ShapeError(AxirError, TypeError):
     """Operand shapes do not fit the operation."""
 
 
+class MatrixShapeError(ShapeError, ValueError):
+    """An operand holds no matrices, or none of the shape that linear algebra asks for."""
+
+
 class DTypeError(AxirError, TypeError):
     """Operand dtypes do not fit the operation."""
 
@@ -109,6 +113,10 @@ class TracerArrayConversionError(ConcretizationTypeError):
     """A tracer was handed to NumPy."""
 
 
+class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
+    """A mask of which only the type is known was used as an index, but its values decide shapes."""
+
+
 class UnexpectedTracerError(AxirError, RuntimeError):
     """A tracer was used after the trace that made it had ended (it leaked)."""
 
@@ -121,7 +129,31 @@ class UnsupportedRuleError(AxirError, NotImplementedError):
     """A primitive declares that a rule cannot exist, and says what to use instead."""
 
 
-class GradientError(AxirError, TypeError):
+class CallbackError(AxirError, ValueError):
+    """A callback returned something else than was declared."""
+
+
+class HostCallNeededError(AxirError, NotImplementedError):
+    """A program that must run without this process contains a call of a Python function."""
+
+
+class ReverseModeError(UnsupportedRuleError, ValueError):
+    """A loop whose number of passes is unknown was differentiated in reverse mode."""
+
+
+class UndefinedRuleError(AxirError, AttributeError):
+    """A function with a custom derivative was called before its rule was defined."""
+
+
+class CustomRuleError(AxirError, TypeError, ValueError):
+    """A custom rule returned something else than it must, or cannot be used as asked."""
+
+
+class ForwardModeError(AxirError, TypeError):
+    """A function that has only a reverse-mode rule was differentiated in forward mode."""
+
+
+class GradientError(AxirError, TypeError, ValueError):
     """A function cannot be differentiated as asked: its output or input has the wrong type."""
 
 
@@ -139,6 +171,10 @@ class StaticArgumentError(AxirError, ValueError, TypeError):
 
 class DonationError(AxirError, ValueError):
     """A donated argument cannot be donated as asked."""
+
+
+class UnboundAxisNameError(AxirError, NameError):
+    """A collective names an axis that no surrounding transformation maps."""
 
 
 class ParseError(AxirError, ValueError):

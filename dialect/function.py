@@ -102,6 +102,11 @@ class Equation:
 _symbol_counter = itertools.count()
 
 
+def unique_symbol(name: str) -> str:
+    """Returns a symbol that no other function of the process has."""
+    return f"{name}${next(_symbol_counter)}"
+
+
 class Function:
     """A traced program.
 
@@ -143,7 +148,7 @@ class Function:
         equations: Sequence[Equation],
     ):
         self.name = name
-        self.symbol_name = f"{name}${next(_symbol_counter)}"
+        self.symbol_name = unique_symbol(name)
         self.op = op
         self.inputs = tuple(inputs)
         self.captures = tuple(captures)
@@ -168,6 +173,18 @@ class Function:
     def location(self) -> ir.Location:
         """Where the function was traced."""
         return self.op.location
+
+    @property
+    def jaxpr(self) -> Any:
+        """The view of the function that interpreters expect; see `Jaxpr`."""
+        from .jaxpr import Jaxpr
+
+        return Jaxpr(self)
+
+    @property
+    def consts(self) -> list[Any]:
+        """The values captured, under JAX's name."""
+        return list(self.captured)
 
     def evaluate(self, *arguments: Any) -> list[Any]:
         """Applies the function to values, op by op; captures take the values captured.
@@ -207,15 +224,16 @@ class Function:
         """Yields the functions that parameters of this one's ops name."""
         for equation in self.equations:
             for value in equation.params.values():
-                yield from _functions_in(value)
+                yield from functions_in(value)
 
 
-def _functions_in(value: Any) -> Iterator[Function]:
+def functions_in(value: Any) -> Iterator[Function]:
+    """Yields the functions that a parameter is or holds."""
     if type(value) is Function:
         yield value
     elif type(value) is tuple:
         for item in value:
-            yield from _functions_in(item)
+            yield from functions_in(item)
 
 
 def read(environment: dict[Var, Any], var: Var) -> Any:

@@ -30,6 +30,38 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @all_gather {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.integer"
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1_unit = irdl.base "#builtin.unit"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array, %a1_unit)
+    %a2 = irdl.any
+    %a3 = irdl.base "#builtin.integer"
+    %a4 = irdl.base "#builtin.integer"
+    irdl.attributes { "all_gather_dimension" = %a0, "axis_index_groups" = %a1, "axis_name" = %a2, "axis_size" = %a3, "tiled" = %a4 }
+  }
+
+  irdl.operation @all_to_all {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0_unit = irdl.base "#builtin.unit"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array, %a0_unit)
+    %a1 = irdl.any
+    %a2 = irdl.base "#builtin.integer"
+    %a3 = irdl.base "#builtin.integer"
+    %a4 = irdl.base "#builtin.integer"
+    irdl.attributes { "axis_index_groups" = %a0, "axis_name" = %a1, "axis_size" = %a2, "concat_axis" = %a3, "split_axis" = %a4 }
+  }
+
   irdl.operation @and {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
@@ -94,6 +126,27 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @axis_index {
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+    %a0 = irdl.any
+    irdl.attributes { "axis_name" = %a0 }
+  }
+
+  irdl.operation @bessel_i0e {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @bessel_i1e {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @bitcast_convert_type {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -121,6 +174,25 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @ceil {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @checkpoint {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.symbol_ref"
+    %a2 = irdl.any
+    %a3 = irdl.base "#builtin.integer"
+    irdl.attributes { "differentiated" = %a0, "jaxpr" = %a1, "policy" = %a2, "prevent_cse" = %a3 }
+  }
+
+  irdl.operation @cholesky {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
     irdl.operands(x: %x)
@@ -160,6 +232,17 @@ irdl.dialect @jaxpr {
     irdl.attributes { "dimension" = %a0 }
   }
 
+  irdl.operation @cond {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array)
+    irdl.attributes { "branches" = %a0 }
+  }
+
   irdl.operation @conj {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -172,6 +255,28 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
     %a0 = irdl.any
     irdl.attributes { "value" = %a0 }
+  }
+
+  irdl.operation @conv_general_dilated {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.dictionary"
+    %a2 = irdl.base "#builtin.integer"
+    %a3 = irdl.base "#builtin.dense_array"
+    %a4_array = irdl.base "#builtin.array"
+    %a4_dense_array = irdl.base "#builtin.dense_array"
+    %a4 = irdl.any_of(%a4_array, %a4_dense_array)
+    %a5 = irdl.any
+    %a6_type = irdl.base "#builtin.type"
+    %a6_unit = irdl.base "#builtin.unit"
+    %a6 = irdl.any_of(%a6_type, %a6_unit)
+    %a7 = irdl.base "#builtin.dense_array"
+    %a8 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "batch_group_count" = %a0, "dimension_numbers" = %a1, "feature_group_count" = %a2, "lhs_dilation" = %a3, "padding" = %a4, "precision" = %a5, "preferred_element_type" = %a6, "rhs_dilation" = %a7, "window_strides" = %a8 }
   }
 
   irdl.operation @convert_element_type {
@@ -255,6 +360,73 @@ irdl.dialect @jaxpr {
     irdl.attributes { "axis" = %a0, "reverse" = %a1 }
   }
 
+  irdl.operation @custom_jvp_call {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.symbol_ref"
+    %a1 = irdl.any
+    %a2 = irdl.base "#builtin.string"
+    %a3 = irdl.base "#builtin.integer"
+    %a4 = irdl.base "#builtin.integer"
+    irdl.attributes { "call_jaxpr" = %a0, "jvp_jaxpr_fun" = %a1, "name" = %a2, "num_consts" = %a3, "symbolic_zeros" = %a4 }
+  }
+
+  irdl.operation @custom_lin {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.any
+    %a1 = irdl.base "#builtin.string"
+    %a2 = irdl.base "#builtin.integer"
+    irdl.attributes { "bwd" = %a0, "name" = %a1, "num_res" = %a2 }
+  }
+
+  irdl.operation @custom_linear_solve {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.dense_array"
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array)
+    irdl.attributes { "const_lengths" = %a0, "jaxprs" = %a1 }
+  }
+
+  irdl.operation @custom_vjp_call {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.any
+    %a1 = irdl.base "#builtin.symbol_ref"
+    %a2 = irdl.any
+    %a3 = irdl.base "#builtin.string"
+    %a4 = irdl.base "#builtin.integer"
+    %a5 = irdl.base "#builtin.integer"
+    irdl.attributes { "bwd" = %a0, "call_jaxpr" = %a1, "fwd_jaxpr_thunk" = %a2, "name" = %a3, "num_consts" = %a4, "symbolic_zeros" = %a5 }
+  }
+
+  irdl.operation @debug_callback {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.any
+    %a1 = irdl.base "#builtin.integer"
+    irdl.attributes { "callback" = %a0, "ordered" = %a1 }
+  }
+
+  irdl.operation @digamma {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @div {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
@@ -296,6 +468,27 @@ irdl.dialect @jaxpr {
     %result = irdl.base "!builtin.tensor"
     irdl.operands(operand: %operand, update: %update, starts: variadic %starts)
     irdl.results(result: %result)
+  }
+
+  irdl.operation @eig {
+    %x = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.integer"
+    irdl.attributes { "compute_left_eigenvectors" = %a0, "compute_right_eigenvectors" = %a1 }
+  }
+
+  irdl.operation @eigh {
+    %x = irdl.base "!builtin.tensor"
+    %result0 = irdl.base "!builtin.tensor"
+    %result1 = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result0: %result0, result1: %result1)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.integer"
+    irdl.attributes { "lower" = %a0, "sort_eigenvalues" = %a1 }
   }
 
   irdl.operation @eq {
@@ -348,6 +541,16 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @fft {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.dense_array"
+    %a1 = irdl.base "#builtin.string"
+    irdl.attributes { "fft_lengths" = %a0, "fft_type" = %a1 }
+  }
+
   irdl.operation @floor {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -389,6 +592,46 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @hessenberg {
+    %a = irdl.base "!builtin.tensor"
+    %result0 = irdl.base "!builtin.tensor"
+    %result1 = irdl.base "!builtin.tensor"
+    irdl.operands(a: %a)
+    irdl.results(result0: %result0, result1: %result1)
+  }
+
+  irdl.operation @householder_product {
+    %a = irdl.base "!builtin.tensor"
+    %taus = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(a: %a, taus: %taus)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @igamma {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @igamma_grad_a {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @igammac {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @imag {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -403,6 +646,18 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
     %a0 = irdl.base "#builtin.integer"
     irdl.attributes { "y" = %a0 }
+  }
+
+  irdl.operation @io_callback {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.any
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array)
+    irdl.attributes { "callback" = %a0, "result_avals" = %a1 }
   }
 
   irdl.operation @iota {
@@ -439,6 +694,25 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @lgamma {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @linear_call {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.symbol_ref"
+    %a1 = irdl.base "#builtin.integer"
+    %a2 = irdl.base "#builtin.integer"
+    %a3 = irdl.base "#builtin.symbol_ref"
+    irdl.attributes { "callee" = %a0, "num_consts" = %a1, "num_res" = %a2, "transpose" = %a3 }
+  }
+
   irdl.operation @log {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -468,6 +742,36 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @lu {
+    %x = irdl.base "!builtin.tensor"
+    %result0 = irdl.base "!builtin.tensor"
+    %result1 = irdl.base "!builtin.tensor"
+    %result2 = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result0: %result0, result1: %result1, result2: %result2)
+  }
+
+  irdl.operation @lu_pivots_to_permutation {
+    %pivots = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(pivots: %pivots)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.integer"
+    irdl.attributes { "permutation_size" = %a0 }
+  }
+
+  irdl.operation @lu_solve {
+    %a = irdl.base "!builtin.tensor"
+    %factors = irdl.base "!builtin.tensor"
+    %permutation = irdl.base "!builtin.tensor"
+    %b = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(a: %a, factors: %factors, permutation: %permutation, b: %b)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.integer"
+    irdl.attributes { "is_transposed" = %a0 }
+  }
+
   irdl.operation @max {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
@@ -490,6 +794,23 @@ irdl.dialect @jaxpr {
     %result = irdl.base "!builtin.tensor"
     irdl.operands(lhs: %lhs, rhs: %rhs)
     irdl.results(result: %result)
+  }
+
+  irdl.operation @mulhi {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @name {
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.string"
+    irdl.attributes { "name" = %a0 }
   }
 
   irdl.operation @ne {
@@ -522,6 +843,13 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @optimization_barrier {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+  }
+
   irdl.operation @or {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
@@ -542,6 +870,42 @@ irdl.dialect @jaxpr {
     irdl.attributes { "padding_config" = %a0 }
   }
 
+  irdl.operation @pmap {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.string"
+    %a1 = irdl.base "#builtin.integer"
+    %a2 = irdl.base "#builtin.array"
+    %a3 = irdl.base "#builtin.symbol_ref"
+    %a4 = irdl.base "#builtin.string"
+    %a5 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "axis_name" = %a0, "axis_size" = %a1, "in_axes" = %a2, "jaxpr" = %a3, "name" = %a4, "out_axes" = %a5 }
+  }
+
+  irdl.operation @pmax {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @pmin {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @polygamma {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @population_count {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -550,6 +914,50 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @pow {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @ppermute {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @psum {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @pure_callback {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.any
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array)
+    irdl.attributes { "callback" = %a0, "result_avals" = %a1 }
+  }
+
+  irdl.operation @qr {
+    %x = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.integer"
+    irdl.attributes { "full_matrices" = %a0, "pivoting" = %a1 }
+  }
+
+  irdl.operation @random_gamma_grad {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -610,6 +1018,16 @@ irdl.dialect @jaxpr {
     irdl.attributes { "axes" = %a0 }
   }
 
+  irdl.operation @reduce_precision {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.integer"
+    irdl.attributes { "exponent_bits" = %a0, "mantissa_bits" = %a1 }
+  }
+
   irdl.operation @reduce_prod {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -617,6 +1035,22 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "axes" = %a0 }
+  }
+
+  irdl.operation @reduce_scatter {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0_unit = irdl.base "#builtin.unit"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array, %a0_unit)
+    %a1 = irdl.any
+    %a2 = irdl.base "#builtin.integer"
+    %a3 = irdl.base "#builtin.integer"
+    %a4 = irdl.base "#builtin.integer"
+    irdl.attributes { "axis_index_groups" = %a0, "axis_name" = %a1, "axis_size" = %a2, "scatter_dimension" = %a3, "tiled" = %a4 }
   }
 
   irdl.operation @reduce_sum {
@@ -628,6 +1062,67 @@ irdl.dialect @jaxpr {
     irdl.attributes { "axes" = %a0 }
   }
 
+  irdl.operation @reduce_window {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.dense_array"
+    %a1 = irdl.base "#builtin.symbol_ref"
+    %a2_array = irdl.base "#builtin.array"
+    %a2_dense_array = irdl.base "#builtin.dense_array"
+    %a2 = irdl.any_of(%a2_array, %a2_dense_array)
+    %a3 = irdl.base "#builtin.dense_array"
+    %a4 = irdl.base "#builtin.dense_array"
+    %a5 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "base_dilation" = %a0, "jaxpr" = %a1, "padding" = %a2, "window_dilation" = %a3, "window_dimensions" = %a4, "window_strides" = %a5 }
+  }
+
+  irdl.operation @reduce_window_max {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.dense_array"
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array)
+    %a2 = irdl.base "#builtin.dense_array"
+    %a3 = irdl.base "#builtin.dense_array"
+    %a4 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "base_dilation" = %a0, "padding" = %a1, "window_dilation" = %a2, "window_dimensions" = %a3, "window_strides" = %a4 }
+  }
+
+  irdl.operation @reduce_window_min {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.dense_array"
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array)
+    %a2 = irdl.base "#builtin.dense_array"
+    %a3 = irdl.base "#builtin.dense_array"
+    %a4 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "base_dilation" = %a0, "padding" = %a1, "window_dilation" = %a2, "window_dimensions" = %a3, "window_strides" = %a4 }
+  }
+
+  irdl.operation @reduce_window_sum {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.dense_array"
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array)
+    %a2 = irdl.base "#builtin.dense_array"
+    %a3 = irdl.base "#builtin.dense_array"
+    %a4 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "base_dilation" = %a0, "padding" = %a1, "window_dilation" = %a2, "window_dimensions" = %a3, "window_strides" = %a4 }
+  }
+
   irdl.operation @reduce_xor {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -635,6 +1130,15 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "axes" = %a0 }
+  }
+
+  irdl.operation @regularized_incomplete_beta {
+    %types0 = irdl.base "!builtin.tensor"
+    %types1 = irdl.base "!builtin.tensor"
+    %types2 = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(types0: %types0, types1: %types1, types2: %types2)
+    irdl.results(result: %result)
   }
 
   irdl.operation @rem {
@@ -682,6 +1186,21 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @scan {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.symbol_ref"
+    %a1 = irdl.base "#builtin.integer"
+    %a2 = irdl.base "#builtin.array"
+    %a3 = irdl.base "#builtin.integer"
+    %a4 = irdl.base "#builtin.integer"
+    %a5 = irdl.base "#builtin.integer"
+    %a6 = irdl.base "#builtin.integer"
+    irdl.attributes { "jaxpr" = %a0, "length" = %a1, "linear" = %a2, "num_carry" = %a3, "num_consts" = %a4, "reverse" = %a5, "unroll" = %a6 }
+  }
+
   irdl.operation @scatter {
     %operand = irdl.base "!builtin.tensor"
     %indices = irdl.base "!builtin.tensor"
@@ -708,6 +1227,21 @@ irdl.dialect @jaxpr {
     %a2 = irdl.base "#builtin.string"
     %a3 = irdl.base "#builtin.integer"
     irdl.attributes { "dimension_numbers" = %a0, "indices_are_sorted" = %a1, "mode" = %a2, "unique_indices" = %a3 }
+  }
+
+  irdl.operation @scatter_apply {
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.dictionary"
+    %a1 = irdl.base "#builtin.integer"
+    %a2 = irdl.base "#builtin.symbol_ref"
+    %a3 = irdl.base "#builtin.string"
+    %a4 = irdl.base "#builtin.integer"
+    %a5 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "dimension_numbers" = %a0, "indices_are_sorted" = %a1, "jaxpr" = %a2, "mode" = %a3, "unique_indices" = %a4, "update_shape" = %a5 }
   }
 
   irdl.operation @scatter_max {
@@ -750,6 +1284,64 @@ irdl.dialect @jaxpr {
     %a2 = irdl.base "#builtin.string"
     %a3 = irdl.base "#builtin.integer"
     irdl.attributes { "dimension_numbers" = %a0, "indices_are_sorted" = %a1, "mode" = %a2, "unique_indices" = %a3 }
+  }
+
+  irdl.operation @schur {
+    %x = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.integer"
+    irdl.attributes { "compute_schur_vectors" = %a0 }
+  }
+
+  irdl.operation @select_and_gather_add {
+    %tangents = irdl.base "!builtin.tensor"
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(tangents: %tangents, operand: %operand)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.dense_array"
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array)
+    %a2 = irdl.base "#builtin.string"
+    %a3 = irdl.base "#builtin.dense_array"
+    %a4 = irdl.base "#builtin.dense_array"
+    %a5 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "base_dilation" = %a0, "padding" = %a1, "select_prim" = %a2, "window_dilation" = %a3, "window_dimensions" = %a4, "window_strides" = %a5 }
+  }
+
+  irdl.operation @select_and_scatter {
+    %operand = irdl.base "!builtin.tensor"
+    %source = irdl.base "!builtin.tensor"
+    %init = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, source: %source, init: %init)
+    irdl.results(result: %result)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array)
+    %a1 = irdl.base "#builtin.symbol_ref"
+    %a2 = irdl.base "#builtin.symbol_ref"
+    %a3 = irdl.base "#builtin.dense_array"
+    %a4 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "padding" = %a0, "scatter_jaxpr" = %a1, "select_jaxpr" = %a2, "window_dimensions" = %a3, "window_strides" = %a4 }
+  }
+
+  irdl.operation @select_and_scatter_add {
+    %source = irdl.base "!builtin.tensor"
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(source: %source, operand: %operand)
+    irdl.results(result: %result)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array)
+    %a1 = irdl.base "#builtin.string"
+    %a2 = irdl.base "#builtin.dense_array"
+    %a3 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "padding" = %a0, "select_prim" = %a1, "window_dimensions" = %a2, "window_strides" = %a3 }
   }
 
   irdl.operation @select_n {
@@ -829,6 +1421,16 @@ irdl.dialect @jaxpr {
     irdl.attributes { "dimension" = %a0, "is_stable" = %a1, "num_keys" = %a2 }
   }
 
+  irdl.operation @split {
+    %operand = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "axis" = %a0, "sizes" = %a1 }
+  }
+
   irdl.operation @sqrt {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -852,6 +1454,15 @@ irdl.dialect @jaxpr {
     irdl.attributes { "dimensions" = %a0 }
   }
 
+  irdl.operation @stack {
+    %operands = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operands: variadic %operands)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.integer"
+    irdl.attributes { "axis" = %a0 }
+  }
+
   irdl.operation @stop_gradient {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -865,6 +1476,16 @@ irdl.dialect @jaxpr {
     %result = irdl.base "!builtin.tensor"
     irdl.operands(lhs: %lhs, rhs: %rhs)
     irdl.results(result: %result)
+  }
+
+  irdl.operation @svd {
+    %x = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.integer"
+    irdl.attributes { "compute_uv" = %a0, "full_matrices" = %a1 }
   }
 
   irdl.operation @tan {
@@ -892,6 +1513,15 @@ irdl.dialect @jaxpr {
     irdl.results(result0: %result0, result1: %result1)
   }
 
+  irdl.operation @tile {
+    %operand = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "reps" = %a0 }
+  }
+
   irdl.operation @top_k {
     %operand = irdl.base "!builtin.tensor"
     %result0 = irdl.base "!builtin.tensor"
@@ -912,7 +1542,72 @@ irdl.dialect @jaxpr {
     irdl.attributes { "permutation" = %a0 }
   }
 
+  irdl.operation @triangular_solve {
+    %a = irdl.base "!builtin.tensor"
+    %b = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(a: %a, b: %b)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.integer"
+    %a2 = irdl.base "#builtin.integer"
+    %a3 = irdl.base "#builtin.integer"
+    %a4 = irdl.base "#builtin.integer"
+    irdl.attributes { "conjugate_a" = %a0, "left_side" = %a1, "lower" = %a2, "transpose_a" = %a3, "unit_diagonal" = %a4 }
+  }
+
+  irdl.operation @tridiagonal {
+    %a = irdl.base "!builtin.tensor"
+    %result0 = irdl.base "!builtin.tensor"
+    %result1 = irdl.base "!builtin.tensor"
+    %result2 = irdl.base "!builtin.tensor"
+    %result3 = irdl.base "!builtin.tensor"
+    irdl.operands(a: %a)
+    irdl.results(result0: %result0, result1: %result1, result2: %result2, result3: %result3)
+    %a0 = irdl.base "#builtin.integer"
+    irdl.attributes { "lower" = %a0 }
+  }
+
+  irdl.operation @tridiagonal_solve {
+    %dl = irdl.base "!builtin.tensor"
+    %d = irdl.base "!builtin.tensor"
+    %du = irdl.base "!builtin.tensor"
+    %b = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(dl: %dl, d: %d, du: %du, b: %b)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @unstack {
+    %operand = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.integer"
+    irdl.attributes { "axis" = %a0 }
+  }
+
+  irdl.operation @while {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.symbol_ref"
+    %a1 = irdl.base "#builtin.integer"
+    %a2 = irdl.base "#builtin.symbol_ref"
+    %a3 = irdl.base "#builtin.integer"
+    irdl.attributes { "body_jaxpr" = %a0, "body_nconsts" = %a1, "cond_jaxpr" = %a2, "cond_nconsts" = %a3 }
+  }
+
   irdl.operation @xor {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @zeta {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"

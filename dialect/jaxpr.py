@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from .array import Array
-from .function import Equation, Function, Literal, Var
+from .function import Equation, Function, Literal, Var, functions_in
 from .types import ShapedArray
 
 _WIDTH = 88
 _LETTERS = string.ascii_lowercase
+# Parameters that only transposition looks at.
+_UNPRINTED = frozenset(("linear",))
 
 
 class Jaxpr:
@@ -124,9 +126,10 @@ def _names() -> Iterator[str]:
 class _Printer:
     """Names the variables of one function in the order of their binding."""
 
-    def __init__(self) -> None:
+    def __init__(self, fresh: Iterator[str]) -> None:
         self.names: dict[Var, str] = {}
-        self.fresh = _names()
+        # Functions within share it, so that a name means one thing in the whole text.
+        self.fresh = fresh
 
     def bind(self, variable: Var) -> str:
         name = self.names[variable] = next(self.fresh)
@@ -142,9 +145,32 @@ class _Printer:
         results = " ".join(
             self.bind(v) if v in used else f"_:{v.type.str_short()}" for v in equation.results
         )
-        params = " ".join(f"{k}={_param(v)}" for k, v in sorted(equation.params.items()))
-        bracket = f"[{params}]" if params else ""
-        return f"{results} = {equation.primitive.name}{bracket} {operands}".rstrip()
+        params = [
+            f"{name}={self.param(value)}"
+            for name, value in sorted(equation.params.items())
+            if name not in _UNPRINTED
+        ]
+        head = f"{results} = {equation.primitive.name}"
+        bracket = f"[{' '.join(params)}]" if params else ""
+        text = f"{head}{bracket} {operands}".rstrip()
+        holds_function = any(True for v in equation.params.values() for _ in functions_in(v))
+        if not holds_function or (len(text) <= _WIDTH and "\n" not in text):
+            return text
+        lines = "".join("\n  " + param.replace("\n", "\n  ") for param in params)
+        return f"{head}[{lines}\n] {operands}".rstrip()
+
+    def param(self, value: Any) -> str:
+        """Renders the value of a parameter."""
+        if type(value) is Function:
+            return _print(value, self.fresh)
+        if isinstance(value, np.dtype):
+            return str(value)
+        if isinstance(value, np.ndarray):
+            return f"<{value.dtype}{list(value.shape)}>"
+        if isinstance(value, tuple) and any(type(item) is Function for item in value):
+            items = [self.param(item) for item in value]
+            return "(" + "".join("\n  " + item.replace("\n", "\n  ") for item in items) + "\n)"
+        return str(value)
 
 
 def _literal(array: Array) -> str:
@@ -155,21 +181,13 @@ def _literal(array: Array) -> str:
     return f"<constant {array.type.str_short()}>"
 
 
-def _param(value: Any) -> str:
-    if type(value) is Function:
-        return print_function(value)
-    if isinstance(value, np.dtype):
-        return str(value)
-    if isinstance(value, np.ndarray):
-        return f"<{value.dtype}{list(value.shape)}>"
-    if isinstance(value, tuple) and any(type(item) is Function for item in value):
-        return f"({', '.join(_param(item) for item in value)})"
-    return str(value)
-
-
 def print_function(function: Function) -> str:
     """Prints a function in the grammar of jaxprs, on one line if it is short."""
-    printer = _Printer()
+    return _print(function, _names())
+
+
+def _print(function: Function, fresh: Iterator[str]) -> str:
+    printer = _Printer(fresh)
     constants = " ".join(printer.bind(v) for v in function.captures)
     inputs = " ".join(printer.bind(v) for v in function.inputs)
     head = f"{{ lambda {constants + ' ' if constants else ''}; {inputs}. let"

@@ -141,6 +141,13 @@ _TABLE = (
         "Raises FloatingPointError as soon as an operation yields an infinity.",
     ),
     Option(
+        "jax_check_tracer_leaks",
+        bool,
+        False,
+        "Raises an error when a traced function has stored a tracer where it outlives the tracing; "
+        "slows tracing down.",
+    ),
+    Option(
         "jax_disable_jit",
         bool,
         False,

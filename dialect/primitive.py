@@ -16,6 +16,7 @@ import numpy as np
 from .application import Application
 from .array import Array, as_array
 from .config import config
+from .context import state
 from .errors import FloatingPointError_, MissingRuleError, UnsupportedRuleError
 from .numerics import ignore_floating_point_warnings, restore_warnings
 from .tracer import Tracer
@@ -50,12 +51,15 @@ class Sample:
         params: Parameters of the primitive.
         is_smooth: Whether derivatives may be compared with finite differences there.
         tolerance: Multiple of the dtype's resolution by which IREE may differ from the evaluator.
+        invariants: From the list of results to values that the operands determine, as a traceable
+            function; for results that are not unique (eigenvectors have a free sign).
     """
 
     args: tuple[Any, ...]
     params: dict[str, Any] = field(default_factory=dict)
     is_smooth: bool = True
     tolerance: float = 16.0
+    invariants: Callable[[list[Any]], list[Any]] | None = None
 
 
 # Memoized inference: a primitive applied again to the same types costs one dictionary look-up.
@@ -98,6 +102,17 @@ class Primitive:
         self.batch: Callable[..., Any] | None = None
         self.lower: Callable[..., Any] | None = None
         self.samples: Callable[[], list[Sample]] | None = None
+        # `(**params) -> function`: what the op comes down to once nothing differentiates it.
+        self.body: Callable[..., Any] | None = None
+        # Parameters that hold functions which nothing calls before somebody differentiates: such a
+        # function may hold the op itself.
+        self.deferred_params: tuple[str, ...] = ()
+        # `(*operands, **params) -> (function, operands) or None`: the call that the op comes down
+        # to, where the values of operands tell.
+        self.chosen_body: Callable[..., Any] | None = None
+        # `(equation, marks of the results that are used, simplify) -> equation`: the same with
+        # simplified bodies, and without operands and results that nobody needs.
+        self.reduced: Callable[..., Any] | None = None
         # `(*operands, **params) -> an equal value or None`: identities that `simplify` uses.
         self.simplify: Callable[..., Any] | None = None
         # Whether the op calls the function that its parameter `jaxpr` holds.
@@ -107,6 +122,19 @@ class Primitive:
         # Whether `infer` is remembered by types and parameters. Not where parameters hold
         # functions: the memory would keep them, and the arrays they captured, alive.
         self.is_memoized = True
+        # Whether it is recorded in the ambient trace even if no operand is a tracer.
+        self.is_staged = False
+        # Whether applying it does something besides giving results, so that no pass may drop,
+        # repeat or merge its ops.
+        self.is_effectful = False
+        # Whether the effect is only that somebody looks at values: where a choice between ops
+        # becomes a choice between their results, all may be looked at.
+        self.is_observer = False
+        # `(**params) -> names of the mapped axes over which the op communicates`.
+        self.axis_names: Callable[..., tuple[Any, ...]] | None = None
+        # `(operands, axes, frame, **params) -> result(s), axis or axes`: the batched form of an op
+        # that communicates over the axis which `frame` names.
+        self.batch_named: Callable[..., Any] | None = None
         # Named tuple classes of parameters that are such, for reading them back from text.
         self.param_types: dict[str, type] = {}
         # Set by `def_impl`: gets the operands as they were passed, for a user's own primitive.
@@ -124,7 +152,12 @@ class Primitive:
                 candidate = operand.owner
                 if trace is None or candidate.level > trace.level:
                     trace = candidate
+        if trace is None and self.is_staged:
+            trace = state.ambient
         if trace is not None:
+            branch = state.branch
+            if branch is not None and branch.level > trace.level:
+                trace = branch
             return trace.record(self, operands, params)
         if self.implementation is not None:
             return self.implementation(*operands, **params)
@@ -208,13 +241,20 @@ def _wrap(primitive: Primitive, array_type: ShapedArray, host: Any, device: Any)
 
 def check_finite(name: str, host: np.ndarray) -> None:
     """Raises `FloatingPointError` if the debugging options forbid what an array holds."""
-    if host.dtype.kind not in "fcV":
+    if host.dtype.kind not in "fcV" or host.dtype.names is not None:
         return
     if config.jax_debug_nans and bool(np.isnan(host).any()):
-        raise FloatingPointError_(
-            f"invalid value (nan) encountered in {name}.", "The option jax_debug_nans is on."
-        )
+        raise _floating_point_error("nan", name)
     if config.jax_debug_infs and bool(np.isinf(host).any()):
-        raise FloatingPointError_(
-            f"invalid value (inf) encountered in {name}.", "The option jax_debug_infs is on."
-        )
+        raise _floating_point_error("inf", name)
+
+
+def _floating_point_error(value: str, name: str) -> FloatingPointError_:
+    origin = state.origin
+    purpose = ""
+    if origin is not None and origin.primitive.name != name:
+        purpose = f", which was computed for {origin.primitive.name}"
+    return FloatingPointError_(
+        f"invalid value ({value}) encountered in {name}{purpose}.",
+        f"The option jax_debug_{value}s is on.",
+    )

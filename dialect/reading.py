@@ -17,6 +17,7 @@ from iree.compiler import ir
 from .array import Array
 from .attributes import decode, dense_to_numpy
 from .context import context, describe_location
+from .deferred import DeferredFunction
 from .errors import (
     AxirError,
     ParseError,
@@ -140,6 +141,10 @@ class _Reader:
     def __contains__(self, name: str) -> bool:
         return name in self.ops
 
+    def deferring(self, is_deferred: bool) -> Any:
+        """Returns itself, or the same where a function may stand in its own derivative rule."""
+        return _DeferringReader(self) if is_deferred else self
+
     def __getitem__(self, name: str) -> Function:
         if name not in self.functions:
             op = self.ops[name]
@@ -150,6 +155,22 @@ class _Reader:
             # The bindings let a module die while its ops are referred to.
             self.functions[name].owner = self.module
         return self.functions[name]
+
+
+class _DeferringReader:
+    """Reads functions on demand; one that is being read is referred to."""
+
+    def __init__(self, reader: _Reader):
+        self.reader = reader
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.reader
+
+    def __getitem__(self, name: str) -> Function | DeferredFunction:
+        reader = self.reader
+        if name in reader.in_progress and name not in reader.functions:
+            return DeferredFunction(name, lambda: reader[name])
+        return reader[name]
 
 
 def _read_function(name: str, op: ir.Operation, functions: Any) -> Function:
@@ -264,7 +285,9 @@ def _read_equation(op: ir.Operation, environment: dict[ir.Value, Var], functions
     try:
         params = {
             attribute: decode(
-                op.attributes[attribute], functions, primitive.param_types.get(attribute)
+                op.attributes[attribute],
+                functions.deferring(attribute in primitive.deferred_params),
+                primitive.param_types.get(attribute),
             )
             for attribute in op.attributes
         }

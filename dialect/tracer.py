@@ -11,7 +11,8 @@ finds them done. Nothing is computed twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from iree.compiler import ir
@@ -20,6 +21,7 @@ from .application import Application
 from .array import Array, ArrayMethods, as_array
 from .attributes import dense
 from .context import context, current_location, describe_location, state
+from .effects import is_effectful
 from .errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -163,6 +165,10 @@ class Trace:
         kind: Which transformation traces, for `repr` of tracers.
         writes_splats: Whether uniform arrays from outside become a scalar and a broadcast, which
             compiles into their users, instead of a capture.
+        is_ambient: Whether code runs in this trace, so that it records ops without operands; not
+            if it only collects what depends on its own arguments.
+        is_branch: Whether it also records ops whose operands are tracers of surrounding traces:
+            what a branch does must happen only if the branch is chosen.
     """
 
     __slots__ = (
@@ -171,6 +177,8 @@ class Trace:
         "_evaluated",
         "_insertion_point",
         "_kept",
+        "_surrounding_branch",
+        "_surroundings",
         "block",
         "captured",
         "captures",
@@ -185,7 +193,14 @@ class Trace:
         "writes_splats",
     )
 
-    def __init__(self, name: str, kind: str = "Trace", writes_splats: bool = False):
+    def __init__(
+        self,
+        name: str,
+        kind: str = "Trace",
+        writes_splats: bool = False,
+        is_ambient: bool = True,
+        is_branch: bool = False,
+    ):
         self.name = name
         self.kind = kind
         self.op, self.block = create_function_op(name, current_location())
@@ -205,6 +220,13 @@ class Trace:
         self.is_open = True
         state.level += 1
         self.level = state.level
+        # The ambient trace around this one, where the values of its ops are computed.
+        self._surroundings = state.ambient
+        self._surrounding_branch = state.branch
+        if is_ambient:
+            state.ambient = self
+        if is_branch:
+            state.branch = self
 
     def add_input(self, array_type: ShapedArray) -> Tracer:
         """Adds an argument; all of them before the first op."""
@@ -258,6 +280,8 @@ class Trace:
             return result
         results = [Tracer(self, v, t) for v, t in zip(op.results, types, strict=True)]
         self.equations.append(Equation(primitive, variables, results, params, op))
+        if self.environment is not None and is_effectful(self.equations[-1]):
+            self.catch_up()  # effects happen when and where the user's code asks for them
         return results
 
     def _record_by_value(
@@ -267,15 +291,34 @@ class Trace:
         self.catch_up()
         assert self.environment is not None
         operands = [read(self.environment, v) for v in variables]
-        results = primitive.bind(*operands, **params)
+        return self.record_known(primitive, variables, params, primitive.bind(*operands, **params))
+
+    def record_known(
+        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any], results: Any
+    ) -> Any:
+        """Records an op whose results are known already, one level out, and tell its types."""
+        self.catch_up()
+        assert self.environment is not None
         values = list(results) if primitive.multiple_results else [results]
         types = [x.type if type(x) is Tracer else as_array(x).type for x in values]
         application = Application(types if primitive.multiple_results else types[0])
         application.materialize(params)
+        variables = [self.lift(x) for x in operands]
         outs = self._append(primitive, variables, params, application)
         self._evaluated = len(self.equations)
         write(self.environment, self.equations[-1], results)
         return outs
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Lets code run one level out, as what computes the values of this trace does."""
+        before = state.origin, state.ambient, state.branch
+        state.origin, state.ambient = None, self._surroundings
+        state.branch = self._surrounding_branch
+        try:
+            yield
+        finally:
+            state.origin, state.ambient, state.branch = before
 
     def lift(self, value: Any) -> Var:
         """Brings a value from outside into the function: as a literal or as a capture."""
@@ -350,16 +393,13 @@ class Trace:
         """Computes the values of all ops recorded so far, one level out."""
         environment = self.environment
         assert environment is not None
-        previous = state.origin
-        try:
+        with self.outside():
             while self._evaluated < len(self.equations):
                 equation = self.equations[self._evaluated]
                 state.origin = equation
                 operands = [read(environment, v) for v in equation.operands]
                 write(environment, equation, equation.primitive.bind(*operands, **equation.params))
                 self._evaluated += 1
-        finally:
-            state.origin = previous
 
     def finish(self, outputs: Sequence[Any]) -> Function:
         """Ends the trace and returns the function that yields `outputs`."""
@@ -383,6 +423,7 @@ class Trace:
             return
         self.is_open = False
         state.level -= 1
+        state.ambient, state.branch = self._surroundings, self._surrounding_branch
         # Tracers refer to their trace. It lets go of them, so that all of it is freed by reference
         # counting: collecting the cycles would cost more than tracing.
         self.inputs, self.captures, self.captured = [], [], []

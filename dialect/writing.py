@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
 
 from .array import Array
 from .context import context
-from .function import Equation, Function
+from .deferred import deferred_in
+from .function import Equation, Function, functions_in
 from .tracer import Trace
+
+_CLOSED = "closed"
 
 
 def write_module(functions: Mapping[str, Function]) -> ir.Module:
@@ -36,13 +39,33 @@ def write_into(module: ir.Module, functions: Mapping[str, Function]) -> None:
                 del op.attributes["sym_visibility"]
         body.append(op)
         renamed = {}
-        for callee in function.callees():
+        for named, callee in _callees(function):
             new = symbols[callee.symbol_name][1]
             # A traced op names its callee by the unique symbol, one that was read as it was read.
             renamed[ir.StringAttr(callee.op.attributes["sym_name"]).value] = new
-            renamed[callee.symbol_name] = new
+            renamed[named] = new
         if renamed:
             _rename_callees(op, renamed)
+
+
+def _callees(function: Function) -> Iterator[tuple[str, Function]]:
+    """Yields the functions that ops of a function name, with the symbols by which they do.
+
+    Deferred ones are traced, and hold what they captured: nothing hands it to them.
+    """
+    for equation in function.equations:
+        for _, value in sorted(equation.params.items()):  # the order in which text has them
+            for callee in functions_in(value):
+                yield callee.symbol_name, callee
+            for deferred in deferred_in(value):
+                yield deferred.symbol_name, _closed(deferred.function)
+
+
+def _closed(function: Function) -> Function:
+    closed = function.derived.get(_CLOSED)
+    if closed is None:
+        closed = function.derived[_CLOSED] = embed_captures(function)
+    return closed
 
 
 def _assign_symbols(functions: Mapping[str, Function]) -> dict[str, tuple[Function, str]]:
@@ -51,7 +74,7 @@ def _assign_symbols(functions: Mapping[str, Function]) -> dict[str, tuple[Functi
     taken = set(functions)
     pending = list(functions.values())
     while pending:
-        for callee in pending.pop().callees():
+        for _, callee in _callees(pending.pop()):
             if callee.symbol_name in symbols:
                 continue
             symbol, number = callee.name, 0

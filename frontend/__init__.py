@@ -15,6 +15,15 @@ from typing import Any
 
 from axir import numpy, tree
 from axir.autodiff import grad, jvp, linearize, value_and_grad, vjp
+from axir.callbacks import effects_barrier, pure_callback
+from axir.checkpointing import checkpoint, checkpoint_policies, remat
+from axir.custom_derivatives import (
+    closure_convert,
+    custom_gradient,
+    custom_jvp,
+    custom_vjp,
+    linear_transpose,
+)
 from axir.devices import (
     Device,
     block_until_ready,
@@ -23,11 +32,17 @@ from axir.devices import (
     device_get,
     device_put,
     devices,
+    host_id,
+    local_device_count,
     local_devices,
+    process_count,
+    process_index,
 )
 from axir.dialect import dtypes, errors
 from axir.dialect.array import Array
 from axir.dialect.config import (
+    check_tracer_leaks,
+    checking_leaks,
     config,
     debug_infs,
     debug_nans,
@@ -40,26 +55,56 @@ from axir.dialect.config import (
     numpy_rank_promotion,
     threefry_partitionable,
 )
+from axir.environment import print_environment_info
 from axir.jacobian import hessian, jacfwd, jacrev
-from axir.jit import jit
-from axir.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+from axir.jit import clear_caches, jit
+from axir.parallel import pmap
+from axir.scopes import ensure_compile_time_eval, named_call, named_scope
+from axir.staging import ShapeDtypeStruct, eval_shape, make_jaxpr, typeof
 from axir.vectorize import vmap
 
 __version__ = "0.1.0"
 
 jacobian = jacrev
+float0 = dtypes.float0
 
 _LOADED_WHEN_NAMED = frozenset(
-    ("core", "export", "interpreters", "lax", "nn", "random", "scipy", "tree_util")
+    (
+        "ad_checkpoint",
+        "core",
+        "debug",
+        "experimental",
+        "export",
+        "interpreters",
+        "lax",
+        "nn",
+        "ops",
+        "random",
+        "scipy",
+        "test_util",
+        "tree_util",
+    )
 )
 
 __all__ = [
     "Array",
     "Device",
     "ShapeDtypeStruct",
+    "ad_checkpoint",
     "block_until_ready",
+    "check_tracer_leaks",
+    "checking_leaks",
+    "checkpoint",
+    "checkpoint_policies",
+    "clear_caches",
+    "closure_convert",
     "config",
     "core",
+    "custom_derivatives",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "debug",
     "debug_infs",
     "debug_nans",
     "default_backend",
@@ -71,12 +116,17 @@ __all__ = [
     "devices",
     "disable_jit",
     "dtypes",
+    "effects_barrier",
     "enable_x64",
+    "ensure_compile_time_eval",
     "errors",
     "eval_shape",
+    "experimental",
     "export",
+    "float0",
     "grad",
     "hessian",
+    "host_id",
     "interpreters",
     "jacfwd",
     "jacobian",
@@ -84,18 +134,31 @@ __all__ = [
     "jit",
     "jvp",
     "lax",
+    "linear_transpose",
     "linearize",
+    "local_device_count",
     "local_devices",
     "log_compiles",
     "make_jaxpr",
+    "named_call",
+    "named_scope",
     "nn",
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "ops",
+    "pmap",
+    "print_environment_info",
+    "process_count",
+    "process_index",
+    "pure_callback",
     "random",
+    "remat",
+    "test_util",
     "threefry_partitionable",
     "tree",
     "tree_util",
+    "typeof",
     "value_and_grad",
     "vjp",
     "vmap",

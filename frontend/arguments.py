@@ -11,11 +11,13 @@ import numpy as np
 from axir import tree
 from axir.dialect import dtypes
 from axir.dialect.array import Array, as_array
+from axir.dialect.config import config
 from axir.dialect.errors import AxirError, NonArrayArgumentError, TreeError
 from axir.dialect.function import Function
 from axir.dialect.trace import function_name
 from axir.dialect.tracer import Trace, Tracer
 from axir.dialect.types import ShapedArray
+from axir.leaks import check_leaks
 
 Value = Any
 
@@ -124,8 +126,10 @@ class FlatFunction:
 def trace_abstract(function: FlatFunction, types: Sequence[ShapedArray], kind: str) -> Function:
     """Traces with nothing known but the types of the arguments."""
     with Trace(function.name, kind, writes_splats=True) as trace:
-        inputs = [trace.add_input(t) for t in types]
-        return trace.finish(function(*inputs))
+        traced = trace.finish(function(*[trace.add_input(t) for t in types]))
+    if config.jax_check_tracer_leaks:
+        check_leaks(traced, kind)
+    return traced
 
 
 def trace_known(
@@ -142,7 +146,11 @@ def trace_known(
         outputs = function(*inputs)
         known = trace.environment
         assert known is not None
-        return trace.finish(outputs), known
+        traced = trace.finish(outputs)
+    if config.jax_check_tracer_leaks:
+        del inputs, outputs
+        check_leaks(traced, kind, known)
+    return traced, known
 
 
 def type_of(x: Any) -> ShapedArray:

@@ -120,9 +120,9 @@ def jvp(
         to_values(_without_float0(tangent_leaves), tuple(tangents), flat.name),
         "Tangent",
     )
-    function, _ = trace_known(flat, values, "Jvp")
+    function, known = trace_known(flat, values, "Jvp")
     outs, out_tangents = push_forward(
-        function, [*values, *function.captured], [*moving, *_captured_zeros(function)]
+        function, [*values, *function.captured], [*moving, *_captured_zeros(function)], known
     )
     count = flat.out_tree.num_leaves
     outs = [as_value(x) for x in outs]

@@ -15,17 +15,28 @@ import numpy as np
 
 from axir.dialect.array import Array, as_array
 from axir.dialect.config import config
+from axir.dialect.effects import has_effects
 from axir.dialect.function import Function
 from axir.dialect.ops import call
 from axir.dialect.primitive import check_finite
-from axir.passes.lower_to_stablehlo import lower_functions
+from axir.passes.lower_to_stablehlo import HostCall, lower_functions
 from axir.passes.pipeline import run_passes
 from axir.passes.simplify import simplify_function
-from axir.runtime import Buffer, Program, Target, compile_module, default_device
+from axir.runtime import (
+    Buffer,
+    Program,
+    RuntimeExecutionError,
+    Target,
+    compile_module,
+    default_device,
+)
 
 # The host side of results is made when somebody looks.
 _NO_HOST = itertools.repeat(None)
 LEGALIZATION = "legalize-for-iree"
+SECOND_LEGALIZATION = "legalize-for-iree{parts_all_loops=true}"
+# What IREE says of the programs for which there is a second form.
+_UNBOUND_STORAGE = "indirect buffer reference slot"
 # Further passes by platform, from this optimization level on.
 TUNING = {"cpu": "tune-for-cpu"}
 _TUNING_LEVEL = 1
@@ -57,22 +68,43 @@ class CompiledFunction:
     """
 
     def __init__(self, function: Function, device: Any, donated: tuple[int, ...] = ()):
-        function = simplify_function(function)
+        function = simplify_function(function, is_final=True)
         self.function = function
         self.device = device
         self.result_types = function.output_types
         self.donated = donated
-        self._is_empty = not function.outputs
+        self._is_empty = not function.outputs and not has_effects(function)
         self._constants = [buffer_of(x, device) for x in function.captured]
         if not self._is_empty:
-            program = Program(compile_function(function, device, donated), device)
-            self._run = program.function("main", work=_largest_work(function))
+            self._is_second_form = False
+            self._run = self._compile(LEGALIZATION)
+
+    def _compile(self, legalization: str) -> Any:
+        # Only what runs in the host's memory calls Python functions.
+        calls: list[HostCall] | None = [] if self.device.platform == "cpu" else None
+        binary = compile_function(self.function, self.device, self.donated, calls, legalization)
+        program = Program(binary, self.device, calls or ())
+        return program.function("main", work=_largest_work(self.function))
+
+    def _run_second_form(self, buffers: list[Any], error: RuntimeExecutionError) -> Any:
+        """Compiles and runs another form of a program that IREE compiled to something invalid.
+
+        IREE gives no storage to some of the many arrays that nested loops carry, and refuses to run
+        such a program before it has done anything; which ones depends on how the arrays begin.
+        """
+        if self._is_second_form or _UNBOUND_STORAGE not in str(error):
+            raise error
+        self._is_second_form = True
+        self._run = self._compile(SECOND_LEGALIZATION)
+        return self._run(buffers)
 
     def __call__(self, arguments: Sequence[Array]) -> list[Array]:
         """Runs the function on the inputs' values."""
         if self._is_empty:
             return []
         device = self.device
+        is_checked = config.jax_debug_nans or config.jax_debug_infs
+        originals = _kept(arguments, self.donated) if is_checked else arguments
         if self.donated:
             arguments = _give_away(arguments, self.donated)
         buffers = []
@@ -82,20 +114,36 @@ class CompiledFunction:
                 buffer = buffer_of(x, device)
             buffers.append(buffer)
         buffers += self._constants
-        results = list(map(Array, self.result_types, _NO_HOST, self._run(buffers)))
-        if config.jax_debug_nans or config.jax_debug_infs:
-            self._check_finite(arguments, results)
+        try:
+            outputs = self._run(buffers)
+        except RuntimeExecutionError as error:
+            outputs = self._run_second_form(buffers, error)
+        results = list(map(Array, self.result_types, _NO_HOST, outputs))
+        if is_checked:
+            self._check_finite(originals, results)
         return results
 
     def _check_finite(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
         """Under the debugging options: finds the op that made a NaN or infinity, and raises."""
+        failure: FloatingPointError | None = None
         for x in results:
             try:
-                check_finite(f"jit of {self.function.name!r}", x.host())
-            except FloatingPointError:
-                # Op by op the evaluator meets the first op that fails, and knows its line.
-                self.function.evaluate(*arguments)
-                raise
+                check_finite(f"the compiled code of {self.function.name!r}", x.host())
+            except FloatingPointError as error:
+                failure = error
+                break
+        if failure is not None:
+            # Op by op the evaluator meets the first op that fails, and knows its line.
+            self.function.evaluate(*arguments)
+            raise failure
+
+
+def _kept(arguments: Sequence[Array], donated: tuple[int, ...]) -> list[Array]:
+    """Returns the arguments, those donated as copies that a run leaves alone."""
+    return [
+        Array(x.type, np.array(x.host())) if index in donated else x
+        for index, x in enumerate(arguments)
+    ]
 
 
 def _give_away(arguments: Sequence[Array], donated: tuple[int, ...]) -> list[Array]:
@@ -126,17 +174,29 @@ def _largest_work(function: Function) -> int:
     return largest
 
 
-def prepare_for_target(module: Any, platform: str, opt_level: int) -> None:
+def prepare_for_target(
+    module: Any, platform: str, opt_level: int, legalization: str = LEGALIZATION
+) -> None:
     """Legalizes a StableHLO module for IREE, and tunes it for a platform, in place."""
-    run_passes(module, LEGALIZATION)
+    run_passes(module, legalization)
     if opt_level >= _TUNING_LEVEL and platform in TUNING:
         run_passes(module, TUNING[platform])
 
 
-def compile_function(function: Function, device: Any, donated: tuple[int, ...] = ()) -> bytes:
-    """Lowers, legalizes and compiles a function for a device; returns IREE's binary."""
-    module = lower_functions({"main": function}, device.platform, donated)
-    prepare_for_target(module, device.platform, config.axir_opt_level)
+def compile_function(
+    function: Function,
+    device: Any,
+    donated: tuple[int, ...] = (),
+    host_functions: list[HostCall] | None = None,
+    legalization: str = LEGALIZATION,
+) -> bytes:
+    """Lowers, legalizes and compiles a function for a device; returns IREE's binary.
+
+    `host_functions` collects the Python functions that it calls, which are no part of the binary;
+    None if it must run without this process.
+    """
+    module = lower_functions({"main": function}, device.platform, donated, host_functions)
+    prepare_for_target(module, device.platform, config.axir_opt_level, legalization)
     target = Target(backend=device.platform, opt_level=config.axir_opt_level)
     return compile_module(module.operation.get_asm(enable_debug_info=True), target, function.name)
 

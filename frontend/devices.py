@@ -21,13 +21,35 @@ __all__ = [
     "device_get",
     "device_put",
     "devices",
+    "host_id",
+    "local_device_count",
     "local_devices",
+    "process_count",
+    "process_index",
 ]
 
 
 def default_backend() -> str:
     """Returns the platform that computations run on by default: `cpu`, `vulkan` or `cuda`."""
     return default_device().platform
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """Returns the number of devices of this process, which are all there are."""
+    return len(local_devices(backend=backend))
+
+
+def process_count(backend: str | None = None) -> int:
+    """Returns the number of processes that compute together: one."""
+    return 1
+
+
+def process_index(backend: str | None = None) -> int:
+    """Returns which of the processes this is: number 0, the only one."""
+    return 0
+
+
+host_id = process_index
 
 
 def device_put(x: Any, device: Device | None = None) -> Any:

@@ -13,6 +13,7 @@ from axir.arguments import Value, check_callable, to_values
 from axir.autodiff import Derivative, check_differentiable, normalize_argnums, select_arguments
 from axir.dialect import dtypes
 from axir.dialect.array import Array
+from axir.dialect.axes import BatchFrame
 from axir.dialect.errors import GradientError
 from axir.dialect.ops.family import instantiate
 from axir.dialect.ops.shape import moveaxis, reshape
@@ -43,7 +44,7 @@ def _batched(
     types = [ShapedArray(c.shape[1:], c.dtype) for c in columns]
     traced = trace_function(function, types, name="basis", kind="Vmap")
     axes = [*(0 for _ in columns), *(None for _ in traced.captures)]
-    outputs, found = batch(traced, [*columns, *traced.captured], axes)
+    outputs, found = batch(traced, [*columns, *traced.captured], axes, BatchFrame(size))
     return [to_axis(x, axis, 0, size) for x, axis in zip(outputs, found, strict=True)]
 
 

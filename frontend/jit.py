@@ -18,7 +18,9 @@ from axir.arguments import FlatFunction, check_callable, to_values, trace_abstra
 from axir.compilation import CompiledFunction, compiled, device_of
 from axir.dialect.array import Array
 from axir.dialect.config import config
-from axir.dialect.errors import DonationError, StaticArgumentError
+from axir.dialect.context import state
+from axir.dialect.effects import is_staged
+from axir.dialect.errors import DonationError, HostCallNeededError, StaticArgumentError
 from axir.dialect.function import Function
 from axir.dialect.ops.call import call
 from axir.dialect.trace import function_name
@@ -31,13 +33,18 @@ _ARRAYS_ONLY = frozenset((Array,))
 
 
 class _Entry:
-    """What one call signature of a jitted function leads to."""
+    """What one call signature of a jitted function leads to.
 
-    __slots__ = ("compiled", "function", "out_tree", "returns_one_array")
+    `is_staged` tells that a call while something is traced becomes part of that, even if all values
+    are known: callbacks wait for the run of the program.
+    """
+
+    __slots__ = ("compiled", "function", "is_staged", "out_tree", "returns_one_array")
 
     def __init__(self, function: Function, out_tree: tree.TreeDef):
         self.function = function
         self.out_tree = out_tree
+        self.is_staged = is_staged(function)
         self.compiled: CompiledFunction | None = None
         self.returns_one_array = out_tree.is_leaf()
 
@@ -77,6 +84,10 @@ _tables: weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, _Entry]]] = (
 )
 
 
+# All jitted functions that are in use, so that what they remember can be dropped.
+_functions: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
 def _table_of(function: Callable[..., Any], options: Any) -> dict[Any, _Entry]:
     try:
         return _tables.setdefault(function, {}).setdefault(options, {})
@@ -110,6 +121,7 @@ class JitFunction:
         options = (static_argnums, static_argnames, donate_argnums, donate_argnames, device, inline)
         self._entries = _table_of(function, options)
         self._direct: dict[Any, _Entry] = {}
+        _functions.add(self)
 
     def __repr__(self) -> str:
         return f"<axir.jit of {self._function!r}>"
@@ -131,7 +143,7 @@ class JitFunction:
                 entry = self._direct.get(direct_key)
                 if entry is None:
                     entry = self._remember_direct(direct_key, values, args)
-                if entry is not None:
+                if entry is not None and not (entry.is_staged and state.ambient is not None):
                     return entry.run(values)
         leaves, in_tree = tree.flatten((args, kwargs))
         if not _ARRAYS_ONLY.issuperset(map(type, leaves)):
@@ -140,7 +152,7 @@ class JitFunction:
             return self._call_with(leaves, in_tree, args, kwargs, static)
         types = tuple([x.type for x in leaves])
         entry = self._entries.get((in_tree, static, types, config.cache_key, None))
-        if entry is None or entry.compiled is None:
+        if entry is None or entry.compiled is None or entry.is_staged:
             return self._call_with(leaves, in_tree, args, kwargs, static)
         return entry.run(leaves)
 
@@ -176,6 +188,8 @@ class JitFunction:
                 # The function uses values of a trace that is going on around it.
                 return entry.out_tree.unflatten(call(entry.function, *values))
             self._remember(key, entry)
+        if entry.is_staged and state.ambient is not None:
+            return entry.out_tree.unflatten(call(entry.function, *values))
         if entry.compiled is None:
             donated = self._donated_leaves(in_tree)
             entry.compiled = compiled(entry.function, device, donated)
@@ -332,7 +346,10 @@ class Lowered:
             return str(write_module({"main": self.function}))
         if dialect != "stablehlo":
             raise ValueError(f"as_text: dialect {dialect!r} is neither 'stablehlo' nor 'jaxpr'.")
-        return str(lower_functions({"main": self.function}))
+        try:
+            return str(lower_functions({"main": self.function}))
+        except HostCallNeededError:
+            return str(lower_functions({"main": self.function}, host_functions=[]))
 
     def compile(self) -> Callable[..., Any]:
         """Compiles; returns a function of arguments of these types."""
@@ -408,6 +425,21 @@ def jit(
 
         device = devices(backend)[0]
     return JitFunction(fun, argnums, argnames, donated, donated_names, device, inline)
+
+
+def clear_caches() -> None:
+    """Drops all traced and compiled programs; functions are traced and compiled anew when called.
+
+    >>> import axir
+    >>> axir.clear_caches()
+    """
+    for function in list(_functions):
+        function._entries.clear()
+        function._direct.clear()
+    _tables.clear()
+    from axir.lax.control_flow.bodies import clear_bodies
+
+    clear_bodies()
 
 
 def _strings(value: str | Sequence[str] | None) -> tuple[str, ...]:

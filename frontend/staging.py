@@ -9,6 +9,7 @@ from typing import Any
 from axir import tree
 from axir.arguments import FlatFunction, check_callable, trace_abstract, type_of
 from axir.dialect.jaxpr import ClosedJaxpr
+from axir.dialect.types import ShapedArray
 
 
 class ShapeDtypeStruct:
@@ -109,6 +110,16 @@ def make_jaxpr(
 
 def _structs(function: Any) -> list[ShapeDtypeStruct]:
     return [ShapeDtypeStruct(t.shape, t.dtype, t.weak_type) for t in function.output_types]
+
+
+def typeof(x: Any, /) -> ShapedArray:
+    """Returns the type of an array, a tracer or a scalar.
+
+    >>> import axir
+    >>> axir.typeof(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    return type_of(x)
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

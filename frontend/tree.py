@@ -35,9 +35,9 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     return optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
 
 
-def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
+def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     """Rebuilds a tree from its structure and leaves."""
-    return structure.unflatten(leaves)
+    return treedef.unflatten(leaves)
 
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
@@ -51,7 +51,7 @@ def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDe
 
 
 def map(
-    function: Callable[..., Any],
+    f: Callable[..., Any],
     tree: Any,
     *rest: Any,
     is_leaf: Callable[[Any], bool] | None = None,
@@ -63,7 +63,7 @@ def map(
     """
     first, spec = flatten(tree, is_leaf)
     columns = [first, *(flatten_like(spec, other, "tree map") for other in rest)]
-    return spec.unflatten([function(*row) for row in zip(*columns, strict=True)])
+    return spec.unflatten([f(*row) for row in zip(*columns, strict=True)])
 
 
 def flatten_like(spec: TreeDef, tree: Any, what: str) -> list[Any]:
@@ -125,8 +125,19 @@ def flatten_with_path(
     return list(zip(accessors, values, strict=True)), spec
 
 
+def leaves_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> list[tuple[Any, Any]]:
+    """Returns the pairs of path and leaf of a tree.
+
+    >>> [leaf for path, leaf in leaves_with_path({"a": 1, "b": (2,)})]
+    [1, 2]
+    """
+    return flatten_with_path(tree, is_leaf)[0]
+
+
 def map_with_path(
-    function: Callable[..., Any],
+    f: Callable[..., Any],
     tree: Any,
     *rest: Any,
     is_leaf: Callable[[Any], bool] | None = None,
@@ -135,7 +146,7 @@ def map_with_path(
     pairs, spec = flatten_with_path(tree, is_leaf)
     columns = [flatten_like(spec, other, "tree map") for other in rest]
     rows = zip(pairs, *columns, strict=True)
-    return spec.unflatten([function(path, leaf, *others) for (path, leaf), *others in rows])
+    return spec.unflatten([f(path, leaf, *others) for (path, leaf), *others in rows])
 
 
 _NOTHING = object()
@@ -163,16 +174,19 @@ def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     return builtins.all(leaves(tree, is_leaf))
 
 
-def all_leaves(values: Iterable[Any]) -> bool:
+def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Tells whether none of the values is a container."""
-    return optree.all_leaves(values, namespace=_NAMESPACE)
+    return optree.all_leaves(iterable, is_leaf, namespace=_NAMESPACE)
 
 
-def transpose(outer: TreeDef, inner: TreeDef, tree: Any) -> Any:
+def transpose(
+    outer_treedef: TreeDef, inner_treedef: TreeDef, pytree_to_transpose: Any
+) -> Any:
     """Turns a tree of trees inside out."""
-    rows = [inner.flatten_up_to(subtree) for subtree in outer.flatten_up_to(tree)]
-    columns = zip(*rows, strict=True) if rows else [()] * inner.num_leaves
-    return inner.unflatten([outer.unflatten(column) for column in columns])
+    subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
+    rows = [inner_treedef.flatten_up_to(subtree) for subtree in subtrees]
+    columns = zip(*rows, strict=True) if rows else [()] * inner_treedef.num_leaves
+    return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
 def register_pytree_node(

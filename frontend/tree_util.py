@@ -22,6 +22,7 @@ from axir.tree import (
 from axir.tree import flatten as tree_flatten
 from axir.tree import flatten_with_path as tree_flatten_with_path
 from axir.tree import leaves as tree_leaves
+from axir.tree import leaves_with_path as tree_leaves_with_path
 from axir.tree import map as tree_map
 from axir.tree import map_with_path as tree_map_with_path
 from axir.tree import reduce as tree_reduce
@@ -43,6 +44,7 @@ __all__ = [
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_leaves",
+    "tree_leaves_with_path",
     "tree_map",
     "tree_map_with_path",
     "tree_multimap",

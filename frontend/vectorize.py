@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from typing import Any
 
 from axir import tree
 from axir.arguments import FlatFunction, Value, check_callable, to_values, trace_abstract
+from axir.dialect.axes import BatchFrame, named_axis
 from axir.dialect.errors import AxisError, BatchSizeError, TreeError
+from axir.dialect.function import Function
 from axir.dialect.ops.family import as_value
 from axir.dialect.types import ShapedArray
 from axir.passes.vmap import batch, to_axis
@@ -18,6 +20,7 @@ def vmap(
     fun: Callable[..., Any],
     in_axes: Any = 0,
     out_axes: Any = 0,
+    axis_name: Hashable | None = None,
     axis_size: int | None = None,
 ) -> Callable[..., Any]:
     """Returns `fun` mapped over an axis of its arguments, without a loop.
@@ -29,6 +32,7 @@ def vmap(
             is a prefix of the argument's. Keyword arguments are mapped over axis 0.
         out_axes: Where the mapped axis goes in the results: an integer, None for results that do
             not depend on mapped arguments, or a tree that is a prefix of the result's.
+        axis_name: What collectives (`axir.lax.psum` and others) call the mapped axis.
         axis_size: Extent of the mapped axis; needed only if no argument is mapped.
 
     Raises:
@@ -41,28 +45,18 @@ def vmap(
     Array([3., 4.], dtype=float32)
     """
     check_callable(fun, "vmap")
-    in_axes = _checked_in_axes(in_axes)
-    _check_axes(out_axes, "out_axes")
+    in_axes = checked_in_axes(in_axes)
+    check_axes(out_axes, "out_axes")
     fun_name = getattr(fun, "__name__", "the function")
 
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        _check_number(in_axes, args, fun_name)
-        leaves, in_tree = tree.flatten((args, kwargs))
-        flat = FlatFunction(fun, in_tree)
-        values = to_values(leaves, args, flat.name)
-        axes = tree.broadcast_prefix(in_axes, args, "in_axes") if args else []
-        axes = [*axes, *(0 for _ in range(len(values) - len(axes)))]
-        size = _batch_size(values, axes, (args, kwargs), flat.name, axis_size)
-        axes = [
-            axis if axis is None or axis >= 0 else axis + x.ndim
-            for x, axis in zip(values, axes, strict=True)
-        ]
-        types = [_element_type(x, axis) for x, axis in zip(values, axes, strict=True)]
-        function = trace_abstract(flat, types, "Vmap")
-        outputs, found = batch(
-            function, [*values, *function.captured], [*axes, *(None for _ in function.captures)]
-        )
+        check_number(in_axes, args, fun_name)
+        flat, values, axes, size = mapped_arguments(fun, args, kwargs, in_axes, axis_size)
+        function = trace_element(flat, values, axes, size, axis_name, "Vmap")
+        axes += [None] * len(function.captures)
+        frame = BatchFrame(size, axis_name)
+        outputs, found = batch(function, [*values, *function.captured], axes, frame)
         outputs = [as_value(x) for x in outputs]
         result = flat.out_tree.unflatten(outputs)
         wanted = tree.broadcast_prefix(out_axes, result, "out_axes")
@@ -75,33 +69,75 @@ def vmap(
     return mapped
 
 
-def _checked_in_axes(in_axes: Any) -> Any:
+def mapped_arguments(
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_axes: Any,
+    axis_size: int | None,
+) -> tuple[FlatFunction, list[Value], list[int | None], int]:
+    """Flattens the arguments of a mapped function.
+
+    Returns:
+        The function of flat values, the values, which axis of each is mapped, and its extent.
+    """
+    leaves, in_tree = tree.flatten((args, kwargs))
+    flat = FlatFunction(fun, in_tree)
+    values = to_values(leaves, args, flat.name)
+    axes = tree.broadcast_prefix(in_axes, args, "in_axes") if args else []
+    axes = [*axes, *(0 for _ in range(len(values) - len(axes)))]
+    size = _batch_size(values, axes, (args, kwargs), flat.name, axis_size)
+    axes = [
+        axis if axis is None or axis >= 0 else axis + x.ndim
+        for x, axis in zip(values, axes, strict=True)
+    ]
+    return flat, values, axes, size
+
+
+def trace_element(
+    flat: FlatFunction,
+    values: Sequence[Value],
+    axes: Sequence[int | None],
+    size: int,
+    axis_name: Hashable | None,
+    kind: str,
+) -> Function:
+    """Traces a mapped function on the types of one element of the mapped axis."""
+    types = [_element_type(x, axis) for x, axis in zip(values, axes, strict=True)]
+    with named_axis(axis_name, size):
+        return trace_abstract(flat, types, kind)
+
+
+def checked_in_axes(in_axes: Any) -> Any:
+    """Returns `in_axes` with a tuple for a list; raises `TreeError` if it cannot be one."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, (int, tuple))):
         raise TreeError(
-            f"vmap: in_axes must be an int, None, or a tuple with an entry for each positional "
+            f"in_axes must be an int, None, or a tuple with an entry for each positional "
             f"argument, not {in_axes!r}.",
             "Put a tree for a single argument into a tuple: in_axes=(tree,).",
         )
-    _check_axes(in_axes, "in_axes")
+    check_axes(in_axes, "in_axes")
     return in_axes
 
 
-def _check_number(in_axes: Any, args: tuple[Any, ...], fun_name: str) -> None:
+def check_number(in_axes: Any, args: tuple[Any, ...], fun_name: str) -> None:
+    """Raises `TreeError` unless there is an entry of `in_axes` for each argument."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise TreeError(
-            f"vmap: in_axes has {len(in_axes)} entries, but {fun_name} was called with "
+            f"in_axes has {len(in_axes)} entries, but {fun_name} was called with "
             f"{len(args)} positional arguments.",
             "Give an entry for each positional argument; None where it is not mapped.",
         )
 
 
-def _check_axes(axes: Any, name: str) -> None:
+def check_axes(axes: Any, name: str) -> None:
+    """Raises `TreeError` unless a tree of axes holds integers and None only."""
     for entry in tree.leaves(axes):
         if isinstance(entry, bool) or not isinstance(entry, int):
             raise TreeError(
-                f"vmap: {name} must be made of integers and None, but holds {entry!r}.",
+                f"{name} must be made of integers and None, but holds {entry!r}.",
                 "Name axes by their position.",
             )
 

@@ -22,6 +22,7 @@ from axir.dialect.symbolic import Zero
 from axir.dialect.tracer import Trace
 from axir.passes.base import Pass
 from axir.passes.module import replace_main
+from axir.passes.silence import params_to_derive
 
 
 def differentiate(
@@ -109,8 +110,20 @@ class TangentEnvironment:
         return outs, [self.tangent(v) for v in function.outputs]
 
 
+def known_results(equation: Equation, known: dict[Var, Any] | None) -> Any:
+    """Returns what an equation gave while it was traced, or None if nobody has computed it."""
+    if known is None or any(v not in known for v in equation.results):
+        return None
+    # Ops without results are those with effects, and tracing with known values ran them at once.
+    values = [known[v] for v in equation.results]
+    return values if equation.primitive.multiple_results else values[0]
+
+
 def jvp(
-    function: Function, primals: Sequence[Any], tangents: Sequence[Any]
+    function: Function,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    known: dict[Var, Any] | None = None,
 ) -> tuple[list[Any], list[Any]]:
     """Computes a function and its tangents, op by op.
 
@@ -118,6 +131,7 @@ def jvp(
         function: What to differentiate.
         primals: Values of its inputs and captures.
         tangents: Their tangents, `Zero` where there is none.
+        known: Values of variables that have been computed already.
 
     Returns:
         Its outputs and their tangents, some of which may be `Zero`.
@@ -127,15 +141,19 @@ def jvp(
     try:
         for equation in function.equations:
             state.origin = equation
+            outs = known_results(equation, known)
             operands = environment.operands(equation)
             if not environment.is_active(equation):
-                environment.store(equation, equation.primitive.bind(*operands, **equation.params))
+                if outs is None:
+                    outs = equation.primitive.bind(*operands, **equation.params)
+                environment.store(equation, outs)
                 continue
             outs, out_tangents = differentiate(
                 equation.primitive,
                 operands,
                 environment.operand_tangents(equation),
-                equation.params,
+                params_to_derive(equation, has_run=outs is not None),
+                outs,
             )
             environment.store(equation, outs, out_tangents)
     finally:

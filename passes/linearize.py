@@ -19,8 +19,9 @@ from axir.dialect.function import Equation, Function, Var
 from axir.dialect.symbolic import Zero
 from axir.dialect.tracer import Trace, Tracer
 from axir.passes.base import Pass
-from axir.passes.jvp import TangentEnvironment, active_arguments, differentiate
+from axir.passes.jvp import TangentEnvironment, active_arguments, differentiate, known_results
 from axir.passes.module import replace_functions
+from axir.passes.silence import params_to_derive
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def linearize(
         active: Which of them get tangents.
         known: Values of variables that have been computed already.
     """
-    with Trace(f"{function.name}_linear", "Linearize") as trace:
+    with Trace(f"{function.name}_linear", "Linearize", is_ambient=False) as trace:
         tangents = [
             trace.add_input(v.type) if is_active else Zero(v.type.to_tangent_aval())
             for v, is_active in zip((*function.inputs, *function.captures), active, strict=True)
@@ -75,10 +76,7 @@ def linearize(
 def _step(
     environment: TangentEnvironment, equation: Equation, known: dict[Var, Any] | None
 ) -> None:
-    outs = None
-    if known is not None and equation.results and equation.results[0] in known:
-        values = [known[v] for v in equation.results]
-        outs = values if equation.primitive.multiple_results else values[0]
+    outs = known_results(equation, known)
     operands = environment.operands(equation)
     if not environment.is_active(equation):
         if outs is None:
@@ -86,12 +84,11 @@ def _step(
         environment.store(equation, outs)
         return
     tangents = environment.operand_tangents(equation)
+    params = params_to_derive(equation, has_run=outs is not None)
     if equation.primitive.linearize is not None:
-        outs, out_tangents = equation.primitive.linearize(operands, tangents, **equation.params)
+        outs, out_tangents = equation.primitive.linearize(operands, tangents, **params)
     else:
-        outs, out_tangents = differentiate(
-            equation.primitive, operands, tangents, equation.params, outs
-        )
+        outs, out_tangents = differentiate(equation.primitive, operands, tangents, params, outs)
     environment.store(equation, outs, out_tangents)
 
 

@@ -6,9 +6,9 @@ once each. What IREE lacks or gets wrong is not this pass's business (`legalize/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from iree.compiler import ir
 
@@ -16,9 +16,24 @@ from axir.dialect import stablehlo as hlo
 from axir.dialect.context import context
 from axir.dialect.errors import MissingRuleError
 from axir.dialect.function import Equation, Function, Literal, Var
-from axir.dialect.types import ShapedArray
+from axir.dialect.types import ShapedArray, type_of_mlir
 from axir.passes.base import Pass
 from axir.passes.module import replace_with_module
+
+HostFunction = Callable[..., Sequence[Any]]
+"""What compiled code calls in its process: from NumPy arrays to a sequence of NumPy arrays."""
+
+HOST = "host"
+"""The module from which compiled code imports host functions."""
+
+
+class HostCall(NamedTuple):
+    """A host function and the types of what it takes and gives."""
+
+    function: HostFunction
+    operand_types: tuple[ShapedArray, ...]
+    result_types: tuple[ShapedArray, ...]
+
 
 # Mark of an argument whose memory the program may overwrite.
 DONATED = "axir.donated"
@@ -53,6 +68,24 @@ class LoweringContext:
         """Types of the results, under JAX's name."""
         return self.types_out
 
+    @property
+    def allows_host_calls(self) -> bool:
+        """Whether the code will run in this process only, and may call back into it."""
+        return self._module.host_functions is not None
+
+    def host_call(
+        self,
+        function: HostFunction,
+        values: Sequence[ir.Value],
+        result_types: Sequence[ShapedArray],
+    ) -> list[ir.Value]:
+        """Calls a Python function when the compiled code runs; see `allows_host_calls`."""
+        operand_types = tuple(type_of_mlir(v.type) for v in values)
+        symbol = self._module.import_host_function(
+            HostCall(function, operand_types, tuple(result_types))
+        )
+        return hlo.call(symbol, list(values), [t.mlir for t in result_types])
+
     def call(self, function: Function, *values: ir.Value) -> list[ir.Value]:
         """Calls a function, which is lowered once however often it is called."""
         symbol = self._module.symbol_of(function)
@@ -66,9 +99,16 @@ class LoweringContext:
 class _ModuleLowering:
     """Lowers functions into one module."""
 
-    def __init__(self, module: ir.Module, platform: str, donated: Sequence[int] = ()):
+    def __init__(
+        self,
+        module: ir.Module,
+        platform: str,
+        donated: Sequence[int] = (),
+        host_functions: list[HostCall] | None = None,
+    ):
         self.module = module
         self.donated = donated
+        self.host_functions = host_functions
         self.platform = platform
         self.symbols: dict[str, str] = {}
         self.pending: list[tuple[Function, str, bool]] = []
@@ -88,6 +128,26 @@ class _ModuleLowering:
             number += 1
             symbol = f"{function.name}_{number}"
         self.add(function, symbol, is_public=False)
+        return symbol
+
+    def import_host_function(self, call: HostCall) -> str:
+        """Declares one more host function, and returns its symbol."""
+        assert self.host_functions is not None
+        symbol = f"{HOST}.callback_{len(self.host_functions)}"
+        self.host_functions.append(call)
+        function_type = ir.FunctionType.get(
+            [t.mlir for t in call.operand_types], [t.mlir for t in call.result_types]
+        )
+        ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(symbol),
+                "function_type": ir.TypeAttr.get(function_type),
+                "sym_visibility": ir.StringAttr.get("private"),
+            },
+            regions=1,
+            ip=ir.InsertionPoint(self.module.body),
+        )
         return symbol
 
     def run(self) -> None:
@@ -163,7 +223,10 @@ class _ModuleLowering:
 
 
 def lower_functions(
-    functions: Mapping[str, Function], platform: str = "cpu", donated: Sequence[int] = ()
+    functions: Mapping[str, Function],
+    platform: str = "cpu",
+    donated: Sequence[int] = (),
+    host_functions: list[HostCall] | None = None,
 ) -> ir.Module:
     """Lowers functions to a StableHLO module in which they are public under given symbols.
 
@@ -171,10 +234,12 @@ def lower_functions(
         functions: By symbol. Captures become arguments after the inputs.
         platform: What the code will run on.
         donated: Arguments whose memory the code may overwrite.
+        host_functions: Collects the Python functions that the code calls, in the order of their
+            numbers; None if the code must run without this process.
     """
     with context(), ir.Location.unknown():
         module = ir.Module.create()
-        lowering = _ModuleLowering(module, platform, donated)
+        lowering = _ModuleLowering(module, platform, donated, host_functions)
         for symbol, function in functions.items():
             lowering.add(function, symbol, is_public=True)
         lowering.run()

@@ -6,7 +6,7 @@ evaluated as it is bound, and a primitive's `simplify` rule may return one of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +14,9 @@ from iree.compiler import ir
 
 from axir.dialect.array import Array
 from axir.dialect.context import state
-from axir.dialect.function import Equation, Function, Var, read
+from axir.dialect.derived import derive, transformation
+from axir.dialect.effects import is_effectful
+from axir.dialect.function import Equation, Function, Var, read, write
 from axir.dialect.tracer import Trace, Tracer
 from axir.passes.base import Pass
 from axir.passes.module import replace_functions
@@ -25,12 +27,22 @@ _SMALL = 64
 _LARGEST_FOLDED = 64
 
 
-def live_equations(function: Function) -> list[Equation]:
-    """Returns the equations on which the outputs depend, in order."""
+def live_equations(
+    function: Function, simplify: Callable[[Function], Function] = lambda body: body
+) -> list[Equation]:
+    """Returns the equations on which the outputs depend, in order.
+
+    Args:
+        function: Whose equations.
+        simplify: What to do with the bodies of control flow.
+    """
     needed: set[Var] = set(function.outputs)
     live = []
     for equation in reversed(function.equations):
-        if any(v in needed for v in equation.results):
+        if any(v in needed for v in equation.results) or is_effectful(equation):
+            if equation.primitive.reduced is not None:
+                is_used = [v in needed for v in equation.results]
+                equation = equation.primitive.reduced(equation, is_used, simplify)
             needed.update(equation.operands)
             live.append(equation)
     live.reverse()
@@ -40,9 +52,13 @@ def live_equations(function: Function) -> list[Equation]:
 class _Simplifier:
     """Writes a function's simplified ops into a trace."""
 
-    def __init__(self, call_counts: dict[str, int], inline: str):
+    def __init__(
+        self, call_counts: dict[str, int], inline: str, is_final: bool, folds: bool = True
+    ):
         self.call_counts = call_counts
         self.inline = inline
+        self.folds = folds
+        self.is_final = is_final
         self.available: dict[Any, Any] = {}
 
     def run(self, function: Function, arguments: Sequence[Any]) -> list[Any]:
@@ -51,7 +67,7 @@ class _Simplifier:
         )
         previous = state.origin
         try:
-            for equation in live_equations(function):
+            for equation in live_equations(function, self.simplified):
                 state.origin = equation
                 operands = [read(environment, v) for v in equation.operands]
                 results = self.apply(equation, operands)
@@ -60,11 +76,23 @@ class _Simplifier:
             state.origin = previous
         return [read(environment, v) for v in function.outputs]
 
+    def simplified(self, body: Function) -> Function:
+        """Returns a body of control flow with fewer ops."""
+        return derive(body, "simplify", self.inline, self.is_final)
+
     def apply(self, equation: Equation, operands: list[Any]) -> list[Any]:
         primitive = equation.primitive
         callee = equation.params.get("jaxpr") if primitive.is_call else None
         if callee is not None and self.should_inline(callee):
             return self.run(callee, operands)
+        if self.is_final and primitive.body is not None:
+            body = primitive.body(**equation.params)
+            if body is not None:
+                return self.run(body, operands)
+        if primitive.chosen_body is not None:
+            chosen = primitive.chosen_body(*operands, **equation.params)
+            if chosen is not None:
+                return self.run(*chosen)
         if primitive.simplify is not None:
             simpler = primitive.simplify(*operands, **equation.params)
             if simpler is not None and simpler.type == equation.results[0].type:
@@ -89,9 +117,11 @@ class _Simplifier:
 
     def is_foldable(self, equation: Equation) -> bool:
         primitive = equation.primitive
-        return primitive.evaluate is not None and all(
-            v.type.size <= _LARGEST_FOLDED for v in equation.results
-        )
+        if not self.folds:
+            return False
+        if primitive.evaluate is None or primitive.is_staged or is_effectful(equation):
+            return False
+        return all(v.type.size <= _LARGEST_FOLDED for v in equation.results)
 
     def should_inline(self, callee: Function) -> bool:
         if self.inline == "auto":
@@ -108,6 +138,8 @@ def _key(equation: Equation, operands: Sequence[Any]) -> Any:
         (x.host().tobytes(), x.type) if type(x) is Array and not x.shape else id(x)
         for x in operands
     )
+    if is_effectful(equation):
+        return None
     if equation.primitive.is_commutative:
         sources = tuple(sorted(sources, key=repr))
     try:
@@ -126,16 +158,54 @@ def _count_calls(function: Function, counts: dict[str, int]) -> None:
             _count_calls(callee, counts)
 
 
-def simplify_function(function: Function, inline: str = "auto") -> Function:
+@transformation("prune")
+def prune_function(function: Function) -> Function:
+    """Returns a function without the ops on which its outputs do not depend."""
+    with Trace(function.name, "Simplify") as trace:
+        inputs = [trace.add_input(v.type) for v in function.inputs]
+        arguments = [*inputs, *function.captured]
+        variables = (*function.inputs, *function.captures)
+        environment = dict(zip(variables, arguments, strict=True))
+        previous = state.origin
+        try:
+            for equation in live_equations(function):
+                state.origin = equation
+                operands = [read(environment, v) for v in equation.operands]
+                results = trace.record(equation.primitive, operands, equation.params)
+                write(environment, equation, results)
+        finally:
+            state.origin = previous
+        return trace.finish([read(environment, v) for v in function.outputs])
+
+
+def simplify_function(
+    function: Function, inline: str = "auto", is_final: bool = False
+) -> Function:
     """Returns a function that computes the same with fewer ops.
 
     Args:
         function: What to simplify; its captures stay captures.
         inline: `auto` for calls of small functions and functions called once, `all` or `none`.
+        is_final: Whether nothing differentiates the result any more, so that ops with rules of
+            their own come down to their bodies.
     """
+    return _simplify(function, inline, is_final, folds=True)
+
+
+@transformation("simplify")
+def simplify_body(function: Function, inline: str, is_final: bool) -> Function:
+    """Returns a body of control flow, which has no captures, with fewer ops.
+
+    Constants are not folded: their values would become captures.
+    """
+    simplified = _simplify(function, inline, is_final, folds=False)
+    return function if simplified.captures else simplified
+
+
+def _simplify(function: Function, inline: str, is_final: bool, folds: bool) -> Function:
     counts: dict[str, int] = {}
     _count_calls(function, counts)
-    simplifier = _Simplifier(counts, inline)
+    simplifier = _Simplifier(counts, inline, is_final, folds)
     with Trace(function.name, "Simplify") as trace:
         simplifier.trace = trace
         inputs = [trace.add_input(v.type) for v in function.inputs]

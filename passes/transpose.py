@@ -14,7 +14,11 @@ from iree.compiler import ir
 
 from axir.dialect.context import state
 from axir.dialect.derived import derive, transformation
-from axir.dialect.errors import MissingRuleError
+from axir.dialect.errors import (
+    MissingRuleError,
+    NonArrayArgumentError,
+    UnsupportedRuleError,
+)
 from axir.dialect.function import Equation, Function, Literal, Var, write
 from axir.dialect.ops.family import add_tangents, instantiate
 from axir.dialect.symbolic import UndefinedPrimal, Zero
@@ -94,14 +98,25 @@ def _pull_back(equation: Equation, known: dict[Var, Any], pending: dict[Var, Any
             f"Define it with ad.primitive_transposes[{primitive.name}] = rule(ct, *operands).",
         )
     operands = _operands(equation, known)
-    if primitive.multiple_results:
-        cotangents = [
-            Zero(v.type.to_tangent_aval()) if ct is None else ct
-            for v, ct in zip(equation.results, cotangents, strict=True)
-        ]
-        results = primitive.transpose(cotangents, *operands, **equation.params)
-    else:
-        results = primitive.transpose(cotangents[0], *operands, **equation.params)
+    try:
+        if primitive.multiple_results:
+            cotangents = [
+                Zero(v.type.to_tangent_aval()) if ct is None else ct
+                for v, ct in zip(equation.results, cotangents, strict=True)
+            ]
+            results = primitive.transpose(cotangents, *operands, **equation.params)
+        else:
+            results = primitive.transpose(cotangents[0], *operands, **equation.params)
+    except NonArrayArgumentError as error:
+        # The rule of a product takes the other factor for a value.
+        if sum(type(x) is UndefinedPrimal for x in operands) < 2:
+            raise
+        raise UnsupportedRuleError(
+            f"The rule 'transpose' of {primitive.name!r} cannot apply: two operands depend on "
+            "linear arguments, so the result is not linear in them.",
+            "A custom_jvp rule must be linear in its tangents, and a function that is transposed "
+            "linear in its arguments.",
+        ) from error
     for variable, cotangent in zip(equation.operands, results, strict=True):
         _accumulate(pending, known, variable, cotangent)
 

@@ -6,16 +6,17 @@ primitive that meets one for its batched form; it knows no op by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from iree.compiler import ir
 
+from axir.dialect.axes import BatchFrame, batching_over, names_in
 from axir.dialect.context import state
 from axir.dialect.derived import derive, transformation
 from axir.dialect.errors import MissingRuleError
-from axir.dialect.function import Function, Var, read
+from axir.dialect.function import Equation, Function, Var, read
 from axir.dialect.ops.shape import broadcast_in_dim, moveaxis
 from axir.dialect.tracer import Trace
 from axir.dialect.types import ShapedArray
@@ -26,13 +27,16 @@ from axir.passes.module import replace_main
 Axes = Sequence[int | None]
 
 
-def batch(function: Function, values: Sequence[Any], axes: Axes) -> tuple[list[Any], list[Any]]:
+def batch(
+    function: Function, values: Sequence[Any], axes: Axes, frame: BatchFrame
+) -> tuple[list[Any], list[Any]]:
     """Applies a function to values with batch axes, op by op.
 
     Args:
         function: What to vectorize.
         values: Values of its inputs and captures.
         axes: For each the position of its batch axis, or None if it has none.
+        frame: Extent and name of the batch axis.
 
     Returns:
         The outputs, and for each the position of its batch axis or None.
@@ -47,36 +51,43 @@ def batch(function: Function, values: Sequence[Any], axes: Axes) -> tuple[list[A
             axis_of[variable] = axis
     previous = state.origin
     try:
-        for equation in function.equations:
-            state.origin = equation
-            operands = [read(environment, v) for v in equation.operands]
-            operand_axes = [axis_of.get(v) for v in equation.operands]
-            primitive = equation.primitive
-            if all(axis is None for axis in operand_axes):
-                results = primitive.bind(*operands, **equation.params)
-                result_axes: Any = [None] * len(equation.results)
-            else:
-                if primitive.batch is None:
-                    raise MissingRuleError(
-                        f"Batching rule for '{primitive.name}' not implemented",
-                        f"Define it with batching.primitive_batchers[{primitive.name}] = "
-                        "rule(operands, axes).",
-                    )
-                results, result_axes = primitive.batch(operands, operand_axes, **equation.params)
-                if not primitive.multiple_results:
-                    result_axes = [result_axes]
-            if not primitive.multiple_results:
-                results = [results]
-            for variable, result, axis in zip(
-                equation.results, results, result_axes, strict=True
-            ):
-                environment[variable] = result
-                if axis is not None:
-                    axis_of[variable] = axis
+        with batching_over(frame):
+            for equation in function.equations:
+                state.origin = equation
+                operands = [read(environment, v) for v in equation.operands]
+                operand_axes = [axis_of.get(v) for v in equation.operands]
+                results, result_axes = _apply(equation, operands, operand_axes, frame)
+                for variable, result, axis in zip(
+                    equation.results, results, result_axes, strict=True
+                ):
+                    environment[variable] = result
+                    if axis is not None:
+                        axis_of[variable] = axis
     finally:
         state.origin = previous
     outputs = [read(environment, v) for v in function.outputs]
     return outputs, [axis_of.get(v) for v in function.outputs]
+
+
+def _apply(
+    equation: Equation, operands: list[Any], axes: list[int | None], frame: BatchFrame
+) -> tuple[Sequence[Any], Sequence[int | None]]:
+    primitive = equation.primitive
+    communicates = frame.name is not None and frame.name in names_in(equation)
+    if communicates and primitive.batch_named is not None:
+        results, result_axes = primitive.batch_named(operands, axes, frame, **equation.params)
+    elif not communicates and all(axis is None for axis in axes):
+        results = primitive.bind(*operands, **equation.params)
+        result_axes = [None] * len(equation.results) if primitive.multiple_results else None
+    elif primitive.batch is None:
+        raise MissingRuleError(
+            f"Batching rule for '{primitive.name}' not implemented",
+            f"Define it with batching.primitive_batchers[{primitive.name}] = "
+            "rule(operands, axes).",
+        )
+    else:
+        results, result_axes = primitive.batch(operands, axes, **equation.params)
+    return (results, result_axes) if primitive.multiple_results else ([results], [result_axes])
 
 
 def to_axis(value: Any, axis: int | None, wanted: int | None, size: int) -> Any:
@@ -111,6 +122,7 @@ def batch_function(
     size: int,
     axes: tuple[int | None, ...],
     out_axes: tuple[int | None, ...] | None = None,
+    axis_name: Hashable | None = None,
 ) -> BatchedFunction:
     """Returns a function vectorized over given axes of its arguments (inputs, then captures).
 
@@ -119,6 +131,7 @@ def batch_function(
         size: Extent of the batch axis.
         axes: For each argument the position of the batch axis, or None.
         out_axes: Where the outputs' batch axes go; by default where they come out.
+        axis_name: What collectives in the function call the batch axis.
     """
     with Trace(f"{function.name}_vmap", "Vmap") as trace:
         arguments = []
@@ -129,7 +142,7 @@ def batch_function(
             arguments.append(
                 trace.add_input(ShapedArray(shape, variable.type.dtype, variable.type.weak_type))
             )
-        outputs, found = batch(function, arguments, axes)
+        outputs, found = batch(function, arguments, axes, BatchFrame(size, axis_name))
         if out_axes is not None:
             outputs = [
                 to_axis(value, axis, wanted, size)

@@ -19,7 +19,13 @@ from .devices import (
     devices,
     local_devices,
 )
-from .errors import CompileError, DeviceNotFoundError, LoadError, RuntimeExecutionError
+from .errors import (
+    CompileError,
+    DeviceNotFoundError,
+    HostCallError,
+    LoadError,
+    RuntimeExecutionError,
+)
 from .executable import Executable, Program
 from .target import Target
 
@@ -32,6 +38,7 @@ __all__ = [
     "Device",
     "DeviceNotFoundError",
     "Executable",
+    "HostCallError",
     "LoadError",
     "Program",
     "ProgramCache",

@@ -23,7 +23,14 @@ from iree.runtime import _binding
 
 from axir.dialect.config import config
 
-from .buffers import Buffer, BufferType, HalBufferView, borrowable_bytes, element_type
+from .buffers import (
+    Buffer,
+    BufferType,
+    HalBufferView,
+    aligned_empty,
+    borrowable_bytes,
+    element_type,
+)
 from .errors import DeviceNotFoundError
 from .fork_safety import abandon, call_in_forked_child
 
@@ -98,6 +105,10 @@ class Device:
         view = self._copy_in(array, element_type(array.dtype))
         return Buffer(view.ref, BufferType(array.shape, array.dtype, self))
 
+    def put_copy(self, array: np.ndarray) -> Buffer:
+        """Copies a host array, of any layout, to memory of its own; see `put`."""
+        return self.put(array)
+
     def _copy_in(self, array: np.ndarray, element: Any) -> Any:
         handle = self.handle()
         return handle.allocator.allocate_buffer_copy(
@@ -142,11 +153,24 @@ class CpuDevice(Device):
         if array.nbytes >= _BORROWED_BYTES:
             memory = borrowable_bytes(array)
             if memory is not None:
-                # DLPack, since an imported host allocation does not keep its memory alive.
-                flat = self.handle().from_dlpack_capsule(memory.__dlpack__())
-                view = HalBufferView(flat.get_buffer(), array.shape, element)
+                view = self._borrow(memory, array.shape, element)
                 return Buffer(view.ref, BufferType(array.shape, array.dtype, self, True))
         return super().put(array)
+
+    def put_copy(self, array: np.ndarray) -> Buffer:
+        """Copies a host array, of any layout, to memory of its own: once."""
+        if array.flags.c_contiguous:
+            return super().put(array)
+        memory = aligned_empty(array.shape, array.dtype)
+        np.copyto(memory, array)
+        view = self._borrow(memory.reshape(-1).view(_BYTE), array.shape, element_type(array.dtype))
+        return Buffer(view.ref, BufferType(array.shape, array.dtype, self))
+
+    def _borrow(self, memory: np.ndarray, shape: tuple[int, ...], element: Any) -> Any:
+        """Returns a view of a host array's bytes, which keeps them alive."""
+        # DLPack, since an imported host allocation does not keep its memory alive.
+        flat = self.handle().from_dlpack_capsule(memory.__dlpack__())
+        return HalBufferView(flat.get_buffer(), shape, element)
 
     def _copy_in(self, array: np.ndarray, element: Any) -> Any:
         handle = self.handle()
@@ -158,7 +182,9 @@ class CpuDevice(Device):
         """Returns the elements of an IREE buffer view as a read-only array, without a copy."""
         size = math.prod(shape) * dtype.itemsize
         if not size:
-            return np.zeros(shape, dtype)
+            host = np.zeros(shape, dtype)
+            host.flags.writeable = False
+            return host
         # What keeps the mapping alive hangs on the array that IREE returns, and NumPy's views of
         # views forget the array in between; they do not look behind a memoryview.
         memory = view.map().asarray((size,), _BYTE)

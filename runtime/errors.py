@@ -25,5 +25,9 @@ class RuntimeExecutionError(AxirError, RuntimeError):
     """A compiled program failed while it ran."""
 
 
+class HostCallError(AxirError, RuntimeError):
+    """A Python function that a compiled program calls gave something else than was declared."""
+
+
 class LoadError(AxirError, RuntimeError):
     """A compiled program could not be loaded: another target, or damaged."""

@@ -22,11 +22,13 @@ from iree import runtime as iree_runtime
 
 from axir.dialect.config import config
 from axir.dialect.errors import ParameterError
+from axir.passes.lower_to_stablehlo import HostCall
 
 from .buffers import Buffer, BufferType, HalBufferView
 from .devices import INSTANCE, Device, short_status
 from .errors import LoadError, RuntimeExecutionError
 from .fork_safety import abandon, call_in_forked_child
+from .host_calls import HostCalls, take_exception
 
 _VmVariantList = iree_runtime.VmVariantList
 
@@ -60,6 +62,7 @@ class Program:
     Args:
       binary: what `compile_module` returned, for a target that fits the device.
       device: where it runs.
+      host_functions: what the binary calls in this process, in the order of their numbers.
 
     Raises:
       LoadError: the binary is damaged or made for another machine.
@@ -71,8 +74,9 @@ class Program:
     ['main']
     """
 
-    def __init__(self, binary: bytes, device: Device):
+    def __init__(self, binary: bytes, device: Device, host_functions: Sequence[HostCall] = ()):
         self.device = device
+        self._host_calls = HostCalls(host_functions, device) if host_functions else None
         try:
             self._module = iree_runtime.VmModule.copy_buffer(INSTANCE, binary)
         except (ValueError, RuntimeError) as error:
@@ -109,9 +113,11 @@ class Program:
     def new_context(self, driver: str) -> Any:
         """Returns a context on a driver; it runs the program's initializers."""
         handle = self.device.handle(driver)
-        hal = iree_runtime.create_hal_module(INSTANCE, handle)
+        modules = [iree_runtime.create_hal_module(INSTANCE, handle)]
+        if self._host_calls is not None:
+            modules.append(self._host_calls.module)
         try:
-            return iree_runtime.VmContext(INSTANCE, [hal, self._module])
+            return iree_runtime.VmContext(INSTANCE, [*modules, self._module])
         except (ValueError, RuntimeError) as error:
             raise LoadError(
                 f"The compiled program does not run on {self.device}: {short_status(error)}.",
@@ -189,6 +195,7 @@ class Executable:
         Raises:
           DeletedArrayError: an argument has been deleted or donated.
           RuntimeExecutionError: the arguments do not fit, or the program failed.
+          Exception: whatever a host function raises.
         """
         # Written out rather than shared with `invoke`: every Python call here costs 0.1 us.
         arguments = _VmVariantList(len(buffers))
@@ -209,12 +216,15 @@ class Executable:
                 context = idle.pop()
             except IndexError:
                 context = self.program.new_context(self.driver)
+            failure: list[BaseException] = []
             try:
                 context.invoke(self._function, arguments, results)
             except Exception as error:
-                raise self._failure(error) from error
+                failure.append(self._failure(error))
             finally:
                 idle.append(context)
+            if failure:  # raised out here, so that a host function's exception gets no context
+                raise failure.pop()
         types = self._result_types
         get = results.get_as_ref
         if types is None:
@@ -241,12 +251,15 @@ class Executable:
             context = idle.pop()
         except IndexError:
             context = self.program.new_context(driver)
+        failure: list[BaseException] = []
         try:
             context.invoke(self._function, arguments, results)
         except Exception as error:
-            raise self._failure(error) from error
+            failure.append(self._failure(error))
         finally:
             idle.append(context)
+        if failure:
+            raise failure.pop()
         if trial is not None:
             trial.record(driver, time.perf_counter() - start)
             self.driver = trial.driver
@@ -263,12 +276,18 @@ class Executable:
             self._result_types = types
         return types
 
-    def _failure(self, error: Exception) -> RuntimeExecutionError:
-        return RuntimeExecutionError(
+    def _failure(self, error: Exception) -> BaseException:
+        """Returns what to raise: what a host function raised, else what IREE says."""
+        raised_by_host = take_exception()
+        if raised_by_host is not None:
+            return raised_by_host
+        failure = RuntimeExecutionError(
             f"The compiled function {self.name!r} failed on {self.program.device}: "
             f"{short_status(error)}.",
             "Check that the arguments have the shapes and dtypes that it was compiled for.",
         )
+        failure.__cause__ = error
+        return failure
 
     def __repr__(self) -> str:
         return f"Executable({self.name!r}, {self.program.device}, driver={self.driver!r})"

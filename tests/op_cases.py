@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -16,6 +16,7 @@ from axir.dialect.array import as_array
 from axir.dialect.config import config
 from axir.dialect.function import Function
 from axir.dialect.ops import OPS
+from axir.dialect.ops.family import UNDIFFERENTIABLE
 from axir.dialect.primitive import Primitive, Sample, Unsupported
 from axir.dialect.trace import trace_function
 from axir.dialect.tracer import Trace
@@ -35,6 +36,7 @@ class Case:
     params: dict[str, Any]
     is_smooth: bool
     tolerance: float
+    invariants: Callable[[list[Any]], list[Any]] | None = None
 
     def __str__(self) -> str:
         operands = ", ".join(f"{x.dtype}{list(x.shape)}" for x in self.args)
@@ -60,24 +62,32 @@ class Case:
     @property
     def active(self) -> tuple[bool, ...]:
         """Which operands have tangents."""
-        return tuple(dtypes.is_inexact(x.dtype) for x in self.args)
+        fixed = UNDIFFERENTIABLE.get(self.primitive.name, ())
+        return tuple(
+            dtypes.is_inexact(x.dtype) and number not in fixed for number, x in enumerate(self.args)
+        )
 
     def bind(self, *operands: Any) -> list[Any]:
         """Applies the primitive to values or tracers; always returns a list."""
         results = self.primitive.bind(*operands, **self.params)
         return list(results) if self.primitive.multiple_results else [results]
 
+    def apply(self, *operands: Any) -> list[Any]:
+        """What can be compared of the results: the sample's invariants, or the results."""
+        results = self.bind(*operands)
+        return results if self.invariants is None else self.invariants(results)
+
     def function(self) -> Function:
-        """The primitive under the sample's parameters as a traced function of its operands."""
+        """`apply` under the sample's parameters as a traced function of its operands."""
         if self.args:
-            return trace_function(self.bind, self.types, name=self.primitive.name)
+            return trace_function(self.apply, self.types, name=self.primitive.name)
         with Trace(self.primitive.name) as trace:  # `bind` would evaluate an op without operands
             result = trace.record(self.primitive, (), self.params)
             return trace.finish(result if self.primitive.multiple_results else [result])
 
     def evaluate(self, *args: np.ndarray) -> list[np.ndarray]:
-        """Results by the evaluator, for the sample's arguments or others of their types."""
-        return values(self.bind(*(as_array(x) for x in (args or self.args))))
+        """`apply` by the evaluator, for the sample's arguments or others of their types."""
+        return values(self.apply(*(as_array(x) for x in (args or self.args))))
 
     def generator(self) -> np.random.Generator:
         """Random numbers of its own, the same in every run."""
@@ -101,7 +111,10 @@ def cases_of(name: str) -> tuple[Case, ...]:
 
 def _case(primitive: Primitive, index: int, sample: Sample) -> Case:
     args = tuple(read_only(x) for x in sample.args)
-    return Case(primitive, index, args, dict(sample.params), sample.is_smooth, sample.tolerance)
+    params = dict(sample.params)
+    return Case(
+        primitive, index, args, params, sample.is_smooth, sample.tolerance, sample.invariants
+    )
 
 
 def read_only(value: Any) -> np.ndarray:
@@ -109,6 +122,21 @@ def read_only(value: Any) -> np.ndarray:
     array = np.asarray(value).view()
     array.flags.writeable = False
     return array
+
+
+def sampled_ops() -> list[str]:
+    """Names of the ops with samples.
+
+    Those without are collectives, which mean something in a map only, callbacks, whose
+    parameters have no text, and `custom_lin`, which only waits to be transposed.
+    """
+    return [
+        name
+        for name, primitive in OPS.items()
+        if primitive.batch_named is None
+        and not name.endswith("_callback")
+        and name != "custom_lin"
+    ]
 
 
 # Smooth cases in high precision -----------------------------------------------------------------

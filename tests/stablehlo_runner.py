@@ -55,6 +55,14 @@ def run_examples(
     return {e.name: compiled(e.name, *e.arguments) for e in examples}
 
 
+def text_after(example: Example, passes: str) -> str:
+    """The text of an example after the pipeline `passes`, which may be empty."""
+    module = build({example.name: (example.arguments, example.builder)})
+    if passes:
+        run_passes(module, passes)
+    return str(module)
+
+
 def deviations(
     results: Sequence[np.ndarray], example: Example, ulps: float = 0, zero_signs: bool = True
 ) -> list[str]:

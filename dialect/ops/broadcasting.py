@@ -14,6 +14,7 @@ from ..errors import ParameterError, ShapeError
 from ..primitive import Primitive, Sample
 from ..types import ShapedArray
 from .family import Value, as_value
+from .layout import one_layout
 from .movement import apply_to_tangent, canonical_axes, insert, integers, spread_samples
 from .table import declare
 
@@ -124,7 +125,11 @@ _broadcast_in_dim: Primitive = declare(
 
 
 def broadcast_in_dim(
-    operand: Value, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+    operand: Value,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: None = None,
 ) -> Value:
     """Stretches an array to a shape, telling where its dimensions go.
 
@@ -133,6 +138,7 @@ def broadcast_in_dim(
         shape: Shape of the result.
         broadcast_dimensions: For each dimension of the operand, in increasing order, the dimension
             of the result that it becomes. Dimensions of extent 1 stretch.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ShapeError: if the dimensions do not fit.
@@ -142,6 +148,8 @@ def broadcast_in_dim(
     Array([[7, 7],
            [7, 7]], dtype=int32, weak_type=True)
     """
+    if out_sharding is not None:
+        raise one_layout("broadcast_in_dim", out_sharding)
     shape = integers("broadcast_in_dim", "shape", shape)
     dimensions = integers("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     operand = as_value(operand)
@@ -150,8 +158,10 @@ def broadcast_in_dim(
     return _broadcast_in_dim.bind(operand, shape=shape, broadcast_dimensions=dimensions)
 
 
-def broadcast(operand: Value, sizes: Sequence[int]) -> Value:
+def broadcast(operand: Value, sizes: Sequence[int], *, out_sharding: None = None) -> Value:
     """Puts new dimensions of the given sizes in front of an array, repeating it along them."""
+    if out_sharding is not None:
+        raise one_layout("broadcast", out_sharding)
     sizes = integers("broadcast", "sizes", sizes)
     operand = as_value(operand)
     if not sizes:

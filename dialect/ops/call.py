@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from ..array import Array
-from ..derived import derive
+from ..context import state
+from ..derived import derive, derive_batched
+from ..effects import is_staged
 from ..errors import ParameterError
 from ..function import Function
 from ..primitive import Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..trace import trace_function
+from ..tracer import Tracer
 from ..types import ShapedArray
 from .table import declare
 
@@ -34,6 +37,11 @@ def set_executor(executor: Executor | None) -> Executor | None:
     global _executor
     previous, _executor = _executor, executor
     return previous
+
+
+def has_executor() -> bool:
+    """Tells whether calls on concrete operands are compiled."""
+    return _executor is not None
 
 
 def _arguments(jaxpr: Function) -> list[ShapedArray]:
@@ -101,6 +109,25 @@ def _spread(jaxpr: Function, tangents: Sequence[Any], active: Sequence[bool]) ->
     ]
 
 
+def spread_cotangents(
+    operands: Sequence[Any], active: Sequence[bool], cotangents: Sequence[Any]
+) -> list[Any]:
+    """Returns what a transpose rule returns: an entry for each operand, None for the known ones.
+
+    Args:
+        operands: The operands; cotangents are those of the linear ones.
+        active: For each linear operand, whether it has a cotangent or a symbolic zero.
+        cotangents: The cotangents that are no zeros, in order.
+    """
+    remaining, has_cotangent = iter(cotangents), iter(active)
+    return [
+        (next(remaining) if next(has_cotangent) else Zero(x.aval.to_tangent_aval()))
+        if is_undefined_primal(x)
+        else None
+        for x in operands
+    ]
+
+
 def _transpose(
     cotangents: Sequence[Any], *operands: Any, jaxpr: Function, **params: Any
 ) -> list[Any]:
@@ -108,21 +135,14 @@ def _transpose(
     active = tuple(type(ct) is not Zero for ct in cotangents)
     derived = derive(jaxpr, "transpose", is_linear, active)
     known = [x for x in operands if not is_undefined_primal(x)]
-    results = iter(call(derived.function, *known, *(c for c in cotangents if type(c) is not Zero)))
-    has_cotangent = iter(derived.active_arguments)
-    return [
-        (next(results) if next(has_cotangent) else Zero(x.aval.to_tangent_aval()))
-        if is_undefined_primal(x)
-        else None
-        for x in operands
-    ]
+    results = call(derived.function, *known, *(c for c in cotangents if type(c) is not Zero))
+    return spread_cotangents(operands, derived.active_arguments, results)
 
 
 def _batch(
     operands: Sequence[Any], axes: Sequence[int | None], *, jaxpr: Function, **params: Any
 ) -> tuple[list[Any], Sequence[int | None]]:
-    size = next(x.shape[a] for x, a in zip(operands, axes, strict=True) if a is not None)
-    derived = derive(jaxpr, "vmap", size, tuple(axes))
+    derived = derive_batched(jaxpr, axes)
     return call(derived.function, *operands), derived.axes
 
 
@@ -167,4 +187,20 @@ def _parameters(function: Function) -> dict[str, Any]:
 
 def call(function: Function, *arguments: Any) -> list[Any]:
     """Calls a function as one unit; its captures take the values captured."""
-    return jit_primitive.bind(*arguments, *function.captured, **_parameters(function))
+    operands = [*arguments, *function.captured]
+    if is_staged(function):
+        return _call_staged(function, operands)
+    return jit_primitive.bind(*operands, **_parameters(function))
+
+
+def _call_staged(function: Function, operands: list[Any]) -> list[Any]:
+    owners = [x.owner for x in operands if type(x) is Tracer]
+    trace = max(owners, key=lambda owner: owner.level) if owners else state.ambient
+    if trace is None:
+        return jit_primitive.bind(*operands, **_parameters(function))
+    if state.branch is not None and state.branch.level > trace.level:
+        trace = state.branch
+    if trace.environment is not None:
+        # Values are known: op by op, effects happen now, once, and in order.
+        return function.interpret(operands)
+    return trace.record(jit_primitive, operands, _parameters(function))

@@ -20,6 +20,7 @@ from ..primitive import Primitive, Sample
 from ..tracer import Tracer
 from ..types import ShapedArray
 from .family import ANY, NUMBER, Value, as_value, random_values, zero_tangent
+from .layout import one_layout
 from .movement import apply_to_tangent, integers, spread_samples
 from .shape import broadcast
 from .table import declare
@@ -125,7 +126,9 @@ def iota(dtype: Any, size: int) -> Array:
     )
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
+def broadcasted_iota(
+    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: None = None
+) -> Array:
     """Returns numbers that count along one dimension of a shape.
 
     Raises:
@@ -136,6 +139,8 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
+    if out_sharding is not None:
+        raise one_layout("broadcasted_iota", out_sharding)
     shape = integers("broadcasted_iota", "shape", shape)
     dtype = dtypes.canonicalize_dtype(dtype)
     return _iota.bind(dtype=dtype, shape=shape, dimension=index(dimension))
@@ -146,13 +151,16 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
 _KINDS_THAT_HOLD = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
 
 
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Value:
+def full(
+    shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: None = None
+) -> Value:
     """Returns an array filled with one value.
 
     Args:
         shape: Its shape.
         fill_value: A scalar: a Python or NumPy number, or an array of rank 0.
         dtype: Its dtype; by default that of the value (weak if the value's is).
+        sharding: Only None; there is one layout.
 
     Raises:
         ShapeError: if the value is not a scalar.
@@ -160,6 +168,8 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Value:
     >>> full((2,), 1.5)
     Array([1.5, 1.5], dtype=float32, weak_type=True)
     """
+    if sharding is not None:
+        raise one_layout("full", sharding)
     shape = integers("full", "shape", shape)
     if dtype is not None:
         dtype = dtypes.canonicalize_dtype(dtype)
@@ -187,13 +197,19 @@ def _repeat(value: Array, shape: tuple[int, ...]) -> Array:
 
 
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None
+    x: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Sequence[int] | None = None,
+    sharding: None = None,
 ) -> Value:
     """Returns an array filled with one value, of another array's shape and dtype unless given.
 
     >>> full_like(np.ones((2,), np.int8), 3)
     Array([3, 3], dtype=int8)
     """
+    if sharding is not None:
+        raise one_layout("full_like", sharding)
     if not (hasattr(x, "shape") and hasattr(x, "dtype")):
         x = as_value(x)
     shape = x.shape if shape is None else shape

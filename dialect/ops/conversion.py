@@ -113,17 +113,17 @@ _convert = declare(
 _convert.batch = batch_elementwise(_convert)
 
 
-def convert_element_type(x: Any, new_dtype: Any, weak_type: bool = False) -> Value:
+def convert_element_type(operand: Any, new_dtype: Any, weak_type: bool = False) -> Value:
     """Converts to another dtype.
 
     Floats become integers by rounding toward zero; what lies outside the integer's range goes to
     its ends, and NaN to zero. A value that already has the dtype (and weak type) is returned as is.
     """
-    x = as_value(x)
+    operand = as_value(operand)
     dtype = dtypes.canonicalize_dtype(new_dtype)
-    if x.dtype == dtype and x.weak_type == weak_type:
-        return x
-    return _convert.bind(x, new_dtype=dtype, weak_type=bool(weak_type))
+    if operand.dtype == dtype and operand.weak_type == weak_type:
+        return operand
+    return _convert.bind(operand, new_dtype=dtype, weak_type=bool(weak_type))
 
 
 # Conversion of bits ----------------------------------------------------------------------------
@@ -196,12 +196,12 @@ _bitcast = declare(
 )
 
 
-def bitcast_convert_type(x: Any, new_dtype: Any) -> Value:
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Value:
     """Reinterprets the bits as another dtype.
 
     A narrower dtype appends an axis, a wider one consumes the last axis.
     """
-    return _bitcast.bind(as_value(x), new_dtype=dtypes.canonicalize_dtype(new_dtype))
+    return _bitcast.bind(as_value(operand), new_dtype=dtypes.canonicalize_dtype(new_dtype))
 
 
 # Complex numbers -------------------------------------------------------------------------------
@@ -215,16 +215,19 @@ real: Traceable = unary(
     "real", np.real, hlo.real, COMPLEX, result=dtypes.real_dtype,
     jvp=[lambda dx, out, x: real(dx)],
     transpose=[lambda ct, x: complex_(ct, _zeros(ct))],
+    has_complex_edges=True,
 )
 imag: Traceable = unary(
     "imag", np.imag, hlo.imag, COMPLEX, result=dtypes.real_dtype,
     jvp=[lambda dx, out, x: imag(dx)],
     transpose=[lambda ct, x: complex_(_zeros(ct), neg(ct))],
+    has_complex_edges=True,
 )
 _conj = unary(
     "conj", np.conj, hlo.conj, COMPLEX,
     jvp=[lambda dx, out, x: conj(dx)],
     transpose=[lambda ct, x: conj(ct)],
+    has_complex_edges=True,
 )
 
 
@@ -251,7 +254,9 @@ complex_: Traceable = binary(
 
 # Gradients end here ----------------------------------------------------------------------------
 
-_stop_gradient = unary("stop_gradient", lambda x: x, lambda x: x, ANY)
+_stop_gradient = unary(
+    "stop_gradient", lambda x: x, lambda x: x, ANY, has_complex_edges=True
+)
 
 
 def stop_gradient(x: Any) -> Value:

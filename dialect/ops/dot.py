@@ -23,6 +23,7 @@ from .contraction_types import (
     result_dtype_of,
 )
 from .family import ANY, Value, add_tangents, as_value, random_values
+from .layout import one_layout
 from .table import declare
 
 MATMUL: DimensionNumbers = (((1,), (0,)), ((), ()))
@@ -60,7 +61,8 @@ def _evaluate(
 ) -> np.ndarray:  # fmt: skip
     plan = _layout(lhs.ndim, rhs.ndim, dimension_numbers)
     dtype = lhs.dtype
-    if dtype.char in "fdFD" and dtype == rhs.dtype and preferred_element_type in (None, dtype):
+    keeps_dtype = preferred_element_type is None or preferred_element_type == dtype
+    if dtype.char in "fdFD" and dtype == rhs.dtype and keeps_dtype:
         return _contract(lhs, rhs, plan)
     result_dtype = result_dtype_of(dtype, rhs.dtype, preferred_element_type)
     computed = computation_dtype(dtype, rhs.dtype, result_dtype)
@@ -291,6 +293,8 @@ def dot_general(
     dimension_numbers: Any,
     precision: Any = None,
     preferred_element_type: Any = None,
+    *,
+    out_sharding: None = None,
 ) -> Value:
     """Sums products over contracting axes, for each index of the batch axes.
 
@@ -300,6 +304,7 @@ def dot_general(
         dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
         precision: None, 'default', 'high' or 'highest', or a pair of these for the two operands.
         preferred_element_type: dtype to accumulate in, and of the result.
+        out_sharding: Only None; there is one layout.
 
     Returns:
         An array with the batch axes, then the free axes of lhs, then those of rhs.
@@ -309,6 +314,8 @@ def dot_general(
         DTypeError: for a preferred dtype narrower than an integer result.
         ParameterError: for an unknown precision.
     """
+    if out_sharding is not None:
+        raise one_layout("dot_general", out_sharding)
     lhs, rhs = as_value(lhs), as_value(rhs)
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     numbers = (
@@ -333,10 +340,11 @@ def _integers(axes: Sequence[Any]) -> tuple[int, ...]:
 def dot(
     lhs: Any,
     rhs: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
     *,
     dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
 ) -> Value:
     """Multiplies vectors and matrices: vector-vector, matrix-vector and matrix-matrix products.
 
@@ -353,7 +361,9 @@ def dot(
                 "Use dot_general, jnp.matmul or jnp.tensordot.",
             )
         dimension_numbers = (((lhs.ndim - 1,), (0,)), ((), ()))
-    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+    return dot_general(
+        lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding
+    )
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Value:

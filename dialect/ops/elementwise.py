@@ -23,6 +23,7 @@ from . import bits
 from .family import (
     ANY,
     BITS,
+    EDGES,
     FLOAT,
     INEXACT,
     INTEGER,
@@ -45,9 +46,8 @@ from .family import (
     unbroadcast,
     zero_tangent,
 )
+from .folding import build_maximum, build_minimum
 from .table import Traceable, declare
-
-_SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
 
 
 def _to_bool(dtype: np.dtype) -> np.dtype:
@@ -60,7 +60,7 @@ neg: Traceable = unary(
     "neg", np.negative, hlo.negate, NUMBER,
     jvp=[lambda dx, out, x: neg(dx)],
     transpose=[lambda ct, x: neg(ct)],
-    edges=_SPECIAL,
+    has_complex_edges=True,
 )
 add = binary(
     "add", np.add, hlo.add, NUMBER,
@@ -69,14 +69,14 @@ add = binary(
     transpose=[lambda ct, x, y: ct, lambda ct, x, y: ct],
     # Not x + 0.0, which turns -0.0 into 0.0.
     simplify=lambda x, y: x if is_constant(y, -0.0) else y if is_constant(x, -0.0) else None,
-    edges=_SPECIAL,
+    has_complex_edges=True,
 )
 sub = binary(
     "sub", np.subtract, hlo.subtract, NUMBER,
     jvp=[lambda dx, out, x, y: dx, lambda dy, out, x, y: neg(dy)],
     transpose=[lambda ct, x, y: ct, lambda ct, x, y: neg(ct)],
     simplify=lambda x, y: x if is_constant(y, 0.0) else None,
-    edges=_SPECIAL,
+    has_complex_edges=True,
 )
 mul: Traceable = binary(
     "mul", np.multiply, hlo.multiply, NUMBER,
@@ -84,14 +84,14 @@ mul: Traceable = binary(
     jvp=[lambda dx, out, x, y: mul(dx, y), lambda dy, out, x, y: mul(x, dy)],
     transpose=[lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)],
     simplify=lambda x, y: x if is_constant(y, 1.0) else y if is_constant(x, 1.0) else None,
-    edges=_SPECIAL,
+    has_complex_edges=True,
 )
 div: Traceable = binary(
     "div", bits.divide, hlo.divide, NUMBER,
     jvp=[lambda dx, out, x, y: div(dx, y), lambda dy, out, x, y: neg(mul(div(dy, y), out))],
     transpose=[lambda ct, x, y: div(ct, y), None],
     simplify=lambda x, y: x if is_constant(y, 1.0) else None,
-    low=0.5, edges=_SPECIAL,
+    low=0.5,
 )
 rem = binary(
     "rem", bits.remainder, hlo.remainder, REAL,
@@ -99,46 +99,45 @@ rem = binary(
         lambda dx, out, x, y: dx,
         lambda dy, out, x, y: neg(mul(dy, round_toward_zero(div(x, y)))),
     ],
-    low=0.5, edges=_SPECIAL,
+    low=0.5,
 )
+# Complex numbers compare by their real, then by their imaginary parts.
 max = binary(
-    "max", bits.maximum, hlo.maximum, ORDERED,
+    "max", bits.maximum, build_maximum, ANY,
     is_commutative=True,
     jvp=[
         lambda dx, out, x, y: mul(dx, _share(x, out, y)),
         lambda dy, out, x, y: mul(dy, _share(y, out, x)),
     ],
-    edges=_SPECIAL,
 )
 min = binary(
-    "min", bits.minimum, hlo.minimum, ORDERED,
+    "min", bits.minimum, build_minimum, ANY,
     is_commutative=True,
     jvp=[
         lambda dx, out, x, y: mul(dx, _share(x, out, y)),
         lambda dy, out, x, y: mul(dy, _share(y, out, x)),
     ],
-    edges=_SPECIAL,
 )
 abs = unary(
     "abs", np.abs, hlo.abs, (*dtypes.SIGNED, *INEXACT),
     result=dtypes.real_dtype,
     jvp=[lambda dx, out, x: _abs_tangent(dx, out, x)],
-    edges=_SPECIAL,
+    has_complex_edges=True,
 )
 sign = unary(
     "sign", bits.sign, bits.lower_sign, NUMBER,
     jvp=[lambda dx, out, x: _sign_tangent(dx, out, x)],
-    edges=_SPECIAL,
 )
 square = unary(
     "square", np.square, lambda x: hlo.multiply(x, x), NUMBER,
     jvp=[lambda dx, out, x: mul(dx, mul(2, x))],
-    edges=_SPECIAL,
+    has_complex_edges=True,
 )
 # Of equal operands the second one, as in C; NumPy's float16 gives the first.
 nextafter = binary(
     "nextafter", lambda x, y: np.where(x == y, y, np.nextafter(x, y)), hlo.next_after, FLOAT,
-    edges=(*_SPECIAL, 1e-3, 60000.0),
+    operands=("x1", "x2"),
+    edges=(*EDGES, 1e-3, 60000.0),
 )
 
 
@@ -176,12 +175,12 @@ def _sign_tangent(dx: Value, out: Value, x: Value) -> Any:
 
 # Rounding --------------------------------------------------------------------------------------
 
-_HALVES = (*_SPECIAL, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999997, 8388609.0)
+_HALVES = (*EDGES, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999997, 8388609.0)
 
 floor = unary("floor", np.floor, hlo.floor, FLOAT, edges=_HALVES)
 ceil = unary("ceil", np.ceil, hlo.ceil, FLOAT, edges=_HALVES)
 is_finite = unary(
-    "is_finite", np.isfinite, hlo.is_finite, FLOAT, result=_to_bool, edges=_SPECIAL
+    "is_finite", np.isfinite, hlo.is_finite, FLOAT, result=_to_bool
 )
 
 AWAY_FROM_ZERO, TO_NEAREST_EVEN = 0, 1
@@ -201,11 +200,22 @@ def _lower_round(x: Any, *, rounding_method: int) -> Any:
 
 
 _round = unary("round", _evaluate_round, _lower_round, FLOAT, parameters=("rounding_method",))
-_round.primitive.samples = lambda: [
-    Sample((edge_values(_HALVES, dtype),), {"rounding_method": method}, is_smooth=False)
-    for dtype in FLOAT
-    for method in (AWAY_FROM_ZERO, TO_NEAREST_EVEN)
-]
+
+
+def _round_samples() -> list[Sample]:
+    methods = (AWAY_FROM_ZERO, TO_NEAREST_EVEN)
+    samples = [
+        Sample((edge_values(_HALVES, dtype),), {"rounding_method": method}, is_smooth=False)
+        for dtype in FLOAT
+        for method in methods
+    ]
+    for shape in [(), (0, 2), (1, 2, 1, 1, 2, 1)]:
+        x = np.full(shape, 1.25, np.float32)
+        samples += [Sample((x,), {"rounding_method": method}) for method in methods]
+    return samples
+
+
+_round.primitive.samples = _round_samples
 
 
 def round(x: Value, rounding_method: int = AWAY_FROM_ZERO) -> Value:
@@ -239,7 +249,7 @@ def _comparison(name: str, evaluate: Any, direction: str, domain: Sequence[np.dt
         domain,
         result=_to_bool,
         is_commutative=direction in ("EQ", "NE"),
-        edges=_SPECIAL,
+        has_complex_edges=direction in ("EQ", "NE"),
     )
 
 
@@ -357,6 +367,11 @@ def _select_samples() -> list[Sample]:
         if dtype in (dtypes.uint8, dtypes.float32, dtypes.complex64):
             samples += [Sample((which[0, 0], a, b)), Sample((which, a, b[0, 0]))]
             samples += [Sample((chooser, a)), Sample((which[:0], a[:0], b[:0]))]
+        edges = edge_values(EDGES, dtype)
+        flags = np.arange(edges.size) % 2 == 0
+        samples.append(Sample((flags, edges, edges[::-1].copy()), is_smooth=False))
+    ranks = [np.reshape(v, (1, 2, 1, 1, 3, 1)) for v in (which, chooser % 2 == 0, which)]
+    samples += [Sample(tuple(ranks)), Sample(tuple(v[0, 0] for v in (which, which, chooser > 0)))]
     return samples
 
 
@@ -431,6 +446,12 @@ def _clamp_samples() -> list[Sample]:
         smooth = not dtypes.is_integer(dtype)
         samples.append(Sample((low, x, high), is_smooth=smooth))
         samples.append(Sample((np.broadcast_to(low, x.shape), x, np.broadcast_to(high, x.shape))))
+        values = edge_values((0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan), dtype)
+        grid = tuple(g.ravel() for g in np.meshgrid(values, values, values))
+        samples.append(Sample(grid, is_smooth=False))
+    for shape in [(), (0, 2), (1, 2, 1, 1, 2, 1)]:
+        x = np.full(shape, 0.5, np.float32)
+        samples.append(Sample((np.float32(0).reshape(()), x, np.float32(1).reshape(()))))
     return samples
 
 
@@ -446,9 +467,9 @@ _clamp = declare(
 )
 
 
-def clamp(low: Value, x: Value, high: Value) -> Value:
-    """Limits `x` to the interval from `low` to `high`."""
-    return _clamp.bind(*match_scalars(low, x, high))
+def clamp(min: Value, x: Value, max: Value) -> Value:
+    """Limits `x` to the interval from `min` to `max`."""
+    return _clamp.bind(*match_scalars(min, x, max))
 
 
 def zeros_like(x: Any) -> Value:

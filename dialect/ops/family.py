@@ -20,6 +20,7 @@ from ..primitive import Primitive, Sample
 from ..symbolic import UndefinedPrimal, Zero
 from ..tracer import Tracer
 from ..types import ShapedArray
+from .layout import one_accuracy
 from .table import Traceable, declare, traceable
 
 BOOL = (dtypes.bool_,)
@@ -32,6 +33,12 @@ REAL = (*INTEGER, *FLOAT)
 NUMBER = (*INTEGER, *INEXACT)
 ORDERED = (*BITS, *FLOAT)
 ANY = (*BITS, *INEXACT)
+
+# Operands (by number) in which an op of this name has no derivative, though they are floats.
+UNDIFFERENTIABLE: dict[str, set[int]] = {}
+
+# Values at which functions misbehave, if they do.
+EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
 
 _PYTHON_SCALARS = (bool, int, float, complex)
 _DOCUMENTATION = "Applies the elementwise primitive `{}`."
@@ -229,7 +236,8 @@ def elementwise(
     is_commutative: bool = False,
     low: float = -2.0,
     high: float = 2.0,
-    edges: Sequence[float] = (),
+    edges: Sequence[float] = EDGES,
+    has_complex_edges: bool = False,
     tolerance: float = 16.0,
 ) -> Primitive:
     """Declares an elementwise primitive.
@@ -250,6 +258,8 @@ def elementwise(
         simplify: `(*operands) -> an equal value or None`: identities.
         is_commutative: Whether exchanging the two operands changes nothing.
         low, high, edges: Range of the operands of generated samples, and further values.
+        has_complex_edges: Whether samples combine the edges to complex numbers. Not where their
+            signs and nan are nobody's agreement.
         tolerance: Of samples, as in `Sample`.
     """
     unsupported = {} if transpose else {"transpose": f"{name} is not linear in any operand."}
@@ -261,7 +271,9 @@ def elementwise(
         lower=_lower(lower),
         simplify=simplify,
         is_commutative=is_commutative,
-        samples=lambda: _samples(arity, domain, low, high, edges, tolerance),
+        samples=lambda: _samples(
+            arity, domain, low, high, edges, tolerance, has_complex_edges=has_complex_edges
+        ),
         unsupported=unsupported,
     )
     if transpose:
@@ -270,21 +282,42 @@ def elementwise(
     return primitive
 
 
-def unary(name: str, *args: Any, **options: Any) -> Traceable:
-    """Declares a unary elementwise primitive and returns its traceable function."""
+def unary(name: str, *args: Any, has_accuracy: bool = False, **options: Any) -> Traceable:
+    """Declares a unary elementwise primitive and returns its traceable function.
+
+    Args:
+        name: Its name.
+        *args: As of `elementwise`.
+        has_accuracy: Whether the function takes `accuracy`, of which there is only the default.
+        **options: As of `elementwise`.
+    """
     primitive = elementwise(name, 1, *args, **options)
     bind = primitive.bind
 
     def apply(x: Any) -> Value:
         return bind(x)
 
-    return traceable(apply, primitive, _DOCUMENTATION.format(name))
+    def apply_accurately(x: Any, *, accuracy: None = None) -> Value:
+        if accuracy is not None:
+            raise one_accuracy(name, accuracy)
+        return bind(x)
+
+    function = apply_accurately if has_accuracy else apply
+    return traceable(function, primitive, _DOCUMENTATION.format(name))
 
 
-def binary(name: str, *args: Any, **options: Any) -> Traceable:
+def binary(
+    name: str, *args: Any, operands: tuple[str, str] = ("x", "y"), **options: Any
+) -> Traceable:
     """Declares a binary elementwise primitive and returns its traceable function.
 
     A Python scalar takes the dtype of the other operand.
+
+    Args:
+        name: Its name.
+        *args: As of `elementwise`.
+        operands: Names of the function's parameters.
+        **options: As of `elementwise`.
     """
     primitive = elementwise(name, 2, *args, **options)
     bind = primitive.bind
@@ -294,6 +327,8 @@ def binary(name: str, *args: Any, **options: Any) -> Traceable:
             x, y = match_scalars(x, y)
         return bind(x, y)
 
+    # Local variables are numbered, so other names for them cost a call nothing.
+    apply.__code__ = apply.__code__.replace(co_varnames=operands)
     return traceable(apply, primitive, _DOCUMENTATION.format(name))
 
 
@@ -339,6 +374,8 @@ def _samples(
     high: float,
     edges: Sequence[float],
     tolerance: float,
+    *,
+    has_complex_edges: bool,
 ) -> list[Sample]:
     generator = np.random.default_rng(arity * 1000 + len(domain))
     # Broadcast scalars and empty operands take the same way through all rules for every dtype.
@@ -347,13 +384,13 @@ def _samples(
     for dtype in domain:
         shapes: list[Sequence[tuple[int, ...]]] = [[(2, 3)] * arity]
         if dtype == leader:
-            shapes += [[()] * arity, [(0, 2)] * arity]
+            shapes += [[()] * arity, [(0, 2)] * arity, [(1, 2, 1, 1, 2, 1)] * arity]
             if arity > 1:
                 shapes += [[(3,), *[()] * (arity - 1)], [(), *[(3,)] * (arity - 1)]]
         for operand_shapes in shapes:
             values = tuple(random_values(generator, s, dtype, low, high) for s in operand_shapes)
             samples.append(Sample(values, tolerance=tolerance))
-        if edges and not dtypes.is_complex(dtype):
+        if has_complex_edges or not dtypes.is_complex(dtype):
             grid = np.meshgrid(*[edge_values(edges, dtype)] * arity)
             edge_args = tuple(np.ascontiguousarray(g.reshape(-1)) for g in grid)
             samples.append(Sample(edge_args, is_smooth=False, tolerance=tolerance))
@@ -362,6 +399,11 @@ def _samples(
 
 def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
     """Returns those of the given values that the dtype has, and the limits of integers."""
+    if dtypes.is_complex(dtype):
+        parts = edge_values(edges, dtypes.real_dtype(dtype))
+        result = np.empty((len(parts), len(parts)), dtype)
+        result.real, result.imag = parts[:, None], parts
+        return result.reshape(-1)
     if dtypes.is_float(dtype):
         with np.errstate(over="ignore"):  # narrow types have infinity for what is too large
             return np.array(edges).astype(dtype)

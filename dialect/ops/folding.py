@@ -118,6 +118,7 @@ def _lexicographic(lhs: Any, rhs: Any, direction: str) -> Any:
         hlo.compare(a, b, "EQ"), hlo.compare(hlo.imag(lhs), hlo.imag(rhs), direction)
     )
     is_lhs = hlo.or_(hlo.compare(a, b, direction), breaks_tie)
+    is_lhs = hlo.and_(is_lhs, hlo.compare(rhs, rhs, "EQ"))  # a nan on the right wins
     is_nan = hlo.compare(lhs, lhs, "NE")
     return hlo.select(hlo.or_(is_lhs, is_nan), lhs, rhs)
 

@@ -36,6 +36,7 @@ from .folding import (
     spread,
     without,
 )
+from .layout import one_layout
 from .table import Traceable, declare, traceable
 
 
@@ -45,6 +46,8 @@ def _evaluator(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...]) -> Any:
         if x.size == 0:
             return np.full(without(x.shape, axes), identity(x.dtype)).astype(x.dtype)
+        if x.dtype == dtypes.bfloat16:  # of which NumPy compares one element at a time
+            x = x.astype(np.float32)
         return reduce(x, axis=axes)
 
     return evaluate
@@ -124,9 +127,16 @@ def _declare(
 def _function(primitive: Primitive, what: str) -> Traceable:
     bind, name = primitive.bind, primitive.name
 
-    def reduce(x: Any, axes: Sequence[int]) -> Value:
-        x = as_value(x)
-        return bind(x, axes=canonical_axes(name, tuple(axes), x.ndim))
+    def reduce(operand: Any, axes: Sequence[int]) -> Value:
+        operand = as_value(operand)
+        return bind(operand, axes=canonical_axes(name, tuple(axes), operand.ndim))
+
+    def reduce_to_layout(
+        operand: Any, axes: Sequence[int], *, out_sharding: None = None
+    ) -> Value:
+        if out_sharding is not None:
+            raise one_layout(name, out_sharding)
+        return reduce(operand, axes)
 
     documentation = f"""Reduces the elements along `axes` to {what}.
 
@@ -137,7 +147,8 @@ def _function(primitive: Primitive, what: str) -> Traceable:
         AxisError: for an axis out of range or named twice.
         DTypeError: for a dtype without the operation.
     """
-    return traceable(reduce, primitive, documentation)
+    function = reduce_to_layout if name == "reduce_sum" else reduce
+    return traceable(function, primitive, documentation)
 
 
 _VARIANTS = ((1,), (0, 2), (0, 1, 2), (2, 0), (0,))

@@ -27,6 +27,7 @@ from .indexed_windows import (
     CLIP,
     FILL,
     PROMISE_IN_BOUNDS,
+    Windows,
     as_dimension_numbers,
     as_int64,
     mode_name,
@@ -58,14 +59,7 @@ def _evaluate(
     geometry = windows(operand.shape, indices.shape[:-1], updates.shape, dimension_numbers)
     if geometry.canonical is not None:
         updates = updates.transpose(geometry.canonical)
-    indices = as_int64(indices)
-    fits: Any = None
-    if mode == CLIP:
-        indices = geometry.clip(indices)
-    else:
-        fits = geometry.fits(indices)
-        if fits.all():
-            fits = None
+    indices, fits = placed(geometry, indices, mode)
     if geometry.take_axis is not None and (combine is None or unique_indices):
         rows = indices[..., 0]
         if fits is not None:
@@ -86,6 +80,15 @@ def _evaluate(
     else:
         combine.at(flat, positions, updates)
     return result
+
+
+def placed(geometry: Windows, indices: np.ndarray, mode: str) -> tuple[np.ndarray, Any]:
+    """Returns index vectors as the mode wants them, and which fit (None if all do)."""
+    indices = as_int64(indices)
+    if mode == CLIP:
+        return geometry.clip(indices), None
+    fits = geometry.fits(indices)
+    return indices, None if fits.all() else fits
 
 
 # Differentiation -------------------------------------------------------------------------------
@@ -242,32 +245,43 @@ def _batch(
     size = next(x.shape[a] for x, a in zip(operands, axes, strict=True) if a is not None)
     operand = move_batch_axis(operand, axes[0], size, 0)
     updates = move_batch_axis(updates, axes[2], size, 0)
-    numbers = ScatterDimensionNumbers(
-        update_window_dims=shift(dimension_numbers.update_window_dims),
-        inserted_window_dims=shift(dimension_numbers.inserted_window_dims),
-        scatter_dims_to_operand_dims=shift(dimension_numbers.scatter_dims_to_operand_dims),
-        operand_batching_dims=shift(dimension_numbers.operand_batching_dims),
-        scatter_indices_batching_dims=dimension_numbers.scatter_indices_batching_dims,
-    )
-    if axes[1] is None:
-        # The batch axis is one more axis of every window.
-        numbers = numbers._replace(update_window_dims=(0, *numbers.update_window_dims))
-    else:
-        indices = moveaxis(indices, axes[1], 0)
-        numbers = numbers._replace(
-            operand_batching_dims=(0, *numbers.operand_batching_dims),
-            scatter_indices_batching_dims=(0, *shift(numbers.scatter_indices_batching_dims)),
-        )
+    numbers, indices, is_shared = batched_numbers(dimension_numbers, indices, axes[1])
+    if not is_shared:
         params |= {"indices_are_sorted": False}
     return primitive.bind(operand, indices, updates, dimension_numbers=numbers, **params), 0
+
+
+def batched_numbers(
+    numbers: ScatterDimensionNumbers, indices: Value, axis: int | None
+) -> tuple[ScatterDimensionNumbers, Value, bool]:
+    """Returns the dimension numbers and indices of a scatter whose other operands are batched.
+
+    The last result tells whether all examples share the indices.
+    """
+    shifted = ScatterDimensionNumbers(
+        update_window_dims=shift(numbers.update_window_dims),
+        inserted_window_dims=shift(numbers.inserted_window_dims),
+        scatter_dims_to_operand_dims=shift(numbers.scatter_dims_to_operand_dims),
+        operand_batching_dims=shift(numbers.operand_batching_dims),
+        scatter_indices_batching_dims=numbers.scatter_indices_batching_dims,
+    )
+    if axis is None:
+        # The batch axis is one more axis of every window.
+        window = (0, *shifted.update_window_dims)
+        return shifted._replace(update_window_dims=window), indices, True
+    batched = shifted._replace(
+        operand_batching_dims=(0, *shifted.operand_batching_dims),
+        scatter_indices_batching_dims=(0, *shift(shifted.scatter_indices_batching_dims)),
+    )
+    return batched, moveaxis(indices, axis, 0), False
 
 
 # Lowering --------------------------------------------------------------------------------------
 
 
-def _lower(
+def lower_scatter(
     body: Callable[[Any, Any], Any],
-    context: Any,
+    types: Sequence[ShapedArray],
     operand: Any,
     indices: Any,
     updates: Any,
@@ -277,7 +291,8 @@ def _lower(
     unique_indices: bool,
     mode: str,
 ) -> Any:
-    operand_type, indices_type, updates_type = context.types_in
+    """Builds `stablehlo.scatter` with the combiner `body`; `types` are those of the operands."""
+    operand_type, indices_type, updates_type = types
     if not updates_type.size:
         return operand
     numbers = dimension_numbers
@@ -337,7 +352,9 @@ def _declare(
         name,
         infer=functools.partial(infer, name),
         evaluate=functools.partial(_evaluate, combine),
-        lower=functools.partial(_lower, body),
+        lower=lambda context, *values, **params: lower_scatter(
+            body, context.types_in, *values, **params
+        ),
         samples=functools.partial(_samples, name),
         param_types={"dimension_numbers": ScatterDimensionNumbers},
         **rules,
@@ -468,8 +485,14 @@ def scatter_sub(
     scatter_indices: Value,
     updates: Value,
     dimension_numbers: ScatterDimensionNumbers,
-    **options: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
 ) -> Value:
     """Subtracts windows from an array; arguments as of `scatter_add`."""
     operand, updates = match_scalars(operand, updates)
-    return scatter_add(operand, scatter_indices, neg(updates), dimension_numbers, **options)
+    return scatter_add(
+        operand, scatter_indices, neg(updates), dimension_numbers,
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
+    )  # fmt: skip

@@ -27,6 +27,7 @@ from .broadcasting import (
     expand_dims,
 )
 from .family import Value, as_value, instantiate
+from .layout import one_layout
 from .movement import (
     apply_to_tangent,
     batch_size,
@@ -152,7 +153,11 @@ _reshape: Primitive = declare(
 
 
 def reshape(
-    operand: Value, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
+    operand: Value,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: None = None,
 ) -> Value:
     """Gives an array another shape, keeping the elements in row-major order.
 
@@ -160,10 +165,13 @@ def reshape(
         operand: The array.
         new_sizes: Shape of the result, of as many elements.
         dimensions: A permutation of the dimensions to apply first.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ShapeError: if the number of elements differs, or `dimensions` is no permutation.
     """
+    if out_sharding is not None:
+        raise one_layout("reshape", out_sharding)
     sizes = integers("reshape", "new_sizes", new_sizes)
     operand = as_value(operand)
     if dimensions is not None:

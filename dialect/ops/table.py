@@ -14,10 +14,19 @@ from ..primitive import RULES, Primitive, Unsupported
 _FURTHER = (
     "value_and_jvp",
     "linearize",
+    "body",
+    "deferred_params",
     "simplify",
+    "chosen_body",
+    "reduced",
     "is_call",
     "is_commutative",
     "is_memoized",
+    "is_staged",
+    "is_effectful",
+    "is_observer",
+    "axis_names",
+    "batch_named",
     "param_types",
 )
 

@@ -15,19 +15,29 @@ import numpy as np
 from .. import dtypes
 from .. import stablehlo as hlo
 from ..primitive import Sample
-from .elementwise import add, div, eq, mul, neg, select_n, square, sub
-from .family import FLOAT, INEXACT, NUMBER, Value, binary, full, random_values, unary
+from .elementwise import add, and_, div, eq, mul, neg, select_n, square, sub
+from .family import (
+    EDGES,
+    FLOAT,
+    INEXACT,
+    NUMBER,
+    Value,
+    binary,
+    edge_values,
+    full,
+    random_values,
+    unary,
+)
 from .table import Traceable
-
-_SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
 
 
 def _via_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     """Evaluates 16-bit floats in float32, which rounds once instead of at each step."""
 
     def evaluate(*operands: np.ndarray) -> Any:
-        if operands[0].dtype.itemsize == 2:
-            return function(*[x.astype(np.float32) for x in operands])
+        dtype = operands[0].dtype
+        if dtype.itemsize == 2:
+            return np.asarray(function(*[x.astype(np.float32) for x in operands])).astype(dtype)
         return function(*operands)
 
     return evaluate
@@ -37,23 +47,30 @@ def _via_float32(function: Callable[..., Any]) -> Callable[..., Any]:
 
 exp = unary(
     "exp", np.exp, hlo.exponential, INEXACT,
-    jvp=[lambda dx, out, x: mul(dx, out)], edges=_SPECIAL,
+    jvp=[lambda dx, out, x: mul(dx, out)],
+    has_accuracy=True,
 )
 exp2 = unary(
     "exp2", np.exp2, lambda x: _lower_exp2(x), INEXACT,
-    jvp=[lambda dx, out, x: mul(dx, mul(math.log(2), out))], edges=_SPECIAL,
+    jvp=[lambda dx, out, x: mul(dx, mul(math.log(2), out))],
+    has_accuracy=True,
 )
 log = unary(
     "log", np.log, hlo.log, INEXACT,
-    jvp=[lambda dx, out, x: div(dx, x)], low=0.2, high=3.0, edges=_SPECIAL,
+    jvp=[lambda dx, out, x: div(dx, x)], low=0.2, high=3.0,
+    has_complex_edges=True,
+    has_accuracy=True,
 )
 expm1 = unary(
     "expm1", _via_float32(np.expm1), hlo.exponential_minus_one, INEXACT,
-    jvp=[lambda dx, out, x: mul(dx, add(out, 1))], edges=_SPECIAL,
+    jvp=[lambda dx, out, x: mul(dx, add(out, 1))],
+    has_accuracy=True,
 )
 log1p = unary(
     "log1p", _via_float32(np.log1p), hlo.log_plus_one, INEXACT,
-    jvp=[lambda dx, out, x: div(dx, add(x, 1))], low=-0.7, high=3.0, edges=_SPECIAL,
+    jvp=[lambda dx, out, x: div(dx, add(x, 1))], low=-0.7, high=3.0,
+    has_complex_edges=True,
+    has_accuracy=True,
 )
 
 
@@ -63,7 +80,8 @@ def _logistic(x: np.ndarray) -> np.ndarray:
 
 logistic = unary(
     "logistic", _via_float32(_logistic), hlo.logistic, INEXACT,
-    jvp=[lambda dx, out, x: mul(dx, mul(out, sub(1, out)))], edges=_SPECIAL,
+    jvp=[lambda dx, out, x: mul(dx, mul(out, sub(1, out)))],
+    has_accuracy=True,
 )
 
 
@@ -85,8 +103,10 @@ def _narrow_types() -> tuple[Any, ...]:
 
 
 def _pow_tangent_base(dx: Value, out: Value, x: Value, y: Value) -> Value:
-    # x ** (y - 1) would be infinite at x = 0, y = 0, where the derivative is 0.
-    lowered = select_n(eq(y, 0), sub(y, 1), full((), 1, y.dtype))
+    # x ** (y - 1) would be infinite at x = 0, y = 0, where the derivative is 0. Elsewhere y = 0 is
+    # no exception, else the derivative in y of this one would be wrong.
+    is_origin = and_(eq(x, 0), eq(y, 0))
+    lowered = select_n(is_origin, sub(y, 1), full((), 1, y.dtype))
     return mul(dx, mul(y, pow(x, lowered)))
 
 
@@ -98,20 +118,24 @@ def _pow_tangent_exponent(dy: Value, out: Value, x: Value, y: Value) -> Value:
 pow = binary(
     "pow", np.power, hlo.power, INEXACT,
     jvp=[_pow_tangent_base, _pow_tangent_exponent],
-    low=0.3, high=2.5, edges=(*_SPECIAL, 2.0, 3.0, -2.0, -0.5), tolerance=64.0,
+    low=0.3, high=2.5, edges=(*EDGES, 2.0, 3.0, -2.0, -0.5), tolerance=64.0,
 )
 sqrt = unary(
     "sqrt", np.sqrt, hlo.sqrt, INEXACT,
-    jvp=[lambda dx, out, x: div(dx, mul(2, out))], low=0.2, edges=_SPECIAL,
+    jvp=[lambda dx, out, x: div(dx, mul(2, out))], low=0.2,
+    has_complex_edges=True,
+    has_accuracy=True,
 )
 rsqrt = unary(
     "rsqrt", _via_float32(lambda x: 1 / np.sqrt(x)), hlo.rsqrt, INEXACT,
-    jvp=[lambda dx, out, x: mul(dx, mul(-0.5, div(out, x)))], low=0.2, edges=_SPECIAL,
+    jvp=[lambda dx, out, x: mul(dx, mul(-0.5, div(out, x)))], low=0.2,
+    has_accuracy=True,
 )
 cbrt = unary(
     "cbrt", np.cbrt, hlo.cbrt, FLOAT,
-    jvp=[lambda dx, out, x: mul(dx, div(1 / 3, square(out)))], low=0.2, edges=_SPECIAL,
+    jvp=[lambda dx, out, x: mul(dx, div(1 / 3, square(out)))], low=0.2,
     tolerance=64.0,
+    has_accuracy=True,
 )
 
 
@@ -160,6 +184,11 @@ def _integer_pow_samples() -> list[Sample]:
         if dtype in (dtypes.int32, dtypes.float32, dtypes.complex128):
             powers += (0, 1)
         samples += [Sample((x,), {"y": y}) for y in powers]
+        if not dtypes.is_complex(dtype):  # integers overflow, zeros and infinities divide
+            edges = edge_values(EDGES, dtype)
+            samples += [Sample((edges,), {"y": y}, is_smooth=False) for y in (3, -1)]
+    for shape in [(), (0, 2), (1, 2, 1, 1, 2, 1)]:
+        samples.append(Sample((np.full(shape, 1.5, np.float32),), {"y": 3}))
     return samples
 
 
@@ -173,75 +202,100 @@ def integer_pow(x: Value, y: int) -> Value:
 
 # Trigonometric functions and their inverses ----------------------------------------------------
 
-_ANGLES = (*_SPECIAL, 100.0, 1e5)
+_ANGLES = (*EDGES, 100.0, 1e5)
 
 sin = unary(
     "sin", np.sin, hlo.sine, INEXACT,
     jvp=[lambda dx, out, x: mul(dx, cos(x))], edges=_ANGLES,
+    has_accuracy=True,
 )
 cos: Traceable = unary(
     "cos", np.cos, hlo.cosine, INEXACT,
     jvp=[lambda dx, out, x: neg(mul(dx, sin(x)))], edges=_ANGLES,
+    has_accuracy=True,
 )
 tan = unary(
     "tan", np.tan, hlo.tan, INEXACT,
-    jvp=[lambda dx, out, x: mul(dx, add(1, square(out)))], low=-1.2, high=1.2, edges=_SPECIAL,
+    jvp=[lambda dx, out, x: mul(dx, add(1, square(out)))], low=-1.2, high=1.2,
+    has_accuracy=True,
 )
 asin = unary(
     "asin", _via_float32(np.arcsin), hlo.asin, INEXACT,
-    jvp=[lambda dx, out, x: div(dx, sqrt(sub(1, square(x))))], low=-0.8, high=0.8, edges=_SPECIAL,
+    jvp=[lambda dx, out, x: div(dx, sqrt(sub(1, square(x))))], low=-0.8, high=0.8,
 )
 acos = unary(
     "acos", _via_float32(np.arccos), hlo.acos, INEXACT,
     jvp=[lambda dx, out, x: neg(div(dx, sqrt(sub(1, square(x)))))],
-    low=-0.8, high=0.8, edges=_SPECIAL,
+    low=-0.8, high=0.8,
 )
 atan = unary(
     "atan", _via_float32(np.arctan), hlo.atan, INEXACT,
-    jvp=[lambda dx, out, x: div(dx, add(1, square(x)))], low=-0.8, high=0.8, edges=_SPECIAL,
+    jvp=[lambda dx, out, x: div(dx, add(1, square(x)))], low=-0.8, high=0.8,
 )
+
+
+def _evaluate_atan2(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if x.dtype.kind != "c":
+        return np.arctan2(x, y)
+    # The angle of y + i x, continued to complex x and y (DLMF 4.23.26).
+    return -1j * np.log((y + 1j * x) / np.sqrt(x * x + y * y))
+
+
+def _lower_atan2(x: Any, y: Any) -> Any:
+    if not hlo.is_complex(x):
+        return hlo.atan2(x, y)
+    unit = hlo.full_like(x, 1j)
+    length = hlo.sqrt(hlo.add(hlo.multiply(x, x), hlo.multiply(y, y)))
+    turn = hlo.log(hlo.divide(hlo.add(y, hlo.multiply(unit, x)), length))
+    return hlo.complex(hlo.imag(turn), hlo.negate(hlo.real(turn)))
+
+
 atan2 = binary(
-    "atan2", _via_float32(np.arctan2), hlo.atan2, FLOAT,
+    "atan2", _via_float32(_evaluate_atan2), _lower_atan2, INEXACT,
     jvp=[
         lambda dx, out, x, y: mul(dx, div(y, add(square(x), square(y)))),
         lambda dy, out, x, y: mul(dy, div(neg(x), add(square(x), square(y)))),
     ],
-    low=0.3, edges=_SPECIAL,
+    low=0.3,
 )
 
 # Hyperbolic functions and their inverses -------------------------------------------------------
 
 sinh = unary(
     "sinh", _via_float32(np.sinh), hlo.sinh, INEXACT,
-    jvp=[lambda dx, out, x: mul(dx, cosh(x))], edges=_SPECIAL,
+    jvp=[lambda dx, out, x: mul(dx, cosh(x))],
+    has_complex_edges=True,
 )
 cosh: Traceable = unary(
     "cosh", _via_float32(np.cosh), hlo.cosh, INEXACT,
-    jvp=[lambda dx, out, x: mul(dx, sinh(x))], edges=_SPECIAL,
+    jvp=[lambda dx, out, x: mul(dx, sinh(x))],
 )
 tanh = unary(
     "tanh", _via_float32(np.tanh), hlo.tanh, INEXACT,
-    jvp=[lambda dx, out, x: mul(dx, sub(1, square(out)))], edges=_SPECIAL,
+    jvp=[lambda dx, out, x: mul(dx, sub(1, square(out)))],
+    has_accuracy=True,
 )
 asinh = unary(
     "asinh", _via_float32(np.arcsinh), hlo.asinh, INEXACT,
-    jvp=[lambda dx, out, x: div(dx, sqrt(add(square(x), 1)))], low=-0.8, high=0.8, edges=_SPECIAL,
+    jvp=[lambda dx, out, x: div(dx, sqrt(add(square(x), 1)))], low=-0.8, high=0.8,
 )
 acosh = unary(
     "acosh", _via_float32(np.arccosh), hlo.acosh, INEXACT,
     # Two roots, not the root of a product, so that the branch cut of complex numbers is right.
     jvp=[lambda dx, out, x: div(dx, mul(sqrt(sub(x, 1)), sqrt(add(x, 1))))],
-    low=1.3, high=3.0, edges=(*_SPECIAL, 2.0),
+    low=1.3, high=3.0, edges=(*EDGES, 2.0),
 )
 atanh = unary(
     "atanh", _via_float32(np.arctanh), hlo.atanh, INEXACT,
-    jvp=[lambda dx, out, x: div(dx, sub(1, square(x)))], low=-0.8, high=0.8, edges=_SPECIAL,
+    jvp=[lambda dx, out, x: div(dx, sub(1, square(x)))], low=-0.8, high=0.8,
 )
 
 # The error function ----------------------------------------------------------------------------
 
 
-def _scipy_special(name: str) -> Callable[..., Any]:
+def scipy_special(name: str) -> Callable[..., Any]:
+    """Returns the evaluator that is SciPy's special function of a name."""
+
     def evaluate(*operands: np.ndarray) -> Any:
         import scipy.special  # a tenth of a second, so only when first used
 
@@ -255,17 +309,17 @@ def _gaussian(x: Value, factor: float) -> Value:
 
 
 erf = unary(
-    "erf", _scipy_special("erf"), hlo.erf, FLOAT,
-    jvp=[lambda dx, out, x: mul(dx, _gaussian(x, 2 / math.sqrt(math.pi)))], edges=_SPECIAL,
+    "erf", scipy_special("erf"), hlo.erf, FLOAT,
+    jvp=[lambda dx, out, x: mul(dx, _gaussian(x, 2 / math.sqrt(math.pi)))],
 )
 erfc = unary(
-    "erfc", _scipy_special("erfc"), hlo.erfc, FLOAT,
-    jvp=[lambda dx, out, x: mul(dx, _gaussian(x, -2 / math.sqrt(math.pi)))], edges=_SPECIAL,
+    "erfc", scipy_special("erfc"), hlo.erfc, FLOAT,
+    jvp=[lambda dx, out, x: mul(dx, _gaussian(x, -2 / math.sqrt(math.pi)))],
 )
-_erfinv = _scipy_special("erfinv")
+_erfinv = scipy_special("erfinv")
 erf_inv = unary(
     # SciPy loses the sign of zero.
     "erf_inv", lambda x: np.copysign(_erfinv(x), x), hlo.erf_inv, FLOAT,
     jvp=[lambda dx, out, x: mul(dx, mul(math.sqrt(math.pi) / 2, exp(square(out))))],
-    low=-0.9, high=0.9, edges=_SPECIAL, tolerance=64.0,
+    low=-0.9, high=0.9, tolerance=64.0,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,26 +9,21 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..array import Array, from_numpy
-from ..derived import derive
-from ..errors import DTypeError, ParameterError, ShapeError
+from ..array import from_numpy
 from ..function import Function
 from ..primitive import Sample
 from ..symbolic import Zero
-from ..trace import function_name, trace_function
+from ..trace import trace_function
 from ..types import ShapedArray
-from .family import Value, as_value, instantiate
-from .folding import (
-    all_ones,
-    batch_axes,
-    canonical_axes,
-    check_axes,
-    fold,
-    gather_axes,
-    greatest,
-    least,
-    without,
+from .computations import (
+    Computation,
+    apply_elementwise,
+    check_equal_shapes,
+    paired_with_tangents,
 )
+from .family import Value, instantiate
+from .folding import batch_axes, canonical_axes, check_axes, fold, gather_axes, without
+from .layout import one_layout
 from .movement import batch_size
 from .reduce import (
     reduce_and,
@@ -49,72 +43,13 @@ def _infer(*types: ShapedArray, jaxpr: Function, dimensions: tuple[int, ...]) ->
     count = len(types) // 2
     operands, inits = types[:count], types[count:]
     shape = operands[0].shape
-    if any(x.shape != shape for x in operands):
-        raise ShapeError(
-            f"reduce: operands must be of one shape, but are {' and '.join(map(str, operands))}.",
-            "Broadcast them first.",
-        )
+    check_equal_shapes("reduce", operands)
     check_axes("reduce", dimensions, len(shape))
     kept = without(shape, dimensions)
     return [
         ShapedArray(kept, x.dtype, x.weak_type and init.weak_type)
         for x, init in zip(operands, inits, strict=True)
     ]
-
-
-def _check_operands(operands: Sequence[Value], inits: Sequence[Value]) -> None:
-    if not operands:
-        raise ParameterError("reduce needs at least one operand.")
-    if len(operands) != len(inits):
-        raise ParameterError(
-            f"reduce: {len(operands)} operands, but {len(inits)} initial values.",
-            "Give each operand its own initial value.",
-        )
-    for x, init in zip(operands, inits, strict=True):
-        if init.shape:
-            raise ShapeError(f"reduce: initial values are scalars, but one is {init.aval}.")
-        if x.dtype != init.dtype:
-            raise DTypeError(
-                f"reduce: the initial value {init.aval} of operand {x.aval} has another dtype.",
-                f"Write numpy.{x.dtype}(...).",
-            )
-
-
-def _check_computation(function: Function, inits: Sequence[Value]) -> None:
-    if function.captures:
-        raise ParameterError(
-            f"reduce: the computation {function.name!r} uses values from around it "
-            f"({', '.join(str(v.type) for v in function.captures)}).",
-            "Compute with its arguments and with constants only; apply the rest after the "
-            "reduction.",
-        )
-    expected = [(init.shape, init.dtype) for init in inits]
-    if [(t.shape, t.dtype) for t in function.output_types] != expected:
-        raise DTypeError(
-            f"reduce: the computation {function.name!r} must return values of the types of the "
-            f"initial values ({', '.join(str(i.aval) for i in inits)}), but returns "
-            f"({', '.join(map(str, function.output_types))}).",
-            "Cast its results with x.astype(dtype).",
-        )
-
-
-# Application of a scalar function to arrays ----------------------------------------------------
-
-
-def _apply(function: Function, arguments: Sequence[Value]) -> list[Value]:
-    """Applies a function of scalars to each element of arrays of one shape."""
-    from .shape import reshape
-
-    shape = arguments[0].shape
-    if shape == ():
-        return function.evaluate(*arguments)
-    size = math.prod(shape)
-    if size == 0:
-        return [instantiate(Zero(ShapedArray(shape, t.dtype))) for t in function.output_types]
-    axes = (0,) * len(arguments)
-    batched = derive(function, "vmap", size, axes, (0,) * len(function.outputs)).function
-    results = batched.evaluate(*(reshape(x, (size,)) for x in arguments))
-    return [reshape(x, shape) for x in results]
 
 
 def _reduce_by_fold(
@@ -134,8 +69,8 @@ def _reduce_by_fold(
     if operands[0].size == 0:
         return accumulators
     gathered = [gather_axes(x, axes) for x in operands]
-    total = fold(lambda lhs, rhs: _apply(function, [*lhs, *rhs]), gathered)
-    return _apply(function, [*accumulators, *total])
+    total = fold(lambda lhs, rhs: apply_elementwise(function, [*lhs, *rhs]), gathered)
+    return apply_elementwise(function, [*accumulators, *total])
 
 
 def _evaluate(
@@ -158,7 +93,7 @@ def _jvp(
     is_inexact = [dtypes.is_inexact(x.dtype) for x in primals[:count]]
     if all(type(t) is Zero for t in tangents):
         return [Zero(out.aval.to_tangent_aval()) for out in outs]
-    combined = _paired(jaxpr, tuple(is_inexact))
+    combined = paired_with_tangents(jaxpr, tuple(is_inexact))
     moving = [
         instantiate(tangent)
         for tangent, is_moving in zip(tangents, is_inexact * 2, strict=True)
@@ -176,25 +111,6 @@ def _jvp(
         next(remaining) if is_moving else Zero(out.aval.to_tangent_aval())
         for out, is_moving in zip(outs, is_inexact, strict=True)
     ]
-
-
-def _paired(function: Function, is_inexact: tuple[bool, ...]) -> Function:
-    """Returns the computation on accumulators with tangents and elements with tangents."""
-    key = ("reduce_pairs", is_inexact)
-    if key not in function.derived:
-        tangent = derive(function, "jvp", is_inexact * 2, True).function
-        count, active = len(is_inexact), sum(is_inexact)
-        types = tangent.input_types
-
-        def body(*arguments: Value) -> list[Value]:
-            half = count + active
-            lhs, rhs = arguments[:half], arguments[half:]
-            return tangent.evaluate(*lhs[:count], *rhs[:count], *lhs[count:], *rhs[count:])
-
-        primal, moving = types[: 2 * count], types[2 * count :]
-        paired = [*primal[:count], *moving[:active], *primal[count:], *moving[active:]]
-        function.derived[key] = trace_function(body, paired, name=f"{function.name}_pairs")
-    return function.derived[key]
 
 
 # Batching and lowering -------------------------------------------------------------------------
@@ -244,7 +160,8 @@ def _lower(context: Any, *values: Any, jaxpr: Function, dimensions: tuple[int, .
 # Samples and the function ----------------------------------------------------------------------
 
 
-def _samples() -> list[Sample]:
+def sample_computations() -> tuple[Function, Function, Function]:
+    """Returns log(e^x + e^y), the larger of labelled numbers, and a sum beside a product."""
     from .elementwise import add, gt, mul, select_n
     from .transcendental import exp, log
 
@@ -259,9 +176,15 @@ def _samples() -> list[Sample]:
     def sum_and_product(a: Any, b: Any, c: Any, d: Any) -> list[Any]:
         return [add(a, c), mul(b, d)]
 
-    logsumexp = trace_function(sum_of_exponentials, [float32] * 2)
-    labelled = trace_function(largest_with_label, [float32, int32] * 2)
-    both = trace_function(sum_and_product, [float32] * 4)
+    return (
+        trace_function(sum_of_exponentials, [float32] * 2),
+        trace_function(largest_with_label, [float32, int32] * 2),
+        trace_function(sum_and_product, [float32] * 4),
+    )
+
+
+def _samples() -> list[Sample]:
+    logsumexp, labelled, both = sample_computations()
     generator = np.random.default_rng(5)
 
     def draw(*shape: int) -> np.ndarray:
@@ -301,34 +224,15 @@ _reduce = declare(
     unsupported={"transpose": "it need not be linear; differentiate it with jvp first."},
 )
 
-# Special forms by the one op that a computation consists of, with the identity of that op.
-_MONOIDS: dict[str, tuple[Callable[..., Value], Callable[[np.dtype], Any]]] = {
-    "add": (reduce_sum, lambda dtype: 0),
-    "mul": (reduce_prod, lambda dtype: 1),
-    "max": (reduce_max, least),
-    "min": (reduce_min, greatest),
-    "and": (reduce_and, all_ones),
-    "or": (reduce_or, lambda dtype: 0),
-    "xor": (reduce_xor, lambda dtype: 0),
+_MONOIDS: dict[str, Callable[..., Value]] = {
+    "add": reduce_sum,
+    "mul": reduce_prod,
+    "max": reduce_max,
+    "min": reduce_min,
+    "and": reduce_and,
+    "or": reduce_or,
+    "xor": reduce_xor,
 }
-
-
-def monoid_of(function: Function, init: Any) -> Callable[..., Value] | None:
-    """Returns the special reduction that equals the one by a function from an initial value.
-
-    Args:
-        function: Combines two scalars.
-        init: The initial value; only a known one can be an identity.
-    """
-    if len(function.equations) != 1 or type(init) is not Array:
-        return None
-    (equation,) = function.equations
-    if equation.primitive.name not in _MONOIDS or set(equation.operands) != set(function.inputs):
-        return None
-    if function.outputs[0] is not equation.results[0]:
-        return None
-    reduction, identity = _MONOIDS[equation.primitive.name]
-    return reduction if bool(init.host() == identity(init.dtype)) else None
 
 
 def reduce(
@@ -336,6 +240,7 @@ def reduce(
     init_values: Any,
     computation: Callable[..., Any],
     dimensions: Sequence[int],
+    out_sharding: None = None,
 ) -> Any:
     """Reduces arrays along axes by a function, all of them together.
 
@@ -346,6 +251,7 @@ def reduce(
         computation: Associative and commutative; gets accumulators and elements (two scalars, or
             two tuples of scalars) and returns what replaces the accumulators.
         dimensions: The axes to reduce.
+        out_sharding: Only None; there is one layout.
 
     Returns:
         The reduced array, or a tuple or list of such, as the operands were.
@@ -356,28 +262,18 @@ def reduce(
         ParameterError: for numbers of operands and initial values that differ, and for a
             computation that uses traced values from around it.
         AxisError: for an axis out of range or named twice.
+
+    >>> from axir.dialect.ops.elementwise import mul
+    >>> reduce(np.array([2, 3], np.int32), 1, mul, (0,))
+    Array(6, dtype=int32)
     """
-    is_single = not isinstance(operands, (tuple, list))
-    arrays = [as_value(x) for x in ([operands] if is_single else operands)]
-    is_sequence = isinstance(init_values, (tuple, list))
-    inits = [as_value(x) for x in (init_values if is_sequence else [init_values])]
-    _check_operands(arrays, inits)
-    count = len(arrays)
-
-    def body(*scalars: Value) -> Sequence[Any]:
-        if is_single:
-            return [computation(*scalars)]
-        container = type(operands)
-        results = computation(container(scalars[:count]), container(scalars[count:]))
-        return results if isinstance(results, (tuple, list)) else [results]
-
-    types = [ShapedArray((), x.dtype) for x in arrays] * 2
-    function = trace_function(body, types, name=function_name(computation))
-    _check_computation(function, inits)
-    axes = canonical_axes("reduce", tuple(dimensions), arrays[0].ndim)
-    special = monoid_of(function, inits[0]) if count == 1 else None
-    if special is not None:
-        results = [special(arrays[0], axes)]
+    if out_sharding is not None:
+        raise one_layout("reduce", out_sharding)
+    given = Computation("reduce", operands, init_values, computation)
+    axes = canonical_axes("reduce", tuple(dimensions), given.arrays[0].ndim)
+    monoid = given.monoid()
+    if monoid is not None:
+        results = [_MONOIDS[monoid](given.arrays[0], axes)]
     else:
-        results = _reduce.bind(*arrays, *inits, jaxpr=function, dimensions=axes)
-    return results[0] if is_single else type(operands)(results)
+        results = _reduce.bind(*given.arrays, *given.inits, jaxpr=given.function, dimensions=axes)
+    return given.packed(results)

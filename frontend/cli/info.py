@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-import platform
-import sys
-from importlib import metadata
 from typing import Any
 
 import click
@@ -15,11 +12,11 @@ import click
 from axir.cli.group import Verb, verbose_option
 from axir.dialect.config import config
 from axir.dialect.options import OPTIONS
+from axir.environment import versions
 from axir.passes.base import Pass
 from axir.passes.registry import find_pass, pass_names
 from axir.runtime import DeviceNotFoundError, cache_directory, devices
 
-_PACKAGES = ("axir", "iree-base-compiler", "iree-base-runtime", "numpy", "ml_dtypes", "optree")
 _PLATFORMS = ("cpu", "vulkan", "cuda")
 
 
@@ -34,7 +31,7 @@ def info(as_json: bool) -> None:
       axir info --json
     """
     facts = {
-        "versions": _versions(),
+        "versions": versions(),
         "devices": {name: _devices(name) for name in _PLATFORMS},
         "cache": _cache_facts(),
         "options": {name: config.read(name) for name in OPTIONS},
@@ -47,16 +44,6 @@ def info(as_json: bool) -> None:
         width = max(map(len, group))
         for name, value in group.items():
             click.echo(f"  {name:<{width}}  {value}")
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "platform": sys.platform}
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return found
 
 
 def _devices(name: str) -> str:

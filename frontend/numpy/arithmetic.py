@@ -21,7 +21,7 @@ from axir.dialect.ops.transcendental import pow as real_power
 from axir.dialect.tracer import Tracer
 
 from .checks import reject_out
-from .elementwise import FLOAT, INTEGER, NUMBER, binary, evaluated_by, unary
+from .elementwise import FLOAT, INTEGER, NUMBER, binary, by_keyword, evaluated_by, unary
 from .promotion import (
     Value,
     array_argument,
@@ -331,6 +331,9 @@ trunc = unary(
     "trunc", _rounded(_toward_zero), "Integer part: what is left without the fraction.",
     promotion=promote_arguments, domain=_REAL,
 )  # fmt: skip
+by_keyword(fmax, "x1", "x2")
+by_keyword(fmin, "x1", "x2")
+by_keyword(trunc, "x")
 fix = unary("fix", _toward_zero, "Integer part, as a float.", domain=FLOAT)
 
 
@@ -402,7 +405,7 @@ def _integers(name: str, x: Any, y: Any) -> list[Value]:
     return [_absolute(x), _absolute(y)]
 
 
-def gcd(x1: Any, x2: Any, /) -> Value:
+def gcd(x1: Any, x2: Any) -> Value:
     """Returns the greatest common divisors, elementwise, by Euclid's algorithm.
 
     Args:
@@ -429,7 +432,7 @@ def gcd(x1: Any, x2: Any, /) -> Value:
     return lax.add(x, y) if x.shape != y.shape else x
 
 
-def lcm(x1: Any, x2: Any, /) -> Value:
+def lcm(x1: Any, x2: Any) -> Value:
     """Returns the least common multiples, elementwise.
 
     Args:

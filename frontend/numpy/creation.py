@@ -22,6 +22,7 @@ from axir.dialect.errors import (
 from axir.dialect.ops.broadcasting import expand_dims
 from axir.dialect.ops.constants import full as filled
 from axir.dialect.ops.conversion import convert_element_type
+from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.shape import concatenate
 from axir.dialect.tracer import Tracer
 from axir.dialect.types import ShapedArray
@@ -89,6 +90,7 @@ def asarray(
     *,
     copy: bool | None = None,
     device: Any = None,
+    out_sharding: None = None,
 ) -> Value:
     """Turns a value into an array, without a copy if it is one already.
 
@@ -99,6 +101,7 @@ def asarray(
         order: Memory layout: None, 'C' or 'K'.
         copy: Whether to copy an array even if need not be.
         device: Where to put it.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         NonArrayArgumentError: for something that is not an array, or lists that hold one.
@@ -110,6 +113,7 @@ def asarray(
     >>> jnp.asarray([1, 2.5])
     Array([1. , 2.5], dtype=float32)
     """
+    check_layout("asarray", out_sharding)
     return array(a, dtype, copy=bool(copy), order=order, device=device)
 
 
@@ -121,6 +125,7 @@ def array(
     ndmin: int = 0,
     *,
     device: Any = None,
+    out_sharding: None = None,
 ) -> Value:
     """Turns a value into an array.
 
@@ -132,6 +137,7 @@ def array(
         order: Memory layout: None, 'C' or 'K'.
         ndmin: Least number of axes; further ones are put in front.
         device: Where to put it.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         NonArrayArgumentError, ParameterError, DTypeError, OverflowError: as `asarray`.
@@ -140,6 +146,7 @@ def array(
     >>> jnp.array([[1, 2], [3, 4]], dtype=jnp.int8, ndmin=3).shape
     (1, 2, 2)
     """
+    check_layout("array", out_sharding)
     if order not in (None, "C", "K"):
         raise ParameterError(f"jnp.array: order {order!r} is neither 'C' nor 'K'.")
     new_dtype = None if dtype is None else dtype_argument("array", dtype)
@@ -273,7 +280,9 @@ def copy(a: Any, order: str | None = None) -> Value:
 # Filled arrays ---------------------------------------------------------------------------------
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Value:
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: None = None
+) -> Value:
     """Returns an array filled with a value.
 
     Args:
@@ -281,6 +290,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
         fill_value: Scalar, or array that broadcasts to the shape.
         dtype: Its dtype; by default that of the value.
         device: Where to put it.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ShapeError: for something that is not a shape.
@@ -290,6 +300,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     Array([[7, 7],
            [7, 7]], dtype=int32, weak_type=True)
     """
+    check_layout("full", out_sharding)
     shape = canonical_shape("full", shape)
     if dtype is None:
         value = array_argument("full", fill_value, 1)
@@ -303,7 +314,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
 
 
 def _filled(name: str, value: int, summary: str) -> Any:
-    def function(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+    def function(
+        shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: None = None
+    ) -> Array:
+        check_layout(name, out_sharding)
         shape = canonical_shape(name, shape)
         new_dtype = dtype_argument(name, float if dtype is None else dtype)
         result = _repeated(shape, value, new_dtype)
@@ -316,6 +330,7 @@ def _filled(name: str, value: int, summary: str) -> Any:
         shape: Its shape, an integer or a sequence of integers.
         dtype: Its dtype, by default the default float dtype.
         device: Where to put it.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ShapeError: for something that is not a shape.
@@ -335,7 +350,13 @@ empty = _filled("empty", 0, "Returns an array of zeros, since there is no uninit
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
 ) -> Value:
     """Returns an array filled with a value, with the shape and dtype of another.
 
@@ -345,11 +366,13 @@ def full_like(
         dtype: Another dtype.
         shape: Another shape.
         device: Where to put it.
+        out_sharding: Only None; there is one layout.
 
     >>> import axir.numpy as jnp
     >>> jnp.full_like(jnp.arange(2), 7)
     Array([7, 7], dtype=int32)
     """
+    check_layout("full_like", out_sharding)
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         a = array_argument("full_like", a)
     new_shape = a.shape if shape is None else shape
@@ -360,7 +383,15 @@ def full_like(
 
 
 def _filled_like(name: str, value: int, summary: str) -> Any:
-    def function(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Value:
+    def function(
+        a: Any,
+        dtype: Any = None,
+        shape: Any = None,
+        *,
+        device: Any = None,
+        out_sharding: None = None,
+    ) -> Value:
+        check_layout(name, out_sharding)
         if not (hasattr(a, "shape") and hasattr(a, "dtype")):
             a = array_argument(name, a)
         return full_like(a, value, dtype, shape, device=device)
@@ -373,13 +404,27 @@ def _filled_like(name: str, value: int, summary: str) -> Any:
         dtype: Another dtype.
         shape: Another shape.
         device: Where to put it.
+        out_sharding: Only None; there is one layout.
     """
     return function
 
 
 zeros_like = _filled_like("zeros_like", 0, "Returns an array of zeros")
 ones_like = _filled_like("ones_like", 1, "Returns an array of ones")
-empty_like = _filled_like("empty_like", 0, "Returns an array of zeros")
+
+
+def empty_like(
+    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Value:
+    """Returns an array of zeros, with the shape and dtype of another array.
+
+    Args:
+        prototype: Array or scalar, or anything with `shape` and `dtype`.
+        dtype: Another dtype.
+        shape: Another shape.
+        device: Where to put it.
+    """
+    return zeros_like(prototype, dtype, shape, device=device)
 
 
 def converted(value: Any, dtype: np.dtype, weak_type: bool = False, name: str = "array") -> Value:

@@ -10,8 +10,6 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import opt_einsum
-
 from axir.dialect import dtypes
 from axir.dialect.errors import ParameterError
 from axir.dialect.ops.conversion import convert_element_type
@@ -97,6 +95,8 @@ def einsum_path(
     >>> jnp.einsum_path("ij,jk,kl->il", x, x, x)[0]
     [(0, 1), (0, 1)]
     """
+    import opt_einsum
+
     subscripts, arrays = _arguments(subscripts, operands)
     values = [array_argument("einsum_path", x, i) for i, x in enumerate(arrays)]
     shapes = tuple([x.shape for x in values])
@@ -114,6 +114,8 @@ def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[Any]
         if not operands:
             raise ParameterError("jnp.einsum: there are no operands.", "Pass an array per term.")
         return subscripts, list(operands)
+    import opt_einsum
+
     interleaved = [subscripts, *operands]
     try:
         text, arrays = opt_einsum.parser.convert_interleaved_input(interleaved)
@@ -134,6 +136,8 @@ def _explicit(subscripts: str, shapes: Sequence[Shape]) -> tuple[str, tuple[tupl
     Returns:
         The subscripts, and for each operand its indices, and those along which it does not stretch.
     """
+    import opt_einsum
+
     try:
         inputs, output, _ = opt_einsum.parser.parse_einsum_input(
             (subscripts, *shapes), shapes=True
@@ -185,6 +189,8 @@ def _broadcastable(explicit: str, shapes: Sequence[Shape]) -> list[Shape]:
 def _plan(
     subscripts: str, shapes: tuple[Shape, ...], optimize: Any
 ) -> tuple[tuple[tuple[str, str], ...], tuple[Step, ...]]:
+    import opt_einsum
+
     explicit, names = _explicit(subscripts, shapes)
     kept_shapes = [
         tuple([n for n, c in zip(shape, given, strict=True) if c in used])

@@ -15,6 +15,7 @@ from axir.dialect.ops import elementwise as lax
 from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.constants import broadcasted_iota
 from axir.dialect.ops.conversion import convert_element_type
+from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.shape import concatenate, moveaxis, reshape
 from axir.dialect.ops.static_slicing import slice_in_dim
 from axir.dialect.tracer import Tracer
@@ -41,7 +42,13 @@ __all__ = [
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
 ) -> Array:
     """Returns evenly spaced numbers from `start` up to, but without, `stop`.
 
@@ -51,6 +58,7 @@ def arange(
         step: Distance of neighbours, 1 by default.
         dtype: dtype of the result; by default the one that the arguments promote to.
         device: Where to put it.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ConcretizationTypeError: for tracers, since the length must be known.
@@ -60,6 +68,7 @@ def arange(
     >>> jnp.arange(1, 2, 0.25)
     Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
     """
+    check_layout("arange", out_sharding)
     given = [x for x in (start, stop, step) if x is not None]
     values = [x if type(x) in SCALARS else array_argument("arange", x) for x in given]
     default, _ = dtypes.promote([dtype_and_weakness(x) for x in values])

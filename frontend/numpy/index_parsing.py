@@ -16,13 +16,13 @@ from axir.dialect.array import Array, as_array, from_numpy
 from axir.dialect.errors import (
     ConcretizationTypeError,
     IndexTypeError,
+    NonConcreteBooleanIndexError,
     OutOfBoundsError,
     ShapeError,
 )
 from axir.dialect.tracer import Tracer
 
 from .promotion import Value, broadcast_shape
-from .selection import concrete_host
 
 
 class DynamicSliceError(IndexTypeError, IndexError):
@@ -107,7 +107,7 @@ def parse_index(shape: tuple[int, ...], index: Any, *, is_checked: bool = True) 
     Raises:
         OutOfBoundsError: for a static position out of bounds, or more indices than axes.
         IndexTypeError: for something that is no index.
-        ConcretizationTypeError: for a mask whose values are not known.
+        NonConcreteBooleanIndexError: for a mask whose values are not known.
     """
     given = index if type(index) is tuple else (index,)
     items = [_normal_item(item) for item in given]
@@ -230,11 +230,16 @@ def _scalar_mask(value: bool) -> Gathered:
     return Gathered(from_numpy(np.zeros((1 if value else 0,), np.int32)), has_axis=False)
 
 
+_MASK_USE = (
+    "as a mask, whose number of true elements is the length of the result (take jnp.where(mask, x, "
+    "y) for a result of known shape, or jnp.nonzero(mask, size=n) for positions)"
+)
+
+
 def _parse_mask(mask: Value, shape: tuple[int, ...], axis: int) -> list[Entry]:
-    host = concrete_host(
-        mask, "as a mask, whose number of true elements is the length of the result (take "
-        "jnp.where(mask, x, y) for a result of known shape)",
-    )  # fmt: skip
+    while type(mask) is Tracer:
+        mask = mask.known(NonConcreteBooleanIndexError, _MASK_USE)
+    host = mask.host()
     if not host.ndim:
         return [_scalar_mask(bool(host))]
     indexed = shape[axis : axis + host.ndim]

@@ -21,6 +21,7 @@ from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.constants import full_like
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.padding import pad
+from axir.dialect.ops.scatter_apply import scatter_apply
 from axir.dialect.ops.shape import reshape, rev
 from axir.dialect.ops.slicing import dynamic_slice, dynamic_update_slice
 from axir.dialect.tracer import Tracer
@@ -38,6 +39,7 @@ from .indexing import (
     slice_bounds,
     window_dimensions,
 )
+from .known_updates import update_known
 from .promotion import (
     BroadcastError,
     Value,
@@ -73,7 +75,6 @@ _SCATTER = {
     "min": scatters.scatter_min,
     "max": scatters.scatter_max,
 }
-
 
 class At:
     """What `x.at` gives: `x.at[index]` names a part of the array."""
@@ -172,10 +173,11 @@ class Reference:
     def apply(self, func: Callable[[Value], Value], **options: Any) -> Value:
         """Replaces the part by an elementwise function of it.
 
-        The function is applied once to each element, also to one that is named twice.
+        The function is applied as often as an element is named. Derivatives need positions that are
+        different, which is known of static ones and those in arrays whose values are known;
+        otherwise `unique_indices=True` promises it.
         """
-        part = self.get(mode=CLIP if options.get("mode", CLIP) == CLIP else "fill")
-        return update(self._array, self._index, "set", func(part), **options)
+        return apply(self._array, self._index, func, **options)
 
     sub, mul = subtract, multiply
 
@@ -207,7 +209,14 @@ def update(
         BroadcastError: if the values do not fit the part.
         OutOfBoundsError, IndexTypeError: for an index that does not fit the array.
     """
+    if kind == "divide" and not dtypes.is_inexact(x.dtype):
+        # As jnp.divide does; the other updates keep the dtype of the array.
+        x = converted(x, arithmetic.divide(full_like(x, 1, shape=()), 1).dtype)
     values = _fitting(x, array_argument(f"ndarray.at[...].{kind}", values), kind)
+    if type(x) is type(values) is Array:
+        known = update_known(x, index, kind, values, mode is None and wrap_negative_indices)
+        if known is not None:
+            return known
     masked = _update_by_mask(x, index, kind, values)
     if masked is not None:
         return masked
@@ -225,6 +234,52 @@ def update(
             wrap_negative_indices, promises,
         )  # fmt: skip
     return _write_back(x, block, parsed)
+
+
+def apply(
+    x: Value, index: Any, func: Callable[[Value], Value], *, mode: Any = None,
+    wrap_negative_indices: bool = True, **promises: bool,
+) -> Value:  # fmt: skip
+    """Returns a copy of an array with a function applied to the part that an index names.
+
+    Args:
+        x: The array.
+        index: As between brackets.
+        func: Elementwise function.
+        mode: As of `Reference`, like the options that follow.
+        wrap_negative_indices: Whether negative positions count from the end.
+        **promises: `indices_are_sorted` and `unique_indices`.
+    """
+    parsed = parse_index(x.shape, index, is_checked=mode is None)
+    options = {"wrap_negative_indices": wrap_negative_indices, **promises}
+    if not parsed.has_arrays or promises.get("unique_indices", False):
+        part = read(x, index, mode=CLIP if mode is None else mode, **options)
+        return update(x, index, "set", func(part), mode=mode, **options)
+    block = slice_block(x, parsed, cuts_positions=False)
+    layout = layout_of(parsed)
+    vectors, axes = index_vectors(block, parsed, layout, wrap_negative_indices)
+    if _are_distinct(vectors):
+        promises["unique_indices"] = True
+    windows = [block.shape[axis] for axis in layout.window_axes]
+    start = layout.batch_start
+    result = scatter_apply(
+        block,
+        vectors,
+        func,
+        scatters.ScatterDimensionNumbers(window_dimensions(layout), axes, axes),
+        update_shape=(*windows[:start], *layout.batch_shape, *windows[start:]),
+        mode="drop" if mode is None else mode,
+        **promises,
+    )
+    return _write_back(x, result, parsed)
+
+
+def _are_distinct(vectors: Value) -> bool:
+    """Tells whether index vectors are known and none occurs twice."""
+    if type(vectors) is not Array:
+        return False
+    rows = vectors.host().reshape(-1, vectors.shape[-1])
+    return len(np.unique(rows, axis=0)) == len(rows)
 
 
 def _fitting(x: Value, values: Value, kind: str) -> Value:

@@ -56,7 +56,7 @@ def getitem_array(self: Array, index: Any) -> Array:
         elif kind in _BASIC:
             part = self.host()[index]
         else:
-            known = _numpy_index(index if kind is tuple else (index,))
+            known = numpy_index(index if kind is tuple else (index,))
             if known is None:
                 return read(self, index)
             part = self.host()[known]
@@ -84,7 +84,7 @@ def _row_bounds(shape: tuple[int, ...], index: int) -> tuple[tuple[int, ...], tu
     return (row, *[0] * (len(shape) - 1)), (row + 1, *shape[1:])
 
 
-def _numpy_index(items: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def numpy_index(items: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Returns an index with arrays as NumPy's, or None if it holds something else."""
     result: list[Any] = []
     has_ellipsis = False
@@ -362,6 +362,8 @@ def take_along_axis(
     axis: int | None = -1,
     mode: str | None = None,
     fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool = True,
 ) -> Value:
     """Returns entries along an axis at positions given for each place along the others.
 
@@ -371,6 +373,8 @@ def take_along_axis(
         axis: The axis; None flattens `arr` first.
         mode: What happens out of bounds: 'fill' (the default), 'clip' or 'promise_in_bounds'.
         fill_value: What 'fill' takes.
+        wrap_negative_indices: Whether negative positions count from the end; else they are out of
+            bounds.
 
     Raises:
         DTypeError: unless the indices are integers.
@@ -403,5 +407,9 @@ def take_along_axis(
         else:
             index.append(broadcasted_iota(dtypes.int32, shape, place))
     return read(
-        arr, tuple(index), mode=_gather_mode("take_along_axis", mode), fill_value=fill_value
+        arr,
+        tuple(index),
+        mode=_gather_mode("take_along_axis", mode),
+        fill_value=fill_value,
+        wrap_negative_indices=wrap_negative_indices,
     )

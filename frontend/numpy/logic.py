@@ -20,7 +20,7 @@ from axir.dialect.ops.family import full
 from axir.dialect.ops.reduce import reduce_and
 from axir.dialect.tracer import Tracer
 
-from .elementwise import BOOL, FLOAT, INTEGER, NUMBER, binary, unary
+from .elementwise import BOOL, FLOAT, INTEGER, NUMBER, binary, by_keyword, unary
 from .promotion import (
     BroadcastError,
     Value,
@@ -207,6 +207,8 @@ def _has_imaginary_part(x: Value) -> Value:
 
 iscomplex = _test("iscomplex", _has_imaginary_part, "Whether the imaginary part is not zero.")
 isreal = _test("isreal", lambda x: lax.not_(_has_imaginary_part(x)), "Whether it is zero.")
+by_keyword(iscomplex, "x")
+by_keyword(isreal, "x")
 
 # Closeness and equality ------------------------------------------------------------------------
 

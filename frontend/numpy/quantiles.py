@@ -33,6 +33,7 @@ from axir.dialect.ops.elementwise import (
     sub,
 )  # fmt: skip
 from axir.dialect.ops.indexing import GatherDimensionNumbers, gather
+from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.reduce import reduce_or, reduce_sum
 from axir.dialect.ops.shape import reshape, transpose
 from axir.dialect.ops.sort import sort
@@ -123,6 +124,7 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: Any = None,
+    out_sharding: None = None,
 ) -> Value:
     """Returns quantiles for fractions in percent; otherwise like `quantile`.
 
@@ -130,6 +132,7 @@ def percentile(
     >>> jnp.percentile(jnp.array([1.0, 2.0, 4.0]), jnp.array([50, 75]))
     Array([2., 3.], dtype=float32)
     """
+    check_layout("percentile", out_sharding)
     reject_out("percentile", out)
     fractions = _percent("percentile", q)
     return _quantile("percentile", a, fractions, axis, method, keepdims, weights)

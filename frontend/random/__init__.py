@@ -15,6 +15,17 @@ the option `jax_threefry_partitionable` selects the one that JAX draws by defaul
 from __future__ import annotations
 
 from .discrete import bernoulli, categorical, geometric, rademacher
+from .gamma import (
+    ball,
+    beta,
+    chisquare,
+    dirichlet,
+    f,
+    gamma,
+    generalized_normal,
+    loggamma,
+    t,
+)
 from .gaussian import (
     double_sided_maxwell,
     lognormal,
@@ -35,37 +46,48 @@ from .inversion import (
     weibull_min,
 )
 from .keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
+from .poisson import poisson
 from .ranges import randint, uniform
 from .shuffling import choice, permutation
 from .streams import bits
 
 __all__ = [
     "PRNGKey",
+    "ball",
     "bernoulli",
+    "beta",
     "bits",
     "categorical",
     "cauchy",
+    "chisquare",
     "choice",
     "clone",
+    "dirichlet",
     "double_sided_maxwell",
     "exponential",
+    "f",
     "fold_in",
+    "gamma",
+    "generalized_normal",
     "geometric",
     "gumbel",
     "key",
     "key_data",
     "key_impl",
     "laplace",
+    "loggamma",
     "logistic",
     "lognormal",
     "maxwell",
     "normal",
     "pareto",
     "permutation",
+    "poisson",
     "rademacher",
     "randint",
     "rayleigh",
     "split",
+    "t",
     "triangular",
     "truncated_normal",
     "uniform",

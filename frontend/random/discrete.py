@@ -15,6 +15,7 @@ from axir.dialect.ops.arg_reduce import argmax
 from axir.dialect.ops.broadcasting import expand_dims
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.elementwise import add, div, eq, floor, lt, mul, neg, select_n, sub
+from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.movement import canonical_axis
 from axir.dialect.ops.shape import moveaxis, reshape
 from axir.dialect.ops.sort import top_k
@@ -36,7 +37,12 @@ from .ranges import draw_uniform
 
 
 def bernoulli(
-    key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: str = "low"
+    key: Any,
+    p: Any = 0.5,
+    shape: Sequence[int] | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: None = None,
 ) -> Value:
     """Draws bools that are true with probability p.
 
@@ -46,6 +52,7 @@ def bernoulli(
         shape: Shape of the result; by default that of p.
         mode: "low" takes as many random bits as p has, which in float32 is wrong for p below 1e-7;
             "high" takes twice as many.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         DTypeError: if p is no float.
@@ -55,6 +62,7 @@ def bernoulli(
     >>> random.bernoulli(random.PRNGKey(0), 0.5, (4,))
     Array([False,  True, False,  True], dtype=bool)
     """
+    check_layout("bernoulli", out_sharding)
     if mode not in ("low", "high"):
         raise ParameterError(
             f"random.bernoulli: there is no mode {mode!r}.", 'Pass "low" or "high".'
@@ -77,14 +85,18 @@ def bernoulli(
     return lt(fine, sub(p, coarse))
 
 
-def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
+def rademacher(
+    key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: None = None
+) -> Value:
     """Draws 1 or -1, each with probability 1/2.
 
     Args:
         key: The key.
         shape: Shape of the result.
         dtype: dtype of the result; int32 by default, int64 with `jax_enable_x64`.
+        out_sharding: Only None; there is one layout.
     """
+    check_layout("rademacher", out_sharding)
     key = check_key("rademacher", key)
     extents = check_shape("rademacher", shape)
     canonical = dtypes.canonicalize_dtype(int if dtype is None else dtype)
@@ -92,7 +104,14 @@ def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
     return convert_element_type(sub(mul(heads, 2), 1), canonical)
 
 
-def geometric(key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Value:
+def geometric(
+    key: Any,
+    p: Any,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: None = None,
+) -> Value:
     """Draws the number of trials of success probability p up to the first success.
 
     Args:
@@ -100,10 +119,12 @@ def geometric(key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any =
         p: The probability, in (0, 1).
         shape: Shape of the result; by default that of p.
         dtype: Integer dtype of the result; int32 by default, int64 with `jax_enable_x64`.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ParameterError: for a dtype that is not an integer type, or if p does not broadcast.
     """
+    check_layout("geometric", out_sharding)
     key = check_key("geometric", key)
     result_dtype = integer_dtype("geometric", dtype)
     p = to_value("geometric", "p", p)
@@ -123,6 +144,8 @@ def categorical(
     shape: Sequence[int] | None = None,
     replace: bool = True,
     mode: str | None = None,
+    *,
+    out_sharding: None = None,
 ) -> Value:
     """Draws categories of the probabilities softmax(logits).
 
@@ -138,6 +161,7 @@ def categorical(
         replace: Whether the draws that the dimensions in front count are independent; otherwise
             they are distinct.
         mode: How far the tail of the noise reaches, see `gumbel`.
+        out_sharding: Only None; there is one layout.
 
     Returns:
         Integers, indices along the axis.
@@ -152,6 +176,7 @@ def categorical(
     >>> random.categorical(random.PRNGKey(0), np.zeros(3, np.float32), shape=(5,))
     Array([1, 0, 0, 2, 0], dtype=int32)
     """
+    check_layout("categorical", out_sharding)
     key = check_key("categorical", key)
     logits = to_value("categorical", "logits", logits)
     if not dtypes.is_float(logits.dtype):

@@ -26,6 +26,7 @@ from axir.dialect.ops.elementwise import (
     square,
     sub,
 )
+from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.reduce import reduce_sum
 from axir.dialect.ops.transcendental import erf, erf_inv, exp, sqrt
 
@@ -45,7 +46,9 @@ from .parameters import (
 from .ranges import draw_uniform
 
 
-def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
+def normal(
+    key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: None = None
+) -> Value:
     """Draws from the normal distribution of mean 0 and variance 1.
 
     A complex dtype draws real and imaginary part with variance 1/2 each.
@@ -55,6 +58,7 @@ def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
         shape: Shape of the result.
         dtype: Float or complex dtype of the result; float32 by default, float64 with
             `jax_enable_x64`.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ParameterError: for another dtype.
@@ -63,6 +67,7 @@ def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
     >>> random.normal(random.PRNGKey(0), (1,))
     Array([-0.205842...], dtype=float32)
     """
+    check_layout("normal", out_sharding)
     key = check_key("normal", key)
     extents = check_shape("normal", shape)
     if dtype is not None and dtypes.is_complex(canonical := dtypes.canonicalize_dtype(dtype)):
@@ -85,7 +90,13 @@ def draw_normal(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
 
 
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Sequence[int] | None = None, dtype: Any = None
+    key: Any,
+    lower: Any,
+    upper: Any,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: None = None,
 ) -> Value:
     """Draws from the standard normal distribution, limited to the open interval (lower, upper).
 
@@ -95,6 +106,7 @@ def truncated_normal(
         upper: Upper bound.
         shape: Shape of the result; by default that of the bounds.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ParameterError: for a dtype that is not a float type, or bounds that do not broadcast.
@@ -103,6 +115,7 @@ def truncated_normal(
     >>> random.truncated_normal(random.PRNGKey(0), -1.0, 1.0, (2,))
     Array([-0.50631...,  0.54645...], dtype=float32)
     """
+    check_layout("truncated_normal", out_sharding)
     name = "truncated_normal"
     if type(lower) is float and type(upper) is float:
         key, extents = check_key(name, key), result_shape(name, shape, ())
@@ -132,7 +145,12 @@ def _known_limits(lower: float, upper: float, dtype: np.dtype) -> tuple[Value, V
 
 
 def lognormal(
-    key: Any, sigma: Any = 1.0, shape: Sequence[int] | None = None, dtype: Any = None
+    key: Any,
+    sigma: Any = 1.0,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: None = None,
 ) -> Value:
     """Draws numbers whose logarithm is normal with mean 0 and standard deviation sigma.
 
@@ -141,19 +159,25 @@ def lognormal(
         sigma: Standard deviation of the logarithm.
         shape: Shape of the result; by default that of sigma.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
     """
+    check_layout("lognormal", out_sharding)
     key, extents, dtype, (sigma,) = with_parameters("lognormal", key, shape, dtype, sigma=sigma)
     return exp(mul(draw_normal(key, extents, dtype), sigma))
 
 
-def maxwell(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
+def maxwell(
+    key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: None = None
+) -> Value:
     """Draws from the Maxwell distribution, of density sqrt(2/pi) x^2 exp(-x^2/2) for x >= 0.
 
     Args:
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
     """
+    check_layout("maxwell", out_sharding)
     key, extents, dtype = standard("maxwell", key, shape, dtype)
     vectors = draw_normal(key, (*extents, 3), dtype)
     return sqrt(reduce_sum(square(vectors), (len(extents),)))
@@ -182,7 +206,14 @@ def double_sided_maxwell(
     return add(mul(mul(signs, magnitude), spread(scale, extents)), spread(loc, extents))
 
 
-def wald(key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Value:
+def wald(
+    key: Any,
+    mean: Any,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: None = None,
+) -> Value:
     """Draws from the Wald (inverse Gaussian) distribution of the given mean and scale 1.
 
     The method is that of Michael, Schucany and Haas, The American Statistician 30, 1976.
@@ -192,7 +223,9 @@ def wald(key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = N
         mean: The mean, positive.
         shape: Shape of the result; by default that of the mean.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
     """
+    check_layout("wald", out_sharding)
     key, extents, dtype, (mean,) = with_parameters("wald", key, shape, dtype, mean=mean)
     normal_key, uniform_key = split_pair(key)
     y = square(draw_normal(normal_key, extents, dtype))

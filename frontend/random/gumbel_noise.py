@@ -27,6 +27,7 @@ from axir.dialect.ops.elementwise import (
     shift_right_logical,
     sub,
 )
+from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.static_slicing import index_in_dim
 from axir.dialect.ops.transcendental import log, log1p
 
@@ -36,7 +37,12 @@ from .streams import random_bits
 
 
 def gumbel(
-    key: Any, shape: Sequence[int] = (), dtype: Any = None, mode: str | None = None
+    key: Any,
+    shape: Sequence[int] = (),
+    dtype: Any = None,
+    mode: str | None = None,
+    *,
+    out_sharding: None = None,
 ) -> Value:
     """Draws from the Gumbel distribution, of distribution function exp(-exp(-x)).
 
@@ -46,10 +52,12 @@ def gumbel(
         dtype: Float dtype of the result.
         mode: How far the tail reaches: in float32, "low" (the default) yields values up to about
             16, "high" and "highest" up to about 32 at twice the cost.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ParameterError: for another mode, or a dtype that is not a float type.
     """
+    check_layout("gumbel", out_sharding)
     key, extents, dtype = standard("gumbel", key, shape, dtype)
     return draw_gumbel("gumbel", key, extents, dtype, mode)
 

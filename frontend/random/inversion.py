@@ -13,71 +13,95 @@ from typing import Any
 import ml_dtypes
 
 from axir.dialect.ops.elementwise import abs, add, div, lt, mul, neg, select_n, sign, sub
+from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.transcendental import exp, log, log1p, pow, sqrt, tan
 
 from .parameters import Value, constant, parameter, result_shape, spread, standard, with_parameters
 from .ranges import draw_uniform
 
 
-def exponential(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
+def exponential(
+    key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: None = None
+) -> Value:
     """Draws from the exponential distribution of mean 1.
 
     Args:
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
 
     >>> from axir import random
     >>> random.exponential(random.PRNGKey(0), (2,))
     Array([0.24372..., 1.63027...], dtype=float32)
     """
+    check_layout("exponential", out_sharding)
     key, extents, dtype = standard("exponential", key, shape, dtype)
     return neg(log1p(neg(draw_uniform("exponential", key, extents, dtype))))
 
 
-def laplace(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
+def laplace(
+    key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: None = None
+) -> Value:
     """Draws from the Laplace distribution, of density exp(-|x|) / 2.
 
     Args:
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
     """
+    check_layout("laplace", out_sharding)
     key, extents, dtype = standard("laplace", key, shape, dtype)
     low = -1.0 + float(ml_dtypes.finfo(dtype).epsneg)
     u = draw_uniform("laplace", key, extents, dtype, low, 1.0)
     return mul(sign(u), log1p(neg(abs(u))))
 
 
-def logistic(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
+def logistic(
+    key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: None = None
+) -> Value:
     """Draws from the logistic distribution, of distribution function 1 / (1 + exp(-x)).
 
     Args:
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
     """
+    check_layout("logistic", out_sharding)
     key, extents, dtype = standard("logistic", key, shape, dtype)
     tiny = float(ml_dtypes.finfo(dtype).tiny)
     u = draw_uniform("logistic", key, extents, dtype, tiny, 1.0)
     return sub(log(u), log1p(neg(u)))
 
 
-def cauchy(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
+def cauchy(
+    key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: None = None
+) -> Value:
     """Draws from the Cauchy distribution, of density 1 / (pi (1 + x^2)).
 
     Args:
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
     """
+    check_layout("cauchy", out_sharding)
     key, extents, dtype = standard("cauchy", key, shape, dtype)
     epsilon = float(ml_dtypes.finfo(dtype).eps)
     u = draw_uniform("cauchy", key, extents, dtype, epsilon, 1.0)
     return tan(mul(constant(math.pi, dtype), sub(u, constant(0.5, dtype))))
 
 
-def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Value:
+def rayleigh(
+    key: Any,
+    scale: Any,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: None = None,
+) -> Value:
     """Draws from the Rayleigh distribution, of density x exp(-x^2 / (2 s^2)) / s^2 for x >= 0.
 
     Args:
@@ -85,13 +109,22 @@ def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: An
         scale: The scale s, positive.
         shape: Shape of the result; by default that of the scale.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
     """
+    check_layout("rayleigh", out_sharding)
     key, extents, dtype, (scale,) = with_parameters("rayleigh", key, shape, dtype, scale=scale)
     u = draw_uniform("rayleigh", key, extents, dtype)
     return mul(scale, sqrt(mul(log(u), constant(-2, dtype))))
 
 
-def pareto(key: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Value:
+def pareto(
+    key: Any,
+    b: Any,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: None = None,
+) -> Value:
     """Draws from the Pareto distribution, of density b / x^(b + 1) for x >= 1.
 
     Args:
@@ -99,7 +132,9 @@ def pareto(key: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = No
         b: The exponent, positive.
         shape: Shape of the result; by default that of b.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
     """
+    check_layout("pareto", out_sharding)
     key, extents, dtype, (b,) = with_parameters("pareto", key, shape, dtype, b=b)
     return exp(div(exponential(key, extents, dtype), b))
 
@@ -132,6 +167,8 @@ def triangular(
     right: Any,
     shape: Sequence[int] | None = None,
     dtype: Any = None,
+    *,
+    out_sharding: None = None,
 ) -> Value:
     """Draws from the triangular distribution between left and right, with its peak at the mode.
 
@@ -142,7 +179,9 @@ def triangular(
         right: Upper end, greater than left.
         shape: Shape of the result; by default that of the parameters.
         dtype: Float dtype of the result.
+        out_sharding: Only None; there is one layout.
     """
+    check_layout("triangular", out_sharding)
     key, extents, dtype, (left, mode, right) = with_parameters(
         "triangular", key, shape, dtype, left=left, mode=mode, right=right
     )

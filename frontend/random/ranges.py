@@ -29,6 +29,7 @@ from axir.dialect.ops.elementwise import (
     shift_right_logical,
     sub,
 )
+from axir.dialect.ops.layout import check_layout
 
 from .keys import split_pair
 from .parameters import (
@@ -51,6 +52,8 @@ def uniform(
     dtype: Any = None,
     minval: Any = 0.0,
     maxval: Any = 1.0,
+    *,
+    out_sharding: None = None,
 ) -> Value:
     """Draws floats uniformly from the interval `[minval, maxval)`.
 
@@ -60,6 +63,7 @@ def uniform(
         dtype: Float dtype of the result; float32 by default, float64 with `jax_enable_x64`.
         minval: Lower bound, a number or an array that broadcasts to the shape.
         maxval: Upper bound.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ParameterError: for a dtype that is not a float type.
@@ -69,6 +73,7 @@ def uniform(
     >>> random.uniform(random.PRNGKey(0), (2,), minval=1.0, maxval=3.0)
     Array([1.4325907, 2.6082482], dtype=float32)
     """
+    check_layout("uniform", out_sharding)
     key = check_key("uniform", key)
     extents = check_shape("uniform", shape)
     return draw_uniform("uniform", key, extents, float_dtype("uniform", dtype), minval, maxval)
@@ -141,7 +146,15 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
 # Integers --------------------------------------------------------------------------------------
 
 
-def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any = None) -> Value:
+def randint(
+    key: Any,
+    shape: Sequence[int],
+    minval: Any,
+    maxval: Any,
+    dtype: Any = None,
+    *,
+    out_sharding: None = None,
+) -> Value:
     """Draws integers uniformly from the range `[minval, maxval)`.
 
     Twice as many random bits as the dtype has make the bias of the remainder negligible. Where
@@ -153,6 +166,7 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
         minval: Lower bound, an integer or an array of integers that broadcasts to the shape.
         maxval: Upper bound. One that the dtype cannot hold stands for the end of its range.
         dtype: Integer dtype of the result; int32 by default, int64 with `jax_enable_x64`.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         DTypeError: for a dtype that is not an integer type.
@@ -163,6 +177,7 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
     >>> random.randint(random.PRNGKey(0), (3,), 0, 10)
     Array([8, 1, 7], dtype=int32)
     """
+    check_layout("randint", out_sharding)
     key = check_key("randint", key)
     extents = check_shape("randint", shape)
     result_dtype = integer_dtype("randint", dtype, error=DTypeError)

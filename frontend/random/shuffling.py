@@ -15,6 +15,7 @@ from axir.dialect.ops.cumulative import cumsum
 from axir.dialect.ops.elementwise import add, and_, le, lt, min, mul, select_n, sub
 from axir.dialect.ops.family import full
 from axir.dialect.ops.indexing import GatherDimensionNumbers, gather
+from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.movement import canonical_axis
 from axir.dialect.ops.shape import reshape
 from axir.dialect.ops.sort import sort_key_val, top_k
@@ -28,7 +29,9 @@ from .ranges import draw_uniform, randint
 from .streams import count_up, random_bits
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Value:
+def permutation(
+    key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: None = None
+) -> Value:
     """Permutes an array along an axis, or the integers below a number.
 
     Args:
@@ -37,6 +40,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> V
         axis: The axis along which the array is permuted.
         independent: Whether each line along the axis is permuted on its own; otherwise all of them
             are permuted alike.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         DTypeError: for a scalar that is not an integer.
@@ -46,6 +50,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> V
     >>> random.permutation(random.PRNGKey(0), 5)
     Array([1, 0, 4, 3, 2], dtype=int32)
     """
+    check_layout("permutation", out_sharding)
     key = check_key("permutation", key)
     if type(x) is not int:
         x = to_value("permutation", "x", x)

@@ -24,6 +24,7 @@ from axir.dialect.errors import ParameterError
 from axir.dialect.ops import OPS
 from axir.dialect.ops.conversion import bitcast_convert_type, convert_element_type
 from axir.dialect.ops.elementwise import add, eq, or_, select_n, shift_left, xor
+from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.random_bits import threefry2x32
 from axir.dialect.ops.shape import concatenate, reshape
 from axir.dialect.ops.static_slicing import index_in_dim, slice_in_dim
@@ -40,7 +41,9 @@ _FEW = 256
 _encrypt_known: Any = OPS["threefry2x32"].evaluate
 
 
-def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
+def bits(
+    key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: None = None
+) -> Value:
     """Draws uniformly distributed bits, as unsigned integers.
 
     Args:
@@ -48,6 +51,7 @@ def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
         shape: Shape of the result.
         dtype: uint8, uint16, uint32 or uint64; by default uint32, and uint64 with
             `jax_enable_x64`.
+        out_sharding: Only None; there is one layout.
 
     Raises:
         ParameterError: for a dtype that is not unsigned.
@@ -56,6 +60,7 @@ def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None) -> Value:
     >>> random.bits(random.PRNGKey(0), (2,), "uint8")
     Array([89,  1], dtype=uint8)
     """
+    check_layout("bits", out_sharding)
     key = check_key("bits", key)
     extents = check_shape("bits", shape)
     canonical = dtypes.canonicalize_dtype(np.uint64 if dtype is None else dtype)

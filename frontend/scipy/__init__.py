@@ -1,7 +1,18 @@
-"""`axir.scipy`: functions of SciPy, with JAX's names."""
+"""`axir.scipy`: functions of SciPy, with JAX's names. Its modules are loaded when first named."""
 
 from __future__ import annotations
 
-from . import special
+import importlib
+from typing import Any
 
-__all__ = ["special"]
+__all__ = ["fft", "linalg", "signal", "special"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return importlib.import_module(f"axir.scipy.{name}")
+    raise AttributeError(f"module 'axir.scipy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,6 +12,7 @@ from axir.passes.registry import find_pass
 
 STAGES = (
     "unflag-while",
+    "expand-fft",
     "expand-complex",
     "expand-power",
     "expand-trigonometry",
@@ -22,12 +23,18 @@ STAGES = (
     "saturate-conversions",
     "keep-denormal-halves",
     "fill-empty-dot",
+    "split-complex-conv",
+    "fit-conv-windows",
     "widen-unsigned-dot",
+    "position-select-and-scatter",
     "clamp-gather",
     "drop-scatter",
     "index-scatter-windows",
     "lead-scatter-dims",
     "stabilize-sort",
+    "unfold-windows",
+    "use-window-results",
+    "pad-windows",
     "split-complex-pad",
     "split-complex-constants",
     "limit-fusion",
@@ -35,6 +42,10 @@ STAGES = (
     "protect-inputs",
     "copy-returned-inputs",
     "store-slices",
+    "part-loop-storage",
+    "read-carries",
+    "part-loop-values",
+    "separate-loops",
 )
 """The passes in order; why it matters stands in `LegalizeForIree`."""
 
@@ -46,25 +57,30 @@ class LegalizeForIree(Pass):
     """Rewrites a StableHLO module into what IREE compiles and computes right.
 
     1. Loops first: `unflag-while`, without which nothing else compiles.
-    2. Functions of numbers, in any order: each of the passes takes those of its own types.
-    3. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot` and `widen-unsigned-dot`, in
-       any order.
-    4. Indices: `clamp-gather`; `drop-scatter`, then `index-scatter-windows`, then
-       `lead-scatter-dims`; `stabilize-sort`.
-    5. `split-complex-pad`, because `drop-scatter` pads; then `split-complex-constants`.
+    2. `expand-fft`, then functions of numbers, in any order: each of the passes takes those of its
+       own types.
+    3. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot`, `split-complex-conv`,
+       `fit-conv-windows` and `widen-unsigned-dot`, in any order.
+    4. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`; `drop-scatter`,
+       then `index-scatter-windows`, then `lead-scatter-dims`; `stabilize-sort`.
+    5. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
+       `drop-scatter` pads too; then `split-complex-constants`.
     6. `limit-fusion`, when all elementwise operations are there, then `sign-unsigned-data`.
     7. `protect-inputs` when all operations that work in place are there. Then
-       `copy-returned-inputs` and `store-slices`, whose barriers `protect-inputs` would
-       remove.
+       `copy-returned-inputs`, and `store-slices`, `part-loop-storage`, `read-carries`,
+       `part-loop-values` and `separate-loops`, whose barriers `protect-inputs` would remove.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """
 
     name: ClassVar[str] = "legalize-for-iree"
     device: str = "__device_0"
+    parts_all_loops: bool = False
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
         for name in STAGES:
-            options = {"device": self.device} if name in _ON_DEVICE else {}
+            options: dict[str, object] = {"device": self.device} if name in _ON_DEVICE else {}
+            if name == "part-loop-storage":
+                options["everywhere"] = self.parts_all_loops
             find_pass(name).from_options(options).run(module)

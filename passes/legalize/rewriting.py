@@ -9,6 +9,7 @@ from typing import ClassVar, TypeAlias
 
 from iree.compiler import ir
 
+from axir.dialect import stablehlo as hlo
 from axir.passes.base import Pass
 
 Replacement: TypeAlias = ir.Value | Sequence[ir.Value] | None
@@ -52,6 +53,15 @@ def replace(operation: ir.Operation, replacement: ir.Value | Sequence[ir.Value])
     for result, value in zip(operation.results, values, strict=True):
         result.replace_all_uses_with(value)
     operation.erase()
+
+
+def hidden_truths(count: int) -> list[ir.Value]:
+    """Returns truth values, each true, that the compiler can neither know nor merge."""
+    truth = hlo.constant(True)
+    barrier = ir.Operation.create(
+        "util.optimization_barrier", results=[truth.type] * count, operands=[truth] * count
+    )
+    return list(barrier.results)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ from axir.passes.registry import find_pass
 
 STAGES = (
     "unroll-wide-windows",
+    "put-features-last",
     "absorb-transposes",
     "spread-matvecs",
     "transpose-rhs",
@@ -25,7 +26,8 @@ STAGES = (
 class TuneForCpu(Pass):
     """Rewrites a StableHLO module into forms that run faster on a CPU.
 
-    1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind.
+    1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind;
+       `put-features-last` takes the convolutions that remain.
     2. `absorb-transposes`, then `spread-matvecs`, which leaves reductions behind, and
        `transpose-rhs` for the transpositions that pay.
     3. `split-reductions` and `separate-scatter-indices`, in any order.

@@ -5,16 +5,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import re
 from collections.abc import Sequence
 from typing import ClassVar
 
 from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
+from axir.passes.legalize.convolution import Convolution
 from axir.passes.legalize.rewriting import RewritePass
-
-_LAYOUT = re.compile(r"\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +58,7 @@ class UnrollWideWindows(RewritePass):
         result = operation.results[0]
         if not all(map(hlo.is_float, (*operation.operands, result))):
             return None
-        convolution = _Convolution.read(operation)
+        convolution = Convolution.read(operation)
         shapes = [hlo.shape_of(value) for value in (*operation.operands, result)]
         window = [shapes[1][axis] for axis in convolution.rhs[2:]]
         grid = [shapes[2][axis] for axis in convolution.result[2:]]
@@ -71,65 +69,8 @@ class UnrollWideWindows(RewritePass):
         return _unroll(convolution, operation, window, grid)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Convolution:
-    """The attributes of a convolution, and its axes as (batch, feature, *spatial).
-
-    Of rhs these are (output feature, input feature, *spatial).
-    """
-
-    lhs: tuple[int, ...]
-    rhs: tuple[int, ...]
-    result: tuple[int, ...]
-    strides: list[int]
-    padding: list[list[int]]
-    lhs_dilation: list[int]
-    rhs_dilation: list[int]
-    reversal: list[bool]
-    feature_groups: int
-    batch_groups: int
-
-    @classmethod
-    def read(cls, operation: ir.Operation) -> _Convolution:
-        attributes = operation.attributes
-        layouts = _LAYOUT.search(str(attributes["dimension_numbers"]))
-        if layouts is None:
-            raise ValueError(f"no layout in {attributes['dimension_numbers']}")
-        rank = len(layouts[1].split(",")) - 2
-        lhs, rhs, result = (
-            tuple(
-                layout.replace(" ", "").split(",").index(name)
-                for name in (*letters, *map(str, range(rank)))
-            )
-            for layout, letters in zip(layouts.groups(), ("bf", "oi", "bf"), strict=True)
-        )
-
-        def integers(name: str) -> list[int]:
-            return list(attributes[name]) if name in attributes else [1] * rank
-
-        padding = [[0, 0]] * rank
-        if "padding" in attributes:
-            flat = list(ir.DenseIntElementsAttr(attributes["padding"]))
-            padding = [flat[2 * axis : 2 * axis + 2] for axis in range(rank)]
-        reversal = [False] * rank
-        if "window_reversal" in attributes:
-            reversal = list(attributes["window_reversal"])
-        return cls(
-            lhs,
-            rhs,
-            result,
-            integers("window_strides"),
-            padding,
-            integers("lhs_dilation"),
-            integers("rhs_dilation"),
-            reversal,
-            ir.IntegerAttr(attributes["feature_group_count"]).value,
-            ir.IntegerAttr(attributes["batch_group_count"]).value,
-        )
-
-
 def _unroll(
-    convolution: _Convolution, operation: ir.Operation, window: list[int], grid: list[int]
+    convolution: Convolution, operation: ir.Operation, window: list[int], grid: list[int]
 ) -> ir.Value:
     lhs, rhs = operation.operands
     lhs = _padded(lhs, convolution)
@@ -155,7 +96,7 @@ def _unroll(
     return _assembled(products, operation, convolution, grid, bool(batch[0]))
 
 
-def _padded(lhs: ir.Value, convolution: _Convolution) -> ir.Value:
+def _padded(lhs: ir.Value, convolution: Convolution) -> ir.Value:
     """The left operand with its padding and dilation written out."""
     low, high, interior = ([0] * len(convolution.lhs) for _ in range(3))
     for index, axis in enumerate(convolution.lhs[2:]):
@@ -181,7 +122,7 @@ def _window_at(
     spatial: Sequence[int],
     position: Sequence[int],
     window: Sequence[int],
-    convolution: _Convolution,
+    convolution: Convolution,
 ) -> ir.Value:
     starts = [0] * len(lhs.type.shape)
     limits, steps = list(lhs.type.shape), [1] * len(starts)
@@ -196,7 +137,7 @@ def _window_at(
 def _assembled(
     products: list[ir.Value],
     operation: ir.Operation,
-    convolution: _Convolution,
+    convolution: Convolution,
     grid: list[int],
     is_grouped: bool,
 ) -> ir.Value:

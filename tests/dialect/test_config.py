@@ -260,6 +260,7 @@ def test_override_decorates_a_recursive_function() -> None:
         (config_module.enable_x64, "jax_enable_x64", True),
         (config_module.debug_nans, "jax_debug_nans", True),
         (config_module.debug_infs, "jax_debug_infs", True),
+        (config_module.check_tracer_leaks, "jax_check_tracer_leaks", True),
         (config_module.disable_jit, "jax_disable_jit", True),
         (config_module.log_compiles, "jax_log_compiles", True),
         (config_module.numpy_rank_promotion, "jax_numpy_rank_promotion", "raise"),

@@ -101,3 +101,9 @@ def test_errors() -> None:
         tree.map(lambda x, y: x, {"a": 1}, {"b": 1})
     with pytest.raises(errors.TreeError, match="in_axes .* is not a prefix of the tree"):
         tree.broadcast_prefix((0, 1), (1, 2, 3), "in_axes")
+
+
+def test_leaves_with_path() -> None:
+    pairs = tree_util.tree_leaves_with_path({"a": 1, "b": (2, None)})
+    named = [(tree_util.keystr(path), leaf) for path, leaf in pairs]
+    assert named == [("['a']", 1), ("['b'][0]", 2)]

@@ -204,17 +204,21 @@ def test_complex_cotangents_are_not_conjugated() -> None:
             "dot_general: batch axes must agree in size",
         ),
         (
-            lambda: dot(zeros(2, dtype=np.int32), zeros(2, dtype=np.int32), None, np.int8),
+            lambda: dot(
+                zeros(2, dtype=np.int32),
+                zeros(2, dtype=np.int32),
+                preferred_element_type=np.int8,
+            ),
             DTypeError,
             "preferred_element_type int8 is narrower than the result type int32.",
         ),
         (
-            lambda: dot(zeros(2), zeros(2), "exact"),
+            lambda: dot(zeros(2), zeros(2), precision="exact"),
             ParameterError,
             "dot_general: precision 'exact' is not a precision.",
         ),
         (
-            lambda: dot(zeros(2), zeros(2), ("high",)),
+            lambda: dot(zeros(2), zeros(2), precision=("high",)),
             ParameterError,
             "dot_general: precision ('high',) is not a precision.",
         ),

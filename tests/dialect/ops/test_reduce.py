@@ -14,6 +14,7 @@ import pytest
 
 import axir.passes.vmap
 from axir.dialect.array import Array, as_array, scalar
+from axir.dialect.axes import BatchFrame
 from axir.dialect.errors import AxirError, AxisError, DTypeError, ParameterError, ShapeError
 from axir.dialect.function import Function
 from axir.dialect.ops import elementwise
@@ -286,7 +287,8 @@ def test_batched_initial_values() -> None:
     x, inits = array([0.1, 0.7]), array([0.0, 1.0, 2.0])
     scalar_init = array(0.0)
     function = trace(lambda v, start: reduce(v, start, log_add_exp, (0,)), x, scalar_init)
-    (result,), (axis,) = axir.passes.vmap.batch(function, [x, inits], [None, 0])
+    frame = BatchFrame(3)
+    (result,), (axis,) = axir.passes.vmap.batch(function, [x, inits], [None, 0], frame)
     assert axis == 0
     expected = np.log(np.exp([0.1, 0.7]).sum() + np.exp([0.0, 1, 2]))
     np.testing.assert_allclose(result.host(), expected, rtol=1e-5)
@@ -356,7 +358,7 @@ def test_reduction_along_no_axes_is_the_operand() -> None:
             "reduce: initial values are scalars, but one is float32[2].",
         ),
         (
-            lambda: reduce(MATRIX, 0, log_add_exp, (0,)),
+            lambda: reduce(MATRIX, np.int32(0), log_add_exp, (0,)),
             DTypeError,
             "reduce: the initial value int32[] of operand float32[2,3] has another dtype.",
         ),

@@ -9,6 +9,7 @@ import pytest
 from op_cases import Case, cases_of, differences, read_only, values
 
 from axir.dialect.array import as_array
+from axir.dialect.axes import BatchFrame
 from axir.dialect.ops import OPS
 from axir.passes.vmap import batch, batch_function
 
@@ -74,6 +75,7 @@ def test_batching_is_a_loop(name: str) -> None:
                 function,
                 [as_array(x) for x in (*operands, *function.captured)],
                 [*axes, *(None for _ in function.captured)],
+                BatchFrame(_SIZE),
             )
             expected = [
                 np.stack(parts, axis) if axis is not None else parts[0]

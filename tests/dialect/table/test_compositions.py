@@ -23,6 +23,9 @@ from axir.passes.linearize import linearize
 from axir.passes.simplify import simplify_function
 from axir.passes.transpose import transpose
 
+# One worker compiles them all, not each of them.
+pytestmark = pytest.mark.xdist_group("compositions")
+
 _SIZE = 2
 # Rounding differs in each op of a chain; the derivatives here have up to ten.
 _TOLERANCE = 8
@@ -127,6 +130,8 @@ def programs(composed: Any) -> Programs:
 def test_compiled_composition_agrees_with_the_evaluator(
     name: str, kind: str, composed: Any, programs: Programs
 ) -> None:
+    if (name, kind) not in composed:
+        pytest.skip(f"{name} has no {kind}: a rule says why")
     case, function, args = composed[name, kind]
     symbol = f"{name}_{kind}"
     assert symbol not in programs.failures, programs.failures[symbol]

@@ -165,7 +165,10 @@ def test_second_derivative_is_the_limit_of_differences(name: str) -> None:
         tangents = _directions(case)[0]
         first = _tangent_function(case, [t if type(t) is Zero else as_array(t) for t in tangents])
         around = _float_results(first, case.args)
-        got = _tangent_values(first, case.args, tangents)
+        try:
+            got = _tangent_values(first, case.args, tangents)
+        except UnsupportedRuleError:
+            continue  # the rule says in which operands there is no second derivative
         want = _central_differences(
             lambda *xs, f=first: _float_results(f, xs), case.args, tangents
         )
@@ -251,11 +254,12 @@ def test_transposed_linear_part_is_the_adjoint(name: str) -> None:
             generator = case.generator()
             cotangents = [random_like(generator, x) for x in moved]
             unknown = [UndefinedPrimal(v.type) for v in linear.inputs]
-            pulled = _hosts(
-                transpose(
-                    linear, [*unknown, *linear.captured], [as_array(c) for c in cotangents]
-                )[: len(moving)]
-            )
+            arguments = [*unknown, *linear.captured]
+            try:
+                results = transpose(linear, arguments, [as_array(c) for c in cotangents])
+            except UnsupportedRuleError:
+                continue  # forward mode only
+            pulled = _hosts(results[: len(moving)])
             assert _is_adjoint(cotangents, moved, pulled, moving), str(case)
 
 
@@ -319,9 +323,11 @@ def test_tangents_and_cotangents_have_the_types_of_what_they_belong_to(name: str
             continue
         linear = split.linear
         is_linear = [*[True] * len(linear.inputs), *[False] * len(linear.captures)]
-        pulled = derive(
-            linear, "transpose", tuple(is_linear), (True,) * len(linear.outputs), True
-        ).function
+        outputs = (True,) * len(linear.outputs)
+        try:
+            pulled = derive(linear, "transpose", tuple(is_linear), outputs, True).function
+        except UnsupportedRuleError:
+            continue  # forward mode only
         assert [(t.shape, t.dtype) for t in pulled.output_types] == [
             (v.type.shape, v.type.dtype) for v in linear.inputs
         ], str(case)

@@ -6,11 +6,10 @@ import io
 
 import numpy as np
 import pytest
-from op_cases import Case, cases_of, differences, values
+from op_cases import Case, cases_of, differences, sampled_ops, values
 
 from axir.dialect.array import as_array
 from axir.dialect.function import Function
-from axir.dialect.ops import OPS
 from axir.dialect.reading import parse_module, read_module
 from axir.dialect.trace import trace_function
 from axir.dialect.tracer import Trace
@@ -32,7 +31,7 @@ def _problems(cases: dict[str, Case], functions: dict[str, Function]) -> list[st
     return found
 
 
-@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("name", sampled_ops())
 def test_text_keeps_functions(name: str) -> None:
     cases, functions = _functions(name)
     text = str(write_module(functions))
@@ -43,7 +42,7 @@ def test_text_keeps_functions(name: str) -> None:
     assert _problems(cases, read) == []
 
 
-@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("name", sampled_ops())
 def test_bytecode_keeps_functions(name: str) -> None:
     cases, functions = _functions(name)
     module = write_module(functions)
@@ -54,7 +53,7 @@ def test_bytecode_keeps_functions(name: str) -> None:
     assert _problems(cases, read_module(parsed)) == []
 
 
-@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("name", sampled_ops())
 def test_simplify_keeps_values(name: str) -> None:
     cases, functions = _functions(name)
     assert _problems(cases, {s: simplify_function(f) for s, f in functions.items()}) == []
@@ -63,14 +62,16 @@ def test_simplify_keeps_values(name: str) -> None:
     assert _problems(cases, read_module(module)) == []
 
 
-@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("name", sampled_ops())
 def test_constants_fold_to_the_values_of_the_op(name: str) -> None:
     for case in cases_of(name):
         folded = embed_captures(simplify_function(_with_constants(case)))
-        if all(v.type.size <= 64 for v in folded.outputs):
+        is_foldable = not case.primitive.is_staged
+        if is_foldable and all(v.type.size <= 64 for v in folded.outputs):
             assert not folded.equations, str(case)
         read = read_module(parse_module(str(write_module({"main": folded}))))["main"]
-        problems = differences(str(case), values(read.evaluate()), case.evaluate(), 0)
+        expected = values(case.bind(*map(as_array, case.args)))
+        problems = differences(str(case), values(read.evaluate()), expected, 0)
         assert list(problems) == []
 
 

@@ -1,7 +1,4 @@
-"""`axir.scipy.special`: special functions, elementwise save for `logsumexp` and the softmaxes.
-
-Integers become floats; arguments broadcast.
-"""
+"""Elementary functions of `axir.scipy.special`: error function, entropies, softmaxes."""
 
 from __future__ import annotations
 
@@ -35,60 +32,20 @@ from axir.dialect.ops.elementwise import (
 from axir.dialect.types import ShapedArray
 from axir.numpy.checks import canonical_axes, spread
 from axir.numpy.elementwise import evaluate
-from axir.numpy.promotion import broadcast_arguments, constant, promote_inexact, require_real
+from axir.numpy.promotion import broadcast_arguments, constant, promote_inexact
 from axir.numpy.reductions import max as largest
 from axir.numpy.reductions import sum as total
-
-__all__ = [
-    "entr",
-    "erf",
-    "erfc",
-    "erfinv",
-    "expit",
-    "kl_div",
-    "log_softmax",
-    "logit",
-    "logsumexp",
-    "ndtr",
-    "rel_entr",
-    "softmax",
-    "xlog1py",
-    "xlogy",
-]
+from axir.scipy.special.common import real_arguments, unary_function, weak_constant
 
 Value = Any
 
-
-def _arguments(name: str, *args: Any) -> list[Value]:
-    """Promotes real arguments to a float dtype and broadcasts them."""
-    values = promote_inexact(name, *args)
-    require_real(name, *values)
-    return broadcast_arguments(name, *values)
-
-
-def _like(value: float, x: Value) -> Value:
-    return constant(value, x.type.dtype, True)
-
-
-def _unary(name: str, apply: Callable[[Value], Value], summary: str) -> Callable[[Any], Value]:
-    def function(x: Any) -> Value:
-        return apply(*_arguments(name, x))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{summary}
-
-    Args:
-        x: Array or scalar of real numbers.
-
-    Raises:
-        DTypeError: for complex numbers.
-    """
-    return function
-
-
-erf = _unary("erf", lax.erf, "Error function: 2 / sqrt(pi) times the integral of exp(-t**2) to x.")
-erfc = _unary("erfc", lax.erfc, "Complementary error function, 1 - erf(x) without cancellation.")
-erfinv = _unary("erfinv", lax.erf_inv, "Inverse of the error function, on (-1, 1).")
+erf = unary_function(
+    "erf", lax.erf, "Error function: 2 / sqrt(pi) times the integral of exp(-t**2) to x."
+)
+erfc = unary_function(
+    "erfc", lax.erfc, "Complementary error function, 1 - erf(x) without cancellation."
+)
+erfinv = unary_function("erfinv", lax.erf_inv, "Inverse of the error function, on (-1, 1).")
 
 
 def expit(x: Any) -> Value:
@@ -105,14 +62,14 @@ def _logit(x: Value) -> Value:
     return sub(lax.log(x), lax.log1p(neg(x)))
 
 
-logit = _unary("logit", _logit, "Inverse of the logistic function: log(x / (1 - x)).")
+logit = unary_function("logit", _logit, "Inverse of the logistic function: log(x / (1 - x)).")
 
 
 def _ndtr(x: Value) -> Value:
     return mul(constant(0.5, x.dtype), lax.erfc(mul(x, constant(-math.sqrt(0.5), x.dtype))))
 
 
-ndtr = _unary("ndtr", _ndtr, "Distribution function of the standard normal distribution.")
+ndtr = unary_function("ndtr", _ndtr, "Distribution function of the standard normal distribution.")
 
 
 # Products with logarithms ----------------------------------------------------------------------
@@ -125,8 +82,8 @@ def xlogy(x: Any, y: Any) -> Value:
     >>> xlogy(0.0, 0.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    x, y = _arguments("xlogy", x, y)
-    return _product_of_logarithm(x, y, lax.log, gt(y, _like(0, y)))
+    x, y = real_arguments("xlogy", x, y)
+    return _product_of_logarithm(x, y, lax.log, gt(y, weak_constant(0, y)))
 
 
 def xlog1py(x: Any, y: Any) -> Value:
@@ -136,17 +93,17 @@ def xlog1py(x: Any, y: Any) -> Value:
     >>> xlog1py(0.0, -1.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    x, y = _arguments("xlog1py", x, y)
-    return _product_of_logarithm(x, y, lax.log1p, gt(y, _like(-1, y)))
+    x, y = real_arguments("xlog1py", x, y)
+    return _product_of_logarithm(x, y, lax.log1p, gt(y, weak_constant(-1, y)))
 
 
 def _product_of_logarithm(
     x: Value, y: Value, logarithm: Callable[[Value], Value], is_regular: Value
 ) -> Value:
     """Multiplies x by a logarithm, which is left out where x is 0 and y outside its domain."""
-    is_regular = and_(is_regular, lt(y, _like(math.inf, y)))
-    is_zero = and_(eq(x, _like(0, x)), eq(y, y))
-    return mul(x, logarithm(select_n(and_(is_zero, not_(is_regular)), y, _like(1, y))))
+    is_regular = and_(is_regular, lt(y, weak_constant(math.inf, y)))
+    is_zero = and_(eq(x, weak_constant(0, x)), eq(y, y))
+    return mul(x, logarithm(select_n(and_(is_zero, not_(is_regular)), y, weak_constant(1, y))))
 
 
 def entr(x: Any) -> Value:
@@ -156,10 +113,10 @@ def entr(x: Any) -> Value:
     >>> entr(1.0)
     Array(-0., dtype=float32, weak_type=True)
     """
-    (x,) = _arguments("entr", x)
-    is_negative = lt(x, _like(0, x))
-    safe = select_n(is_negative, x, _like(1, x))
-    return select_n(is_negative, neg(xlogy(safe, safe)), _like(-math.inf, x))
+    (x,) = real_arguments("entr", x)
+    is_negative = lt(x, weak_constant(0, x))
+    safe = select_n(is_negative, x, weak_constant(1, x))
+    return select_n(is_negative, neg(xlogy(safe, safe)), weak_constant(-math.inf, x))
 
 
 def rel_entr(p: Any, q: Any) -> Value:
@@ -169,13 +126,13 @@ def rel_entr(p: Any, q: Any) -> Value:
     >>> rel_entr(0.0, 2.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    p, q = _arguments("rel_entr", p, q)
-    zero, one = _like(0, p), _like(1, p)
+    p, q = real_arguments("rel_entr", p, q)
+    zero, one = weak_constant(0, p), weak_constant(1, p)
     is_regular = and_(gt(p, zero), gt(q, zero))
     is_zero = and_(eq(p, zero), ge(q, zero))
     safe_p, safe_q = select_n(is_regular, one, p), select_n(is_regular, one, q)
     regular = mul(safe_p, sub(lax.log(safe_p), lax.log(safe_q)))
-    return select_n(is_regular, select_n(is_zero, _like(math.inf, p), zero), regular)
+    return select_n(is_regular, select_n(is_zero, weak_constant(math.inf, p), zero), regular)
 
 
 def kl_div(p: Any, q: Any) -> Value:
@@ -185,7 +142,7 @@ def kl_div(p: Any, q: Any) -> Value:
     >>> kl_div(1.0, 1.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    p, q = _arguments("kl_div", p, q)
+    p, q = real_arguments("kl_div", p, q)
     return add(sub(rel_entr(p, q), p), q)
 
 

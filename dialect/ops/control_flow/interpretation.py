@@ -1,0 +1,129 @@
+"""Running a body many times: its ops, decoded once into steps on a list of NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...array import Array, as_array
+from ...config import config
+from ...function import Equation, Function, Literal, Var
+from ...numerics import ignore_floating_point_warnings, restore_warnings
+from ...primitive import Primitive
+
+Step = tuple[Callable[..., Any], list[int], dict[str, Any], Any, Any]
+
+
+class Steps:
+    """A function as steps; calling it maps NumPy arrays to NumPy arrays.
+
+    Each step is (evaluation rule, slots of the operands, parameters, slot of the result, its
+    dtype), with lists of slots and dtypes for an op with several results.
+    """
+
+    __slots__ = ("_outputs", "_slots", "_steps", "function")
+
+    def __init__(self, function: Function):
+        self.function = function
+        arguments = (*function.inputs, *function.captures)
+        self._slots: list[Any] = [None] * len(arguments)
+        self._steps: list[Step] = []
+        places = {v: index for index, v in enumerate(arguments)}
+        self._add(function, places)
+        self._outputs = [self._place(v, places) for v in function.outputs]
+        del self._slots[: len(arguments)]
+
+    def _add(self, function: Function, places: dict[Var, int]) -> None:
+        for equation in function.equations:
+            operands = [self._place(v, places) for v in equation.operands]
+            if equation.primitive.is_call:
+                callee = equation.params["jaxpr"]
+                inner = dict(zip((*callee.inputs, *callee.captures), operands, strict=True))
+                self._add(callee, inner)
+                for result, output in zip(equation.results, callee.outputs, strict=True):
+                    places[result] = self._place(output, inner)
+                continue
+            results = []
+            for variable in equation.results:
+                results.append(len(self._slots))
+                places[variable] = len(self._slots)
+                self._slots.append(None)
+            self._steps.append(_step(equation, operands, results))
+
+    def _place(self, variable: Var, places: dict[Var, int]) -> int:
+        place = places.get(variable)
+        if place is None:
+            assert type(variable) is Literal
+            place = places[variable] = len(self._slots)
+            self._slots.append(variable.array.host())
+        return place
+
+    def __call__(self, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Runs the steps; call it under `quiet`."""
+        if config.jax_debug_nans or config.jax_debug_infs:
+            return self._checked(arguments)
+        slots = [*arguments, *self._slots]
+        for evaluate, operands, params, place, dtype in self._steps:
+            results = evaluate(*[slots[i] for i in operands], **params)
+            if type(place) is int:
+                if type(results) is not np.ndarray or results.dtype != dtype:
+                    results = np.asarray(results, dtype)
+                slots[place] = results
+            else:
+                for index, result, wanted in zip(place, results, dtype, strict=True):
+                    slots[index] = np.asarray(result, wanted)
+        return [slots[i] for i in self._outputs]
+
+    def _checked(self, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Under the debugging options: op by op, so that the first bad value names its op."""
+        variables = (*self.function.inputs, *self.function.captures)
+        arrays = [Array(v.type, x) for v, x in zip(variables, arguments, strict=True)]
+        return [x.host() for x in self.function.interpret(arrays)]
+
+
+def _step(equation: Equation, operands: list[int], results: list[int]) -> Step:
+    primitive = equation.primitive
+    dtypes = [v.type.dtype for v in equation.results]
+    evaluate = primitive.evaluate
+    if primitive.implementation is not None or evaluate is None:
+        evaluate = _by_implementation(primitive, [v.type for v in equation.operands])
+    if primitive.multiple_results:
+        return evaluate, operands, equation.params, results, dtypes
+    return evaluate, operands, equation.params, results[0], dtypes[0]
+
+
+def _by_implementation(primitive: Primitive, types: Sequence[Any]) -> Callable[..., Any]:
+    """Returns an evaluation rule that hands the arrays to what the primitive is implemented by."""
+
+    def evaluate(*hosts: np.ndarray, **params: Any) -> Any:
+        arrays = [Array(t, x) for t, x in zip(types, hosts, strict=True)]
+        if primitive.implementation is not None:
+            results = primitive.implementation(*arrays, **params)
+        else:
+            results = primitive._evaluate(arrays, params)
+        if primitive.multiple_results:
+            return [as_array(x).host() for x in results]
+        return as_array(results).host()
+
+    return evaluate
+
+
+def steps_of(function: Function) -> Steps:
+    """Returns the steps of a function, decoded when first asked for."""
+    steps = function.derived.get("steps")
+    if steps is None:
+        steps = function.derived["steps"] = Steps(function)
+    return steps
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Runs steps without NumPy's floating-point warnings."""
+    token = ignore_floating_point_warnings()
+    try:
+        yield
+    finally:
+        restore_warnings(token)

@@ -1,0 +1,229 @@
+"""`eig`: eigenvalues and eigenvectors of general matrices, by LAPACK only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes
+from ...primitive import Primitive, Sample
+from ...types import ShapedArray
+from ..arg_reduce import argmax
+from ..conversion import complex_, imag
+from ..elementwise import div, eq, mul, select_n, sub
+from ..family import Value, as_value
+from ..reduce import reduce_sum
+from ..table import declare
+from .eigh import gaps_between
+from .lu import lu, permuted_rows
+from .matrices import (
+    adjoint,
+    along_rows,
+    conjugated,
+    diagonal,
+    filled,
+    matmul,
+    positions,
+    real_part,
+    to_dtype,
+)
+from .routines import routine
+from .rules import (
+    DOMAIN,
+    NOT_LINEAR,
+    batch_in_front,
+    check_matrix,
+    lower_decomposition,
+    zero_tangents,
+)
+from .stacks import squared
+from .triangular_solve import triangular_solve
+
+
+def eig(
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = True,
+    implementation: Any = None,
+    use_magma: bool | None = None,
+) -> list[Value]:
+    """Returns eigenvalues, and left and right eigenvectors, of general matrices.
+
+    Args:
+        x: Matrices of shape (..., n, n).
+        compute_left_eigenvectors: Whether to return u with u^H x = w u^H.
+        compute_right_eigenvectors: Whether to return v with x v = v w.
+        enable_eigvec_derivs: Of no consequence: eigenvectors always have derivatives.
+        implementation, use_magma: Of no consequence: there is one implementation.
+
+    Returns:
+        A list of complex arrays: eigenvalues (..., n) in LAPACK's order, and the eigenvectors asked
+        for as columns (..., n, n), of length one and with a real largest component. NaN where x
+        holds NaN or infinities.
+
+    Raises:
+        ShapeError: unless the matrices are square.
+        DTypeError: for dtypes other than float32, float64, complex64 and complex128.
+        HostCallNeededError: where it is compiled for elsewhere than the CPU of this process.
+
+    >>> eig(np.array([[0.0, 1.0], [-1.0, 0.0]], np.float32))[0]
+    Array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    return list(
+        _eig.bind(
+            as_value(x),
+            compute_left_eigenvectors=bool(compute_left_eigenvectors),
+            compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        )
+    )
+
+
+_COMPLEX: dict[np.dtype, np.dtype] = {
+    dtypes.float32: dtypes.complex64,
+    dtypes.float64: dtypes.complex128,
+    dtypes.complex64: dtypes.complex64,
+    dtypes.complex128: dtypes.complex128,
+}
+
+
+def _infer(
+    x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
+) -> list[ShapedArray]:
+    check_matrix("eig", x, is_square=True)
+    dtype = _COMPLEX[x.dtype]
+    count = compute_left_eigenvectors + compute_right_eigenvectors
+    return [ShapedArray(x.shape[:-1], dtype), *[ShapedArray(x.shape, dtype)] * count]
+
+
+def _evaluate(
+    x: np.ndarray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
+) -> list[np.ndarray]:
+    flags = (compute_left_eigenvectors, compute_right_eigenvectors)
+    dtype = _COMPLEX[x.dtype]
+    shapes = [x.shape[:-1], *[x.shape] * sum(flags)]
+    results = [np.full(shape, np.nan, dtype) for shape in shapes]
+    if not x.size:
+        return results
+    for place in np.ndindex(*x.shape[:-2]):
+        if not np.isfinite(x[place]).all():
+            continue
+        found = _eigen(x[place], *flags)
+        if found is not None:
+            for result, value in zip(results, found, strict=True):
+                result[place] = value
+    return results
+
+
+def _eigen(x: np.ndarray, has_left: bool, has_right: bool) -> list[np.ndarray] | None:
+    results = routine("geev", x.dtype)(x, compute_vl=has_left, compute_vr=has_right)
+    *values, left, right, failure = results
+    if failure:
+        return None
+    if x.dtype.kind == "c":
+        numbers = values[0]
+    else:
+        numbers = values[0] + 1j * values[1]
+        is_paired = values[1] > 0  # the first one of each conjugate pair
+        left, right = (_complex_columns(vectors, is_paired) for vectors in (left, right))
+    chosen = [v for v, is_wanted in ((left, has_left), (right, has_right)) if is_wanted]
+    return [numbers, *chosen]
+
+
+def _complex_columns(vectors: np.ndarray, is_paired: np.ndarray) -> np.ndarray:
+    """Combines real and imaginary parts, which LAPACK stores in two columns for each pair."""
+    if vectors.shape[0] != is_paired.shape[0]:
+        return vectors
+    result = vectors.astype(_COMPLEX[vectors.dtype])
+    for column in np.flatnonzero(is_paired):
+        result[:, column] = vectors[:, column] + 1j * vectors[:, column + 1]
+        result[:, column + 1] = result[:, column].conj()
+    return result
+
+
+def _jvp(
+    primals: Any, tangents: Any, outs: Any, *, compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+) -> list[Any]:  # fmt: skip
+    """Giles (2008), 3.1: with m = v^-1 dx v, dw = diag m and dv = v (m / (w_j - w_i)).
+
+    Then the length and the phase of each column are restored.
+    """
+    zeros = zero_tangents(tangents[0], outs)
+    if zeros is not None:
+        return zeros
+    values, *vectors = outs
+    tangent = to_dtype(tangents[0], values.dtype)
+    right = vectors[-1] if compute_right_eigenvectors else eig(primals[0])[2]
+    mixed = _solve(right, matmul(tangent, right))
+    results = [diagonal(mixed)]
+    if compute_left_eigenvectors:
+        # Left eigenvectors are the right ones of the adjoint.
+        left = vectors[0]
+        pulled = _solve(left, matmul(adjoint(tangent), left))
+        results.append(_vector_tangent(left, conjugated(values), pulled))
+    if compute_right_eigenvectors:
+        results.append(_vector_tangent(right, values, mixed))
+    return results
+
+
+def _vector_tangent(vectors: Value, values: Value, mixed: Value) -> Value:
+    tangent = matmul(vectors, mul(gaps_between(values), mixed))
+    growth = reduce_sum(real_part(mul(conjugated(vectors), tangent)), (vectors.ndim - 2,))
+    growth = along_rows(to_dtype(growth, vectors.dtype), vectors.shape)
+    tangent = sub(tangent, mul(vectors, growth))
+    sizes = squared(vectors)
+    largest = argmax(sizes, vectors.ndim - 2, np.int32)
+    rows = positions(vectors, vectors.shape, vectors.ndim - 2)
+    is_largest = eq(rows, along_rows(largest, vectors.shape))
+    ratio = select_n(is_largest, 0, div(tangent, select_n(is_largest, _ones(vectors), vectors)))
+    turn = imag(reduce_sum(ratio, (vectors.ndim - 2,)))
+    turn = along_rows(complex_(mul(turn, 0), turn), vectors.shape)
+    return sub(tangent, mul(vectors, turn))
+
+
+def _ones(like: Value) -> Value:
+    return filled(like, like.shape, 1)
+
+
+def _solve(a: Value, b: Value) -> Value:
+    factors, _, permutation = lu(a)
+    b = permuted_rows(b, permutation)
+    b = triangular_solve(factors, b, left_side=True, lower=True, unit_diagonal=True)
+    return triangular_solve(factors, b, left_side=True, lower=False)
+
+
+def _samples() -> list[Sample]:
+    generator = np.random.default_rng(28)
+    samples = []
+    shapes = [(3, 3), (2, 3, 3), (2, 2), (4, 4), (1, 1), (0, 0), (1, 2, 2, 2), (5, 5)]
+    for index, shape in enumerate(shapes):
+        dtype = DOMAIN[index % 4]
+        x = np.diag(1.5 * np.arange(shape[-1])) + generator.standard_normal(shape) / 3
+        if dtypes.is_complex(dtype):
+            x = x + 1j * generator.standard_normal(shape) / 3
+        params = {
+            "compute_left_eigenvectors": index % 3 != 1,
+            "compute_right_eigenvectors": index % 3 != 2,
+        }
+        samples.append(Sample((x.astype(dtype),), params, tolerance=512.0))
+    both = {"compute_left_eigenvectors": True, "compute_right_eigenvectors": True}
+    rotation = np.array([[1.0, 2.0, 0.3], [-2.0, 1.0, 0.2], [0.1, 0.4, 3.0]])
+    samples.append(Sample((rotation.astype(np.float32),), both, tolerance=512.0))
+    samples.append(Sample((np.full((2, 2), np.nan, np.float32),), both, is_smooth=False))
+    return samples
+
+
+_eig: Primitive = declare(
+    "eig",
+    multiple_results=True,
+    infer=_infer,
+    evaluate=_evaluate,
+    jvp=_jvp,
+    lower=lower_decomposition("eig", _evaluate, None),
+    samples=_samples,
+    unsupported=NOT_LINEAR,
+)
+_eig.batch = batch_in_front(_eig)

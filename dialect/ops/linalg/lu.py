@@ -1,0 +1,233 @@
+"""`lu`: elimination with partial pivoting, and what its pivots mean."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes
+from ...errors import DTypeError, ParameterError, ShapeError
+from ...primitive import Primitive, Sample
+from ...symbolic import Zero
+from ...types import ShapedArray
+from ..elementwise import add, sub
+from ..family import Value, as_value, zero_tangent
+from ..shape import concatenate, reshape
+from ..table import declare
+from .blocked import apply_pivots, factor_lu, permuted
+from .matrices import identity, lower_part, matmul, part, upper_part
+from .routines import routine
+from .rules import (
+    DOMAIN,
+    NOT_LINEAR,
+    batch_in_front,
+    check_matrix,
+    lower_decomposition,
+    random_matrix,
+    zero_tangents,
+)
+from .stacks import stacked, unstacked
+from .triangular_solve import triangular_solve
+
+
+def lu(x: Any) -> tuple[Value, Value, Value]:
+    """Factors matrices, their rows in another order, into l u by partial pivoting.
+
+    Args:
+        x: Matrices of shape (..., m, n).
+
+    Returns:
+        The packed factors (l below the diagonal, its ones not stored), the int32 pivots of shape
+        (..., min(m, n)): row i was exchanged with row pivots[i], in this order; and the int32
+        permutation of shape (..., m): x[permutation] = l u. Singular matrices have zeros on the
+        diagonal of u.
+
+    Raises:
+        ShapeError: for arrays of fewer than two axes.
+        DTypeError: for dtypes other than float32, float64, complex64 and complex128.
+
+    >>> factors, pivots, permutation = lu(np.array([[1.0, 2.0], [4.0, 4.0]], np.float32))
+    >>> factors, permutation
+    (Array([[4.  , 4.  ],
+           [0.25, 1.  ]], dtype=float32), Array([1, 0], dtype=int32))
+    """
+    factors, pivots, permutation = _lu.bind(as_value(x))
+    return factors, pivots, permutation
+
+
+def permuted_rows(x: Value, permutation: Value) -> Value:
+    """Returns x[..., permutation, :], with the permutation of each matrix of a stack."""
+    order = reshape(permutation, (*permutation.shape, 1))
+    return unstacked(permuted(stacked(x), stacked(order)), x.shape[:-2])
+
+
+def unit_lower(packed: Value) -> Value:
+    """Returns the factor l (..., m, min(m, n)) from packed factors."""
+    height, width = packed.shape[-2:]
+    left = part(packed, (0, height), (0, min(height, width)))
+    return add(lower_part(left, -1), identity(left, left.shape))
+
+
+def _infer(x: ShapedArray) -> list[ShapedArray]:
+    check_matrix("lu", x)
+    batch, (height, width) = x.shape[:-2], x.shape[-2:]
+    return [
+        ShapedArray(x.shape, x.dtype),
+        ShapedArray((*batch, min(height, width)), np.int32),
+        ShapedArray((*batch, height), np.int32),
+    ]
+
+
+def _evaluate(x: np.ndarray) -> list[np.ndarray]:
+    factors = np.empty(x.shape, x.dtype)
+    batch, (height, width) = x.shape[:-2], x.shape[-2:]
+    pivots = np.zeros((*batch, min(height, width)), np.int32)
+    if x.size:
+        factor = routine("getrf", x.dtype)
+        for place in np.ndindex(*batch):
+            factors[place], pivots[place], _ = factor(x[place])
+    return [factors, pivots, _permutation(pivots, height)]
+
+
+def _permutation(pivots: np.ndarray, size: int) -> np.ndarray:
+    batch = pivots.shape[:-1]
+    order = np.empty((*batch, size), np.int32)
+    order[...] = np.arange(size, dtype=np.int32)
+    count = math.prod(batch)
+    flat, flat_pivots = order.reshape(count, size), pivots.reshape(count, pivots.shape[-1])
+    stack = np.arange(flat.shape[0])
+    for i in range(pivots.shape[-1]):
+        j = flat_pivots[:, i]
+        flat[stack, j], flat[:, i] = flat[:, i].copy(), flat[stack, j]
+    return order
+
+
+def _jvp(primals: Any, tangents: Any, outs: Any) -> list[Any]:
+    """With m = l^-1 dx u^-1: dl = l times the triangle of m below the diagonal, du = rest of m u.
+
+    What lies outside the square of the first min(m, n) rows and columns follows from x = l u.
+    """
+    packed, pivots, permutation = outs
+    fixed = [Zero(x.aval.to_tangent_aval()) for x in (pivots, permutation)]
+    zeros = zero_tangents(tangents[0], outs)
+    if zeros is not None:
+        return zeros
+    height, width = packed.shape[-2:]
+    size = min(height, width)
+    square = (0, size)
+    tangent = permuted_rows(tangents[0], permutation)
+    corner = part(packed, square, square)
+    middle = _right_solve(corner, _left_solve(corner, part(tangent, square, square)))
+    left, right = lower_part(middle, -1), upper_part(middle)
+    l_tangent = matmul(unit_lower(corner), left)
+    u_tangent = matmul(right, upper_part(corner))
+    result = add(l_tangent, u_tangent)
+    if height > size:
+        rest = part(tangent, (size, height), square)
+        known = matmul(part(packed, (size, height), square), u_tangent)
+        result = concatenate([result, _right_solve(corner, sub(rest, known))], result.ndim - 2)
+    if width > size:
+        rest = part(tangent, square, (size, width))
+        known = matmul(l_tangent, part(packed, square, (size, width)))
+        result = concatenate([result, _left_solve(corner, sub(rest, known))], result.ndim - 1)
+    return [result, *fixed]
+
+
+def _left_solve(packed: Value, b: Value) -> Value:
+    return triangular_solve(packed, b, left_side=True, lower=True, unit_diagonal=True)
+
+
+def _right_solve(packed: Value, b: Value) -> Value:
+    return triangular_solve(packed, b, left_side=False, lower=False)
+
+
+def _samples() -> list[Sample]:
+    generator = np.random.default_rng(23)
+    shapes = [
+        (3, 3), (2, 3, 3), (4, 2), (2, 4), (1, 1), (0, 3), (2, 0), (2, 2, 1), (37, 36), (4, 4),
+    ]  # fmt: skip
+    samples = [
+        Sample((random_matrix(generator, shape, DOMAIN[i % 4]),), tolerance=256.0)
+        for i, shape in enumerate(shapes)
+    ]
+    singular = np.array([[1, 2, 3], [2, 4, 6], [0, 0, 1]], np.float32)
+    samples.append(Sample((singular,), is_smooth=False))
+    return samples
+
+
+_lu: Primitive = declare(
+    "lu",
+    multiple_results=True,
+    infer=_infer,
+    evaluate=_evaluate,
+    jvp=_jvp,
+    lower=lower_decomposition("lu", _evaluate, factor_lu),
+    samples=_samples,
+    unsupported=NOT_LINEAR,
+)
+_lu.batch = batch_in_front(_lu)
+
+
+# Pivots ----------------------------------------------------------------------------------------
+
+
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Value:
+    """Returns the permutation of rows that a sequence of exchanges amounts to.
+
+    Args:
+        pivots: int32 array of shape (..., k): row i was exchanged with row pivots[i].
+        permutation_size: Number of rows, at least k.
+
+    Returns:
+        An int32 array of shape (..., permutation_size).
+
+    Raises:
+        DTypeError: unless the pivots are int32.
+        ParameterError: for fewer rows than pivots.
+
+    >>> lu_pivots_to_permutation(np.array([1, 2], np.int32), 3)
+    Array([1, 2, 0], dtype=int32)
+    """
+    return _pivots_to_permutation.bind(as_value(pivots), permutation_size=int(permutation_size))
+
+
+def _infer_permutation(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
+    if pivots.dtype != dtypes.int32:
+        raise DTypeError(
+            f"lu_pivots_to_permutation: pivots must be int32, not {pivots.dtype}.",
+            "Cast with x.astype('int32').",
+        )
+    if pivots.ndim < 1:
+        raise ShapeError("lu_pivots_to_permutation: pivots must have at least one axis.")
+    if permutation_size < pivots.shape[-1]:
+        raise ParameterError(
+            f"lu_pivots_to_permutation: permutation_size={permutation_size} is less than the "
+            f"number of pivots, {pivots.shape[-1]}."
+        )
+    return ShapedArray((*pivots.shape[:-1], permutation_size), np.int32)
+
+
+def _permutation_samples() -> list[Sample]:
+    variants = [([1, 1], 2), ([2, 2, 2], 5), ([[0, 1], [1, 1]], 3), ([], 2), ([[[3, 1]]], 4)]
+    return [
+        Sample((np.array(pivots, np.int32),), {"permutation_size": size}, is_smooth=False)
+        for pivots, size in variants
+    ]
+
+
+_pivots_to_permutation: Primitive = declare(
+    "lu_pivots_to_permutation",
+    infer=_infer_permutation,
+    evaluate=lambda pivots, *, permutation_size: _permutation(pivots, permutation_size),
+    jvp=zero_tangent,
+    lower=lower_decomposition(
+        "lu_pivots_to_permutation",
+        lambda pivots, *, permutation_size: [_permutation(pivots, permutation_size)],
+        lambda pivots, *, permutation_size: [apply_pivots(pivots, permutation_size)],
+    ),
+    samples=_permutation_samples,
+    unsupported={"transpose": "a permutation does not depend linearly on its exchanges."},
+)
+_pivots_to_permutation.batch = batch_in_front(_pivots_to_permutation)

@@ -1,0 +1,156 @@
+"""Small functions of matrices, in the last two axes of arrays, that rules and lowerings share.
+
+They are traceable, take any batch axes in front, and write their masks as ops instead of as
+constants, so that a program over large matrices stays small.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...array import scalar
+from ...tracer import Tracer
+from ..broadcasting import broadcast_in_dim
+from ..conversion import complex_, conj, imag, real
+from ..dot import dot_general
+from ..elementwise import eq, ge, mul, select_n
+from ..family import Value
+from ..reduce import reduce_sum
+from ..shape import transpose
+from ..static_slicing import slice as static_slice
+from ..table import OPS
+
+
+def positions(like: Value, shape: tuple[int, ...], dimension: int) -> Value:
+    """Returns int32 numbers that count along a dimension, as an op where `like` is traced."""
+    iota = OPS["iota"]
+    params = {"dtype": dtypes.int32, "shape": shape, "dimension": dimension}
+    if type(like) is Tracer:
+        return like.owner.record(iota, (), params)
+    return iota.bind(**params)
+
+
+def filled(like: Value, shape: tuple[int, ...], value: complex, dtype: Any = None) -> Value:
+    """Returns an array of equal elements, as an op where `like` is traced; dtype of `like`."""
+    one = scalar(value, like.dtype if dtype is None else dtype, weak_type=False)
+    broadcast = OPS["broadcast_in_dim"]
+    params = {"shape": shape, "broadcast_dimensions": ()}
+    if type(like) is Tracer:
+        return like.owner.record(broadcast, (one,), params)
+    return broadcast.bind(one, **params)
+
+
+def diagonal_mask(like: Value, shape: tuple[int, ...]) -> Value:
+    """Returns where the row is the column."""
+    rank = len(shape)
+    return eq(positions(like, shape, rank - 2), positions(like, shape, rank - 1))
+
+
+def identity(like: Value, shape: tuple[int, ...]) -> Value:
+    """Returns matrices with ones on the diagonal, of the dtype of `like`."""
+    ones = filled(like, shape, 1)
+    return select_n(diagonal_mask(like, shape), mul(ones, 0), ones)
+
+
+def lower_part(x: Value, offset: int = 0) -> Value:
+    """Returns x with zeros above the diagonal number `offset`."""
+    rows, columns = _positions(x)
+    return select_n(ge(_plus(rows, offset), columns), 0, x)
+
+
+def upper_part(x: Value, offset: int = 0) -> Value:
+    """Returns x with zeros below the diagonal number `offset`."""
+    rows, columns = _positions(x)
+    return select_n(ge(columns, _plus(rows, offset)), 0, x)
+
+
+def _positions(x: Value) -> tuple[Value, Value]:
+    return positions(x, x.shape, x.ndim - 2), positions(x, x.shape, x.ndim - 1)
+
+
+def _plus(x: Value, offset: int) -> Value:
+    from ..elementwise import add
+
+    return add(x, offset) if offset else x
+
+
+def transposed(x: Value) -> Value:
+    """Exchanges the last two axes."""
+    return transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def conjugated(x: Value) -> Value:
+    """Returns the conjugate; real numbers stay."""
+    return conj(x) if dtypes.is_complex(x.dtype) else x
+
+
+def adjoint(x: Value) -> Value:
+    """Returns the conjugate transpose."""
+    return conjugated(transposed(x))
+
+
+def real_part(x: Value) -> Value:
+    """Returns the real part; real numbers stay."""
+    return real(x) if dtypes.is_complex(x.dtype) else x
+
+
+def imaginary_only(x: Value) -> Value:
+    """Returns x without its real part."""
+    imaginary = imag(x)
+    return complex_(filled(imaginary, imaginary.shape, 0), imaginary)
+
+
+def to_dtype(x: Value, dtype: Any) -> Value:
+    """Turns real numbers into complex ones where the dtype asks for it."""
+    if dtypes.is_complex(dtype) and not dtypes.is_complex(x.dtype):
+        return complex_(x, filled(x, x.shape, 0))
+    return x
+
+
+def matmul(lhs: Value, rhs: Value) -> Value:
+    """Multiplies matrices with equal batch axes."""
+    batch = tuple(range(lhs.ndim - 2))
+    return dot_general(lhs, rhs, (((lhs.ndim - 1,), (lhs.ndim - 2,)), (batch, batch)))
+
+
+def diagonal(x: Value) -> Value:
+    """Returns the main diagonals."""
+    size = min(x.shape[-2:])
+    x = part(x, (0, size), (0, size))
+    return reduce_sum(select_n(diagonal_mask(x, x.shape), 0, x), (x.ndim - 1,))
+
+
+def on_diagonal(x: Value) -> Value:
+    """Returns x with zeros off the diagonal."""
+    return select_n(diagonal_mask(x, x.shape), 0, x)
+
+
+def along_rows(vector: Value, shape: tuple[int, ...]) -> Value:
+    """Broadcasts (..., n) to (..., m, n): an entry for each column."""
+    rank = len(shape)
+    return broadcast_in_dim(vector, shape, (*range(rank - 2), rank - 1))
+
+
+def along_columns(vector: Value, shape: tuple[int, ...]) -> Value:
+    """Broadcasts (..., m) to (..., m, n): an entry for each row."""
+    return broadcast_in_dim(vector, shape, tuple(range(len(shape) - 1)))
+
+
+def part(x: Value, rows: tuple[int, int], columns: tuple[int, int]) -> Value:
+    """Returns a block, from a row to before a row, from a column to before a column."""
+    batch = x.shape[:-2]
+    starts = (*(0 for _ in batch), rows[0], columns[0])
+    limits = (*batch, rows[1], columns[1])
+    if not any(starts) and limits == tuple(x.shape):
+        return x
+    return static_slice(x, starts, limits)
+
+
+def hermitian_of(x: Value, is_lower: bool) -> Value:
+    """Returns the Hermitian matrix of which a triangle (with its real diagonal) is given."""
+    from ..elementwise import add
+
+    triangle = lower_part(x, -1) if is_lower else upper_part(x, 1)
+    main = to_dtype(real_part(on_diagonal(x)), x.dtype)
+    return add(add(triangle, adjoint(triangle)), main)

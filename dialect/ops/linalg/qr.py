@@ -1,0 +1,250 @@
+"""`qr` and `householder_product`: orthogonal factors, by Householder reflections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes
+from ...errors import ShapeError, UnsupportedRuleError
+from ...primitive import Primitive, Sample
+from ...symbolic import Zero
+from ...types import ShapedArray
+from ..elementwise import add, sub
+from ..family import Value, as_value
+from ..shape import concatenate
+from ..table import declare
+from .householder import multiply_reflections, orthonormal_and_triangle
+from .lu import permuted_rows
+from .matrices import adjoint, imaginary_only, lower_part, matmul, on_diagonal, part, transposed
+from .routines import routine
+from .rules import (
+    DOMAIN,
+    NOT_LINEAR,
+    batch_in_front,
+    check_dtype,
+    check_matrix,
+    lower_decomposition,
+    random_matrix,
+    zero_tangents,
+)
+from .triangular_solve import triangular_solve
+
+
+def qr(
+    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> Any:
+    """Factors matrices into q r, with orthonormal columns of q and an upper triangle r.
+
+    Args:
+        x: Matrices of shape (..., m, n).
+        pivoting: Whether columns are exchanged so that the diagonal of r descends.
+        full_matrices: Whether q has m columns, else min(m, n).
+        use_magma: Of no consequence: there is one implementation.
+
+    Returns:
+        q, r, and if pivoting the int32 permutation p with x[:, p] = q r. The diagonal of r is real,
+        of the sign opposite to the part of the column that it replaces, as in LAPACK.
+
+    Raises:
+        ShapeError: for arrays of fewer than two axes.
+        DTypeError: for dtypes other than float32, float64, complex64 and complex128.
+
+    >>> q, r = qr(np.array([[3.0], [4.0]], np.float32), full_matrices=False)
+    >>> r
+    Array([[-5.]], dtype=float32)
+    """
+    return tuple(_qr.bind(as_value(x), pivoting=bool(pivoting), full_matrices=bool(full_matrices)))
+
+
+def _infer(x: ShapedArray, *, pivoting: bool, full_matrices: bool) -> list[ShapedArray]:
+    check_matrix("qr", x)
+    batch, (height, width) = x.shape[:-2], x.shape[-2:]
+    inner = height if full_matrices else min(height, width)
+    types = [
+        ShapedArray((*batch, height, inner), x.dtype), ShapedArray((*batch, inner, width), x.dtype)
+    ]  # fmt: skip
+    return [*types, ShapedArray((*batch, width), np.int32)] if pivoting else types
+
+
+def _evaluate(x: np.ndarray, *, pivoting: bool, full_matrices: bool) -> list[np.ndarray]:
+    if not pivoting:
+        return list(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
+    import scipy.linalg  # a fifth of a second, so only when first used
+
+    types = _infer(
+        ShapedArray(x.shape, x.dtype), pivoting=True, full_matrices=full_matrices
+    )
+    results = [np.empty(t.shape, t.dtype) for t in types]
+    mode = "full" if full_matrices else "economic"
+    for place in np.ndindex(*x.shape[:-2]):
+        factors = scipy.linalg.qr(x[place], mode=mode, pivoting=True, check_finite=False)
+        for result, factor in zip(results, factors, strict=True):
+            result[place] = factor
+    return results
+
+
+def _jvp(
+    primals: Any, tangents: Any, outs: Any, *, pivoting: bool, full_matrices: bool
+) -> list[Any]:
+    """Walter & Lehmann (2010), Algorithmic differentiation of linear algebra functions.
+
+    With m = q^H dx r^-1, dq = q w + (1 - q q^H) dx r^-1, where w is skew-Hermitian: below the
+    diagonal it is m, and on it i Im m, for r keeps a real diagonal. Columns behind the square part
+    of a wide r follow from r = q^H x.
+    """
+    q, r, *order = outs
+    fixed = [Zero(x.aval.to_tangent_aval()) for x in order]
+    zeros = zero_tangents(tangents[0], outs)
+    if zeros is not None:
+        return zeros
+    (x,), (tangent,) = primals, tangents
+    height, width = x.shape[-2:]
+    if full_matrices and height > width:
+        raise UnsupportedRuleError(
+            "qr with full_matrices=True of matrices with more rows than columns has no derivative: "
+            "the columns of q behind those of x are not determined by x.",
+            "Use full_matrices=False (jnp.linalg.qr's mode='reduced').",
+        )
+    if order:
+        x, tangent = (_permuted_columns(value, order[0]) for value in (x, tangent))
+    size = min(height, width)
+    rows, square, rest = (0, height), (0, size), (size, width)
+    corner = part(r, square, square)
+    ratio = triangular_solve(corner, part(tangent, rows, square))
+    mixed = matmul(adjoint(q), ratio)
+    below = lower_part(mixed, -1)
+    rotation = sub(below, adjoint(below))
+    if dtypes.is_complex(q.dtype):
+        rotation = add(rotation, imaginary_only(on_diagonal(mixed)))
+    q_tangent = add(matmul(q, sub(rotation, mixed)), ratio)
+    r_tangent = matmul(sub(mixed, rotation), corner)
+    if width > size:
+        behind = add(
+            matmul(adjoint(q_tangent), part(x, rows, rest)),
+            matmul(adjoint(q), part(tangent, rows, rest)),
+        )
+        r_tangent = concatenate([r_tangent, behind], r.ndim - 1)
+    return [q_tangent, r_tangent, *fixed]
+
+
+def _permuted_columns(x: Value, order: Value) -> Value:
+    return transposed(permuted_rows(transposed(x), order))
+
+
+def _samples() -> list[Sample]:
+    generator = np.random.default_rng(24)
+    shapes = [(3, 3), (4, 2), (2, 4), (2, 4, 3), (1, 1), (0, 2), (3, 0), (12, 9)]
+    samples = []
+    for index, shape in enumerate(shapes):
+        for full_matrices in (False, True) if index < 3 else (index % 2 == 0,):
+            x = random_matrix(generator, shape, DOMAIN[(index + full_matrices) % 4])
+            params = {"pivoting": False, "full_matrices": full_matrices}
+            is_smooth = not full_matrices or shape[-2] <= shape[-1]
+            samples.append(Sample((x,), params, is_smooth=is_smooth, tolerance=256.0))
+    for dtype, shape in [(np.float32, (3, 3)), (np.complex128, (2, 4, 3)), (np.float64, (2, 3))]:
+        x = random_matrix(generator, shape, np.dtype(dtype))
+        x = x * (1 + np.arange(shape[-1])).astype(dtype)
+        params = {"pivoting": True, "full_matrices": False}
+        samples.append(Sample((x.astype(dtype),), params, tolerance=256.0))
+    return samples
+
+
+_qr: Primitive = declare(
+    "qr",
+    multiple_results=True,
+    infer=_infer,
+    evaluate=_evaluate,
+    jvp=_jvp,
+    lower=lower_decomposition("qr", _evaluate, orthonormal_and_triangle),
+    samples=_samples,
+    unsupported=NOT_LINEAR,
+)
+_qr.batch = batch_in_front(_qr)
+
+
+# householder_product ---------------------------------------------------------------------------
+
+
+def householder_product(a: Any, taus: Any) -> Value:
+    """Multiplies out Householder reflections 1 - tau v v^H.
+
+    Args:
+        a: Matrices of shape (..., m, n), m at least n: the vectors v below the diagonal, their ones
+            on it not stored.
+        taus: Array of shape (..., k), k at most n.
+
+    Returns:
+        The first n columns of the product of the k reflections.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+        DTypeError: for dtypes other than float32, float64, complex64 and complex128.
+
+    >>> householder_product(np.array([[0.0], [1.0]], np.float32), np.array([1.0], np.float32))
+    Array([[ 0.],
+           [-1.]], dtype=float32)
+    """
+    return _householder_product.bind(as_value(a), as_value(taus))
+
+
+def _infer_product(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
+    check_matrix("householder_product", a)
+    check_dtype("householder_product", a, taus)
+    if (
+        a.shape[-2] < a.shape[-1]
+        or taus.shape[:-1] != a.shape[:-2]
+        or taus.ndim != a.ndim - 1
+        or taus.shape[-1] > a.shape[-1]
+    ):
+        raise ShapeError(
+            f"householder_product takes matrices (..., m, n) with m >= n and taus (..., k) with "
+            f"k <= n, but got {a} and {taus}."
+        )
+    return ShapedArray(a.shape, a.dtype)
+
+
+def _evaluate_product(a: np.ndarray, taus: np.ndarray) -> np.ndarray:
+    result = np.empty(a.shape, a.dtype)
+    if not a.size:
+        return result
+    if not taus.shape[-1]:
+        result[...] = np.eye(*a.shape[-2:])
+        return result
+    multiply = routine("ungqr" if a.dtype.kind == "c" else "orgqr", a.dtype)
+    for place in np.ndindex(*a.shape[:-2]):
+        result[place] = multiply(a[place], taus[place])[0]
+    return result
+
+
+def _product_samples() -> list[Sample]:
+    generator = np.random.default_rng(25)
+    samples = []
+    for index, shape in enumerate([(3, 3), (4, 2), (2, 4, 3), (1, 1), (3, 0), (2, 0, 0), (5, 3)]):
+        dtype = DOMAIN[index % 4]
+        factor = np.linalg.qr(random_matrix(generator, shape, dtype), "raw")
+        a, taus = np.ascontiguousarray(np.swapaxes(factor[0], -1, -2)), factor[1]
+        if index == 6:
+            taus = taus[:2]
+        args = (a.astype(dtype), taus.astype(dtype))
+        samples.append(Sample(args, is_smooth=False, tolerance=256.0))
+    return samples
+
+
+_householder_product: Primitive = declare(
+    "householder_product",
+    infer=_infer_product,
+    evaluate=_evaluate_product,
+    lower=lower_decomposition(
+        "householder_product",
+        _evaluate_product,
+        lambda a, taus: [multiply_reflections(a, taus)],
+    ),
+    samples=_product_samples,
+    unsupported={
+        "jvp": "reflections are an intermediate form; differentiate qr instead.",
+        "transpose": "it is not linear in the vectors of the reflections.",
+    },
+)
+_householder_product.batch = batch_in_front(_householder_product)

@@ -1,0 +1,20 @@
+"""LAPACK and BLAS routines, as SciPy offers them, found by name and dtype."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_PREFIXES = {"f": "s", "d": "d", "F": "c", "D": "z"}
+
+
+@functools.cache
+def routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
+    """Returns a routine for a dtype, such as sgetrf for "getrf" and float32."""
+    from scipy.linalg import blas, lapack  # a fifth of a second, so only when first used
+
+    full_name = _PREFIXES[dtype.char] + name
+    return getattr(lapack if hasattr(lapack, full_name) else blas, full_name)

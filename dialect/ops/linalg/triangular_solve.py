@@ -1,0 +1,203 @@
+"""`triangular_solve`: equations with a triangular matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ShapeError
+from ...primitive import Primitive, Sample
+from ...symbolic import Zero, is_undefined_primal
+from ...types import ShapedArray
+from ..elementwise import neg
+from ..family import Value, add_tangents, as_value
+from ..movement import batch_size
+from ..shape import move_batch_axis, moveaxis, reshape
+from ..table import declare
+from .blocked import solve_triangular
+from .matrices import conjugated, lower_part, matmul, transposed, upper_part
+from .routines import routine
+from .rules import DOMAIN, check_dtype, lower_decomposition, random_matrix
+
+
+def triangular_solve(
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Value:
+    """Solves op(a) x = b or x op(a) = b for triangular matrices a.
+
+    Args:
+        a: Matrices of shape (..., n, n), of which one triangle is read.
+        b: Right-hand sides of shape (..., n, m), or (..., m, n) if not `left_side`; or vectors of
+            shape (..., n).
+        left_side: Whether a stands on the left.
+        lower: Whether the lower triangle of a is read, else the upper one.
+        transpose_a: Whether op transposes a.
+        conjugate_a: Whether op conjugates a.
+        unit_diagonal: Whether the diagonal of a is taken as ones, without being read.
+
+    Returns:
+        x, of the shape of b. A zero on the diagonal gives infinities and NaN.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+        DTypeError: for dtypes other than float32, float64, complex64 and complex128.
+
+    >>> a = np.array([[2.0, 0.0], [1.0, 1.0]], np.float32)
+    >>> triangular_solve(a, np.array([2.0, 3.0], np.float32), left_side=True, lower=True)
+    Array([1., 2.], dtype=float32)
+    """
+    a, b = as_value(a), as_value(b)
+    is_vector = b.ndim == a.ndim - 1
+    if is_vector:
+        b = reshape(b, (*b.shape, 1) if left_side else (*b.shape[:-1], 1, b.shape[-1]))
+    x = _triangular_solve.bind(
+        a,
+        b,
+        left_side=bool(left_side),
+        lower=bool(lower),
+        transpose_a=bool(transpose_a),
+        conjugate_a=bool(conjugate_a),
+        unit_diagonal=bool(unit_diagonal),
+    )
+    if not is_vector:
+        return x
+    return reshape(x, x.shape[:-1] if left_side else (*x.shape[:-2], x.shape[-1]))
+
+
+def _infer(a: ShapedArray, b: ShapedArray, *, left_side: bool, **params: Any) -> ShapedArray:
+    check_dtype("triangular_solve", a, b)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ShapeError(
+            f"triangular_solve requires square matrices in the last two dimensions of a, but got "
+            f"{a}."
+        )
+    if (
+        b.ndim != a.ndim
+        or b.shape[:-2] != a.shape[:-2]
+        or b.shape[-2 if left_side else -1] != a.shape[-1]
+    ):
+        wanted = "(..., n, m)" if left_side else "(..., m, n)"
+        raise ShapeError(
+            f"triangular_solve: b of shape {b.shape} does not fit a of shape {a.shape}: with "
+            f"left_side={left_side}, b has the shape {wanted} with the batch dimensions of a.",
+            "Broadcast the batch dimensions first, or exchange left_side.",
+        )
+    return ShapedArray(b.shape, b.dtype)
+
+
+def _evaluate(
+    a: np.ndarray, b: np.ndarray, *, left_side: bool, lower: bool, transpose_a: bool,
+    conjugate_a: bool, unit_diagonal: bool,
+) -> np.ndarray:  # fmt: skip
+    result = np.empty(b.shape, b.dtype)
+    if not b.size:
+        return result
+    if conjugate_a and not transpose_a:
+        a = a.conj()
+    solve = routine("trsm", b.dtype)
+    operation = 0 if not transpose_a else 2 if conjugate_a else 1
+    for place in np.ndindex(*a.shape[:-2]):
+        result[place] = solve(
+            1, a[place], b[place], side=not left_side, lower=lower, trans_a=operation,
+            diag=unit_diagonal,
+        )  # fmt: skip
+    return result
+
+
+def _jvp(primals: Any, tangents: Any, x: Value, **params: Any) -> Any:
+    a, _ = primals
+    a_tangent, b_tangent = tangents
+    change: Any = b_tangent
+    if type(a_tangent) is not Zero:
+        offset = 1 if params["unit_diagonal"] else 0
+        moved = lower_part(a_tangent, -offset) if params["lower"] else upper_part(a_tangent, offset)
+        if params["transpose_a"]:
+            moved = transposed(moved)
+        if params["conjugate_a"]:
+            moved = conjugated(moved)
+        product = matmul(moved, x) if params["left_side"] else matmul(x, moved)
+        change = add_tangents(change, neg(product))
+    if type(change) is Zero:
+        return Zero(x.aval.to_tangent_aval())
+    return _triangular_solve.bind(a, change, **params)
+
+
+def _transpose(ct: Value, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> list[Any]:
+    if is_undefined_primal(a):
+        from ...errors import UnsupportedRuleError
+
+        raise UnsupportedRuleError("triangular_solve is linear in b only.")
+    return [None, _triangular_solve.bind(a, ct, transpose_a=not transpose_a, **params)]
+
+
+def _batch(
+    operands: Sequence[Value], axes: Sequence[int | None], *, left_side: bool, **params: Any
+) -> tuple[Value, int]:
+    a, b = operands
+    size = batch_size(operands, axes)
+    if axes[0] is None and axes[1] is not None and a.ndim == 2:
+        # One matrix for all: the batch becomes further right-hand sides.
+        place = 2 if left_side else 0
+        b = moveaxis(b, axes[1], place)
+        first, second, third = b.shape
+        flat = (first, second * third) if left_side else (first * second, third)
+        x = _triangular_solve.bind(a, reshape(b, flat), left_side=left_side, **params)
+        return reshape(x, b.shape), place
+    a, b = (move_batch_axis(x, axis, size, 0) for x, axis in zip(operands, axes, strict=True))
+    return _triangular_solve.bind(a, b, left_side=left_side, **params), 0
+
+
+def _samples() -> list[Sample]:
+    generator = np.random.default_rng(21)
+    samples = []
+
+    def add(
+        dtype: Any, shape: tuple[int, ...], columns: int, left_side: bool, lower: bool,
+        transpose_a: bool, conjugate_a: bool, unit_diagonal: bool,
+    ) -> None:  # fmt: skip
+        size = shape[-1]
+        a = random_matrix(generator, shape, dtype) / 3 + 2 * np.eye(size)
+        b_shape = (*shape[:-2], *((size, columns) if left_side else (columns, size)))
+        b = random_matrix(generator, b_shape, dtype)
+        params = {
+            "left_side": left_side,
+            "lower": lower,
+            "transpose_a": transpose_a,
+            "conjugate_a": conjugate_a,
+            "unit_diagonal": unit_diagonal,
+        }
+        samples.append(Sample((a.astype(dtype), b.astype(dtype)), params, tolerance=256.0))
+
+    for index in range(16):
+        left, lower, transposed, unit = (bool(index >> bit & 1) for bit in range(4))
+        add(DOMAIN[index % 4], (3, 3), 2, left, lower, transposed, index % 3 == 0, unit)
+    add(np.float32, (2, 3, 3), 2, True, True, False, False, False)
+    add(np.complex64, (2, 1, 3, 3), 1, False, False, True, True, False)
+    add(np.float32, (1, 1), 2, True, False, False, False, False)
+    add(np.float32, (0, 0), 2, True, False, False, False, False)
+    add(np.float32, (2, 2), 0, True, False, False, False, False)
+    add(np.float32, (37, 37), 2, True, False, False, False, False)
+    return samples
+
+
+_triangular_solve: Primitive = declare(
+    "triangular_solve",
+    infer=_infer,
+    evaluate=_evaluate,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    lower=lower_decomposition(
+        "triangular_solve", _evaluate, lambda a, b, **params: [solve_triangular(a, b, **params)]
+    ),
+    samples=_samples,
+)

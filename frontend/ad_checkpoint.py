@@ -1,0 +1,43 @@
+"""`axir.ad_checkpoint`: names for values that checkpoint policies choose, and what is kept.
+
+>>> import axir, axir.numpy as jnp
+>>> from axir.ad_checkpoint import checkpoint_name
+>>> def f(x):
+...     return jnp.sin(checkpoint_name(jnp.sin(x), "inner"))
+>>> policy = axir.checkpoint_policies.save_only_these_names("inner")
+>>> round(float(axir.grad(axir.checkpoint(f, policy=policy))(1.0)), 4)
+0.36
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from axir import tree
+from axir.checkpointing import (
+    checkpoint,
+    checkpoint_policies,
+    print_saved_residuals,
+    remat,
+    saved_residuals,
+)
+from axir.dialect.ops import custom_rules
+
+__all__ = [
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "print_saved_residuals",
+    "remat",
+    "saved_residuals",
+]
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """Returns an array or a tree of arrays, named for checkpoint policies.
+
+    Args:
+        x: The value; it is returned unchanged.
+        name: What policies such as `axir.checkpoint_policies.save_only_these_names` call it.
+    """
+    return tree.map(lambda leaf: custom_rules.checkpoint_name.checkpoint_name(leaf, name), x)

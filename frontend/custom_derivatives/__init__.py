@@ -1,0 +1,40 @@
+"""Functions whose derivatives are given rather than derived.
+
+`custom_jvp` and `custom_vjp` are also `axir.custom_jvp` and `axir.custom_vjp`.
+
+>>> import axir, axir.numpy as jnp
+>>> @axir.custom_jvp
+... def f(x):
+...     return jnp.sin(x)
+>>> @f.defjvp
+... def f_jvp(primals, tangents):
+...     return f(*primals), 10 * tangents[0]
+>>> float(axir.grad(f)(1.0))
+10.0
+"""
+
+from __future__ import annotations
+
+from axir.custom_derivatives.closures import closure_convert, custom_gradient
+from axir.custom_derivatives.forward import custom_jvp
+from axir.custom_derivatives.linear import linear_call, linear_transpose
+from axir.custom_derivatives.reverse import custom_vjp
+from axir.custom_derivatives.zeros import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    custom_vjp_primal_tree_values,
+    zero_from_primal,
+)
+
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
+    "linear_call",
+    "linear_transpose",
+    "zero_from_primal",
+]

@@ -1,0 +1,250 @@
+"""Looking into programs while they run: `debug.print`, `debug.callback`, `debug.breakpoint`.
+
+These see values and change none; what calls Python for results is in `callbacks.py`. Under `grad`
+they run once, with the values of the forward computation; under `vmap` once for each place of the
+batch, in order.
+"""
+
+from __future__ import annotations
+
+import bdb
+import builtins
+import functools
+import pdb
+import string
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
+from typing import Any
+
+from axir import tree
+from axir.callbacks import callback_name
+from axir.dialect.array import Array, as_array
+from axir.dialect.context import user_frame
+from axir.dialect.errors import AxirError, NonArrayArgumentError, ParameterError
+from axir.dialect.ops.callbacks import Callback, debug_callback_primitive
+from axir.dialect.tracer import Tracer
+
+__all__ = ["breakpoint", "callback", "print"]
+
+
+def callback(
+    callback: Callable[..., None],
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> None:
+    """Calls a Python function for its effect, also from compiled code; what it returns is dropped.
+
+    Args:
+        callback: Takes arrays in the trees of `args` and `kwargs`. Leaves that are not arrays
+            (strings ...) are passed on as they are.
+        *args: Trees of arrays.
+        ordered: Accepted for compatibility: calls are always in the order of the program.
+        partitioned: Accepted for compatibility: arrays are always whole.
+        **kwargs: Trees of arrays.
+
+    >>> import axir, axir.numpy as jnp
+    >>> seen = []
+    >>> def f(x):
+    ...     axir.debug.callback(lambda v: seen.append(float(v)), 2 * x)
+    ...     return x ** 2
+    >>> float(axir.jit(axir.grad(f))(3.0)), seen
+    (6.0, [6.0])
+    """
+    if not callable(callback):
+        raise NonArrayArgumentError(
+            f"debug.callback takes a function first, not {callback!r} of type "
+            f"{type(callback).__name__!r}.",
+            "Write axir.debug.callback(function, *args).",
+        )
+    _bind(callback, callback_name(callback), args, kwargs, ordered)
+
+
+def _bind(
+    function: Callable[..., Any],
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ordered: bool,
+) -> None:
+    leaves, in_tree = tree.flatten((args, kwargs))
+    fixed: dict[int, Any] = {}
+    operands = []
+    for index, leaf in enumerate(leaves):
+        value = _value(leaf)
+        if value is None:
+            fixed[index] = leaf
+        else:
+            operands.append(value)
+    call = functools.partial(_call, function, in_tree, fixed)
+    debug_callback_primitive.bind(*operands, callback=Callback(call, name), ordered=bool(ordered))
+
+
+def _value(leaf: Any) -> Any:
+    """Returns a leaf as a value, or None for what is not an array."""
+    if type(leaf) is Array or type(leaf) is Tracer:
+        return leaf
+    try:
+        return as_array(leaf)
+    except (AxirError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def _call(
+    function: Callable[..., Any], in_tree: tree.TreeDef, fixed: Mapping[int, Any], *arrays: Array
+) -> Sequence[Any]:
+    remaining = iter(arrays)
+    leaves = [fixed[n] if n in fixed else next(remaining) for n in range(in_tree.num_leaves)]
+    arguments: Any = in_tree.unflatten(leaves)
+    args, kwargs = arguments
+    function(*args, **kwargs)
+    return ()
+
+
+def print(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None:
+    """Prints values of a running program: `print(fmt.format(*args, **kwargs))`.
+
+    Args:
+        fmt: A format string, not an f-string: while a function is traced there are no values yet.
+        *args: Trees of arrays for `{}` and `{0}`.
+        ordered: Accepted for compatibility: lines are always in the order of the program.
+        partitioned: Accepted for compatibility: arrays are always whole.
+        skip_format_check: Whether unused and missing arguments are no errors while tracing.
+        **kwargs: Trees of arrays for `{name}`.
+
+    Raises:
+        ParameterError: while tracing, if the format string leaves arguments unused or is malformed.
+        IndexError, KeyError: if it names arguments that are not there.
+
+    >>> import axir, axir.numpy as jnp
+    >>> @axir.jit
+    ... def f(x):
+    ...     axir.debug.print("x = {}, sum = {total:.2f}", x, total=jnp.sum(x))
+    ...     return x + 1
+    >>> f(jnp.arange(3.0))
+    x = [0. 1. 2.], sum = 3.00
+    Array([1., 2., 3.], dtype=float32)
+    """
+    if not isinstance(fmt, str):
+        raise NonArrayArgumentError(
+            f"debug.print takes a format string first, not {fmt!r} of type {type(fmt).__name__!r}.",
+            'Write axir.debug.print("x = {}", x).',
+        )
+    if not skip_format_check:
+        _check_format(fmt, args, kwargs)
+    _bind(functools.partial(_print, fmt), f"debug.print({fmt!r})", args, kwargs, ordered)
+
+
+def _check_format(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    checker = _FormatChecker()
+    try:
+        checker.format(fmt, *args, **kwargs)
+    except ValueError as error:
+        problem = str(error)
+        raise ParameterError(
+            f"debug.print: {fmt!r} is no format string: {problem}.", "Write { as {{ and } as }}."
+        ) from None
+    if checker.unused:
+        raise ParameterError(
+            f"debug.print: the format string uses no argument {', '.join(checker.unused)}.",
+            "Name each with {} or {name}; an f-string has none left: pass a plain string.",
+        )
+
+
+def _print(fmt: str, *args: Any, **kwargs: Any) -> None:
+    builtins.print(fmt.format(*args, **kwargs))
+
+
+class _FormatChecker(string.Formatter):
+    """Finds out, without values, whether a format string uses its arguments.
+
+    Attributes:
+        unused: What the last one did not use: positions and names.
+    """
+
+    unused: Sequence[str] = ()
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        # Indices and attributes of the argument wait for its value.
+        first = field_name.partition(".")[0].partition("[")[0]
+        key = int(first) if first.isdecimal() else first
+        return self.get_value(key, args, kwargs), key
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return value
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def check_unused_args(
+        self, used_args: set[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        self.unused = [repr(n) for n in [*range(len(args)), *kwargs] if n not in used_args]
+
+
+def breakpoint(*, ordered: bool = False, stdin: Any = None, stdout: Any = None) -> None:
+    r"""Stops a running program in `pdb`, with the variables of the line that calls this.
+
+    In compiled code, variables of arrays hold the program's values when the line is reached, others
+    what they held while the function was traced. `c` goes on; `q` ends the program with `BdbQuit`.
+
+    Args:
+        ordered: Accepted for compatibility: stops are always in the order of the program.
+        stdin: Where commands are read from, by default the terminal.
+        stdout: Where `pdb` writes to, by default the terminal.
+
+    >>> import io, axir
+    >>> def f(x):
+    ...     y = 2 * x
+    ...     axir.debug.breakpoint(stdin=io.StringIO("p y\nc\n"), stdout=output)
+    ...     return y
+    >>> output = io.StringIO()
+    >>> float(axir.jit(f)(4.0)), "Array(8., dtype=float32)" in output.getvalue()
+    (8.0, True)
+    """
+    frame = user_frame()
+    assert frame is not None  # somebody called this
+    code = frame.f_code
+    # One statement on the user's line: where `pdb` stops.
+    source = "\n" * (frame.f_lineno - 1) + "pass"
+    stop = compile(source, code.co_filename, "exec")
+    moving: dict[str, Any] = {}
+    fixed: dict[str, Any] = {}
+    for name, value in frame.f_locals.items():
+        is_traced = any(type(leaf) is Tracer for leaf in tree.leaves(value))
+        (moving if is_traced else fixed)[name] = value
+    function = functools.partial(_stop, stop, frame.f_globals, fixed, stdin, stdout)
+    _bind(function, "debug.breakpoint", (moving,), {}, ordered)
+
+
+def _stop(
+    code: CodeType,
+    namespace: dict[str, Any],
+    fixed: dict[str, Any],
+    stdin: Any,
+    stdout: Any,
+    moving: dict[str, Any],
+) -> None:
+    debugger = _Debugger(stdin=stdin, stdout=stdout)
+    debugger.run(code, namespace, {**fixed, **moving})
+    if debugger.was_quit:
+        raise bdb.BdbQuit
+
+
+class _Debugger(pdb.Pdb):
+    """The debugger, which remembers how it was left: `run` keeps `BdbQuit` to itself."""
+
+    was_quit = False
+
+    def set_quit(self) -> None:
+        """Ends the program."""
+        self.was_quit = True
+        super().set_quit()

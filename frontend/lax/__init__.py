@@ -1,0 +1,459 @@
+"""`axir.lax`: the operations themselves, under JAX's names.
+
+Unlike the functions of `axir.numpy`, these neither promote dtypes nor broadcast (scalars excepted):
+what they take is what the dialect's ops take. They are declared in `axir.dialect.ops`.
+
+>>> import axir.numpy as jnp
+>>> from axir import lax
+>>> lax.add(jnp.ones(2), 1.0)
+Array([2., 2.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from axir.dialect.ops.approximate_top_k import approx_max_k, approx_min_k
+from axir.dialect.ops.arg_reduce import argmax, argmin
+from axir.dialect.ops.bit_generators import RandomAlgorithm, rng_bit_generator
+from axir.dialect.ops.broadcasting import (
+    broadcast,
+    broadcast_in_dim,
+    broadcast_shapes,
+    broadcast_to_rank,
+    expand_dims,
+)
+from axir.dialect.ops.constants import (
+    broadcasted_iota,
+    copy,
+    full,
+    full_like,
+    iota,
+    zeros_like_array,
+)
+from axir.dialect.ops.conv import conv_general_dilated
+from axir.dialect.ops.conversion import (
+    bitcast_convert_type,
+    conj,
+    convert_element_type,
+    imag,
+    real,
+)
+from axir.dialect.ops.conversion import complex_ as complex
+from axir.dialect.ops.convolution_functions import (
+    conv,
+    conv_general_shape_tuple,
+    conv_shape_tuple,
+    conv_transpose,
+    conv_transpose_shape_tuple,
+    conv_with_general_padding,
+)
+from axir.dialect.ops.convolution_patches import (
+    conv_general_dilated_local,
+    conv_general_dilated_patches,
+)
+from axir.dialect.ops.convolution_types import (
+    ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
+    conv_dimension_numbers,
+    conv_general_permutations,
+    padtype_to_pads,
+)
+from axir.dialect.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from axir.dialect.ops.dot import batch_matmul, dot, dot_general
+from axir.dialect.ops.elementwise import (
+    abs,
+    add,
+    ceil,
+    clamp,
+    clz,
+    div,
+    eq,
+    floor,
+    ge,
+    gt,
+    is_finite,
+    le,
+    lt,
+    max,
+    min,
+    mul,
+    ne,
+    neg,
+    nextafter,
+    population_count,
+    rem,
+    round,
+    select_n,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+    sign,
+    square,
+    sub,
+)
+from axir.dialect.ops.elementwise import and_ as bitwise_and
+from axir.dialect.ops.elementwise import not_ as bitwise_not
+from axir.dialect.ops.elementwise import or_ as bitwise_or
+from axir.dialect.ops.elementwise import xor as bitwise_xor
+from axir.dialect.ops.fft import FftType, fft
+from axir.dialect.ops.indexing import GatherDimensionNumbers, GatherScatterMode, gather
+from axir.dialect.ops.multiply_high import mulhi
+from axir.dialect.ops.padding import pad
+from axir.dialect.ops.precision import reduce_precision
+from axir.dialect.ops.reduce import (
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_sum,
+    reduce_xor,
+)
+from axir.dialect.ops.reduce_window_by_function import reduce_window
+from axir.dialect.ops.scatter import (
+    ScatterDimensionNumbers,
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_sub,
+)
+from axir.dialect.ops.scatter_apply import scatter_apply
+from axir.dialect.ops.shape import collapse, concatenate, reshape, rev, squeeze, transpose
+from axir.dialect.ops.slicing import (
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+)
+from axir.dialect.ops.sort import sort, sort_key_val, top_k
+from axir.dialect.ops.special import (
+    bessel_i0e,
+    bessel_i1e,
+    betainc,
+    digamma,
+    igamma,
+    igamma_grad_a,
+    igammac,
+    lgamma,
+    polygamma,
+    random_gamma_grad,
+    zeta,
+)
+from axir.dialect.ops.stacking import broadcast_like, split, stack, tile, unstack
+from axir.dialect.ops.static_slicing import index_in_dim, slice, slice_in_dim
+from axir.dialect.ops.table import OPS
+from axir.dialect.ops.transcendental import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cbrt,
+    cos,
+    cosh,
+    erf,
+    erf_inv,
+    erfc,
+    exp,
+    exp2,
+    expm1,
+    integer_pow,
+    log,
+    log1p,
+    logistic,
+    pow,
+    rsqrt,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
+from axir.dialect.ops.variadic_reduce import reduce
+from axir.dialect.ops.windows import reduce_window_shape_tuple
+from axir.lax import linalg
+from axir.lax.control_flow import (
+    associative_scan,
+    cond,
+    fori_loop,
+    map,
+    scan,
+    switch,
+    while_loop,
+)
+from axir.lax.implicit import custom_linear_solve, custom_root
+from axir.lax.operators import (
+    Precision,
+    dtype,
+    index_take,
+    optimization_barrier,
+    stop_gradient,
+    tie_in,
+)
+from axir.lax.parallel import (
+    all_gather,
+    all_to_all,
+    axis_index,
+    axis_size,
+    pbroadcast,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    pshuffle,
+    psum,
+    psum_scatter,
+    pswapaxes,
+)
+from axir.lax.platforms import empty, platform_dependent, rng_uniform
+from axir.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
+
+__all__ = [
+    "ConvDimensionNumbers",
+    "ConvGeneralDilatedDimensionNumbers",
+    "DotDimensionNumbers",
+    "FftType", "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "Precision",
+    "PrecisionLike",
+    "RaggedDotDimensionNumbers",
+    "RandomAlgorithm",
+    "RoundingMethod",
+    "ScatterDimensionNumbers",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "all_gather",
+    "all_to_all",
+    "approx_max_k",
+    "approx_min_k",
+    "argmax",
+    "argmin",
+    "asin",
+    "asinh",
+    "associative_scan",
+    "atan",
+    "atan2",
+    "atanh",
+    "axis_index",
+    "axis_size",
+    "batch_matmul",
+    "bessel_i0e",
+    "bessel_i1e",
+    "betainc",
+    "bitcast_convert_type",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "broadcasted_iota",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "clz",
+    "collapse",
+    "complex",
+    "concatenate",
+    "cond",
+    "conj",
+    "conv",
+    "conv_dimension_numbers",
+    "conv_general_dilated",
+    "conv_general_dilated_local",
+    "conv_general_dilated_patches",
+    "conv_general_permutations",
+    "conv_general_shape_tuple",
+    "conv_shape_tuple",
+    "conv_transpose",
+    "conv_transpose_shape_tuple",
+    "conv_with_general_padding",
+    "convert_element_type",
+    "copy",
+    "cos",
+    "cosh",
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum", "custom_linear_solve",
+    "custom_root",
+    "digamma",
+    "div",
+    "dot",
+    "dot_general",
+    "dtype",
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "empty",
+    "eq",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "exp",
+    "exp2",
+    "expand_dims",
+    "expm1", "fft",
+    "floor",
+    "fori_loop",
+    "full",
+    "full_like",
+    "gather",
+    "ge",
+    "gt",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "imag",
+    "index_in_dim",
+    "index_take",
+    "integer_pow",
+    "iota",
+    "is_finite",
+    "le",
+    "lgamma",
+    "linalg",
+    "log",
+    "log1p",
+    "logistic",
+    "lt",
+    "map",
+    "max",
+    "min",
+    "mul",
+    "mulhi",
+    "ne",
+    "neg",
+    "nextafter",
+    "optimization_barrier",
+    "pad",
+    "padtype_to_pads",
+    "pbroadcast",
+    "platform_dependent",
+    "pmax",
+    "pmean",
+    "pmin",
+    "polygamma",
+    "population_count",
+    "pow",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
+    "ragged_dot",
+    "ragged_dot_general",
+    "random_gamma_grad",
+    "real",
+    "reciprocal",
+    "reduce",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_precision",
+    "reduce_prod",
+    "reduce_sum",
+    "reduce_window",
+    "reduce_window_shape_tuple",
+    "reduce_xor",
+    "rem",
+    "reshape",
+    "rev",
+    "rng_bit_generator",
+    "rng_uniform",
+    "round",
+    "rsqrt",
+    "scan",
+    "scatter",
+    "scatter_add",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
+    "select",
+    "select_n",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sign",
+    "sin",
+    "sinh",
+    "slice",
+    "slice_in_dim",
+    "sort",
+    "sort_key_val",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "stop_gradient",
+    "sub",
+    "switch",
+    "tan",
+    "tanh",
+    "tie_in",
+    "tile",
+    "top_k",
+    "transpose",
+    "unstack",
+    "while_loop",
+    "zeros_like_array",
+    "zeta",
+]  # fmt: skip
+
+Value = Any
+
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+PrecisionLike = str | Precision | tuple[str, str] | tuple[Precision, Precision] | None
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where `round` takes values halfway between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def reciprocal(x: Value) -> Value:
+    """Returns 1 / x."""
+    return integer_pow(x, -1)
+
+
+def select(pred: Value, on_true: Value, on_false: Value) -> Value:
+    """Chooses elementwise by a bool: `on_true` where it holds, else `on_false`.
+
+    >>> import axir.numpy as jnp
+    >>> select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([1, 4], dtype=int32)
+    """
+    return select_n(pred, on_false, on_true)
+
+
+def __getattr__(name: str) -> Any:
+    """Returns the primitive behind a name that ends in `_p`: `exp_p`, `dot_general_p` ..."""
+    if name.endswith("_p") and name[:-2] in OPS:
+        return OPS[name[:-2]]
+    raise AttributeError(f"module 'axir.lax' has no attribute {name!r}")

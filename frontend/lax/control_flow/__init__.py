@@ -1,0 +1,14 @@
+"""Control flow whose conditions and lengths are decided when the program runs.
+
+The functions here take and return trees of arrays; the ops that they leave in the program are
+declared in `axir.dialect.ops.control_flow`.
+"""
+
+from __future__ import annotations
+
+from axir.lax.control_flow.associative import associative_scan
+from axir.lax.control_flow.conditionals import cond, switch
+from axir.lax.control_flow.loops import fori_loop, while_loop
+from axir.lax.control_flow.scans import map, scan
+
+__all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]

@@ -1,0 +1,346 @@
+"""Collectives of `axir.lax`: combining values along an axis that `vmap` maps under a name.
+
+All take trees of arrays, and the name of an axis in scope, or a tuple of names.
+
+>>> import axir, axir.numpy as jnp
+>>> from axir import lax
+>>> axir.vmap(lambda x: x / lax.psum(x, "batch"), axis_name="batch")(jnp.array([1.0, 3.0]))
+Array([0.25, 0.75], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from axir import tree
+from axir.dialect import dtypes
+from axir.dialect.axes import axis_extent
+from axir.dialect.errors import ParameterError, ShapeError
+from axir.dialect.ops import collectives, exchanges
+from axir.dialect.ops.broadcasting import expand_dims
+from axir.dialect.ops.constants import full_like
+from axir.dialect.ops.conversion import convert_element_type
+from axir.dialect.ops.elementwise import add, div, eq, mul, select_n
+from axir.dialect.ops.family import as_value
+from axir.dialect.ops.movement import canonical_axis
+from axir.dialect.ops.shape import moveaxis, squeeze
+from axir.dialect.tracer import Tracer
+
+__all__ = [
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pbroadcast",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
+]
+
+Value = Any
+AxisName = Hashable
+
+
+def _names(axis_name: AxisName) -> tuple[Any, ...]:
+    """Returns the axes named, having checked that they are in scope."""
+    names = axis_name if isinstance(axis_name, tuple) else (axis_name,)
+    for name in names:
+        axis_extent(name)
+    return names
+
+
+def _one_name(axis_name: AxisName, operation: str) -> Any:
+    names = _names(axis_name)
+    if len(names) != 1:
+        raise ParameterError(
+            f"{operation}: the axes {names} were named, but it works along one axis.",
+            "Apply it to one axis after the other.",
+        )
+    return names[0]
+
+
+def _groups(groups: Sequence[Sequence[int]] | None) -> Any:
+    if groups is None:
+        return None
+    return tuple(tuple(map(operator.index, group)) for group in groups)
+
+
+def _extent(name: Any, groups: Any) -> int:
+    return axis_extent(name) if groups is None else len(groups[0])
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """Returns the extent of a mapped axis, or the product of those of several.
+
+    Raises:
+        UnboundAxisNameError: if no surrounding transformation maps an axis of that name.
+    """
+    return prod(axis_extent(name) for name in _names(axis_name))
+
+
+def axis_index(axis_name: AxisName) -> Value:
+    """Returns the position along a mapped axis, of dtype int32.
+
+    For several axes the position is counted with the last one fastest.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.vmap(lambda x: axis_index("i"), axis_name="i")(jnp.zeros(3))
+    Array([0, 1, 2], dtype=int32)
+    """
+    position: Any = None
+    for name in _names(axis_name):
+        index = collectives.axis_index_primitive.bind(axis_name=name)
+        position = index if position is None else add(mul(position, axis_extent(name)), index)
+    return position
+
+
+def _reduction(primitive: Any, x: Any, axis_name: AxisName, axis_index_groups: Any) -> Any:
+    names, groups = _names(axis_name), _groups(axis_index_groups)
+    return tree.map(
+        lambda leaf: primitive.bind(as_value(leaf), axes=names, axis_index_groups=groups), x
+    )
+
+
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """Sums over a mapped axis; every position gets the sum.
+
+    Args:
+        x: Array or tree of arrays. Of a value that does not depend on the axis the sum is a
+            product, so `psum(1, name)` is the extent of the axis, as a Python integer.
+        axis_name: Name of the axis, or a tuple of names.
+        axis_index_groups: Partition of the positions into groups of one size, which are summed
+            separately.
+
+    Raises:
+        UnboundAxisNameError: if no surrounding transformation maps an axis of that name.
+    """
+    names, groups = _names(axis_name), _groups(axis_index_groups)
+    size = prod(_extent(name, groups) for name in names)
+
+    def sum_leaf(leaf: Any) -> Any:
+        if type(leaf) in (int, float, complex):
+            return leaf * size
+        value = as_value(leaf)
+        if value.dtype == dtypes.bool_:
+            value = convert_element_type(value, np.int32)
+        if type(value) is not Tracer:
+            return mul(value, size)
+        return collectives.psum_primitive.bind(value, axes=names, axis_index_groups=groups)
+
+    return tree.map(sum_leaf, x)
+
+
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """Averages over a mapped axis; every position gets the mean. Arguments are those of `psum`."""
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    count = psum(1, axis_name, axis_index_groups=axis_index_groups)
+
+    def mean(leaf: Any) -> Any:
+        value = as_value(leaf)
+        if not dtypes.is_inexact(value.dtype):
+            value = convert_element_type(value, dtypes.canonicalize_dtype(np.float64))
+        return div(value, count)
+
+    return tree.map(mean, total)
+
+
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """Returns the largest values along a mapped axis. Arguments are those of `psum`."""
+    return _reduction(collectives.pmax_primitive, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """Returns the smallest values along a mapped axis. Arguments are those of `psum`."""
+    return _reduction(collectives.pmin_primitive, x, axis_name, axis_index_groups)
+
+
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+    """Gives every position along a mapped axis the value that the position `source` holds."""
+    name = _one_name(axis_name, "pbroadcast")
+    is_source = eq(axis_index(name), source)
+    kept = tree.map(lambda leaf: select_n(is_source, full_like(leaf, 0), as_value(leaf)), x)
+    return psum(kept, name)
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """Sends values along a mapped axis from position to position.
+
+    Args:
+        x: Array or tree of arrays.
+        axis_name: Name of the axis.
+        perm: Pairs (source, destination). Positions that receive nothing get zeros.
+
+    Raises:
+        ParameterError: if a source or destination occurs twice or lies outside the axis.
+
+    >>> import axir, axir.numpy as jnp
+    >>> shift = lambda x: ppermute(x, "i", [(0, 1), (1, 2)])
+    >>> axir.vmap(shift, axis_name="i")(jnp.array([1.0, 2.0, 3.0]))
+    Array([0., 1., 2.], dtype=float32)
+    """
+    name = _one_name(axis_name, "ppermute")
+    pairs = tuple((operator.index(s), operator.index(d)) for s, d in perm)
+    exchanges.check_permutation(pairs, axis_extent(name))
+    primitive = exchanges.ppermute_primitive
+    return tree.map(lambda leaf: primitive.bind(as_value(leaf), axis_name=name, perm=pairs), x)
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """Permutes values along a mapped axis: position i gets the value of position `perm[i]`.
+
+    Raises:
+        ParameterError: if `perm` is no permutation of the positions.
+    """
+    size = axis_size(axis_name)
+    if sorted(perm) != list(range(size)):
+        raise ParameterError(
+            f"pshuffle: {list(perm)} is no permutation of the positions 0 to {size - 1} of axis "
+            f"{axis_name!r}.",
+            "Use ppermute where some positions receive nothing.",
+        )
+    return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))
+
+
+def all_gather(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> Any:
+    """Gathers the values of all positions along a mapped axis; every position gets all of them.
+
+    Args:
+        x: Array or tree of arrays.
+        axis_name: Name of the axis, or a tuple of names, of which the last varies fastest.
+        axis_index_groups: Partition of the positions into groups, which gather separately.
+        axis: Where the gathered values stand in the results.
+        tiled: Whether they are concatenated along that axis instead of stacked along a new one.
+    """
+    names, groups = _names(axis_name), _groups(axis_index_groups)
+
+    def gather_leaf(leaf: Any) -> Any:
+        value = as_value(leaf)
+        dimension = canonical_axis("all_gather", axis, value.ndim + (not tiled))
+        for name in reversed(names):
+            value = exchanges.all_gather_primitive.bind(
+                value,
+                axis_name=name,
+                all_gather_dimension=dimension,
+                axis_size=_extent(name, groups),
+                tiled=tiled or name is not names[-1],
+                axis_index_groups=groups,
+            )
+        return value
+
+    return tree.map(gather_leaf, x)
+
+
+def psum_scatter(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
+    """Sums over a mapped axis, and gives each position its part of the sum.
+
+    Args:
+        x: Array or tree of arrays.
+        axis_name: Name of the axis.
+        scatter_dimension: The dimension that is distributed.
+        axis_index_groups: Partition of the positions into groups, which are summed separately.
+        tiled: Whether each position gets a slice of the dimension, whose extent must then be
+            divisible by that of the axis, instead of one index, which drops the dimension.
+
+    Raises:
+        ShapeError: if the extent of the dimension does not fit.
+    """
+    name, groups = _one_name(axis_name, "psum_scatter"), _groups(axis_index_groups)
+
+    def scatter_leaf(leaf: Any) -> Any:
+        value = as_value(leaf)
+        return exchanges.reduce_scatter_primitive.bind(
+            value,
+            axis_name=name,
+            scatter_dimension=canonical_axis("psum_scatter", scatter_dimension, value.ndim),
+            axis_size=_extent(name, groups),
+            tiled=tiled,
+            axis_index_groups=groups,
+        )
+
+    return tree.map(scatter_leaf, x)
+
+
+def all_to_all(
+    x: Any,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
+    """Exchanges parts: each position sends one part of its value to every position.
+
+    Args:
+        x: Array or tree of arrays.
+        axis_name: Name of the axis.
+        split_axis: The axis of the value that is distributed.
+        concat_axis: Where the parts received stand in the result.
+        axis_index_groups: Partition of the positions into groups, which exchange separately.
+        tiled: Whether parts are slices that are concatenated. Otherwise `split_axis` has the extent
+            of the mapped axis and goes away, and the parts are stacked along a new axis.
+
+    Raises:
+        ShapeError: if the extent of `split_axis` does not fit.
+    """
+    name, groups = _one_name(axis_name, "all_to_all"), _groups(axis_index_groups)
+    size = _extent(name, groups)
+    exchange: Callable[..., Any] = _exchange_slices if tiled else _exchange_indices
+
+    def exchange_leaf(leaf: Any) -> Any:
+        value = as_value(leaf)
+        split = canonical_axis("all_to_all", split_axis, value.ndim)
+        concat = canonical_axis("all_to_all", concat_axis, value.ndim)
+        params = {"axis_name": name, "axis_size": size, "axis_index_groups": groups}
+        return exchange(value, split, concat, params)
+
+    return tree.map(exchange_leaf, x)
+
+
+def _exchange_slices(x: Value, split: int, concat: int, params: dict[str, Any]) -> Value:
+    return exchanges.all_to_all_primitive.bind(
+        x, split_axis=split, concat_axis=concat, **params
+    )
+
+
+def _exchange_indices(x: Value, split: int, concat: int, params: dict[str, Any]) -> Value:
+    size = params["axis_size"]
+    if x.shape[split] != size:
+        raise ShapeError(
+            f"all_to_all: axis {split} of {x.aval} has extent {x.shape[split]}, but {size} "
+            "elements exchange.",
+            "Give the axis that extent, or use tiled=True to exchange slices.",
+        )
+    parts = expand_dims(moveaxis(x, split, 0), (concat + 1,))
+    return squeeze(_exchange_slices(parts, 0, concat + 1, params), (0,))
+
+
+def pswapaxes(
+    x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None
+) -> Any:
+    """Exchanges a mapped axis with an axis of the values, which must have its extent."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)

@@ -1,0 +1,86 @@
+"""`axir.scipy.special`: special functions, elementwise save for `logsumexp` and the softmaxes.
+
+Integers become floats; arguments broadcast.
+"""
+
+from __future__ import annotations
+
+from .bessel import i0, i0e, i1, i1e
+from .elementary import (
+    entr,
+    erf,
+    erfc,
+    erfinv,
+    expit,
+    kl_div,
+    log_softmax,
+    logit,
+    logsumexp,
+    ndtr,
+    rel_entr,
+    softmax,
+    xlog1py,
+    xlogy,
+)
+from .gamma_family import (
+    bernoulli,
+    beta,
+    betainc,
+    betaln,
+    comb,
+    digamma,
+    factorial,
+    gamma,
+    gammainc,
+    gammaincc,
+    gammaln,
+    gammasgn,
+    loggamma,
+    multigammaln,
+    poch,
+    polygamma,
+    zeta,
+)
+from .normal import boxcox, boxcox1p, log_ndtr, ndtri
+
+__all__ = [
+    "bernoulli",
+    "beta",
+    "betainc",
+    "betaln",
+    "boxcox",
+    "boxcox1p",
+    "comb",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfinv",
+    "expit",
+    "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "kl_div",
+    "log_ndtr",
+    "log_softmax",
+    "loggamma",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "poch",
+    "polygamma",
+    "rel_entr",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]

@@ -1,0 +1,84 @@
+"""What holds for the code inside a `with`: names in programs, evaluation while tracing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+from axir.arguments import check_callable
+from axir.dialect.context import state
+from axir.dialect.errors import ParameterError
+from axir.dialect.trace import function_name
+
+
+@contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Names the ops that are traced inside; also a decorator.
+
+    The name stands in their MLIR locations, before the user's line; names of nested scopes are
+    joined by slashes.
+
+    Raises:
+        ParameterError: if the name is not a string.
+
+    >>> import axir, axir.numpy as jnp
+    >>> def f(x):
+    ...     with axir.named_scope("attention"):
+    ...         return jnp.sin(x)
+    >>> equation, = axir.make_jaxpr(f)(0.0).eqns
+    >>> str(equation.location).startswith('loc("attention"(')
+    True
+    """
+    if not isinstance(name, str):
+        raise ParameterError(f"named_scope: the name must be a string, not {name!r}.")
+    previous = state.scope
+    state.scope = f"{previous}/{name}" if previous else name
+    try:
+        yield
+    finally:
+        state.scope = previous
+
+
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+    """Returns a function whose ops carry its name, or another one, as in `named_scope`.
+
+    >>> import axir, axir.numpy as jnp
+    >>> scaled = axir.named_call(lambda x: 2 * jnp.cos(x), name="scaled")
+    >>> float(scaled(0.0))
+    2.0
+    """
+    check_callable(fun, "named_call")
+    scope = function_name(fun) if name is None else name
+
+    @wraps(fun)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        with named_scope(scope):
+            return fun(*args, **kwargs)
+
+    return named
+
+
+@contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Evaluates at once what does not depend on tracers, also callbacks and other effects.
+
+    While a function is traced, ops on known values are evaluated at once anyway; inside this also
+    those that would otherwise wait for the run of the program.
+
+    >>> import numpy as np, axir, axir.numpy as jnp
+    >>> @axir.jit
+    ... def f(x):
+    ...     with axir.ensure_compile_time_eval():
+    ...         size = axir.pure_callback(lambda: np.int32(3), axir.ShapeDtypeStruct((), "int32"))
+    ...     return x * int(size)
+    >>> float(f(2.0))
+    6.0
+    """
+    previous = state.ambient
+    state.ambient = None
+    try:
+        yield
+    finally:
+        state.ambient = previous

@@ -1,0 +1,77 @@
+"""`rng_bit_generator` makes JAX's bits and next states; see the samples of `mulhi` too."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import axir
+from axir import lax
+
+KEYS = ([1, 2, 3, 4], [5, 6, 2**32 - 1, 2**32 - 1], [2**31, 7, 2**32 - 2, 9])
+SHAPES = ((), (4,), (3, 5), (5, 3), (3, 4), (3, 4, 5), (3, 3), (3, 1), (0,), (7,), (0, 3))
+
+
+@pytest.mark.parametrize("algorithm", list(lax.RandomAlgorithm))
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
+def test_bits_and_state_are_those_of_jax(algorithm: int, dtype: str) -> None:
+    for words in KEYS:
+        key = np.array(words, np.uint32)
+        for shape in SHAPES:
+            ours = lax.rng_bit_generator(key, shape, dtype, algorithm)
+            theirs = jax.lax.rng_bit_generator(key, shape, dtype, int(algorithm))
+            for mine, other in zip(ours, theirs, strict=True):
+                assert mine.dtype == other.dtype
+                np.testing.assert_array_equal(np.asarray(mine), np.asarray(other), f"{shape}")
+
+
+@pytest.mark.parametrize("algorithm", list(lax.RandomAlgorithm))
+def test_long_words_and_keys_are_those_of_jax(algorithm: int) -> None:
+    key = np.array([1 + (2 << 32), 3 + (2**32 - 1 << 32)], np.uint64)
+    with axir.enable_x64(), jax.enable_x64(True):
+        ours = lax.rng_bit_generator(key, (2, 3), "uint64", algorithm)
+        theirs = jax.lax.rng_bit_generator(key, (2, 3), "uint64", int(algorithm))
+        for mine, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(np.asarray(mine), np.asarray(other))
+
+
+def test_compiled_bits_are_the_same() -> None:
+    key = np.array(KEYS[1], np.uint32)
+    generate = lambda k: lax.rng_bit_generator(k, (3, 3))  # noqa: E731
+    for compiled, direct in zip(axir.jit(generate)(key), generate(key), strict=True):
+        np.testing.assert_array_equal(np.asarray(compiled), np.asarray(direct))
+
+
+def test_errors_name_what_is_wrong() -> None:
+    key = np.array(KEYS[0], np.uint32)
+    with pytest.raises(axir.errors.DTypeError, match="unsigned"):
+        lax.rng_bit_generator(key, (2,), "int32")
+    with pytest.raises(axir.errors.ShapeError, match="four words"):
+        lax.rng_bit_generator(key[:2], (2,))
+    with pytest.raises(axir.errors.DTypeError, match="uint32 or uint64"):
+        lax.rng_bit_generator(key.astype(np.int32), (2,))
+    with pytest.raises(axir.errors.ParameterError, match="no algorithm"):
+        lax.rng_bit_generator(key, (2,), algorithm=7)
+
+
+def test_mulhi_agrees_with_jax_at_the_limits() -> None:
+    for dtype in ("int8", "uint16", "int32", "uint32"):
+        limits = np.iinfo(dtype)
+        values = np.array([limits.min, limits.max, 1, 3, limits.max // 3], dtype)
+        x, y = np.meshgrid(values, values)
+        theirs = np.asarray(jax.lax.mulhi(x, y))
+        np.testing.assert_array_equal(np.asarray(lax.mulhi(x, y)), theirs)
+        np.testing.assert_array_equal(np.asarray(axir.jit(lax.mulhi)(x, y)), theirs)
+
+
+def test_mulhi_of_64_bits_compiles() -> None:
+    with axir.enable_x64():
+        for dtype in ("int64", "uint64"):
+            limits = np.iinfo(dtype)
+            values = np.array([limits.min, limits.max, 1, 3, limits.max // 3, 1 << 40], dtype)
+            x, y = np.meshgrid(values, values)
+            pairs = zip(x.ravel().tolist(), y.ravel().tolist(), strict=True)
+            exact = [a * b >> 64 for a, b in pairs]
+            for function in (lax.mulhi, axir.jit(lax.mulhi)):
+                assert np.asarray(function(x, y)).ravel().tolist() == exact

@@ -1,0 +1,91 @@
+"""Random programs under random transformations: evaluator and IREE agree, as do eager and traced.
+
+Every run draws the same few dozen; AXIR_RANDOM_PROGRAMS=2000 draws more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+from op_programs import Programs
+from random_programs import Spec, disagreement, nearby, specs
+
+import axir
+from axir.dialect.config import config
+from axir.dialect.function import Function
+from axir.dialect.ops.call import set_executor
+from axir.passes.simplify import simplify_function
+from axir.runtime.errors import RuntimeExecutionError
+
+_PER_MODULE = 12
+_PROGRAMS = int(os.environ.get("AXIR_RANDOM_PROGRAMS", "48"))
+
+
+@pytest.fixture(autouse=True)
+def evaluated_calls() -> Iterator[None]:
+    """Has the evaluator run the bodies of calls, which otherwise are compiled."""
+    executor = set_executor(None)
+    yield
+    set_executor(executor)
+
+
+def _hosts(function: Function, arguments: list) -> list[np.ndarray]:
+    return [x.host() for x in function.evaluate(*arguments)]
+
+
+def _problems(drawn: list[Spec]) -> Iterator[str]:
+    functions, expected = {}, {}
+    for number, spec in enumerate(drawn):
+        with config(jax_enable_x64=True):
+            function, arguments = spec.function(), spec.arguments()
+            want = _hosts(function, arguments)
+            moved = _hosts(function, nearby(spec, arguments))
+        name = f"program_{number}"
+        # As in `jit`: captured arrays are further arguments.
+        functions[name] = simplify_function(function)
+        captured = [x.host() for x in functions[name].captured]
+        expected[name] = spec, [x.host() for x in arguments] + captured, want, moved
+    programs = Programs(functions)
+    for name, message in programs.failures.items():
+        yield f"{expected[name][0]}\n  does not compile: {message}"
+    for name in functions.keys() - programs.failures.keys():
+        spec, hosts, want, moved = expected[name]
+        try:
+            results = programs(name, *hosts)
+        except RuntimeExecutionError as error:
+            yield f"{spec}\n  does not run: {error}"
+            continue
+        for index, values in enumerate(zip(results, want, moved, strict=True)):
+            problem = disagreement(*values)
+            if problem:
+                yield f"{spec}\n  result {index}: {problem}"
+
+
+@settings(
+    max_examples=-(-_PROGRAMS // _PER_MODULE),
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.generate,),  # shrinking would compile for hours; the report names the program
+)
+@given(st.lists(specs, min_size=_PER_MODULE, max_size=_PER_MODULE))
+def test_iree_agrees_with_the_evaluator(drawn: list[Spec]) -> None:
+    problems = list(_problems(drawn))
+    note("\n".join(problems))
+    assert not problems, problems[0]
+
+
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@given(specs)
+def test_eager_execution_agrees_with_the_traced_program(spec: Spec) -> None:
+    with config(jax_enable_x64=True):
+        function, arguments = spec.function(), spec.arguments()
+        want = _hosts(function, arguments)
+        moved = _hosts(function, nearby(spec, arguments))
+        with axir.disable_jit():
+            eager = axir.tree.leaves(spec.callable()(*arguments))
+    for got, *others in zip(eager, want, moved, strict=True):
+        assert disagreement(got.host(), *others) is None

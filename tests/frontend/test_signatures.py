@@ -1,0 +1,123 @@
+"""Callers pass by keyword: parameters have JAX's names, kinds, and defaults where JAX has them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.random
+import pytest
+
+import axir
+
+MODULES = (
+    "lax", "lax.linalg", "numpy", "numpy.linalg", "numpy.fft", "scipy.linalg", "scipy.special",
+    "scipy.fft", "scipy.signal", "nn", "nn.initializers", "random", "ops", "tree",
+)  # fmt: skip
+
+_UFUNC = "JAX's ufunc object: x and y are positional, and it takes neither an out array nor where"
+# Why a signature differs, by module and name.
+EXCEPTIONS = {
+    "lax.all_gather": "`to` chooses how a sharding's type varies over a mesh",
+    "lax.argmax": "index_dtype may be left out: int32",
+    "lax.argmin": "index_dtype may be left out: int32",
+    "lax.cond": "`linear` of older programs is accepted as well",
+    "lax.convert_element_type": "weak_type makes a weakly typed result",
+    "lax.mul": "out_dtype is a hint for products of narrow floats",
+    "lax.random_gamma_grad": "JAX's wrapper hides the names: a, sample",
+    "numpy.array": "the options may be passed by position, as in NumPy",
+    "numpy.clip": "the older names a, a_min, a_max are accepted as well",
+    "numpy.einsum": "_dot_general is private",
+    "numpy.isneginf": "arrays are immutable, so there is no out",
+    "numpy.isposinf": "arrays are immutable, so there is no out",
+    "numpy.set_printoptions": "it is NumPy's own",
+    "tree.flatten_with_path": "is_leaf does not see paths",
+    "tree.leaves_with_path": "is_leaf does not see paths",
+    "tree.map_with_path": "is_leaf does not see paths",
+}
+
+
+def _described(function: Callable[..., Any]) -> list[tuple[str, str, bool]]:
+    """Returns name, kind and whether there is a default of each parameter."""
+    described = []
+    for p in inspect.signature(function).parameters.values():
+        name = "" if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) else p.name
+        described.append((name, p.kind.name, p.default is not p.empty))
+    return described
+
+
+def _is_ufunc(function: Any) -> bool:
+    return isinstance(function, jax.numpy.ufunc)
+
+
+def _pairs() -> list[str]:
+    names = []
+    for module in MODULES:
+        ours = importlib.import_module(f"axir.{module}")
+        theirs = importlib.import_module(f"jax.{module}")
+        for name in dir(theirs):
+            mine, other = getattr(ours, name, None), getattr(theirs, name)
+            if name.startswith("_") or not callable(mine) or not callable(other):
+                continue
+            if not inspect.isclass(mine) and not inspect.isclass(other) and not _is_ufunc(other):
+                names.append(f"{module}.{name}")
+    return names
+
+
+def _function(package: Any, path: str) -> Any:
+    for name in path.split("."):
+        package = getattr(package, name)
+    return package
+
+
+@pytest.mark.parametrize("path", _pairs())
+def test_parameters_have_jax_names(path: str) -> None:
+    try:
+        theirs = _described(_function(jax, path))
+    except ValueError:  # written in C
+        pytest.skip(f"jax.{path} has no signature")
+    ours = _described(_function(axir, path))
+    if path in EXCEPTIONS:
+        assert ours != theirs, f"{path} is no exception any more"
+    else:
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("name", ["add", "maximum", "logical_and", "logaddexp"])
+def test_ufuncs_take_two_operands_by_position(name: str) -> None:
+    kinds = [kind for _, kind, _ in _described(getattr(axir.numpy, name))]
+    assert kinds == ["POSITIONAL_ONLY"] * 2, _UFUNC
+
+
+@pytest.mark.parametrize(
+    ("path", "arguments", "option"),
+    [
+        ("lax.sin", (1.0,), "accuracy"),
+        ("lax.reduce_sum", (axir.numpy.ones(2), (0,)), "out_sharding"),
+        ("lax.full", ((2,), 1.0), "sharding"),
+        ("lax.dot_general", (1.0, 2.0, (((), ()), ((), ()))), "out_sharding"),
+        ("numpy.zeros", (2,), "out_sharding"),
+        ("random.normal", (axir.random.key(0),), "out_sharding"),
+    ],
+)
+def test_options_without_a_choice_take_only_none(
+    path: str, arguments: tuple[Any, ...], option: str
+) -> None:
+    function = _function(axir, path)
+    function(*arguments, **{option: None})
+    with pytest.raises(axir.errors.ParameterError, match="Leave the argument out"):
+        function(*arguments, **{option: "other"})
+
+
+def test_operands_pass_by_keyword() -> None:
+    lax = axir.lax
+    assert float(lax.clamp(min=0.0, x=3.0, max=2.0)) == 2.0
+    assert float(lax.nextafter(x1=0.0, x2=1.0)) > 0
+    assert float(lax.zeta(x=2.0, q=1.0)) == pytest.approx(1.6449341)
+    assert float(lax.polygamma(m=0.0, x=1.0)) == pytest.approx(-0.5772157)
+    assert float(lax.igamma(a=1.0, x=0.0)) == 0.0
+    assert int(axir.numpy.gcd(x1=4, x2=6)) == 2
+    assert bool(axir.numpy.isreal(x=1.0))

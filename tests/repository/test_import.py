@@ -1,0 +1,31 @@
+"""What `import axir` loads: in a fresh process, only what every program needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# SciPy serves evaluators and frontend functions, which import it when they are called.
+UNLOADED = ("scipy", "opt_einsum", "jax", "jaxlib", "rich", "click")
+
+
+def modules_loaded_by(statement: str) -> set[str]:
+    """Returns the packages that a fresh process has loaded after a statement."""
+    program = f"import sys\n{statement}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    command = [sys.executable, "-c", program]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return set(finished.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["axir", "axir.numpy", "axir.lax", "axir.random", "axir.nn"])
+def test_importing_loads_no_rarely_used_package(module: str) -> None:
+    loaded = modules_loaded_by(f"import {module}")
+    assert "numpy" in loaded
+    assert loaded.isdisjoint(UNLOADED), sorted(loaded.intersection(UNLOADED))
+
+
+def test_the_check_sees_what_a_call_loads() -> None:
+    loaded = modules_loaded_by("import axir.numpy as jnp; jnp.einsum('ij,jk', *[jnp.eye(2)] * 2)")
+    assert "opt_einsum" in loaded
