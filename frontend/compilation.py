@@ -25,7 +25,6 @@ from axir.passes.simplify import simplify_function
 from axir.runtime import (
     Buffer,
     Program,
-    RuntimeExecutionError,
     Target,
     compile_module,
     default_device,
@@ -34,9 +33,6 @@ from axir.runtime import (
 # The host side of results is made when somebody looks.
 _NO_HOST = itertools.repeat(None)
 LEGALIZATION = "legalize-for-iree"
-SECOND_LEGALIZATION = "legalize-for-iree{parts_all_loops=true}"
-# What IREE says of the programs for which there is a second form.
-_UNBOUND_STORAGE = "indirect buffer reference slot"
 # Further passes by platform, from this optimization level on.
 TUNING = {"cpu": "tune-for-cpu"}
 _TUNING_LEVEL = 1
@@ -76,27 +72,11 @@ class CompiledFunction:
         self._is_empty = not function.outputs and not has_effects(function)
         self._constants = [buffer_of(x, device) for x in function.captured]
         if not self._is_empty:
-            self._is_second_form = False
-            self._run = self._compile(LEGALIZATION)
-
-    def _compile(self, legalization: str) -> Any:
-        # Only what runs in the host's memory calls Python functions.
-        calls: list[HostCall] | None = [] if self.device.platform == "cpu" else None
-        binary = compile_function(self.function, self.device, self.donated, calls, legalization)
-        program = Program(binary, self.device, calls or ())
-        return program.function("main", work=_largest_work(self.function))
-
-    def _run_second_form(self, buffers: list[Any], error: RuntimeExecutionError) -> Any:
-        """Compiles and runs another form of a program that IREE compiled to something invalid.
-
-        IREE gives no storage to some of the many arrays that nested loops carry, and refuses to run
-        such a program before it has done anything; which ones depends on how the arrays begin.
-        """
-        if self._is_second_form or _UNBOUND_STORAGE not in str(error):
-            raise error
-        self._is_second_form = True
-        self._run = self._compile(SECOND_LEGALIZATION)
-        return self._run(buffers)
+            # Only what runs in the host's memory calls Python functions.
+            calls: list[HostCall] | None = [] if device.platform == "cpu" else None
+            binary = compile_function(function, device, donated, calls)
+            program = Program(binary, device, calls or ())
+            self._run = program.function("main", work=_largest_work(function))
 
     def __call__(self, arguments: Sequence[Array]) -> list[Array]:
         """Runs the function on the inputs' values."""
@@ -114,10 +94,7 @@ class CompiledFunction:
                 buffer = buffer_of(x, device)
             buffers.append(buffer)
         buffers += self._constants
-        try:
-            outputs = self._run(buffers)
-        except RuntimeExecutionError as error:
-            outputs = self._run_second_form(buffers, error)
+        outputs = self._run(buffers)
         results = list(map(Array, self.result_types, _NO_HOST, outputs))
         if is_checked:
             self._check_finite(originals, results)
@@ -174,11 +151,9 @@ def _largest_work(function: Function) -> int:
     return largest
 
 
-def prepare_for_target(
-    module: Any, platform: str, opt_level: int, legalization: str = LEGALIZATION
-) -> None:
+def prepare_for_target(module: Any, platform: str, opt_level: int) -> None:
     """Legalizes a StableHLO module for IREE, and tunes it for a platform, in place."""
-    run_passes(module, legalization)
+    run_passes(module, LEGALIZATION)
     if opt_level >= _TUNING_LEVEL and platform in TUNING:
         run_passes(module, TUNING[platform])
 
@@ -188,7 +163,6 @@ def compile_function(
     device: Any,
     donated: tuple[int, ...] = (),
     host_functions: list[HostCall] | None = None,
-    legalization: str = LEGALIZATION,
 ) -> bytes:
     """Lowers, legalizes and compiles a function for a device; returns IREE's binary.
 
@@ -196,7 +170,7 @@ def compile_function(
     None if it must run without this process.
     """
     module = lower_functions({"main": function}, device.platform, donated, host_functions)
-    prepare_for_target(module, device.platform, config.axir_opt_level, legalization)
+    prepare_for_target(module, device.platform, config.axir_opt_level)
     target = Target(backend=device.platform, opt_level=config.axir_opt_level)
     return compile_module(module.operation.get_asm(enable_debug_info=True), target, function.name)
 

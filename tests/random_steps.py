@@ -29,7 +29,8 @@ def bounded(x: Value) -> Value:
 
 
 def alike(x: Value, y: Value) -> tuple[Value, Value]:
-    """Returns the second value in the shape of the first."""
+    """Returns the second value in the shape and dtype of the first."""
+    y = y.astype(x.dtype)
     try:
         return x, jnp.broadcast_to(y, x.shape)
     except (ValueError, TypeError):

@@ -75,12 +75,9 @@ class LegalizeForIree(Pass):
 
     name: ClassVar[str] = "legalize-for-iree"
     device: str = "__device_0"
-    parts_all_loops: bool = False
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
         for name in STAGES:
             options: dict[str, object] = {"device": self.device} if name in _ON_DEVICE else {}
-            if name == "part-loop-storage":
-                options["everywhere"] = self.parts_all_loops
             find_pass(name).from_options(options).run(module)

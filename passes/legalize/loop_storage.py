@@ -26,8 +26,7 @@ class PartLoopStorage(RewritePass):
     body stores into one of them then overwrites the other. Barriers on the arrays, clones and
     transfers of them are merged again; a choice by a truth value behind a barrier is not.
 
-    1. Look for a `flow.tensor.transfer`; without one there is nothing to do. (IREE also fails to
-       run some programs whose loops carry many such choices, so they are made sparingly.)
+    1. Look for a `flow.tensor.transfer`; without one there is nothing to do.
     2. Visit every loop. Compare its initial values: the same value, or equal constants and shapes
        of such, are one value to the compiler.
     3. From the second occurrence on, choose between the value and another constant by a truth
@@ -43,19 +42,16 @@ class PartLoopStorage(RewritePass):
         %2 = stablehlo.select %1, %zeros, %ones : tensor<i1>, tensor<4xf32>
         %0:2 = stablehlo.while(%a = %zeros, %b = %2) …
 
-    With `everywhere` modules without a transfer are changed as well.
-
     Precondition: the passes have run that remove barriers (`protect-inputs`,
     `copy-returned-inputs`).
     """
 
     name: ClassVar[str] = "part-loop-storage"
-    everywhere: bool = False
     operations: ClassVar[tuple[str, ...]] = ("stablehlo.while",)
 
     def run(self, module: ir.Module) -> None:
-        """Changes the loops of a module that contains transfers, or of any if asked to."""
-        if self.everywhere or find_operations(module.operation, ("flow.tensor.transfer",)):
+        """Changes the loops of a module that contains transfers."""
+        if find_operations(module.operation, ("flow.tensor.transfer",)):
             super().run(module)
 
     def rewrite(self, operation: ir.Operation) -> None:

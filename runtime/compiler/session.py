@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from iree.compiler import version
-from iree.compiler.api import Output, Session, Source, ctypes_dl
+from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
 from axir.dialect.config import config
 
@@ -31,9 +31,12 @@ from ..diagnostics import Diagnostic, compile_error
 from ..fork_safety import abandon, call_in_forked_child
 from ..target import PROCESS_FLAGS, Target
 from .analysis import BYTECODE_MAGIC, analyze
+from .branch_references import part_repeated_references
 
 _LOGGER = logging.getLogger(__name__)
 _COMPILER_VERSION = str(version.VERSION)
+# What is done to the compiler's result; what was compiled otherwise is compiled again.
+_REPAIR = "part_repeated_references"
 # Sessions hold uniqued types and attributes for good; a fresh one costs 3 ms.
 _COMPILATIONS_PER_SESSION = 200
 _ERROR_SEVERITY = 2
@@ -58,7 +61,7 @@ def compile_module(module: str | bytes, target: Target, name: str = "main") -> b
     source = module.encode() if isinstance(module, str) else bytes(module)
     fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
-    parts = (_COMPILER_VERSION, *PROCESS_FLAGS, *flags, target.machine)
+    parts = (_COMPILER_VERSION, _REPAIR, *PROCESS_FLAGS, *flags, target.machine)
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + fingerprint).hexdigest()
     if config.axir_dump_dir:
         _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", source, flags)
@@ -157,11 +160,20 @@ def _run_compiler(
             is_good = invocation.parse_source(Source.wrap_buffer(session, buffer))
             if not is_good or not invocation.execute():
                 return None, diagnostics
-            output = Output.open_membuffer()
-            invocation.output_vm_bytecode(output)
-            return bytes(output.map_memory()), diagnostics
+            return _bytecode(session, invocation), diagnostics
         finally:
             invocation.close()
+
+
+def _bytecode(session: Session, invocation: Invocation) -> bytes:
+    # Only a context that Python owns can outlive what Python holds of the module.
+    assert session.context is not None
+    lowered = invocation.export_module()
+    part_repeated_references(lowered)
+    invocation.import_module(lowered)
+    output = Output.open_membuffer()
+    invocation.output_vm_bytecode(output)
+    return bytes(output.map_memory())
 
 
 # --- the linker ---------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Ops whose derivatives are not those of their ops: custom rules, linear solves, checkpoints.
 
 Each calls a function that says what it computes, and holds beside it what differentiation uses in
-place of the derivative of that function.
+place of the derivative of that function; `custom_vmap` holds what vectorization uses.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from . import (
     custom_jvp,
     custom_lin,
     custom_vjp,
+    custom_vmap,
     linear_call,
     linear_solve,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "custom_jvp",
     "custom_lin",
     "custom_vjp",
+    "custom_vmap",
     "linear_call",
     "linear_solve",
 ]
