@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from ...types import ShapedArray
 from ..elementwise import add, div, mul, sub
 from ..family import Value, as_value
 from ..table import declare
+from . import kernels
 from .blocked import factor_cholesky
+from .kernels import matrix_kernel
 from .matrices import adjoint, hermitian_of, lower_part, matmul, on_diagonal
 from .rules import (
     DOMAIN,
@@ -22,6 +25,7 @@ from .rules import (
     lower_decomposition,
     random_hermitian,
 )
+from .stacks import with_stack_beside_nan
 from .triangular_solve import triangular_solve
 
 
@@ -70,6 +74,10 @@ def _evaluate(x: np.ndarray) -> np.ndarray:
     return np.tril(np.full(x.shape, np.nan, x.dtype))
 
 
+def _small(values: Sequence[Any], types: Sequence[ShapedArray]) -> list[Any]:
+    return matrix_kernel(kernels.cholesky(types[0].shape[-1]), values, types)
+
+
 def _jvp(primals: Any, tangents: Any, factor: Value) -> Any:
     """Murray (2016): dl = l phi(l^-1 dx l^-H), where phi takes the triangle, half the diagonal."""
     if type(tangents[0]) is Zero:
@@ -94,7 +102,7 @@ def _samples() -> list[Sample]:
     samples.append(Sample((indefinite.astype(np.float32),), is_smooth=False))
     # Only the lower triangle counts.
     samples.append(Sample((np.array([[4, 9], [2, 5]], np.float32),)))
-    return samples
+    return with_stack_beside_nan(samples)
 
 
 _cholesky: Primitive = declare(
@@ -102,7 +110,7 @@ _cholesky: Primitive = declare(
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
-    lower=lower_decomposition("cholesky", _evaluate, lambda x: [factor_cholesky(x)]),
+    lower=lower_decomposition("cholesky", _evaluate, lambda x: [factor_cholesky(x)], _small),
     samples=_samples,
     unsupported=NOT_LINEAR,
 )

@@ -37,7 +37,10 @@ from .rules import (
     lower_decomposition,
     zero_tangents,
 )
-from .stacks import squared
+from .stacks import (
+    squared,
+    with_stack_beside_nan,
+)
 from .triangular_solve import triangular_solve
 
 
@@ -213,7 +216,7 @@ def _samples() -> list[Sample]:
     rotation = np.array([[1.0, 2.0, 0.3], [-2.0, 1.0, 0.2], [0.1, 0.4, 3.0]])
     samples.append(Sample((rotation.astype(np.float32),), both, tolerance=512.0))
     samples.append(Sample((np.full((2, 2), np.nan, np.float32),), both, is_smooth=False))
-    return samples
+    return with_stack_beside_nan(samples)
 
 
 _eig: Primitive = declare(

@@ -39,6 +39,7 @@ from .rules import (
     random_hermitian,
     zero_tangents,
 )
+from .stacks import with_stack_beside_nan
 
 
 def eigh(
@@ -165,7 +166,7 @@ def _samples() -> list[Sample]:
         x = special.astype(np.float32)
         invariants = _invariants if special[0, 0] == 3 else lambda results: [results[1]]
         samples.append(Sample((x,), params, is_smooth=False, invariants=invariants))
-    return samples
+    return with_stack_beside_nan(samples)
 
 
 _eigh: Primitive = declare(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from ..elementwise import add, sub
 from ..family import Value, as_value, zero_tangent
 from ..shape import concatenate, reshape
 from ..table import declare
+from . import kernels
 from .blocked import apply_pivots, factor_lu, permuted
+from .kernels import matrix_kernel
 from .matrices import identity, lower_part, matmul, part, upper_part
 from .routines import routine
 from .rules import (
@@ -28,7 +31,11 @@ from .rules import (
     random_matrix,
     zero_tangents,
 )
-from .stacks import stacked, unstacked
+from .stacks import (
+    stacked,
+    unstacked,
+    with_stack_beside_nan,
+)
 from .triangular_solve import triangular_solve
 
 
@@ -104,6 +111,10 @@ def _permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     return order
 
 
+def _small(values: Sequence[Any], types: Sequence[ShapedArray]) -> list[Any]:
+    return matrix_kernel(kernels.lu(*types[0].shape[-2:]), values, types)
+
+
 def _jvp(primals: Any, tangents: Any, outs: Any) -> list[Any]:
     """With m = l^-1 dx u^-1: dl = l times the triangle of m below the diagonal, du = rest of m u.
 
@@ -154,7 +165,7 @@ def _samples() -> list[Sample]:
     ]
     singular = np.array([[1, 2, 3], [2, 4, 6], [0, 0, 1]], np.float32)
     samples.append(Sample((singular,), is_smooth=False))
-    return samples
+    return with_stack_beside_nan(samples)
 
 
 _lu: Primitive = declare(
@@ -163,7 +174,7 @@ _lu: Primitive = declare(
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
-    lower=lower_decomposition("lu", _evaluate, factor_lu),
+    lower=lower_decomposition("lu", _evaluate, factor_lu, _small),
     samples=_samples,
     unsupported=NOT_LINEAR,
 )

@@ -23,10 +23,13 @@ from ..movement import batch_size
 from ..reduce import reduce_sum
 from ..shape import move_batch_axis, moveaxis, reshape
 from ..table import OPS, declare
+from . import kernels
+from .kernels import matrix_kernel
 from .lu import lu, permuted_rows
 from .matrices import along_columns, matmul, positions, transposed
 from .routines import routine
 from .rules import DOMAIN, check_dtype, check_matrix, lower_decomposition, random_matrix
+from .stacks import with_stack_beside_nan
 from .triangular_solve import triangular_solve
 
 
@@ -98,6 +101,18 @@ def _portable(
     return [solve_with(factors, permutation, b, is_transposed)]
 
 
+def _small(
+    values: Sequence[Any], types: Sequence[ShapedArray], *, is_transposed: bool
+) -> list[Any]:
+    _, factors, permutation, b = values
+    size, columns = types[0].shape[-2:]
+    solve = kernels.lu_substitution(size, columns, is_transposed=is_transposed)
+    solution = matrix_kernel(solve, (factors, permutation, b), types)
+    if not is_transposed:
+        return solution
+    return matrix_kernel(kernels.scatter_rows(size, columns), (permutation, *solution), types)
+
+
 def _jvp(primals: Any, tangents: Any, x: Value, *, is_transposed: bool) -> Any:
     a, factors, permutation, _ = primals
     change: Any = tangents[3]
@@ -145,7 +160,7 @@ def _samples() -> list[Sample]:
         # Differences would take the factors for independent of the matrix.
         params = {"is_transposed": index % 2 == 1}
         samples.append(Sample(args, params, is_smooth=False, tolerance=256.0))
-    return samples
+    return with_stack_beside_nan(samples)
 
 
 def _known_factors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -162,6 +177,6 @@ _lu_solve: Primitive = declare(
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
-    lower=lower_decomposition("solve", _evaluate, _portable),
+    lower=lower_decomposition("solve", _evaluate, _portable, _small),
     samples=_samples,
 )

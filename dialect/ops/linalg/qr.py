@@ -29,6 +29,7 @@ from .rules import (
     random_matrix,
     zero_tangents,
 )
+from .stacks import with_stack_beside_nan
 from .triangular_solve import triangular_solve
 
 
@@ -148,7 +149,7 @@ def _samples() -> list[Sample]:
         x = x * (1 + np.arange(shape[-1])).astype(dtype)
         params = {"pivoting": True, "full_matrices": False}
         samples.append(Sample((x.astype(dtype),), params, tolerance=256.0))
-    return samples
+    return with_stack_beside_nan(samples)
 
 
 _qr: Primitive = declare(
@@ -229,7 +230,7 @@ def _product_samples() -> list[Sample]:
             taus = taus[:2]
         args = (a.astype(dtype), taus.astype(dtype))
         samples.append(Sample(args, is_smooth=False, tolerance=256.0))
-    return samples
+    return with_stack_beside_nan(samples)
 
 
 _householder_product: Primitive = declare(

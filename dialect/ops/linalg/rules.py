@@ -100,8 +100,15 @@ def batch_in_front(primitive: Primitive) -> Callable[..., Any]:
 # Lowering --------------------------------------------------------------------------------------
 
 
+# Up to this extent a kernel is faster than a call of LAPACK, which costs about 10 us.
+_KERNEL_EXTENT = 32
+
+
 def lower_decomposition(
-    name: str, evaluate: Evaluate, portable: Callable[..., Sequence[Value]] | None
+    name: str,
+    evaluate: Evaluate,
+    portable: Callable[..., Sequence[Value]] | None,
+    small: Callable[..., list[Any]] | None = None,
 ) -> Callable[..., Any]:
     """Returns the lowering rule of a decomposition.
 
@@ -110,6 +117,8 @@ def lower_decomposition(
         evaluate: LAPACK: called in the calling process where the lowering may do that.
         portable: The same as a traceable function of elementary ops, for all other places; None if
             there is none.
+        small: From MLIR values, the types of the results and the parameters to a kernel of small
+            real matrices, for CPUs.
     """
 
     def lower(context: Any, *values: Any, **params: Any) -> list[Any]:
@@ -117,6 +126,8 @@ def lower_decomposition(
             empty = [np.zeros(t.shape, t.dtype) for t in context.types_in]
             results = _in_types(evaluate, context.types_out, params, *empty)
             return [hlo.constant(x) for x in results]
+        if small is not None and _suits_kernel(context):
+            return small(values, context.types_out, **params)
         if getattr(context, "allows_host_calls", False):
             function = functools.partial(_in_types, evaluate, tuple(context.types_out), params)
             return list(context.host_call(function, values, context.types_out))
@@ -130,6 +141,18 @@ def lower_decomposition(
         return list(context.call(_traced(name, portable, tuple(context.types_in), key), *values))
 
     return lower
+
+
+def _suits_kernel(context: Any) -> bool:
+    types = (*context.types_in, *context.types_out)
+    rank = context.types_in[0].ndim
+    extents = [extent for t in types if t.ndim == rank for extent in t.shape[-2:]]
+    return (
+        getattr(context, "platform", None) == "cpu"
+        and not any(dtypes.is_complex(t.dtype) for t in types)
+        and all(t.size > 1 for t in types)
+        and max(extents) <= _KERNEL_EXTENT
+    )
 
 
 def _in_types(

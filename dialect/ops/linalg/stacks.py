@@ -5,6 +5,7 @@ What the portable algorithms are written with: they see operands of shape (batch
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
+from ...primitive import Sample
 from ..broadcasting import broadcast_in_dim
 from ..elementwise import abs as absolute
 from ..elementwise import add, div, max, mul, select_n
@@ -164,3 +166,14 @@ def is_zero(x: Value) -> Value:
     from ..elementwise import eq
 
     return eq(x, 0)
+
+
+def with_stack_beside_nan(samples: list[Sample]) -> list[Sample]:
+    """Adds the first sample in a stack of rank 6, beside one in which all numbers are nan."""
+
+    def stack(x: np.ndarray) -> np.ndarray:
+        other = np.full_like(x, np.nan) if dtypes.is_inexact(x.dtype) else x
+        return np.stack([x, other]).reshape(1, 2, 1, 1, *x.shape)
+
+    args = tuple(stack(np.asarray(x)) for x in samples[0].args)
+    return [*samples, dataclasses.replace(samples[0], args=args, is_smooth=False)]

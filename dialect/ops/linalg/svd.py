@@ -39,6 +39,7 @@ from .rules import (
     random_matrix,
     zero_tangents,
 )
+from .stacks import with_stack_beside_nan
 
 
 def svd(
@@ -219,7 +220,7 @@ def _samples() -> list[Sample]:
         samples.append(Sample((special.astype(np.float32),), params, is_smooth=False))
     deficient = np.outer([1.0, 2.0, 3.0], [1.0, -1.0]).astype(np.float32)
     samples.append(Sample((deficient,), params, is_smooth=False, tolerance=64.0))
-    return samples
+    return with_stack_beside_nan(samples)
 
 
 _svd: Primitive = declare(

@@ -16,10 +16,13 @@ from ..family import Value, add_tangents, as_value
 from ..movement import batch_size
 from ..shape import move_batch_axis, moveaxis, reshape
 from ..table import declare
+from . import kernels
 from .blocked import solve_triangular
+from .kernels import matrix_kernel
 from .matrices import conjugated, lower_part, matmul, transposed, upper_part
 from .routines import routine
 from .rules import DOMAIN, check_dtype, lower_decomposition, random_matrix
+from .stacks import with_stack_beside_nan
 
 
 def triangular_solve(
@@ -113,6 +116,14 @@ def _evaluate(
     return result
 
 
+def _small(
+    values: Sequence[Any], types: Sequence[ShapedArray], *, left_side: bool, **params: Any
+) -> list[Any]:
+    size, columns = types[0].shape[-2:] if left_side else types[0].shape[:-3:-1]
+    kernel = kernels.substitution(size, columns, left_side=left_side, **params)
+    return matrix_kernel(kernel, values, types)
+
+
 def _jvp(primals: Any, tangents: Any, x: Value, **params: Any) -> Any:
     a, _ = primals
     a_tangent, b_tangent = tangents
@@ -186,7 +197,7 @@ def _samples() -> list[Sample]:
     add(np.float32, (0, 0), 2, True, False, False, False, False)
     add(np.float32, (2, 2), 0, True, False, False, False, False)
     add(np.float32, (37, 37), 2, True, False, False, False, False)
-    return samples
+    return with_stack_beside_nan(samples)
 
 
 _triangular_solve: Primitive = declare(
@@ -197,7 +208,10 @@ _triangular_solve: Primitive = declare(
     transpose=_transpose,
     batch=_batch,
     lower=lower_decomposition(
-        "triangular_solve", _evaluate, lambda a, b, **params: [solve_triangular(a, b, **params)]
+        "triangular_solve",
+        _evaluate,
+        lambda a, b, **params: [solve_triangular(a, b, **params)],
+        _small,
     ),
     samples=_samples,
 )

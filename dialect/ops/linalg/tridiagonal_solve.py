@@ -19,7 +19,15 @@ from ..table import declare
 from .matrices import along_columns, filled, positions
 from .routines import routine
 from .rules import DOMAIN, batch_in_front, check_dtype, lower_decomposition
-from .stacks import repeat, rows_at, spread, stacked, unstacked, with_rows
+from .stacks import (
+    repeat,
+    rows_at,
+    spread,
+    stacked,
+    unstacked,
+    with_rows,
+    with_stack_beside_nan,
+)
 
 
 def tridiagonal_solve(
@@ -167,7 +175,7 @@ def _samples() -> list[Sample]:
         diagonals = [draw(shape[:-1]) for _ in range(3)]
         diagonals[1] = diagonals[1] + dtype.type(4)
         samples.append(Sample((*diagonals, draw(shape)), tolerance=128.0))
-    return samples
+    return with_stack_beside_nan(samples)
 
 
 _tridiagonal_solve: Primitive = declare(
