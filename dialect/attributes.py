@@ -68,7 +68,22 @@ def _encoder_for(value: Any) -> Callable[[Any], ir.Attribute]:
         return lambda v: encode(float(v))
     if hasattr(value, "symbol_name"):  # a Function, which stands to the left of this file
         return lambda v: ir.FlatSymbolRefAttr.get(v.symbol_name)
-    return lambda v: ir.DictAttr.get({OPAQUE: ir.StringAttr.get(repr(v))})
+    return _encode_opaque
+
+
+def _encode_opaque(value: Any) -> ir.Attribute:
+    return ir.DictAttr.get({OPAQUE: ir.StringAttr.get(repr(value))})
+
+
+def is_opaque(value: Any) -> bool:
+    """Tells whether a parameter is, or holds, a Python object that cannot be read back from text.
+
+    >>> is_opaque((1, "x")), is_opaque((1, print))
+    (False, True)
+    """
+    if isinstance(value, tuple):
+        return any(map(is_opaque, value))
+    return type(value) not in _ENCODERS and _encoder_for(value) is _encode_opaque
 
 
 _ENCODERS: dict[type, Callable[[Any], ir.Attribute]] = {
@@ -85,9 +100,7 @@ _ENCODERS: dict[type, Callable[[Any], ir.Attribute]] = {
 _ENCODERS |= {type(d): _ENCODERS[np.dtype] for d in dtypes.ALL}
 
 
-def decode(
-    attribute: ir.Attribute, functions: dict[str, Any], fields: type | None = None
-) -> Any:
+def decode(attribute: ir.Attribute, functions: dict[str, Any], fields: type | None = None) -> Any:
     """Returns the parameter that an attribute encodes.
 
     Args:
@@ -109,7 +122,15 @@ def decode(
         return dense_to_numpy(attribute)
     if isinstance(attribute, ir.DictAttr):
         return _decode_dictionary(attribute, functions, fields)
-    raise SerializationError(f"Attribute {attribute} is not the form of any parameter.")
+    raise _formless(attribute)
+
+
+def _formless(attribute: ir.Attribute) -> SerializationError:
+    return SerializationError(
+        f"Attribute {attribute} is not the form of any parameter.",
+        'Parameters are written true, 3 : i64, 0.5 : f64, "text", unit, f32, array<i64: 0, 1>, '
+        "[...], {field = ...}, dense<...> : tensor<...> and @function.",
+    )
 
 
 _DECODERS: dict[type, Callable[[Any], Any]] = {
@@ -127,7 +148,10 @@ def _decode_symbol(name: str, functions: dict[str, Any]) -> Any:
     try:
         return functions[name]
     except KeyError:
-        raise SerializationError(f"The module has no function @{name}.") from None
+        raise SerializationError(
+            f"The module has no function @{name}.",
+            "Correct the name, or add the function to the module.",
+        ) from None
 
 
 def _decode_dictionary(attribute: ir.DictAttr, functions: dict[str, Any], fields: Any) -> Any:
@@ -138,7 +162,7 @@ def _decode_dictionary(attribute: ir.DictAttr, functions: dict[str, Any], fields
             "A saved module holds numbers, strings, tuples, dtypes, arrays and functions only.",
         )
     if fields is None:
-        raise SerializationError(f"Attribute {attribute} is not the form of any parameter.")
+        raise _formless(attribute)
     return fields(**{name: decode(value, functions) for name, value in items.items()})
 
 

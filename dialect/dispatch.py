@@ -1,18 +1,18 @@
 """Kernels of our own: loops over scalars that IREE runs as one dispatch.
 
-A StableHLO loop costs IREE at least one dispatch in each pass; a kernel is one `flow.dispatch.region`
-whatever its loops do. It is written as a Python function of `Tensor`s, which are values: storing an
-element gives a new tensor, which takes the place of the old one in memory if the old one is not
-used again::
+A StableHLO loop costs IREE at least one dispatch in each pass; a kernel is one
+`flow.dispatch.region` whatever its loops do. It is written as a Python function of `Tensor`s, which
+are values: storing an element gives a new tensor, which takes the place of the old one in memory if
+the old one is not used again::
 
     def cumulative(x, out):
         def step(i, total, out):
             total = total + x[i]
             return total, out.set(i, total)
 
-        return loop(0, n, (scalar(0.0, x), out), step)[1:]
+        return loop(0, n, (scalar(0.0, x), out), step)[1]
 
-    (result,) = dispatch(cumulative, (x,), (x.type,))
+    result = dispatch(cumulative, (x,), x.type)
 
 What compiles (IREE 3.13): elements only, no operations on whole tensors; a loop returns its tensors
 in the places where it got them. Axes of extent 1 often fail ("operand #0 does not dominate this
@@ -87,9 +87,10 @@ class Scalar:
         """Returns the absolute value of a floating-point number."""
         return _scalar("math.absf", self.value.type, self)
 
-    def to_integer(self, width: int = 32) -> Scalar:
-        """Converts an index to a signless integer."""
-        return _scalar("arith.index_cast", ir.IntegerType.get_signless(width), self)
+    def to_float(self, like: Tensor) -> Scalar:
+        """Converts an index to a number of the type of a tensor's elements."""
+        number = _scalar("arith.index_cast", ir.IntegerType.get_signless(64), self)
+        return _scalar("arith.sitofp", like.value.type.element_type, number)
 
     def to_index(self) -> Scalar:
         """Converts an integer to an index."""
@@ -152,18 +153,30 @@ def scalar(number: complex, like: Tensor | Scalar) -> Scalar:
     return _scalar("arith.constant", element, attributes={"value": attribute})
 
 
-def loop(
-    lower: Number, upper: Number, carried: Sequence[Any], step: Callable[..., Any]
-) -> list[Any]:
-    """Runs `step(index, *carried) -> carried` for each index from `lower` to below `upper`.
+def scratch(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Returns memory for a kernel's own use, with elements of the type of another tensor's.
+
+    It lies on the stack: at most 32 KB for all of a kernel.
+    """
+    element = like.value.type.element_type
+    value_type = _without_ones(hlo.tensor_type(shape, element))
+    return Tensor(_create("tensor.empty", value_type), shape)
+
+
+def loop(lower: Number, upper: Number, carried: Any, step: Callable[..., Any]) -> Any:
+    """Runs `step(index, carried) -> carried` for each index from `lower` to below `upper`.
 
     Args:
         lower: Where the index begins.
-        upper: Where it ends; with fewer, nothing runs.
-        carried: Scalars and tensors that change.
-        step: Gives their next values: one, or a sequence.
+        upper: Where it ends; if it is not larger, nothing runs.
+        carried: A scalar or tensor that changes, or a tuple of such: arguments of their own.
+        step: Gives the next value, or a tuple of them.
+
+    Returns:
+        The last value, or a tuple of them.
     """
-    inits = [x.value for x in carried]
+    starts = carried if isinstance(carried, tuple) else (carried,)
+    inits = [x.value for x in starts]
     created = ir.Operation.create(
         "scf.for",
         results=[x.type for x in inits],
@@ -173,10 +186,11 @@ def loop(
     block = created.regions[0].blocks.append(ir.IndexType.get(), *[x.type for x in inits])
     with ir.InsertionPoint(block):
         number, *state = block.arguments
-        results = step(Scalar(number), *map(_again, carried, state))
-        ends = list(results) if isinstance(results, (tuple, list)) else [results]
+        results = step(Scalar(number), *map(_again, starts, state))
+        ends = results if isinstance(results, tuple) else (results,)
         ir.Operation.create("scf.yield", operands=[x.value for x in ends])
-    return list(map(_again, carried, created.results))
+    lasts = tuple(map(_again, starts, created.results))
+    return lasts if isinstance(carried, tuple) else lasts[0]
 
 
 def _again(old: Scalar | Tensor, value: ir.Value) -> Scalar | Tensor:
@@ -184,35 +198,34 @@ def _again(old: Scalar | Tensor, value: ir.Value) -> Scalar | Tensor:
 
 
 def dispatch(
-    kernel: Callable[..., Sequence[Tensor]],
-    operands: Sequence[ir.Value],
-    result_types: Sequence[ir.Type],
-) -> list[ir.Value]:
+    kernel: Callable[..., Tensor], operands: Sequence[ir.Value], result_type: ir.Type
+) -> ir.Value:
     """Runs a kernel as one dispatch.
 
+    There is one result, for IREE makes results that nobody uses part of the stack, where there is
+    no room for them: what belongs together lies in one array, and is cut out of it.
+
     Args:
-        kernel: From tensors for the operands, and empty ones for the results, to the results.
-        operands: Arrays of real dtypes, none of them empty or with a single element.
-        result_types: The types of the results, for which the same holds.
+        kernel: From tensors for the operands, and an empty one for the result, to the result.
+        operands: Arrays of real dtypes, none of them empty.
+        result_type: The type of the result, for which the same holds.
     """
     inputs = [Tensor(_squeezed(x), hlo.shape_of(x)) for x in operands]
-    squeezed = [_without_ones(t) for t in result_types]
+    squeezed = _without_ones(result_type)
     created = ir.Operation.create(
         "flow.dispatch.region",
-        results=squeezed,
+        results=[squeezed],
         attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
         regions=2,
     )
     body, count = (region.blocks.append() for region in created.regions)
     with ir.InsertionPoint(body):
-        shapes = [tuple(t.shape) for t in result_types]
-        empty = [_create("tensor.empty", t) for t in squeezed]
-        results = kernel(*inputs, *map(Tensor, empty, shapes))
-        ir.Operation.create("flow.return", operands=[x.value for x in results])
+        empty = Tensor(_create("tensor.empty", squeezed), tuple(result_type.shape))
+        ir.Operation.create("flow.return", operands=[kernel(*inputs, empty).value])
     with ir.InsertionPoint(count):
         one = _index(1).value
         ir.Operation.create("flow.return", operands=[one, one, one])
-    return [hlo.reshape(x, t.shape) for x, t in zip(created.results, result_types, strict=True)]
+    return hlo.reshape(created.result, result_type.shape)
 
 
 def _without_ones(type_: ir.Type) -> ir.Type:

@@ -97,7 +97,15 @@ class IndexTypeError(AxirError, TypeError):
     """An index is of a kind that arrays do not take."""
 
 
-class ConcretizationTypeError(AxirError, TypeError):
+class JAXTypeError(AxirError, TypeError):
+    """Base of the type errors of tracing, under the name by which programs catch them."""
+
+
+class JAXIndexError(AxirError, IndexError):
+    """Base of the index errors of tracing, under the name by which programs catch them."""
+
+
+class ConcretizationTypeError(JAXTypeError):
     """The value of a tracer was needed while only its type is known."""
 
 
@@ -113,11 +121,11 @@ class TracerArrayConversionError(ConcretizationTypeError):
     """A tracer was handed to NumPy."""
 
 
-class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
+class NonConcreteBooleanIndexError(ConcretizationTypeError, JAXIndexError):
     """A mask of which only the type is known was used as an index, but its values decide shapes."""
 
 
-class UnexpectedTracerError(AxirError, RuntimeError):
+class UnexpectedTracerError(JAXTypeError, RuntimeError):
     """A tracer was used after the trace that made it had ended (it leaked)."""
 
 

@@ -410,6 +410,21 @@ irdl.dialect @jaxpr {
     irdl.attributes { "bwd" = %a0, "call_jaxpr" = %a1, "fwd_jaxpr_thunk" = %a2, "name" = %a3, "num_consts" = %a4, "symbolic_zeros" = %a5 }
   }
 
+  irdl.operation @custom_vmap_call {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.base "#builtin.symbol_ref"
+    %a1 = irdl.base "#builtin.string"
+    irdl.attributes { "call" = %a0, "rule" = %a1 }
+  }
+
+  irdl.operation @dce_sink {
+    %operand = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand)
+  }
+
   irdl.operation @debug_callback {
     %types = irdl.base "!builtin.tensor"
     %results = irdl.base "!builtin.tensor"

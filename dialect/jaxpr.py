@@ -150,7 +150,8 @@ class _Printer:
             for name, value in sorted(equation.params.items())
             if name not in _UNPRINTED
         ]
-        head = f"{results} = {equation.primitive.name}"
+        name = equation.primitive.name
+        head = f"{results} = {name}" if results else name
         bracket = f"[{' '.join(params)}]" if params else ""
         text = f"{head}{bracket} {operands}".rstrip()
         holds_function = any(True for v in equation.params.values() for _ in functions_in(v))

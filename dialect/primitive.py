@@ -78,7 +78,8 @@ class Primitive:
     | `jvp` | `(primals, tangents, outs, **params) -> tangent(s)` |
     | `value_and_jvp` | `(primals, tangents, **params) -> outs, tangents`: in place of `jvp` for
     calls and users' primitives, which compute both together |
-    | `linearize` | the same, where the known part must be split from the linear one |
+    | `linearize` | the same, where the known part must be split from the linear one; `jvp` serves
+    where the results are known, if there is one, too |
     | `transpose` | `(cotangents, *operands, **params) -> cotangent or None per operand` |
     | `batch` | `(operands, axes, **params) -> result(s), axis or axes` |
     | `lower` | `(context, *values, **params) -> value(s)` |

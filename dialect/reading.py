@@ -1,4 +1,4 @@
-"""From MLIR modules to functions: parsing, and the verifier.
+"""From MLIR modules to functions: the verifier.
 
 In process the dialect's ops are unregistered, so MLIR checks only their form; what each op demands
 of its operands is checked here with the same `infer` rules that tracing uses, and reported with the
@@ -7,101 +7,31 @@ location that the op carries.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from iree.compiler import ir
 
 from .array import Array
 from .attributes import decode, dense_to_numpy
-from .context import context, describe_location
+from .context import describe_location
 from .deferred import DeferredFunction
 from .errors import (
     AxirError,
-    ParseError,
     UnknownOpError,
     VerificationError,
 )
 from .function import Equation, Function, Literal, Var
+from .parsing import parse_module, read_file
 from .primitive import Primitive
+from .schema import check_attributes
+from .sources import place_in_text
 from .types import ShapedArray, type_of_mlir
 
+__all__ = ["parse_module", "read_file", "read_module"]
+
 _WEAK = "jaxpr.weak_type"
-_QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
-_ESCAPED = re.compile(rb"\\([0-9A-F]{2})")
-
-
-def parse_module(text: str | bytes, name: str = "<string>") -> ir.Module:
-    """Parses MLIR text or bytecode.
-
-    Raises:
-        ParseError: with the first diagnostic and its line.
-    """
-    return _parsed(lambda: ir.Module.parse(text, context=context()), name)
-
-
-def _parsed(parse: Callable[[], ir.Module], name: str) -> ir.Module:
-    try:
-        module = parse()
-    except ir.MLIRError as error:
-        raise ParseError(_first_diagnostic(error, name), where=name) from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise ParseError(f"{name} is neither MLIR text nor bytecode: {error}", where=name) from None
-    check_names(module)
-    return module
-
-
-def _first_diagnostic(error: ir.MLIRError, name: str) -> str:
-    for diagnostic in error.error_diagnostics:
-        place = describe_location(diagnostic.location)
-        line = f"line {re.split('[ :]', place)[-1]}: " if place else ""
-        return f"{name} is not valid MLIR: {line}{diagnostic.message.splitlines()[0]}."
-    return f"{name} is not valid MLIR."
-
-
-def check_names(module: ir.Module) -> None:
-    """Refuses a module with names that are not valid UTF-8.
-
-    Raises:
-        ParseError: if there is one.
-    """
-    # The bindings abort the process when a walk meets an op whose name Python cannot represent.
-    text = module.operation.get_asm(binary=True, large_elements_limit=1, enable_debug_info=True)
-    for quoted in _QUOTED.finditer(text):
-        if b"\\" in quoted[1]:
-            name = _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), quoted[1])
-            try:
-                name.decode()
-            except UnicodeDecodeError:
-                raise ParseError(
-                    f"The module holds a name that is not valid UTF-8: {quoted[1].decode()}.",
-                    "It is damaged: export it again.",
-                    where="",
-                ) from None
-
-
-def read_file(path: str | Path) -> ir.Module:
-    """Reads and parses a file of MLIR text or bytecode."""
-    path = Path(path)
-    data = path.read_bytes()
-    if not data.strip():
-        raise ParseError(
-            f"{path} is empty.", "Write modules with axir.export or `axir opt -o`.", str(path)
-        )
-    if data.startswith(b"ML\xefR"):
-        return parse_module(data, str(path))
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        raise ParseError(
-            f"{path} is neither MLIR text nor bytecode.",
-            "Compiled .vmfb files are run with `axir run`, not read as modules.",
-            str(path),
-        ) from None
-    # Not the text read above: parsing the file gives ops locations that name it.
-    return _parsed(lambda: ir.Module.parseFile(str(path), context=context()), str(path))
+_RETURNS = ("func.return", "return")
+_SHOWN = 60
 
 
 def read_module(module: ir.Module) -> dict[str, Function]:
@@ -119,7 +49,15 @@ def read_module(module: ir.Module) -> dict[str, Function]:
                 where=_where(op.operation),
             )
         ops[ir.StringAttr(op.attributes["sym_name"]).value] = op.operation
-    return _Reader(ops, module).read_all()
+    reader = _Reader(ops, module)
+    try:
+        return reader.read_all()
+    except VerificationError as error:
+        place = place_in_text(module, reader.op) if reader.op is not None else None
+        if place is None:
+            raise
+        where = f"{place}, which comes from {error.where}" if error.where else place
+        raise type(error)(error.message, error.way_out, where) from None
 
 
 def _where(op: ir.Operation) -> str:
@@ -134,6 +72,8 @@ class _Reader:
         self.module = module
         self.functions: dict[str, Function] = {}
         self.in_progress: set[str] = set()
+        # What is being read: where an error is.
+        self.op: ir.Operation | None = None
 
     def read_all(self) -> dict[str, Function]:
         return {name: self[name] for name in self.ops}
@@ -151,7 +91,9 @@ class _Reader:
             if name in self.in_progress:
                 raise VerificationError(f"Function @{name} calls itself.", where=_where(op))
             self.in_progress.add(name)
+            caller, self.op = self.op, op
             self.functions[name] = _read_function(name, op, self)
+            self.op = caller
             # The bindings let a module die while its ops are referred to.
             self.functions[name].owner = self.module
         return self.functions[name]
@@ -174,13 +116,7 @@ class _DeferringReader:
 
 
 def _read_function(name: str, op: ir.Operation, functions: Any) -> Function:
-    blocks = list(op.regions[0].blocks)
-    if len(blocks) != 1:
-        raise VerificationError(
-            f"Function @{name} has {len(blocks)} blocks; a jaxpr function has one.",
-            where=_where(op),
-        )
-    block = blocks[0]
+    block = _only_block(name, op)
     weak = _weak_marks(op, "arg_attrs", len(block.arguments))
     inputs = [
         Var(argument, _type_of(argument, op, is_weak))
@@ -193,7 +129,8 @@ def _read_function(name: str, op: ir.Operation, functions: Any) -> Function:
     def visit(inner: ir.Operation) -> ir.WalkResult:
         if inner == op:
             return ir.WalkResult.ADVANCE
-        if inner.name in ("func.return", "return"):
+        functions.op = inner
+        if inner.name in _RETURNS:
             outputs.extend(environment[v] for v in inner.operands)
         elif inner.name == "jaxpr.constant":
             environment[inner.results[0]] = _read_constant(inner)
@@ -208,6 +145,24 @@ def _read_function(name: str, op: ir.Operation, functions: Any) -> Function:
         # Constants in the text have lost the weakness of their types.
         output.type = output.type.update(weak_type=is_weak)
     return Function(name, op, inputs, (), (), outputs, equations)
+
+
+def _only_block(name: str, op: ir.Operation) -> ir.Block:
+    blocks = list(op.regions[0].blocks)
+    if len(blocks) != 1:
+        raise VerificationError(
+            f"Function @{name} has {len(blocks)} blocks; a jaxpr function has one.",
+            "Give it a body." if not blocks else "Control flow is jaxpr.cond, while and scan.",
+            where=_where(op),
+        )
+    ops = blocks[0].operations
+    if not len(ops) or ops[len(ops) - 1].operation.name not in _RETURNS:
+        raise VerificationError(
+            f"Function @{name} does not end in a return.",
+            "Write one as its last line: return %0 : tensor<f32>.",
+            where=_where(op),
+        )
+    return blocks[0]
 
 
 def _walk(op: ir.Operation, visit: Any) -> None:
@@ -236,35 +191,56 @@ def _type_of(value: ir.Value, op: ir.Operation, is_weak: bool = False) -> Shaped
     try:
         return type_of_mlir(value.type, is_weak)
     except AxirError as error:
-        raise VerificationError(error.message, where=_where(op)) from None
+        raise VerificationError(error.message, error.way_out, where=_where(op)) from None
 
 
 def _read_constant(op: ir.Operation) -> Literal:
     if "value" not in op.attributes:
-        raise VerificationError("jaxpr.constant lacks its attribute 'value'.", where=_where(op))
+        raise VerificationError(
+            "jaxpr.constant lacks its attribute 'value'.",
+            f"Write {{value = dense<...> : {op.results[0].type}}}.",
+            where=_where(op),
+        )
+    expected = _type_of(op.results[0], op)
     try:
         host = dense_to_numpy(ir.DenseElementsAttr(op.attributes["value"]))
-    except (ValueError, AxirError) as error:
-        raise VerificationError(f"jaxpr.constant: {error}", where=_where(op)) from None
-    expected = _type_of(op.results[0], op)
+    except (ValueError, AxirError):
+        found = str(op.attributes["value"])[:_SHOWN]
+        raise VerificationError(
+            f"jaxpr.constant: {found} is no array of numbers.",
+            f"Write value = dense<...> : {op.results[0].type}.",
+            where=_where(op),
+        ) from None
     if (host.shape, host.dtype) != (expected.shape, expected.dtype):
         raise VerificationError(
             f"jaxpr.constant of type {expected} holds {host.dtype}{list(host.shape)}.",
+            "Write one type for the value and for the result.",
             where=_where(op),
         )
     return Literal(op.results[0], Array(expected, host))
 
 
-def _primitive_of(op: ir.Operation) -> Primitive:
-    from .ops.table import OPS, USER_OPS
+# Primitives of the table by the names of their ops: those met so far.
+_met: dict[str, Primitive] = {}
 
-    dialect, _, name = op.name.partition(".")
-    primitive = OPS.get(name) or USER_OPS.get(name) if dialect == "jaxpr" else None
+
+def _primitive_of(op: ir.Operation) -> Primitive:
+    name = op.name
+    primitive = _met.get(name)
+    if primitive is None:
+        from .ops.table import OPS, USER_OPS
+
+        dialect, _, short = name.partition(".")
+        if dialect == "jaxpr" and short in OPS:
+            primitive = _met[name] = OPS[short]
+        elif dialect == "jaxpr":
+            primitive = USER_OPS.get(short)
     if primitive is None:
         raise UnknownOpError(
-            f"Op {op.name!r} is not one of the jaxpr dialect.",
-            f"Did you mean {_nearest(name)}?" if dialect == "jaxpr" else
-            "Only modules of the jaxpr dialect can be transformed; StableHLO can be compiled.",
+            f"Op {name!r} is not one of the jaxpr dialect.",
+            f"Did you mean {_nearest(short)}?"
+            if dialect == "jaxpr"
+            else "Only modules of the jaxpr dialect can be transformed; StableHLO can be compiled.",
             where=_where(op),
         )
     return primitive
@@ -275,8 +251,9 @@ def _nearest(name: str) -> str:
 
     from .ops.table import OPS
 
-    close = difflib.get_close_matches(name, OPS, n=3, cutoff=0.0)
-    return " or ".join(f"jaxpr.{match}" for match in close)
+    beginning = [op for op in OPS if len(name) > 2 and op.startswith(name)]
+    close = [*beginning, *difflib.get_close_matches(name, OPS, n=3, cutoff=0.0)]
+    return " or ".join(f"jaxpr.{match}" for match in dict.fromkeys(close[:3]))
 
 
 def _read_equation(op: ir.Operation, environment: dict[ir.Value, Var], functions: Any) -> Equation:
@@ -291,34 +268,44 @@ def _read_equation(op: ir.Operation, environment: dict[ir.Value, Var], functions
             )
             for attribute in op.attributes
         }
+        check_attributes(primitive, params, op)
         inferred = primitive.apply_to(tuple(v.type for v in operands), params).results
-    except VerificationError:
-        raise
+    except VerificationError as error:
+        raise type(error)(error.message, error.way_out, error.where or _where(op)) from None
     except AxirError as error:
         raise VerificationError(
             f"{op.name}: {error.message}", error.way_out, where=_where(op)
         ) from None
-    except TypeError as error:
+    except Exception as error:  # whatever a rule does that is given what Python code never gives it
         raise VerificationError(
             f"{op.name}: wrong operands or attributes: {_without_function_name(error)}.",
+            "Compare the op with what axir.make_jaxpr writes for such a call.",
             where=_where(op),
         ) from None
+    if len(op.regions) or len(op.successors):
+        raise VerificationError(
+            f"{op.name} has a region or a successor; ops of the dialect have none.",
+            "Functions that an op calls are named by its attributes: jaxpr = @body.",
+            where=_where(op),
+        )
     types = [inferred] if type(inferred) is ShapedArray else inferred
     _check_results(op, types)
     results = [Var(v, t) for v, t in zip(op.results, types, strict=True)]
     return Equation(primitive, operands, results, params, op)
 
 
-def _without_function_name(error: TypeError) -> str:
-    return str(error).partition("() ")[2] or str(error)
+def _without_function_name(error: Exception) -> str:
+    text = str(error)
+    return text.partition("() ")[2] or f"{type(error).__name__}: {text}"
 
 
 def _check_results(op: ir.Operation, types: list[ShapedArray]) -> None:
-    found = [_type_of(v, op) for v in op.results]
-    expected = [t.strip_weak_type() for t in types]
-    if found != expected:
-        raise VerificationError(
-            f"{op.name} gives {', '.join(map(str, expected))}, not {', '.join(map(str, found))}.",
-            "Correct the result type of the op.",
-            where=_where(op),
-        )
+    if [v.type for v in op.results] == [t.mlir for t in types]:
+        return
+    found = ", ".join(str(_type_of(v, op)) for v in op.results) or "no result"
+    expected = ", ".join(str(t.strip_weak_type()) for t in types) or "no result"
+    raise VerificationError(
+        f"{op.name} gives {expected}, not {found}.",
+        "Correct the result type of the op.",
+        where=_where(op),
+    )

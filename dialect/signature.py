@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from iree.compiler import ir
 
-from .context import context
+from .context import context, describe_location
 from .errors import AxirError, VerificationError
 from .types import ShapedArray, type_of_mlir
 
@@ -160,7 +160,18 @@ def _signature(op: ir.Operation) -> Signature:
 
 
 def _text(op: ir.Operation, attribute: str) -> str | None:
-    return ir.StringAttr(op.attributes[attribute]).value if attribute in op.attributes else None
+    return _string(op, attribute, op.attributes[attribute]) if attribute in op.attributes else None
+
+
+def _string(op: ir.Operation, name: str, attribute: ir.Attribute) -> str:
+    if isinstance(attribute, ir.StringAttr):
+        return attribute.value
+    symbol = ir.StringAttr(op.attributes["sym_name"]).value
+    raise VerificationError(
+        f"@{symbol}: the attribute {name} must be a text in quotes, not {attribute}.",
+        "Correct it, or remove it: functions need no names.",
+        where=describe_location(op.location) or "",
+    )
 
 
 def _group(
@@ -171,7 +182,7 @@ def _group(
     if attribute in op.attributes:
         for index, marks in enumerate(ir.ArrayAttr(op.attributes[attribute])):
             if NAME in marks:
-                names[index] = ir.StringAttr(marks[NAME]).value
+                names[index] = _string(op, NAME, marks[NAME])
             weak[index] = WEAK in marks
     try:
         return tuple(

@@ -21,11 +21,13 @@ class Summary:
         dialect: `jaxpr`, or the dialect that most ops belong to: `stablehlo`, ...
         operations: How often each op occurs.
         constants: Bytes of the constants, by the user's line that they come from.
+        foreign_calls: What `stablehlo.custom_call` refers to: functions of another program.
     """
 
     dialect: str = "jaxpr"
     operations: Counter[str] = field(default_factory=Counter)
     constants: Counter[str] = field(default_factory=Counter)
+    foreign_calls: set[str] = field(default_factory=set)
 
 
 def summarize(module: ir.Module) -> Summary:
@@ -36,6 +38,8 @@ def summarize(module: ir.Module) -> Summary:
         name = op.name
         if name not in _CONTAINERS:
             summary.operations[name] += 1
+        if name == "stablehlo.custom_call":
+            summary.foreign_calls.add(ir.StringAttr(op.attributes["call_target_name"]).value)
         if name.endswith(".constant") and "value" in op.attributes:
             place = describe_location(op.location) or "unknown"
             summary.constants[place] += _constant_bytes(op)

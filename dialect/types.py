@@ -166,5 +166,8 @@ def type_of_mlir(value_type: ir.Type, weak_type: bool = False) -> ShapedArray:
     if not isinstance(value_type, ir.RankedTensorType):
         raise ShapeError(f"MLIR type {value_type} is not a ranked tensor of static shape.")
     if not value_type.has_static_shape:
-        raise ShapeError(f"MLIR type {value_type} has a dynamic extent; axir's are static.")
+        raise ShapeError(
+            f"MLIR type {value_type} has a dynamic extent; axir's are static.",
+            "Write extents as numbers: export the function for arrays of given shapes.",
+        )
     return ShapedArray(tuple(value_type.shape), numpy_dtype(value_type.element_type), weak_type)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from axir import numpy, tree
+from axir import dtypes, errors, numpy, tree
 from axir.autodiff import grad, jvp, linearize, value_and_grad, vjp
 from axir.callbacks import effects_barrier, pure_callback
 from axir.checkpointing import checkpoint, checkpoint_policies, remat
@@ -38,7 +38,6 @@ from axir.devices import (
     process_count,
     process_index,
 )
-from axir.dialect import dtypes, errors
 from axir.dialect.array import Array
 from axir.dialect.config import (
     check_tracer_leaks,
@@ -56,6 +55,7 @@ from axir.dialect.config import (
     threefry_partitionable,
 )
 from axir.environment import print_environment_info
+from axir.forward_backward import fwd_and_bwd
 from axir.jacobian import hessian, jacfwd, jacrev
 from axir.jit import clear_caches, jit
 from axir.parallel import pmap
@@ -72,17 +72,22 @@ _LOADED_WHEN_NAMED = frozenset(
     (
         "ad_checkpoint",
         "core",
+        "custom_batching",
         "debug",
         "experimental",
         "export",
+        "extend",
+        "flatten_util",
         "interpreters",
         "lax",
         "nn",
         "ops",
         "random",
         "scipy",
+        "stages",
         "test_util",
         "tree_util",
+        "typing",
     )
 )
 
@@ -100,6 +105,7 @@ __all__ = [
     "closure_convert",
     "config",
     "core",
+    "custom_batching",
     "custom_derivatives",
     "custom_gradient",
     "custom_jvp",
@@ -123,7 +129,10 @@ __all__ = [
     "eval_shape",
     "experimental",
     "export",
+    "extend",
+    "flatten_util",
     "float0",
+    "fwd_and_bwd",
     "grad",
     "hessian",
     "host_id",
@@ -154,11 +163,13 @@ __all__ = [
     "pure_callback",
     "random",
     "remat",
+    "stages",
     "test_util",
     "threefry_partitionable",
     "tree",
     "tree_util",
     "typeof",
+    "typing",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -92,7 +92,7 @@ class FlatFunction:
         self.has_aux = has_aux
         self.name = function_name(function)
         self.out_tree: tree.TreeDef = None  # type: ignore[assignment]
-        self.auxiliary_tree: tree.TreeDef | None = None
+        self.auxiliary_tree: tree.TreeDef | ResultTree | None = None
 
     def __call__(self, *leaves: Value) -> list[Value]:
         """Maps leaves of the arguments to leaves of the results, then of the auxiliary results."""
@@ -102,6 +102,11 @@ class FlatFunction:
         if self.has_aux:
             result, auxiliary = self._split(result)
         flat, self.out_tree = tree.flatten(result)
+        missing = {n: None for n, x in enumerate(flat) if type(x) is np.ndarray and _is_float0(x)}
+        if missing:
+            # Arrays without values, as gradients of integers are, travel as bools of their shape.
+            self.out_tree = ResultTree(self.out_tree, float0=missing)  # type: ignore[assignment]
+            flat = [np.zeros(x.shape, np.bool_) if n in missing else x for n, x in enumerate(flat)]
         outputs = [
             to_value(x, functools.partial(self._result, index, result))
             for index, x in enumerate(flat)
@@ -118,9 +123,71 @@ class FlatFunction:
                 f"returned {_shorten(result)}.",
                 "Return exactly two values, or drop has_aux.",
             )
-        flat, self.auxiliary_tree = tree.flatten(result[1])
-        what = f"An auxiliary result of {self.name!r}"
-        return result[0], [to_value(x, lambda: what) for x in flat]
+        flat, structure = tree.flatten(result[1])
+        values: list[Value] = []
+        others: dict[int, Any] = {}
+        for index, x in enumerate(flat):
+            try:
+                values.append(to_value(x, lambda: "An auxiliary result"))
+            except NonArrayArgumentError:
+                others[index] = x  # nothing computes with it: it is handed on as it is
+        self.auxiliary_tree = ResultTree(structure, others) if others else structure
+        return result[0], values
+
+
+def _is_float0(x: Any) -> bool:
+    return bool(x.dtype == dtypes.float0)
+
+
+class ResultTree:
+    """The structure of results of which some are no values of a trace.
+
+    Args:
+        structure: Their structure.
+        others: By their number leaves that are no values at all.
+        float0: Numbers of the leaves that are arrays of dtype float0 of a value's shape.
+    """
+
+    def __init__(
+        self,
+        structure: tree.TreeDef,
+        others: dict[int, Any] | None = None,
+        float0: dict[int, None] | None = None,
+    ):
+        self.structure = structure
+        self.others = others or {}
+        self.float0 = float0 or {}
+
+    @property
+    def num_leaves(self) -> int:
+        """How many of the leaves are values."""
+        return self.structure.num_leaves - len(self.others)
+
+    def is_leaf(self) -> bool:
+        """Tells that a value alone is not the result."""
+        return False
+
+    def unflatten(self, values: Sequence[Value]) -> Any:
+        """Rebuilds the results from values."""
+        remaining = iter(values)
+        leaves = [
+            self.others[index] if index in self.others else next(remaining)
+            for index in range(self.structure.num_leaves)
+        ]
+        for index in self.float0:
+            leaves[index] = np.zeros(np.shape(leaves[index]), dtypes.float0)
+        return self.structure.unflatten(leaves)
+
+    def __hash__(self) -> int:
+        return hash((self.structure, *self.float0))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ResultTree)
+            and self.structure == other.structure
+            and self.float0 == other.float0
+            and self.others == other.others
+        )
 
 
 def trace_abstract(function: FlatFunction, types: Sequence[ShapedArray], kind: str) -> Function:

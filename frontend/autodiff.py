@@ -7,7 +7,7 @@ compute is not computed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -23,7 +23,7 @@ from axir.arguments import (
 )
 from axir.dialect import dtypes
 from axir.dialect.array import Array
-from axir.dialect.errors import GradientError, TreeError
+from axir.dialect.errors import GradientError, ParameterError, TreeError
 from axir.dialect.function import Function
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.family import as_value, full, instantiate
@@ -182,17 +182,59 @@ class Derivative:
     def pull(self, cotangents: Sequence[Any]) -> list[Any]:
         """Maps cotangents of the outputs to cotangents of the arguments (perhaps `Zero`)."""
         linear = self.result.linear
-        chosen = [
-            ct for ct, active in zip(cotangents, self.active_outputs, strict=True) if active
-        ]
-        # Auxiliary results have no cotangents.
-        chosen += [Zero(v.type) for v in linear.outputs[len(chosen) :]]
-        arguments = [*(UndefinedPrimal(v.type) for v in linear.inputs), *linear.captured]
-        results = iter(pull_back(linear, arguments, chosen))
-        return [
-            _of_type(next(results), x.type) if active else Zero(x.type.to_tangent_aval())
-            for x, active in zip(self.values, self.active, strict=True)
-        ]
+        types = [x.type for x in self.values]
+        return pull_through(
+            linear, linear.captured, cotangents, self.active_outputs, self.active, types
+        )
+
+
+def pull_through(
+    linear: Function,
+    residuals: Sequence[Value],
+    cotangents: Sequence[Any],
+    active_outputs: Sequence[bool],
+    active: Sequence[bool],
+    types: Sequence[ShapedArray],
+) -> list[Any]:
+    """Maps cotangents of outputs to cotangents of arguments (perhaps `Zero`).
+
+    Args:
+        linear: From tangents of the active arguments to those of the active outputs.
+        residuals: Values of its captures.
+        cotangents: A cotangent for each output.
+        active_outputs: Which of them the linear function gives.
+        active: Which arguments it takes.
+        types: Types of all arguments.
+    """
+    chosen = [ct for ct, is_active in zip(cotangents, active_outputs, strict=True) if is_active]
+    # Auxiliary results have no cotangents.
+    chosen += [Zero(v.type) for v in linear.outputs[len(chosen) :]]
+    arguments = [*(UndefinedPrimal(v.type) for v in linear.inputs), *residuals]
+    results = iter(pull_back(linear, arguments, chosen))
+    return [
+        _of_type(next(results), t) if is_active else Zero(t.to_tangent_aval())
+        for t, is_active in zip(types, active, strict=True)
+    ]
+
+
+def checked_cotangents(
+    cotangent: Any, out_tree: tree.TreeDef, types: Sequence[ShapedArray], name: str
+) -> list[Any]:
+    """Flattens a cotangent, and checks it against the outputs that it belongs to.
+
+    Raises:
+        TreeError: for another structure.
+        GradientError: for another shape or dtype.
+    """
+    leaves, cotangent_tree = tree.flatten(cotangent)
+    if cotangent_tree != out_tree:
+        raise TreeError(
+            f"The pullback of {name!r} was called with a cotangent of structure {cotangent_tree}, "
+            f"expected {out_tree}.",
+            "A cotangent has the structure of the function's result.",
+        )
+    values = to_values(_without_float0(leaves), cotangent, name)
+    return _check_tangents(types, values, "Cotangent")
 
 
 def _of_type(cotangent: Any, primal: ShapedArray) -> Any:
@@ -245,13 +287,27 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return outputs, linear
 
 
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def _check_reduce_axes(name: str, reduce_axes: Sequence[Hashable]) -> None:
+    if reduce_axes:
+        raise ParameterError(
+            f"{name}: reduce_axes must be empty, but is {tuple(reduce_axes)}.",
+            "Sum over named axes with axir.lax.psum.",
+        )
+
+
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
+) -> tuple[Any, ...]:
     """Computes a function, and a function that pulls cotangents back (reverse mode).
 
     Args:
         fun: Function of arrays or trees of arrays.
         *primals: Arguments, the point.
         has_aux: Whether `fun` returns a pair of which only the first is differentiated.
+        reduce_axes: Only empty: sums over named axes are written with `axir.lax.psum`.
 
     Returns:
         `(outputs, pullback)`, and with `has_aux` the auxiliary result third. The pullback takes a
@@ -267,22 +323,13 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     [3.0, 2.0]
     """
     check_callable(fun, "vjp")
+    _check_reduce_axes("vjp", reduce_axes)
     derivative = Derivative(fun, primals, has_aux, "Vjp")
     out_tree = derivative.flat.out_tree
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        leaves, cotangent_tree = tree.flatten(cotangent)
-        if cotangent_tree != out_tree:
-            raise TreeError(
-                f"The pullback of {derivative.flat.name!r} was called with a cotangent of "
-                f"structure {cotangent_tree}, expected {out_tree}.",
-                "A cotangent has the structure of the function's result.",
-            )
-        cotangents = _check_tangents(
-            [x.type for x in derivative.outs],
-            to_values(_without_float0(leaves), cotangent, derivative.flat.name),
-            "Cotangent",
-        )
+        types = [x.type for x in derivative.outs]
+        cotangents = checked_cotangents(cotangent, out_tree, types, derivative.flat.name)
         results = [_materialize(ct) for ct in derivative.pull(cotangents)]
         return tree.unflatten(derivative.in_tree, results)[0]
 
@@ -308,6 +355,10 @@ def normalize_argnums(
                 "positional arguments."
             )
         normal.append(int(number) % count)
+    if len({*normal}) < len(normal):
+        raise ParameterError(
+            f"{name}: argnums {tuple(wanted)} name an argument twice.", "Name each argument once."
+        )
     return tuple(normal), bool(is_single)
 
 
@@ -381,6 +432,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
 ) -> Callable[..., Any]:
     """Returns a function that computes `fun` and its gradient.
 
@@ -390,6 +442,7 @@ def value_and_grad(
         has_aux: Whether `fun` returns a pair, of which only the first is differentiated.
         holomorphic: Whether `fun` is holomorphic; inputs and output must then be complex.
         allow_int: Whether integer arguments are allowed; their gradients have dtype float0.
+        reduce_axes: Only empty: sums over named axes are written with `axir.lax.psum`.
 
     Returns:
         A function that returns `(value, gradient)`, or `((value, auxiliary), gradient)`. The
@@ -405,6 +458,7 @@ def value_and_grad(
     (8.0, 12.0)
     """
     check_callable(fun, "grad")
+    _check_reduce_axes("grad", reduce_axes)
 
     @wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -436,6 +490,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
 ) -> Callable[..., Any]:
     """Returns a function that computes the gradient of `fun`.
 
@@ -448,7 +503,7 @@ def grad(
     >>> float(axir.grad(lambda x: x ** 3)(2.0)), float(axir.grad(axir.grad(lambda x: x ** 3))(2.0))
     (12.0, 12.0)
     """
-    compute = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    compute = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from axir import tree
@@ -71,9 +72,10 @@ checkpoint_policies = CheckpointPolicies()
 def checkpoint(
     fun: Callable[..., Any] | None = None,
     *,
-    prevent_cse: bool = True,
+    prevent_cse: bool | Sequence[bool] = True,
     policy: Callable[..., bool] | None = None,
     static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
     concrete: bool = False,
 ) -> Any:
     """Returns `fun` with less memory for its derivative: values are computed again when needed.
@@ -84,11 +86,13 @@ def checkpoint(
         fun: Function of arrays or trees of arrays; without it, `checkpoint` is a decorator with
             options.
         prevent_cse: Whether to keep the compiler from noticing that values are computed again.
-            Inside `scan` it cannot notice, and False saves the barrier.
+            Inside `scan` it cannot notice, and False saves the barrier. One for each argument is
+            allowed, too; the barrier holds all arguments if any asks for it.
         policy: What to keep all the same; one of `axir.checkpoint_policies`, or a function
             `(primitive, *types, **params) -> bool`. None keeps nothing.
         static_argnums: Positional arguments that are passed on as they are, so that Python's `if`
             may look at them; they must be hashable.
+        static_argnames: The same, by name.
         concrete: Was replaced by `static_argnums`, and must be False.
 
     Raises:
@@ -107,7 +111,11 @@ def checkpoint(
         )
     if fun is None:
         return functools.partial(
-            checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums
+            checkpoint,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
         )
     check_callable(fun, "checkpoint")
     if policy is not None and not callable(policy):
@@ -116,10 +124,19 @@ def checkpoint(
             "Use one of axir.checkpoint_policies.",
         )
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    needs_barrier = any((prevent_cse,) if isinstance(prevent_cse, bool) else prevent_cse)
+    positions = _positions(fun, names)
 
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        partial, dynamic = _without_static(fun, args, numbers)
+        named = tuple(n for n in positions if n < len(args) and n not in numbers)
+        partial, dynamic = _without_static(fun, args, (*numbers, *named))
+        fixed = {name: kwargs[name] for name in names if name in kwargs}
+        if fixed:
+            _check_hashable(fixed)
+            partial = functools.wraps(partial)(functools.partial(partial, **fixed))
+            kwargs = {name: x for name, x in kwargs.items() if name not in fixed}
         leaves, in_tree = tree.flatten((dynamic, kwargs))
         flat = FlatFunction(partial, in_tree)
         values = to_values(leaves, (dynamic, kwargs) if kwargs else dynamic, flat.name)
@@ -134,13 +151,49 @@ def checkpoint(
         known = [*values, *function.captured]
         if not any(type(x) is Tracer for x in known):
             return flat.out_tree.unflatten(function.evaluate(*values))
-        results = call_checkpointed(function, values, parameter_of(policy), prevent_cse)
+        results = call_checkpointed(function, values, parameter_of(policy), needs_barrier)
         return flat.out_tree.unflatten(results)
 
     return checkpointed
 
 
 remat = checkpoint
+
+
+def _positions(fun: Callable[..., Any], names: Sequence[str]) -> list[int]:
+    """Returns the positions of arguments given by name, of those that have one.
+
+    Raises:
+        StaticArgumentError: if the function takes no argument of a name.
+    """
+    if not names:
+        return []
+    parameters = inspect.signature(fun).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    positional = [
+        name
+        for name, p in parameters.items()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    for name in names:
+        if name not in parameters and not takes_any:
+            raise StaticArgumentError(
+                f"checkpoint: static_argnames names {name}, but the function takes "
+                f"{', '.join(parameters)}."
+            )
+    return [positional.index(name) for name in names if name in positional]
+
+
+def _check_hashable(static: Mapping[Any, Any]) -> None:
+    for key, value in static.items():
+        try:
+            hash(value)
+        except TypeError:
+            raise StaticArgumentError(
+                f"checkpoint: static argument {key} of type {type(value).__name__!r} is not "
+                "hashable.",
+                "Use tuples instead of lists, and make arrays ordinary arguments.",
+            ) from None
 
 
 def _without_static(
@@ -157,15 +210,7 @@ def _without_static(
     static = {number % count for number in numbers}
     if not static:
         return fun, args
-    for number in static:
-        try:
-            hash(args[number])
-        except TypeError:
-            raise StaticArgumentError(
-                f"checkpoint: static argument {number} of type {type(args[number]).__name__!r} is "
-                "not hashable.",
-                "Use tuples instead of lists, and make arrays ordinary arguments.",
-            ) from None
+    _check_hashable({number: args[number] for number in static})
 
     @functools.wraps(fun)
     def partial(*dynamic: Any, **kwargs: Any) -> Any:
@@ -177,17 +222,17 @@ def _without_static(
 
 
 def saved_residuals(
-    fun: Callable[..., Any], *args: Any, **kwargs: Any
+    f: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> list[tuple[ShapedArray, str]]:
     """Returns types and origins of the values that are kept for the derivative of a function.
 
     Args:
-        fun: Function of arrays or trees of arrays.
+        f: Function of arrays or trees of arrays.
         *args: Arguments to differentiate in.
         **kwargs: Likewise.
     """
     leaves, in_tree = tree.flatten((args, kwargs))
-    flat = FlatFunction(fun, in_tree)
+    flat = FlatFunction(f, in_tree)
     values = to_values(leaves, (args, kwargs), flat.name)
     function = trace_abstract(flat, [x.type for x in values], "Linearize")
     active = tuple(dtypes.is_inexact(x.dtype) for x in values)
@@ -220,12 +265,12 @@ def _origin(equation: Any) -> str:
     return f"output of {equation.primitive.name} at {describe_location(equation.location)}"
 
 
-def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Prints the values that are kept for the derivative of a function, one on a line.
 
     >>> import axir, axir.numpy as jnp
     >>> print_saved_residuals(axir.checkpoint(lambda x: jnp.sin(jnp.sin(x))), 1.0)
     float32[] from the argument [0][0]
     """
-    for array_type, origin in saved_residuals(fun, *args, **kwargs):
+    for array_type, origin in saved_residuals(f, *args, **kwargs):
         print(f"{array_type} {origin}")

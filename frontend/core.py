@@ -25,22 +25,40 @@ from axir.dialect.function import Function, Literal, Var
 from axir.dialect.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
 from axir.dialect.ops.table import OPS, USER_OPS
 from axir.dialect.primitive import Primitive as _Primitive
-from axir.dialect.tracer import Tracer
+from axir.dialect.tracer import Trace, Tracer
 from axir.dialect.types import ShapedArray
+from axir.scopes import ensure_compile_time_eval
 
 __all__ = [
+    "AbstractValue",
+    "Atom",
     "ClosedJaxpr",
     "Function",
     "Jaxpr",
     "JaxprEqn",
     "Literal",
+    "ParamDict",
     "Primitive",
     "ShapedArray",
+    "Trace",
     "Tracer",
+    "Value",
     "Var",
+    "ensure_compile_time_eval",
+    "eval_context",
     "eval_jaxpr",
     "jaxpr_as_fun",
+    "max_dim",
+    "min_dim",
 ]
+
+# There is one class of types, and a literal is a variable.
+AbstractValue = ShapedArray
+Atom = Var
+ParamDict = dict[str, Any]
+Value = Any
+# The context in which nothing is traced.
+eval_context = ensure_compile_time_eval
 
 
 class Primitive(_Primitive):
@@ -69,3 +87,13 @@ class Primitive(_Primitive):
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
     """Returns a jaxpr as a function of flat values, which evaluates or inlines it."""
     return closed_jaxpr.function.evaluate
+
+
+def max_dim(d1: int, d2: int) -> int:
+    """Returns the larger of two extents."""
+    return max(d1, d2)
+
+
+def min_dim(d1: int, d2: int) -> int:
+    """Returns the smaller of two extents."""
+    return min(d1, d2)

@@ -10,10 +10,12 @@ from axir import tree
 from axir.arguments import FlatFunction, to_values, trace_abstract
 from axir.custom_derivatives.calls import (
     flatten_result,
+    forwarded,
     leaked_in_rule,
     positional,
 )
 from axir.dialect import dtypes
+from axir.dialect.axes import current_frame
 from axir.dialect.context import state
 from axir.dialect.errors import CustomRuleError, UndefinedRuleError, UnexpectedTracerError
 from axir.dialect.ops.conversion import convert_element_type
@@ -66,6 +68,7 @@ class custom_vmap:
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.vmap_rule: VmapRule | None = None
+        self.wants_batch = False
 
     def __repr__(self) -> str:
         return f"<axir.custom_batching.custom_vmap of {self.fun!r}>"
@@ -109,16 +112,8 @@ class custom_vmap:
         function = trace_abstract(flat, [x.type for x in values], "Vmap")
         rule = _Rule(self.vmap_rule, flat, function.output_types)
         types = [v.type for v in (*function.inputs, *function.captures)]
-        kept = UserRule(rule.name, types, len(values), rule, flat.name)
+        kept = UserRule(rule.name, types, len(values), rule, flat.name, self.wants_batch)
         return flat.out_tree.unflatten(call_with_vmap(function, kept, values))
-
-
-def forwarded(wrapper: Any, name: str) -> Any:
-    """Returns an attribute of the function with rules that another one wraps, as `def_vmap`."""
-    fun = wrapper.__dict__.get("fun")
-    if name.startswith("def") and hasattr(type(fun), name):
-        return getattr(fun, name)
-    raise AttributeError(f"{type(wrapper).__name__!r} object has no attribute {name!r}")
 
 
 class _Rule:
@@ -134,17 +129,20 @@ class _Rule:
     def __call__(
         self, size: int, flags: Sequence[bool], values: Sequence[Any]
     ) -> tuple[list[Any], list[bool]]:
-        in_batched = self.in_tree.unflatten(list(flags))[0]
-        arguments = self.in_tree.unflatten(list(values))[0]
-        origin = state.origin
+        in_batched: Any = self.in_tree.unflatten(list(flags))
+        arguments: Any = self.in_tree.unflatten(list(values))
+        origin, axis_sizes = state.origin, state.axis_sizes
         state.origin = None  # what the rule does has lines of its own
+        # The axis is one of the arrays' own now: nothing communicates over it.
+        name = current_frame().name
+        state.axis_sizes = {n: size for n, size in axis_sizes.items() if n != name}
         try:
-            result = self.rule(size, list(in_batched), *arguments)
+            result = self.rule(size, list(in_batched[0]), *arguments[0])
             return self._checked(size, result)
         except UnexpectedTracerError as error:
             raise leaked_in_rule("custom_vmap", self.name, error) from error
         finally:
-            state.origin = origin
+            state.origin, state.axis_sizes = origin, axis_sizes
 
     def _checked(self, size: int, result: Any) -> tuple[list[Any], list[bool]]:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -201,10 +199,11 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     >>> @axir.custom_batching.sequential_vmap
     ... def largest(x):
     ...     return axir.lax.while_loop(lambda y: y * 2 < x, lambda y: y * 2, 1.0)
-    >>> axir.vmap(largest)(jnp.array([3.0, 100.0]))
-    Array([ 2., 64.], dtype=float32)
+    >>> axir.vmap(largest)(jnp.array([3.0, 100.0])).tolist()
+    [2.0, 64.0]
     """
     custom = custom_vmap(f)
+    custom.wants_batch = True
 
     @custom.def_vmap
     def rule(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
@@ -219,9 +218,6 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
             return custom(*structure.unflatten(full))
 
         moving = [x for x, is_batched in zip(leaves, flags, strict=True) if is_batched]
-        if not moving:  # one element, of whose derivative there are many
-            out = custom(*args)
-            return out, tree.map(lambda _: False, out)
         out = loop(element, moving)
         return out, tree.map(lambda _: True, out)
 

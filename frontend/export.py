@@ -20,6 +20,7 @@ from axir.arguments import check_callable, to_value
 from axir.compilation import compiled, device_of
 from axir.dialect import dtypes
 from axir.dialect.array import Array
+from axir.dialect.attributes import is_opaque
 from axir.dialect.errors import (
     DTypeError,
     SerializationError,
@@ -159,8 +160,13 @@ class Exported:
     ):
         count, results = len(function.inputs), len(function.outputs)
         self.function = function
-        self.in_tree = in_tree or tree.structure(((0,) * count, {}))
-        self.out_tree = out_tree or tree.structure(0 if results == 1 else (0,) * results)
+        # A tree without leaves counts as false.
+        if in_tree is None:
+            in_tree = tree.structure(((0,) * count, {}))
+        if out_tree is None:
+            out_tree = tree.structure(0 if results == 1 else (0,) * results)
+        self.in_tree = in_tree
+        self.out_tree = out_tree
         self.argument_names = list(argument_names or [f"arg{index}" for index in range(count)])
         self._in_text = in_text or tree_text.write(self.in_tree)
         self._out_text = out_text or tree_text.write(self.out_tree)
@@ -184,8 +190,8 @@ class Exported:
         signature = found[symbol]
         return Exported(
             functions[symbol],
-            _structure(signature.in_tree, len(signature.arguments), where),
-            _structure(signature.out_tree, len(signature.results), where),
+            tree_text.structure(signature.in_tree, len(signature.arguments), where),
+            tree_text.structure(signature.out_tree, len(signature.results), where),
             [a.name for a in signature.arguments],
             signature.in_tree,
             signature.out_tree,
@@ -223,11 +229,20 @@ class Exported:
         """Returns the program as an MLIR module of the jaxpr dialect, with `main`.
 
         Raises:
-            SerializationError: if an op is a primitive of the user's own, or has a parameter that
-                is a Python object: only Python knows what these mean.
+            SerializationError: if an op is a primitive of the user's own, has a parameter that is
+                a Python object, or a custom rule that closes over values of the function.
         """
         _check_primitives(self.function, set())
-        module = write_module({"main": self.function})
+        try:
+            module = write_module({"main": self.function})
+        except UnexpectedTracerError as error:
+            raise SerializationError(
+                f"A custom rule in {self.fun_name!r} closes over a value that is computed there, "
+                f"so no function of the module can hold it: {error.message}",
+                "Pass that value as an argument to the function that has the rule, and let the "
+                "rule return a derivative for it, of zeros perhaps.",
+                where=error.where,
+            ) from error
         annotate(module, "main", self.signature)
         read_module(module)  # raises for parameters without a textual form
         return module
@@ -278,23 +293,6 @@ class Exported:
         return f"<Exported {self.fun_name}({arguments}) -> {', '.join(map(str, self.out_avals))}>"
 
 
-def _structure(text: str | None, count: int, where: str) -> tree.TreeDef | None:
-    if text is None:
-        return None
-    rebuild = tree_text.read(text)
-    try:
-        skeleton = rebuild(list(range(count)))
-    except IndexError:
-        skeleton = None
-    if sorted(tree.leaves(skeleton)) != list(range(count)):
-        raise VerificationError(
-            f"{where}: the function has {count} values, which are not the leaves of {text}.",
-            "The module was edited: remove the attributes jaxpr.in_tree and jaxpr.out_tree.",
-            where="",
-        )
-    return tree.structure(skeleton)
-
-
 def _check_primitives(function: Function, seen: set[Function]) -> None:
     seen.add(function)
     for equation in function.equations:
@@ -304,6 +302,15 @@ def _check_primitives(function: Function, seen: set[Function]) -> None:
                 f"The primitive {primitive.name!r} is defined in Python, not in the jaxpr dialect.",
                 "Give it an mlir.register_lowering rule and export .stablehlo(), or write the "
                 "function with axir.lax.",
+                where=_place(equation),
+            )
+        opaque = [name for name, value in equation.params.items() if is_opaque(value)]
+        if opaque:
+            raise SerializationError(
+                f"jaxpr.{primitive.name}: the parameter {opaque[0]!r} is a Python object, which "
+                "has no textual form.",
+                "A saved module calls no Python: leave callbacks and debug.print out of what is "
+                "exported, and take policies of checkpoint from axir.checkpoint_policies.",
                 where=_place(equation),
             )
     for callee in function.callees():
@@ -338,9 +345,10 @@ def conform(value: Any, argument: Argument) -> Any:
         )
     if value.type.dtype == wanted.dtype:
         return value
-    if value.type.weak_type and dtypes.promote(
-        [(value.type.dtype, True), (wanted.dtype, False)]
-    )[0] == wanted.dtype:
+    if (
+        value.type.weak_type
+        and dtypes.promote([(value.type.dtype, True), (wanted.dtype, False)])[0] == wanted.dtype
+    ):
         return convert_element_type(value, wanted.dtype)
     raise DTypeError(
         f"Argument {argument.name!r} must have dtype {wanted.dtype}, not {value.type.dtype}.",

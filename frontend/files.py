@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable
@@ -32,7 +33,13 @@ def write_module_file(module: Any, path: str | Path, debug_info: bool = True) ->
 
 
 def write_file(path: Path, content: bytes | Callable[[str], Any]) -> None:
-    """Writes a file whole or not at all: to a temporary one beside it, which is then renamed."""
+    """Writes a file whole or not at all: to a temporary one beside it, which is then renamed.
+
+    Raises:
+        FileNotFoundError: if there is no such folder.
+    """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         os.close(handle)

@@ -15,7 +15,7 @@ from axir.dialect import dtypes
 from axir.dialect.array import Array
 from axir.dialect.axes import BatchFrame
 from axir.dialect.errors import GradientError
-from axir.dialect.ops.family import instantiate
+from axir.dialect.ops.family import full, instantiate
 from axir.dialect.ops.shape import moveaxis, reshape
 from axir.dialect.ops.slicing import slice_in_dim
 from axir.dialect.trace import trace_function
@@ -35,6 +35,14 @@ def _basis(types: Sequence[ShapedArray]) -> tuple[list[Value], int]:
         stacked.append(Array(ShapedArray(host.shape, t.dtype), host))
         offset += t.size
     return stacked, total
+
+
+def _numbers(tangents: Sequence[Any], values: Sequence[Value]) -> list[Value]:
+    """Returns tangents as arrays; where values have none, zeros of the values' dtype."""
+    return [
+        instantiate(t) if dtypes.is_inexact(x.dtype) else full(x.shape, 0, x.dtype)
+        for t, x in zip(tangents, values, strict=True)
+    ]
 
 
 def _batched(
@@ -79,7 +87,8 @@ def jacfwd(
             fun, args, kwargs, argnums, has_aux, holomorphic, "jacfwd"
         )
         columns, size = _basis([x.type for x in derivative.values])
-        rows = _batched(lambda *tangents: derivative.push(tangents), columns, size)
+        outs = derivative.outs
+        rows = _batched(lambda *dx: _numbers(derivative.push(dx), outs), columns, size)
         blocks = [
             _split(moved, derivative.values)
             for moved in (_last(row) for row in rows)
@@ -114,7 +123,9 @@ def jacrev(
         )
         rows, size = _basis([x.type for x in derivative.outs])
         columns = _batched(
-            lambda *cotangents: [instantiate(ct) for ct in derivative.pull(cotangents)], rows, size
+            lambda *cotangents: _numbers(derivative.pull(cotangents), derivative.values),
+            rows,
+            size,
         )
         by_input = [_split_rows(column, derivative.outs) for column in columns]
         blocks = [list(row) for row in zip(*by_input, strict=True)]

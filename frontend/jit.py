@@ -15,17 +15,18 @@ from typing import Any
 
 from axir import tree
 from axir.arguments import FlatFunction, check_callable, to_values, trace_abstract, type_of
-from axir.compilation import CompiledFunction, compiled, device_of
+from axir.compilation import CompiledFunction, compiled
 from axir.dialect.array import Array
 from axir.dialect.config import config
 from axir.dialect.context import state
 from axir.dialect.effects import is_staged
-from axir.dialect.errors import DonationError, HostCallNeededError, StaticArgumentError
+from axir.dialect.errors import DonationError, ParameterError, StaticArgumentError
 from axir.dialect.function import Function
 from axir.dialect.ops.call import call
 from axir.dialect.trace import function_name
 from axir.dialect.tracer import Tracer
 from axir.runtime import default_device
+from axir.stages import Lowered, Traced
 
 # Signatures remembered for one function; a program with more makes a new one each time.
 _ENTRY_LIMIT = 4096
@@ -270,23 +271,23 @@ class JitFunction:
             donated += tree.leaves(kwargs.get(name, ()))
         return tuple(donated)
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Traces and lowers for the types of given arguments, without compiling."""
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Traces for the types of given arguments."""
         static: Any = None
         if self._has_static:
             args, kwargs, static = self._split_static(args, kwargs)
         leaves, in_tree = tree.flatten((args, kwargs))
-        types = tuple(type_of(x) for x in leaves)
-        entry = self._trace(in_tree, types, static)
-        return Lowered(entry.function, in_tree, entry.out_tree)
+        entry = self._trace(in_tree, tuple(type_of(x) for x in leaves), static)
+        donated = self._donated_leaves(in_tree)
+        return Traced(entry.function, in_tree, entry.out_tree, donated, self._device)
 
-    trace = lower
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Traces and lowers for the types of given arguments, without compiling."""
+        return self.trace(*args, **kwargs).lower()
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Returns shapes and dtypes of the results; see `axir.eval_shape`."""
-        from axir.staging import eval_shape
-
-        return eval_shape(self._function, *args, **kwargs)
+        return self.trace(*args, **kwargs).out_info
 
     def clear_cache(self) -> None:
         """Forgets all traced and compiled versions."""
@@ -324,45 +325,6 @@ def _is_hashable(value: Any) -> bool:
     return True
 
 
-class Lowered:
-    """A traced function, before compiling.
-
-    Attributes:
-        function: The jaxpr function.
-        in_tree, out_tree: Structures of arguments and results.
-    """
-
-    def __init__(self, function: Function, in_tree: tree.TreeDef, out_tree: tree.TreeDef):
-        self.function = function
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-
-    def as_text(self, dialect: str = "stablehlo") -> str:
-        """Returns the program as text: `stablehlo` or `jaxpr`."""
-        from axir.dialect.writing import write_module
-        from axir.passes.lower_to_stablehlo import lower_functions
-
-        if dialect == "jaxpr":
-            return str(write_module({"main": self.function}))
-        if dialect != "stablehlo":
-            raise ValueError(f"as_text: dialect {dialect!r} is neither 'stablehlo' nor 'jaxpr'.")
-        try:
-            return str(lower_functions({"main": self.function}))
-        except HostCallNeededError:
-            return str(lower_functions({"main": self.function}, host_functions=[]))
-
-    def compile(self) -> Callable[..., Any]:
-        """Compiles; returns a function of arguments of these types."""
-        unit = compiled(self.function, device_of(()))
-
-        def run(*args: Any, **kwargs: Any) -> Any:
-            leaves = tree.flatten_like(self.in_tree, (args, kwargs), "call of a compiled function")
-            values = to_values(leaves, (args, kwargs), self.function.name)
-            return self.out_tree.unflatten(unit(values))
-
-        return run
-
-
 def _numbers(value: Any, name: str) -> tuple[int, ...]:
     numbers = (value,) if isinstance(value, int) else tuple(value)
     if not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
@@ -372,6 +334,7 @@ def _numbers(value: Any, name: str) -> tuple[int, ...]:
 
 def jit(
     fun: Callable[..., Any] | None = None,
+    /,
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
@@ -381,6 +344,7 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
     keep_unused: bool = False,
+    compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """Returns `fun` compiled for each combination of argument types it is called with.
 
@@ -395,8 +359,10 @@ def jit(
         backend: Platform whose first device to run on.
         inline: Whether a nested call is replaced by its ops.
         keep_unused: Accepted for compatibility; unused arguments cost nothing.
+        compiler_options: Only None, or empty: options are those of `axir.config`.
 
     Raises:
+        ParameterError: for compiler options.
         StaticArgumentError: by the call, if a static argument is not hashable.
         NonArrayArgumentError: by the call, if another argument is no array.
 
@@ -409,11 +375,18 @@ def jit(
         del options["fun"]
         return functools.partial(jit, **options)
     check_callable(fun, "jit")
+    if compiler_options:
+        raise ParameterError(
+            f"jit: there are no compiler options {', '.join(compiler_options)}.",
+            "Set axir_opt_level with axir.config.update.",
+        )
     names = _parameter_names(fun)
     argnums = () if static_argnums is None else _numbers(static_argnums, "static_argnums")
     argnames = _strings(static_argnames)
+    _check_names(fun, argnames, "static_argnames")
     argnums, argnames = _complete(argnums, argnames, names, fun)
     donated = () if donate_argnums is None else _numbers(donate_argnums, "donate_argnums")
+    _check_names(fun, _strings(donate_argnames), "donate_argnames")
     donated, donated_names = _complete(donated, _strings(donate_argnames), names, fun)
     if set(argnums) & set(donated):
         raise DonationError(
@@ -457,6 +430,20 @@ def _parameter_names(fun: Callable[..., Any]) -> list[str] | None:
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return None
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _check_names(fun: Callable[..., Any], names: Sequence[str], option: str) -> None:
+    """Raises `StaticArgumentError` if a function takes no argument of a name."""
+    try:
+        parameters = inspect.signature(fun).parameters
+    except (ValueError, TypeError):
+        return
+    unknown = sorted({*names} - {*parameters})
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        raise StaticArgumentError(
+            f"jit: {option} names {', '.join(unknown)}, but "
+            f"{getattr(fun, '__name__', 'the function')!r} takes {', '.join(parameters)}."
+        )
 
 
 def _complete(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from axir import tree_text
 from axir.arguments import Value
 from axir.compilation import buffer_of, prepare_for_target
 from axir.dialect.array import Array
@@ -25,8 +26,13 @@ from axir.dialect.signature import (
 )
 from axir.dialect.summary import summarize
 from axir.passes.pipeline import run_passes
-from axir.runtime import Executable, Target, compile_module, default_device, devices
+from axir.runtime import CompileError, Executable, Target, compile_module, default_device, devices
 from axir.runtime import Program as LoadedProgram
+
+_WAYS_OUT = {
+    "vhlo": "This is the serialized form of StableHLO: save the text instead, which is "
+    "jax.export.export(f)(x).mlir_module() in JAX."
+}
 
 
 @dataclass(frozen=True)
@@ -77,11 +83,24 @@ def verify_module(module: Any, dialect: str) -> None:
 
     Raises:
         UnknownOpError, VerificationError: with the line that the wrong op comes from.
+        ParseError: if what says how its arguments form a tree cannot be read.
     """
     if dialect == "jaxpr":
         read_module(module)
+        for name, found in signatures(module).items():
+            tree_text.structure(found.in_tree, len(found.arguments), f"@{name}")
+            tree_text.structure(found.out_tree, len(found.results), f"@{name}")
     else:
         module.operation.verify()
+
+
+def _check_dialect(dialect: str, name: str) -> None:
+    if dialect not in ("jaxpr", "stablehlo"):
+        raise ParseError(
+            f"{name} is a module of {dialect}; only jaxpr and StableHLO are compiled.",
+            _WAYS_OUT.get(dialect, "Lower it to StableHLO with the program that wrote it."),
+            where="",
+        )
 
 
 def compile_saved(module: Any, dialect: str, target: Target, name: str) -> bytes:
@@ -96,8 +115,10 @@ def compile_saved(module: Any, dialect: str, target: Target, name: str) -> bytes
     Raises:
         CompileError: if IREE cannot compile it.
         VerificationError: if it is not valid.
+        ParseError: if it is of another dialect, or has nothing to call.
         ParameterError: if the target has flags that `iree-compile` does not.
     """
+    _check_dialect(dialect, name)
     verify_module(module, dialect)
     found = signatures(module)
     if not found:
@@ -109,6 +130,17 @@ def compile_saved(module: Any, dialect: str, target: Target, name: str) -> bytes
     text = module.operation.get_asm(enable_debug_info=True)
     try:
         return compile_module(text, target, name)
+    except CompileError as error:
+        called = sorted(summarize(module).foreign_calls)
+        if not called:
+            raise
+        raise CompileError(
+            f"{name} calls {', '.join(called)}: a function of the program that wrote the module, "
+            "which a compiled program does not have.",
+            "axir.export writes linear algebra and transforms as plain StableHLO; elsewhere, "
+            "export without such calls.",
+            where="",
+        ) from error
     except ValueError as error:
         if type(error) is not ValueError:
             raise
@@ -223,6 +255,7 @@ def compile_program(
     module: Any, dialect: str, name: str, device: str | None = None, opt_level: int = 2
 ) -> Program:
     """Compiles a module, which is changed, for a device of this machine."""
+    _check_dialect(dialect, name)
     chosen = devices(device)[0] if device else default_device()
     found = signatures(module)
     target = Target(backend=chosen.platform, opt_level=opt_level)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import ExitStack
 from functools import wraps
 from typing import Any
 
 from axir import tree
 from axir.arguments import FlatFunction, check_callable, trace_abstract, type_of
+from axir.dialect.axes import named_axis
 from axir.dialect.jaxpr import ClosedJaxpr
 from axir.dialect.types import ShapedArray
 
@@ -82,6 +84,7 @@ def trace_user_function(
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
     """Returns a function that returns the jaxpr of `fun` for given arguments.
@@ -89,6 +92,7 @@ def make_jaxpr(
     Args:
         fun: Function of arrays or trees of arrays.
         static_argnums: Positional arguments that are passed on as they are.
+        axis_env: Names and extents of axes that the function may name.
         return_shape: Whether to return a pair with the tree of `ShapeDtypeStruct` of the results.
 
     >>> import axir, axir.numpy as jnp
@@ -99,7 +103,10 @@ def make_jaxpr(
 
     @wraps(fun)
     def jaxpr_maker(*args: Any, **kwargs: Any) -> Any:
-        function, flat = trace_user_function(fun, args, kwargs, static_argnums)
+        with ExitStack() as scope:
+            for name, size in axis_env or ():
+                scope.enter_context(named_axis(name, size))
+            function, flat = trace_user_function(fun, args, kwargs, static_argnums)
         jaxpr = ClosedJaxpr(function)
         if return_shape:
             return jaxpr, flat.out_tree.unflatten(_structs(function))

@@ -10,15 +10,15 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import optree
 from optree import PyTreeSpec
 
 from axir.dialect.errors import TreeError
+from axir.tree_paths import NAMESPACE, KeyPath, children_with_keys, keystr, leaves_and_paths
 
-_NAMESPACE = "axir"
 TreeDef = PyTreeSpec
 
 
@@ -32,7 +32,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     >>> leaves, structure.unflatten([20, 10])
     ([2, 1], {'b': 10, 'a': (20, None)})
     """
-    return optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
+    return optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
@@ -42,7 +42,7 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """Returns the leaves of a tree."""
-    return optree.tree_leaves(tree, is_leaf, namespace=_NAMESPACE)
+    return optree.tree_leaves(tree, is_leaf, namespace=NAMESPACE)
 
 
 def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDef:
@@ -96,7 +96,7 @@ def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
         result.extend([entry] * len(leaves(subtree)))
 
     prefix_leaves, prefix_spec = optree.tree_flatten(
-        prefix, lambda x: x is None, none_is_leaf=True, namespace=_NAMESPACE
+        prefix, lambda x: x is None, none_is_leaf=True, namespace=NAMESPACE
     )[:2]
     try:
         subtrees = prefix_spec.flatten_up_to(tree)
@@ -112,44 +112,74 @@ def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
 
 def paths(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
     """Returns for each leaf how Python would reach it: `[0]['w']`."""
-    accessors = optree.tree_accessors(tree, is_leaf, namespace=_NAMESPACE)
-    return [accessor.codify("") for accessor in accessors]
+    return [keystr(path) for path, _ in leaves_and_paths(tree, is_leaf, False)]
 
 
 def flatten_with_path(
-    tree: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> tuple[list[tuple[Any, Any]], TreeDef]:
-    """Flattens a tree to pairs of path and leaf; `tree_util.keystr(path)` renders a path."""
-    values, spec = flatten(tree, is_leaf)
-    accessors = optree.tree_accessors(tree, is_leaf, namespace=_NAMESPACE)
-    return list(zip(accessors, values, strict=True)), spec
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], TreeDef]:
+    """Flattens a tree to pairs of path and leaf; `tree_util.keystr(path)` renders a path.
+
+    Args:
+        tree: The tree.
+        is_leaf: Tells which values are leaves though they are containers.
+        is_leaf_takes_path: Whether `is_leaf` takes the path before the value.
+
+    >>> flatten_with_path({"a": (1,)})[0]
+    [((DictKey(key='a'), SequenceKey(idx=0)), 1)]
+    """
+    pairs = list(leaves_and_paths(tree, is_leaf, is_leaf_takes_path))
+    if is_leaf is None:
+        return pairs, structure(tree)
+    if not is_leaf_takes_path:
+        return pairs, structure(tree, is_leaf)
+    return pairs, _structure_by_path(tree, is_leaf)
+
+
+def _structure_by_path(tree: Any, is_leaf: Callable[..., bool]) -> TreeDef:
+    """Returns the structure of a tree where `is_leaf` takes the path before the value."""
+
+    def rebuilt(node: Any, path: KeyPath) -> Any:
+        if is_leaf(path, node) or optree.tree_is_leaf(node, namespace=NAMESPACE):
+            return _LEAF
+        pairs = children_with_keys(node)[0]
+        spec = structure(node, lambda x: x is not node)
+        return spec.unflatten([rebuilt(child, (*path, key)) for key, child in pairs])
+
+    return structure(rebuilt(tree, ()), lambda x: x is _LEAF)
 
 
 def leaves_with_path(
-    tree: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> list[tuple[Any, Any]]:
-    """Returns the pairs of path and leaf of a tree.
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """Returns the pairs of path and leaf of a tree; see `flatten_with_path`.
 
     >>> [leaf for path, leaf in leaves_with_path({"a": 1, "b": (2,)})]
     [1, 2]
     """
-    return flatten_with_path(tree, is_leaf)[0]
+    return list(leaves_and_paths(tree, is_leaf, is_leaf_takes_path))
 
 
 def map_with_path(
     f: Callable[..., Any],
     tree: Any,
     *rest: Any,
-    is_leaf: Callable[[Any], bool] | None = None,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
 ) -> Any:
-    """Applies a function to path and leaf (and the leaves of further trees)."""
-    pairs, spec = flatten_with_path(tree, is_leaf)
+    """Applies a function to path and leaf (and the leaves of further trees).
+
+    >>> map_with_path(lambda path, x: (keystr(path), x), {"a": 1})
+    {'a': ("['a']", 1)}
+    """
+    pairs, spec = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [flatten_like(spec, other, "tree map") for other in rest]
     rows = zip(pairs, *columns, strict=True)
     return spec.unflatten([f(path, leaf, *others) for (path, leaf), *others in rows])
 
 
 _NOTHING = object()
+_LEAF = object()
 
 
 def reduce(
@@ -176,12 +206,10 @@ def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Tells whether none of the values is a container."""
-    return optree.all_leaves(iterable, is_leaf, namespace=_NAMESPACE)
+    return optree.all_leaves(iterable, is_leaf, namespace=NAMESPACE)
 
 
-def transpose(
-    outer_treedef: TreeDef, inner_treedef: TreeDef, pytree_to_transpose: Any
-) -> Any:
+def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef, pytree_to_transpose: Any) -> Any:
     """Turns a tree of trees inside out."""
     subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
     rows = [inner_treedef.flatten_up_to(subtree) for subtree in subtrees]
@@ -189,68 +217,77 @@ def transpose(
     return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
-def register_pytree_node(
-    node_type: type,
-    flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
-    unflatten_func: Callable[[Any, Sequence[Any]], Any],
-) -> None:
-    """Makes a class a container of trees.
+def broadcast(
+    prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """Spreads the leaves of a tree over the containers that stand in their place in another.
 
     Args:
-        node_type: The class.
-        flatten_func: From an instance to its children and hashable auxiliary data.
-        unflatten_func: From auxiliary data and children to an instance.
+        prefix_tree: The upper part of `full_tree`.
+        full_tree: Whose structure the result has.
+        is_leaf: Tells which values of `prefix_tree` are leaves though they are containers.
+
+    Raises:
+        TreeError: if the first tree is not the upper part of the second.
+
+    >>> broadcast((1, 2), (0, {"a": 0, "b": 0}))
+    (1, {'a': 2, 'b': 2})
     """
-    optree.register_pytree_node(
-        node_type,
-        flatten_func,
-        unflatten_func,  # type: ignore[arg-type]
-        namespace=_NAMESPACE,
-    )
+    values, spec = flatten(prefix_tree, is_leaf)
+    subtrees = flatten_like(spec, full_tree, "tree broadcast")
+    spread = [value for value, t in zip(values, subtrees, strict=True) for _ in leaves(t)]
+    return structure(full_tree).unflatten(spread)
 
 
-def register_pytree_node_class(cls: type) -> type:
-    """Makes a class with `tree_flatten` and `tree_unflatten` a container of trees (a decorator)."""
-    register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
-    return cls
-
-
-def register_dataclass(
-    nodetype: type, data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] = ()
-) -> type:
-    """Makes a dataclass a container of trees (also usable as a decorator).
+def reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _NOTHING,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
+    """Combines the leaves of a tree in pairs, pairs of pairs, and so on: in logarithmic depth.
 
     Args:
-        nodetype: The dataclass.
-        data_fields: Fields that are children; by default all that are not in `meta_fields` and
-            not marked `field(metadata={"static": True})`.
-        meta_fields: Fields that are hashable auxiliary data.
+        operation: Associative function of two values.
+        tree: The tree.
+        identity: What a tree without leaves gives.
+        is_leaf: Tells which values are leaves though they are containers.
+
+    Raises:
+        TreeError: for a tree without leaves, if there is no `identity`.
+
+    >>> reduce_associative(lambda x, y: x + y, ["a", ("b", "c")])
+    'abc'
     """
-    if data_fields is None:
-        static = {
-            f.name
-            for f in dataclasses.fields(nodetype)
-            if f.metadata.get("static", False) or f.name in meta_fields
-        }
-        names = [f.name for f in dataclasses.fields(nodetype) if f.init]
-        data_fields = [name for name in names if name not in static]
-        meta_fields = [name for name in names if name in static]
-    data, meta = tuple(data_fields), tuple(meta_fields)
-
-    def flatten_func(instance: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        children = tuple(getattr(instance, name) for name in data)
-        return children, tuple(getattr(instance, name) for name in meta)
-
-    def unflatten_func(auxiliary: Any, children: Sequence[Any]) -> Any:
-        return nodetype(
-            **dict(zip(data, children, strict=True)), **dict(zip(meta, auxiliary, strict=True))
-        )
-
-    register_pytree_node(nodetype, flatten_func, unflatten_func)
-    return nodetype
+    values = leaves(tree, is_leaf)
+    if not values:
+        if identity is _NOTHING:
+            raise TreeError(
+                "reduce_associative: a tree without leaves has no sum.", "Pass identity."
+            )
+        return identity
+    while len(values) > 1:
+        pairs = [operation(*values[n : n + 2]) for n in range(0, len(values) - 1, 2)]
+        values = [*pairs, *values[2 * len(pairs) :]]
+    return values[0]
 
 
-def register_static(cls: type) -> type:
-    """Makes a hashable class a container without children (a decorator)."""
-    register_pytree_node(cls, lambda x: ((), x), lambda x, children: x)
-    return cls
+def static(**kwargs: Any) -> Any:
+    """Declares a field of a dataclass that is not a child of it; see `register_dataclass`.
+
+    Args:
+        **kwargs: What `dataclasses.field` takes.
+
+    >>> import dataclasses
+    >>> from axir import tree_util
+    >>> @tree_util.register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: float
+    ...     kind: str = static(default="dense")
+    >>> leaves(Layer(1.0))
+    [1.0]
+    """
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(**kwargs, metadata=metadata)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from axir import tree
-from axir.dialect.errors import ParseError, SerializationError
+from axir.dialect.errors import ParseError, SerializationError, VerificationError
 
 
 def write(structure: tree.TreeDef) -> str:
@@ -90,6 +90,29 @@ def read(text: str) -> Callable[[list[Any]], Any]:
             where="",
         ) from None
     return lambda leaves: tree.map(lambda index: leaves[index], _read(node))
+
+
+def structure(text: str | None, count: int, where: str) -> tree.TreeDef | None:
+    """Returns the structure of so many leaves that a text stands for; None if there is no text.
+
+    Raises:
+        ParseError: if the text is not that of a tree.
+        VerificationError: if its leaves are others.
+    """
+    if text is None:
+        return None
+    rebuild = read(text)
+    try:
+        skeleton = rebuild(list(range(count)))
+    except IndexError:
+        skeleton = None
+    if sorted(tree.leaves(skeleton)) != list(range(count)):
+        raise VerificationError(
+            f"{where}: the function has {count} values, which are not the leaves of {text}.",
+            "The module was edited: remove the attributes jaxpr.in_tree and jaxpr.out_tree.",
+            where="",
+        )
+    return tree.structure(skeleton)
 
 
 def _read(node: ast.expr) -> Any:

@@ -12,13 +12,8 @@ from typing import Any
 
 from axir.tree import TreeDef as PyTreeDef
 from axir.tree import all as tree_all
-from axir.tree import (
-    all_leaves,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_static,
-)
+from axir.tree import all_leaves
+from axir.tree import broadcast as tree_broadcast
 from axir.tree import flatten as tree_flatten
 from axir.tree import flatten_with_path as tree_flatten_with_path
 from axir.tree import leaves as tree_leaves
@@ -26,21 +21,53 @@ from axir.tree import leaves_with_path as tree_leaves_with_path
 from axir.tree import map as tree_map
 from axir.tree import map_with_path as tree_map_with_path
 from axir.tree import reduce as tree_reduce
+from axir.tree import reduce_associative as tree_reduce_associative
 from axir.tree import structure as tree_structure
 from axir.tree import transpose as tree_transpose
 from axir.tree import unflatten as tree_unflatten
+from axir.tree_paths import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    SequenceKey,
+    children_with_keys,
+    is_tree_node,
+    keystr,
+)
+from axir.tree_registration import (
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+)
 
 __all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
     "Partial",
     "PyTreeDef",
+    "SequenceKey",
     "all_leaves",
     "build_tree",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
     "keystr",
     "register_dataclass",
     "register_pytree_node",
     "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
     "register_static",
     "tree_all",
+    "tree_broadcast",
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_leaves",
@@ -49,9 +76,11 @@ __all__ = [
     "tree_map_with_path",
     "tree_multimap",
     "tree_reduce",
+    "tree_reduce_associative",
     "tree_structure",
     "tree_transpose",
     "tree_unflatten",
+    "treedef_children",
     "treedef_is_leaf",
     "treedef_tuple",
 ]
@@ -92,7 +121,35 @@ def treedef_tuple(treedefs: Any) -> PyTreeDef:
     return tree_structure(tuple(subtrees))
 
 
-def keystr(keys: Any) -> str:
-    """Renders a path of `tree_flatten_with_path` as Python would write it: `[0]['w'].b`."""
-    return keys.codify("")
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """Returns the structures of the children of a container with a given structure.
 
+    >>> [child.num_leaves for child in treedef_children(tree_structure((1, (2, 3))))]
+    [1, 2]
+    """
+    return list(treedef.children())
+
+
+def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
+    """Returns the children of a container, and its auxiliary data.
+
+    Raises:
+        ValueError: if the value is a leaf.
+
+    >>> flatten_one_level({"b": (1, 2), "a": 3})[0]
+    [3, (1, 2)]
+    """
+    pairs, auxiliary = flatten_one_level_with_keys(tree)
+    return [child for _, child in pairs], auxiliary
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    """Returns the pairs of key and child of a container, and its auxiliary data.
+
+    Raises:
+        ValueError: if the value is a leaf.
+
+    >>> flatten_one_level_with_keys([5])[0]
+    [(SequenceKey(idx=0), 5)]
+    """
+    return children_with_keys(tree)

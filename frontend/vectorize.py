@@ -9,7 +9,7 @@ from typing import Any
 from axir import tree
 from axir.arguments import FlatFunction, Value, check_callable, to_values, trace_abstract
 from axir.dialect.axes import BatchFrame, named_axis
-from axir.dialect.errors import AxisError, BatchSizeError, TreeError
+from axir.dialect.errors import AxisError, BatchSizeError, ParameterError, TreeError
 from axir.dialect.function import Function
 from axir.dialect.ops.family import as_value
 from axir.dialect.types import ShapedArray
@@ -22,6 +22,8 @@ def vmap(
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
+    spmd_axis_name: Hashable | None = None,
+    sum_match: bool = False,
 ) -> Callable[..., Any]:
     """Returns `fun` mapped over an axis of its arguments, without a loop.
 
@@ -34,8 +36,11 @@ def vmap(
             not depend on mapped arguments, or a tree that is a prefix of the result's.
         axis_name: What collectives (`axir.lax.psum` and others) call the mapped axis.
         axis_size: Extent of the mapped axis; needed only if no argument is mapped.
+        spmd_axis_name: Only None: the axis is not spread over devices.
+        sum_match: Only False: results without the axis are not sums over it.
 
     Raises:
+        ParameterError: for another `spmd_axis_name` or `sum_match`.
         TreeError: if `in_axes` or `out_axes` does not fit.
         BatchSizeError: if mapped axes differ in extent.
         AxisError: if an argument does not have the axis.
@@ -45,6 +50,12 @@ def vmap(
     Array([3., 4.], dtype=float32)
     """
     check_callable(fun, "vmap")
+    if spmd_axis_name is not None or sum_match:
+        raise ParameterError(
+            f"vmap: spmd_axis_name={spmd_axis_name!r} and sum_match={sum_match!r} say how the axis "
+            "is spread over a mesh of devices, and there is none.",
+            "Leave both out.",
+        )
     in_axes = checked_in_axes(in_axes)
     check_axes(out_axes, "out_axes")
     fun_name = getattr(fun, "__name__", "the function")

@@ -85,10 +85,13 @@ def _step(
         return
     tangents = environment.operand_tangents(equation)
     params = params_to_derive(equation, has_run=outs is not None)
-    if equation.primitive.linearize is not None:
-        outs, out_tangents = equation.primitive.linearize(operands, tangents, **params)
+    primitive = equation.primitive
+    if outs is not None and primitive.linearize is not None and primitive.jvp is not None:
+        out_tangents = primitive.jvp(operands, tangents, outs, **equation.params)
+    elif primitive.linearize is not None:
+        outs, out_tangents = primitive.linearize(operands, tangents, **params)
     else:
-        outs, out_tangents = differentiate(equation.primitive, operands, tangents, params, outs)
+        outs, out_tangents = differentiate(primitive, operands, tangents, params, outs)
     environment.store(equation, outs, out_tangents)
 
 
@@ -197,7 +200,7 @@ def _with_all_residuals(split: LinearizedFunction) -> Function:
     known = split.known
     count = len(split.active_outputs)
     with Trace("main", "Linearize") as trace:
-        arguments = [trace.add_input(v.type) for v in (*known.inputs, *known.captures)]
-        results = known.interpret(arguments)
+        arguments = [trace.add_input(v.type) for v in known.inputs]
+        results = known.interpret([*arguments, *known.captured])
         residuals = split.residual_values(arguments, results[count:])
         return trace.finish([*results[:count], *residuals])

@@ -30,6 +30,7 @@ PASSES: dict[str, str] = {
     "limit-fusion": "axir.passes.legalize.fusion:LimitFusion",
     "linearize": "axir.passes.linearize:Linearize",
     "lower-to-stablehlo": "axir.passes.lower_to_stablehlo:LowerToStableHLO",
+    "negate-products": "axir.passes.legalize.broadcast_products:NegateProducts",
     "pad-windows": "axir.passes.legalize.padded_windows:PadWindows",
     "part-loop-storage": "axir.passes.legalize.loop_storage:PartLoopStorage",
     "part-loop-values": "axir.passes.legalize.loop_yields:PartLoopValues",

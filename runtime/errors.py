@@ -8,7 +8,11 @@ from __future__ import annotations
 from axir.dialect.errors import AxirError
 
 
-class CompileError(AxirError, RuntimeError):
+class JaxRuntimeError(AxirError, RuntimeError):
+    """Base of the errors of compiling and running, under the name by which programs catch them."""
+
+
+class CompileError(JaxRuntimeError):
     """IREE could not compile a program.
 
     `diagnostics` holds the compiler's full messages; the text of the error only their first lines.
@@ -17,17 +21,17 @@ class CompileError(AxirError, RuntimeError):
     diagnostics: tuple[str, ...] = ()
 
 
-class DeviceNotFoundError(AxirError, RuntimeError):
+class DeviceNotFoundError(JaxRuntimeError):
     """The machine has no such device, or its driver is not installed."""
 
 
-class RuntimeExecutionError(AxirError, RuntimeError):
+class RuntimeExecutionError(JaxRuntimeError):
     """A compiled program failed while it ran."""
 
 
-class HostCallError(AxirError, RuntimeError):
+class HostCallError(JaxRuntimeError):
     """A Python function that a compiled program calls gave something else than was declared."""
 
 
-class LoadError(AxirError, RuntimeError):
+class LoadError(JaxRuntimeError):
     """A compiled program could not be loaded: another target, or damaged."""

@@ -256,6 +256,7 @@ def _agree(
         return np.asarray(got == want)
     allowed = tolerance * resolution(want.dtype)
     pairs = [(got, want)]
+    has_open_signs = is_elementwise & np.isnan(want)  # C99 does not tell those beside nan
     if dtypes.is_complex(want.dtype):
         pairs = [(got.real, want.real), (got.imag, want.imag)]
     with np.errstate(all="ignore"):
@@ -269,6 +270,10 @@ def _agree(
             is_same = (left == right) | (np.isnan(left) & np.isnan(right))
             if zero_signs:
                 is_same &= (right != 0) | np.isnan(right) | (np.signbit(left) == np.signbit(right))
-            is_near = (right != 0) & (np.abs(left - right) <= allowed * scale)
+            is_same |= has_open_signs & (np.abs(left) == np.abs(right))
+            # Beside an infinite part the other one is measured by itself.
+            own = np.where(np.isfinite(right), np.abs(right), 0)
+            bound = allowed * np.where(np.isfinite(scale), scale, own)
+            is_near = (right != 0) & (np.abs(left - right) <= bound)
             agreed &= is_same | is_near
     return agreed

@@ -15,7 +15,15 @@ from .. import stablehlo as hlo
 from ..errors import DTypeError, ParameterError, ShapeError
 from ..primitive import Sample
 from ..types import ShapedArray
-from .family import ORDERED, Value, as_value, random_values, zero_tangent
+from .family import (
+    FLOAT,
+    ORDERED,
+    Value,
+    as_value,
+    edge_rows,
+    random_values,
+    zero_tangent,
+)
 from .folding import batch_axes, canonical_axes, check_axes, check_dtype, greatest, least, without
 from .table import Traceable, declare, traceable
 
@@ -88,13 +96,10 @@ def _samples() -> list[Sample]:
         axes, index_dtype = variants[index % len(variants)]
         params = {"axes": axes, "index_dtype": index_dtype}
         samples.append(Sample((x,), params, is_smooth=False))
-    edges = [[1, np.nan, 3, np.nan], [-np.inf] * 4, [np.inf] * 4, [0.0, -0.0, 0.0, -1.0]]
     last = {"axes": (1,), "index_dtype": dtypes.int32}
-    for dtype in (dtypes.float32, dtypes.bfloat16):
-        samples.append(Sample((np.array(edges).astype(dtype),), last, is_smooth=False))
-    limits = np.iinfo(np.int32)
-    ties = np.array([[limits.min] * 3, [limits.max] * 3, [0, 5, 5]], np.int32)
-    samples.append(Sample((ties,), last))
+    for dtype in (*FLOAT, dtypes.int32):
+        samples.append(Sample((edge_rows(dtype),), last, is_smooth=False))
+    samples.append(Sample((np.zeros((1, 2, 1, 1, 3, 1), np.float32),), {**last, "axes": (4,)}))
     long = np.zeros((1, 300), np.float32)
     long[0, 260] = 1  # a position that int8 does not hold
     samples.append(Sample((long,), {"axes": (1,), "index_dtype": dtypes.int8}, is_smooth=False))

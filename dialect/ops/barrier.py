@@ -12,7 +12,12 @@ from .. import stablehlo as hlo
 from ..primitive import Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
-from .family import Value, as_value, random_values
+from .family import (
+    Value,
+    as_value,
+    edge_array,
+    random_values,
+)
 from .table import declare
 
 
@@ -58,14 +63,14 @@ def _lower(context: Any, *values: Any) -> list[Any]:
 def _samples() -> list[Sample]:
     generator = np.random.default_rng(0)
     singles = [
-        Sample((random_values(generator, (2, 3), np.dtype(name), -2, 2),))
+        Sample((edge_array((2, 3), np.dtype(name)),), is_smooth=False)
         for name in ("bool", "int8", "uint8", "uint32", "int64", "float16", "bfloat16", "complex64")
     ]
     x = random_values(generator, (3,), dtypes.float32, -2, 2)
     y = random_values(generator, (), dtypes.float64, -2, 2)
     empty = random_values(generator, (0, 2), dtypes.float32, -2, 2)
-    edges = np.array([np.nan, np.inf, -np.inf, -0.0])
-    return [*singles, Sample((x, y, empty)), Sample((edges,), is_smooth=False)]
+    edges = edge_array((1, 2, 1, 1, 3, 1), dtypes.float64)
+    return [*singles, Sample((x, y)), Sample((x, y, empty)), Sample((edges,), is_smooth=False)]
 
 
 _barrier = declare(

@@ -14,6 +14,8 @@ from .. import stablehlo as hlo
 
 def divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Divides; integers toward zero, with x / 0 = -1 (all bits set) and INT_MIN / -1 = INT_MIN."""
+    if x.dtype.kind == "c":
+        return _recovered(np.true_divide(x, y), x, y)
     if x.dtype.kind not in "iu":
         return np.true_divide(x, y)
     if x.dtype.kind == "u":
@@ -26,6 +28,24 @@ def divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     quotient = quotient + ((remainder != 0) & ((x < 0) != (safe < 0)))
     quotient = np.where(y == -1, np.negative(x), quotient)
     return np.where(y == 0, -1, quotient).astype(x.dtype)
+
+
+def _recovered(quotient: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Complex quotients that came out as nan, where C99 has a better answer (annex G.5.1)."""
+    is_lost = np.isnan(quotient.real) & np.isnan(quotient.imag)
+    if not is_lost.any():
+        return quotient
+    quotient, x, y = (np.array(v) for v in np.broadcast_arrays(quotient, x, y))
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    is_large = np.isinf(x) & np.isfinite(y)
+    is_small = np.isinf(y) & np.isfinite(x)
+    a, b = (np.where(is_large, np.copysign(np.isinf(v), v), v) for v in (a, b))
+    c, d = (np.where(is_small, np.copysign(np.isinf(v), v), v) for v in (c, d))
+    factor = np.where(is_large, np.inf, 0.0)
+    is_known = is_lost & (is_large | is_small)
+    quotient.real = np.where(is_known, factor * (a * c + b * d), quotient.real)
+    quotient.imag = np.where(is_known, factor * (b * c - a * d), quotient.imag)
+    return quotient
 
 
 def remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -51,7 +71,10 @@ def sign(x: np.ndarray) -> np.ndarray:
     """Sign, keeping -0.0 and NaN; of complex numbers the direction."""
     if x.dtype.kind == "c":
         magnitude = np.abs(x)
-        return np.where(magnitude == 0, 0, x / np.where(magnitude == 0, 1, magnitude))
+        magnitude = np.where(magnitude == 0, 1, magnitude)
+        direction = np.empty_like(x)
+        direction.real, direction.imag = x.real / magnitude, x.imag / magnitude
+        return direction
     if x.dtype.kind in "iu":
         return np.sign(x)
     return np.where((x == 0) | np.isnan(x), x, np.copysign(np.ones_like(x), x))

@@ -19,7 +19,15 @@ from ..errors import DTypeError, ShapeError, axis_error
 from ..primitive import Primitive, Sample
 from ..tracer import Tracer
 from ..types import ShapedArray
-from .family import ANY, NUMBER, Value, as_value, random_values, zero_tangent
+from .family import (
+    ANY,
+    NUMBER,
+    Value,
+    as_value,
+    edge_array,
+    random_values,
+    zero_tangent,
+)
 from .layout import one_layout
 from .movement import apply_to_tangent, integers, spread_samples
 from .shape import broadcast
@@ -44,8 +52,9 @@ def _constant_samples() -> list[Sample]:
         random_values(generator, shapes[i % 3], dtype, -2, 2)
         for i, dtype in enumerate((*ANY, dtypes.float32, dtypes.complex64))
     ]
-    special = np.array([np.nan, np.inf, -np.inf, -0.0], np.float32)
-    values += [special, np.full((2, 2), -0.0, np.float32), np.ones((3,), np.bool_)]
+    values += [edge_array((1, 2, 1, 1, 5, 1), dtype) for dtype in (dtypes.float32, dtypes.int64)]
+    values += [edge_array((6,), dtypes.complex64), np.full((2, 2), -0.0, np.float32)]
+    values += [np.ones((3,), np.bool_)]
     return [Sample((), {"value": value}, is_smooth=False) for value in values]
 
 
@@ -95,7 +104,7 @@ def _evaluate_iota(*, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -
 
 
 def _iota_samples() -> list[Sample]:
-    variants = [((4,), 0), ((2, 3), 0), ((2, 3), 1), ((0,), 0), ((2, 3, 2), 1)]
+    variants = [((4,), 0), ((2, 3), 0), ((2, 3), 1), ((0,), 0), ((1, 2, 1, 1, 3, 1), 4)]
     cases = [(d, *variants[i % len(variants)]) for i, d in enumerate(NUMBER)]
     cases += [(dtypes.int8, (300,), 0), (dtypes.float32, (3, 2), 1), (dtypes.int32, (0, 2), 1)]
     return [
@@ -236,7 +245,9 @@ _copy: Primitive = declare(
     transpose=lambda ct, x: [ct],
     batch=lambda operands, axes: (_copy.bind(operands[0]), axes[0]),
     lower=lambda context, x: x,
-    samples=lambda: spread_samples([(((2, 3),), {}), (((),), {}), (((0, 2),), {})]),
+    samples=lambda: spread_samples([
+        ((shape,), {}) for shape in [(2, 3), (), (0, 2), (1, 2, 1, 1, 3, 1)]
+    ]),
 )
 
 

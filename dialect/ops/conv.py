@@ -25,7 +25,13 @@ from .convolution_types import (
     computed_dtype,
     infer,
 )
-from .family import Value, as_value, random_values
+from .family import (
+    FLOAT,
+    Value,
+    as_value,
+    edge_rows,
+    random_values,
+)
 from .layout import one_layout
 from .table import declare
 
@@ -106,6 +112,7 @@ _SAMPLE_VARIANTS: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]],
     ((2, 3), (4, 3), _params(_NC)),
     ((0, 2, 4), (3, 2, 2), _params(_NCH)),
     ((2, 2, 2), (3, 2, 4), _params(_NCH)),
+    ((1, 2, 2, 1, 2, 1), (2, 2, 1, 1, 2, 1), _params(ConvDimensionNumbers(*[tuple(range(6))] * 3))),
 )  # fmt: skip
 _SAMPLE_DTYPES: tuple[tuple[np.dtype, np.dtype | None], ...] = (
     (dtypes.float16, None), (dtypes.bfloat16, None), (dtypes.float64, None), (dtypes.int32, None),
@@ -122,7 +129,7 @@ def _samples() -> list[Sample]:
     ]
     for number, (dtype, preferred) in enumerate(_SAMPLE_DTYPES):
         cases.append((dtype, preferred, _SAMPLE_VARIANTS[number % 9]))
-    return [
+    samples = [
         Sample(
             tuple(random_values(generator, shape, dtype, -2, 2) for shape in shapes),
             {**params, "preferred_element_type": preferred},
@@ -130,6 +137,11 @@ def _samples() -> list[Sample]:
         )
         for dtype, preferred, (*shapes, params) in cases
     ]
+    for dtype in (*FLOAT, dtypes.int8, dtypes.int32):
+        lhs = edge_rows(dtype)[:4, None]  # not the rows of zeros, whose signs no sum keeps
+        rhs = random_values(generator, (2, 1, 2), dtype, -2, 2)
+        samples.append(Sample((lhs, rhs), _params(_NCH), is_smooth=False, tolerance=64.0))
+    return samples
 
 
 _conv_general_dilated = declare(

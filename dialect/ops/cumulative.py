@@ -17,7 +17,15 @@ from .conversion import complex_, convert_element_type, imag, real
 from .elementwise import add, and_, eq, gt, is_finite, lt, mul, ne, or_, select_n, sub
 from .elementwise import max as maximum
 from .elementwise import min as minimum
-from .family import COMPLEX, FLOAT, NUMBER, Value, as_value, full
+from .family import (
+    COMPLEX,
+    FLOAT,
+    NUMBER,
+    Value,
+    as_value,
+    edge_rows,
+    full,
+)
 from .folding import (
     accumulator_dtype,
     build_maximum,
@@ -30,6 +38,7 @@ from .folding import (
     scan,
     spaced_values,
 )
+from .movement import SMOOTH
 from .table import Traceable, declare, traceable
 from .transcendental import exp, log
 
@@ -199,13 +208,18 @@ def _samples(domain: Sequence[np.dtype]) -> list[Sample]:
     samples = []
     for index, dtype in enumerate(domain):
         axis, reverse = variants[index % len(variants)]
-        x = spaced_values(generator, (3, 2, 5), dtype)
-        samples.append(Sample((x,), {"axis": axis, "reverse": reverse}))
+        if dtype in SMOOTH or index < 3:
+            x = spaced_values(generator, (3, 2, 5), dtype)
+            samples.append(Sample((x,), {"axis": axis, "reverse": reverse}))
+        if dtype not in SMOOTH:
+            x, axis = edge_rows(dtype), 1
+            samples.append(Sample((x,), {"axis": axis, "reverse": reverse}, is_smooth=False))
     params = {"axis": 0, "reverse": False}
     for extent in (0, 1, 2, 7, 8):
         x = spaced_values(generator, (extent,), dtypes.float32)
         samples.append(Sample((x,), {"axis": 0, "reverse": extent == 7}))
-    samples.append(Sample((np.zeros((3, 0), np.float32),), params))
+    for shape in [(3, 0), (2, 1, 1, 2, 1, 2)]:
+        samples.append(Sample((spaced_values(generator, shape, dtypes.float32),), params))
     edges = np.array([[1, 1, 2], [2, np.nan, 0], [2, 3, -np.inf], [1, 4, -np.inf]], np.float32)
     for reverse in (False, True):
         samples.append(Sample((edges,), {"axis": 0, "reverse": reverse}, is_smooth=False))

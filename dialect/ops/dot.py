@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Sequence
@@ -22,7 +23,15 @@ from .contraction_types import (
     infer,
     result_dtype_of,
 )
-from .family import ANY, Value, add_tangents, as_value, random_values
+from .family import (
+    ANY,
+    FLOAT,
+    Value,
+    add_tangents,
+    as_value,
+    edge_rows,
+    random_values,
+)
 from .layout import one_layout
 from .table import declare
 
@@ -232,6 +241,7 @@ _SAMPLE_NUMBERS: tuple[tuple[tuple[int, ...], tuple[int, ...], DimensionNumbers]
     ((3, 4, 2), (2, 3, 5), (((), ()), ((2, 0), (0, 1)))),
     ((2, 0), (0, 3), MATMUL),
     ((0, 2), (2, 3), MATMUL),
+    ((1, 2, 1, 1, 2, 3), (1, 2, 1, 1, 3, 2), (((5,), (4,)), ((0, 1, 2, 3), (0, 1, 2, 3)))),
 )  # fmt: skip
 _SAMPLE_DTYPES = (
     (dtypes.int8, dtypes.int8, dtypes.int32),
@@ -267,6 +277,10 @@ def _samples() -> list[Sample]:
         samples.append(sample(*_SAMPLE_NUMBERS[(0, 8, 1)[index % 3]], dtype, dtype))
     for lhs, rhs, preferred in _SAMPLE_DTYPES:
         samples.append(sample((2, 3), (3, 4), MATMUL, lhs, rhs, preferred))
+    for dtype in (*FLOAT, dtypes.int8, dtypes.int32, dtypes.uint64):
+        regular = sample((7, 4), (4, 3), MATMUL, dtype, dtype)
+        args = (edge_rows(dtype), regular.args[1])
+        samples.append(dataclasses.replace(regular, args=args, is_smooth=False))
     highest = ("HIGHEST", "HIGHEST")
     float32 = dtypes.float32
     samples.append(sample((2, 3), (3, 4), MATMUL, float32, float32, precision=highest))

@@ -33,6 +33,7 @@ from .family import (
     Value,
     add_tangents,
     align,
+    as_value,
     binary,
     broadcast_shape,
     broadcast_to,
@@ -60,7 +61,6 @@ neg: Traceable = unary(
     "neg", np.negative, hlo.negate, NUMBER,
     jvp=[lambda dx, out, x: neg(dx)],
     transpose=[lambda ct, x: neg(ct)],
-    has_complex_edges=True,
 )
 add = binary(
     "add", np.add, hlo.add, NUMBER,
@@ -69,14 +69,12 @@ add = binary(
     transpose=[lambda ct, x, y: ct, lambda ct, x, y: ct],
     # Not x + 0.0, which turns -0.0 into 0.0.
     simplify=lambda x, y: x if is_constant(y, -0.0) else y if is_constant(x, -0.0) else None,
-    has_complex_edges=True,
 )
 sub = binary(
     "sub", np.subtract, hlo.subtract, NUMBER,
     jvp=[lambda dx, out, x, y: dx, lambda dy, out, x, y: neg(dy)],
     transpose=[lambda ct, x, y: ct, lambda ct, x, y: neg(ct)],
     simplify=lambda x, y: x if is_constant(y, 0.0) else None,
-    has_complex_edges=True,
 )
 mul: Traceable = binary(
     "mul", np.multiply, hlo.multiply, NUMBER,
@@ -84,7 +82,6 @@ mul: Traceable = binary(
     jvp=[lambda dx, out, x, y: mul(dx, y), lambda dy, out, x, y: mul(x, dy)],
     transpose=[lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)],
     simplify=lambda x, y: x if is_constant(y, 1.0) else y if is_constant(x, 1.0) else None,
-    has_complex_edges=True,
 )
 div: Traceable = binary(
     "div", bits.divide, hlo.divide, NUMBER,
@@ -101,7 +98,8 @@ rem = binary(
     ],
     low=0.5,
 )
-# Complex numbers compare by their real, then by their imaginary parts.
+# Complex numbers compare by their real, then by their imaginary parts. As in NumPy nan wins, and of
+# zeros with unlike signs either one (IEEE 754): eagerly what NumPy takes, compiled what JAX does.
 max = binary(
     "max", bits.maximum, build_maximum, ANY,
     is_commutative=True,
@@ -122,7 +120,6 @@ abs = unary(
     "abs", np.abs, hlo.abs, (*dtypes.SIGNED, *INEXACT),
     result=dtypes.real_dtype,
     jvp=[lambda dx, out, x: _abs_tangent(dx, out, x)],
-    has_complex_edges=True,
 )
 sign = unary(
     "sign", bits.sign, bits.lower_sign, NUMBER,
@@ -131,7 +128,6 @@ sign = unary(
 square = unary(
     "square", np.square, lambda x: hlo.multiply(x, x), NUMBER,
     jvp=[lambda dx, out, x: mul(dx, mul(2, x))],
-    has_complex_edges=True,
 )
 # Of equal operands the second one, as in C; NumPy's float16 gives the first.
 nextafter = binary(
@@ -150,7 +146,8 @@ def _share(operand: Value, out: Value, other: Value) -> Value:
 
 def _abs_tangent(dx: Value, out: Value, x: Value) -> Value:
     if not dtypes.is_complex(x.dtype):
-        return mul(dx, sign(x))
+        # One at zero, as in JAX: of the slopes on both sides the right one.
+        return select_n(ge(x, 0), neg(dx), dx)
     from .conversion import complex_, imag, real
 
     # d|x| = Re(conj(x) dx) / |x|, and zero at the origin.
@@ -249,7 +246,6 @@ def _comparison(name: str, evaluate: Any, direction: str, domain: Sequence[np.dt
         domain,
         result=_to_bool,
         is_commutative=direction in ("EQ", "NE"),
-        has_complex_edges=direction in ("EQ", "NE"),
     )
 
 
@@ -414,7 +410,7 @@ def _infer_clamp(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedA
             "Cast with x.astype(dtype); jnp.clip promotes by itself.",
         )
     if x.dtype not in ORDERED:
-        raise DTypeError(f"clamp does not accept {x.dtype}: complex numbers have no order.")
+        raise DTypeError(f"clamp does not accept {x.dtype}.")
     shape = broadcast_shape("clamp", (low, x, high))
     return ShapedArray(shape, x.dtype, low.weak_type and x.weak_type and high.weak_type)
 
@@ -467,9 +463,15 @@ _clamp = declare(
 )
 
 
+_larger, _smaller = max, min  # which the parameters of `clamp` hide
+
+
 def clamp(min: Value, x: Value, max: Value) -> Value:
-    """Limits `x` to the interval from `min` to `max`."""
-    return _clamp.bind(*match_scalars(min, x, max))
+    """Limits `x` to the interval from `min` to `max`; complex numbers as `max` and `min` do."""
+    low, x, high = match_scalars(min, x, max)
+    if dtypes.is_complex(as_value(x).dtype):
+        return _smaller(_larger(x, low), high)
+    return _clamp.bind(low, x, high)
 
 
 def zeros_like(x: Any) -> Value:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .. import dtypes
@@ -237,7 +238,8 @@ def elementwise(
     low: float = -2.0,
     high: float = 2.0,
     edges: Sequence[float] = EDGES,
-    has_complex_edges: bool = False,
+    has_complex_edges: bool = True,
+    has_half_nan: bool = True,
     tolerance: float = 16.0,
 ) -> Primitive:
     """Declares an elementwise primitive.
@@ -260,6 +262,8 @@ def elementwise(
         low, high, edges: Range of the operands of generated samples, and further values.
         has_complex_edges: Whether samples combine the edges to complex numbers. Not where their
             signs and nan are nobody's agreement.
+        has_half_nan: Whether one part of these may be nan alone. Not where C99 tells the other part
+            and compiled code does not.
         tolerance: Of samples, as in `Sample`.
     """
     unsupported = {} if transpose else {"transpose": f"{name} is not linear in any operand."}
@@ -272,7 +276,8 @@ def elementwise(
         simplify=simplify,
         is_commutative=is_commutative,
         samples=lambda: _samples(
-            arity, domain, low, high, edges, tolerance, has_complex_edges=has_complex_edges
+            arity, domain, low, high, edges, tolerance,
+            has_complex_edges=has_complex_edges, has_half_nan=has_half_nan,
         ),
         unsupported=unsupported,
     )
@@ -376,6 +381,7 @@ def _samples(
     tolerance: float,
     *,
     has_complex_edges: bool,
+    has_half_nan: bool,
 ) -> list[Sample]:
     generator = np.random.default_rng(arity * 1000 + len(domain))
     # Broadcast scalars and empty operands take the same way through all rules for every dtype.
@@ -391,28 +397,64 @@ def _samples(
             values = tuple(random_values(generator, s, dtype, low, high) for s in operand_shapes)
             samples.append(Sample(values, tolerance=tolerance))
         if has_complex_edges or not dtypes.is_complex(dtype):
-            grid = np.meshgrid(*[edge_values(edges, dtype)] * arity)
+            points = edge_values(edges, dtype)
+            if dtypes.is_complex(dtype) and not has_half_nan:
+                points = points[np.isnan(points.real) == np.isnan(points.imag)]
+            grid = np.meshgrid(*[points] * arity)
             edge_args = tuple(np.ascontiguousarray(g.reshape(-1)) for g in grid)
             samples.append(Sample(edge_args, is_smooth=False, tolerance=tolerance))
     return samples
 
 
 def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
-    """Returns those of the given values that the dtype has, and the limits of integers."""
+    """Returns those of the given values that the dtype has, and what lies far from them.
+
+    These are the limits of integers, and a number whose square overflows. No subnormal numbers:
+    compiled code takes them for zero, as XLA's does, while the evaluator computes with them.
+    """
     if dtypes.is_complex(dtype):
-        parts = edge_values(edges, dtypes.real_dtype(dtype))
+        parts = np.array(edges, dtypes.real_dtype(dtype))
         result = np.empty((len(parts), len(parts)), dtype)
         result.real, result.imag = parts[:, None], parts
         return result.reshape(-1)
     if dtypes.is_float(dtype):
+        huge = float(ml_dtypes.finfo(dtype).max) / 16  # its inverse is not subnormal
         with np.errstate(over="ignore"):  # narrow types have infinity for what is too large
-            return np.array(edges).astype(dtype)
+            return np.array([*edges, huge]).astype(dtype)
     finite = [e for e in edges if np.isfinite(e) and e == int(e)]
     if dtype == dtypes.bool_:
         return np.array([False, True])
     limits = np.iinfo(dtype)
     kept = [int(e) for e in finite if limits.min <= e <= limits.max]
     return np.array([*kept, limits.min, limits.max], dtype=dtype)
+
+
+def edge_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Fills an array with edge values, first those that a few elements should hold."""
+    if dtypes.is_complex(dtype):
+        result = np.empty(shape, dtype)
+        parts = edge_array((result.size + 1,), dtypes.real_dtype(dtype))
+        result.real, result.imag = parts[:-1].reshape(shape), parts[1:].reshape(shape)
+        return result
+    values = edge_values((np.nan, np.inf, -0.0, -np.inf, 0.0, 1.0), dtype)
+    return np.resize(values[::-1] if dtypes.is_integer(dtype) else values, shape)
+
+
+def edge_rows(dtype: np.dtype) -> np.ndarray:
+    """Returns a matrix for reductions along rows, each of which holds edge values of one kind."""
+    if dtypes.is_complex(dtype):
+        parts = edge_rows(dtypes.real_dtype(dtype))
+        result = np.empty(parts.shape, dtype)
+        result.real, result.imag = parts, np.roll(parts, 1)
+        return result
+    nan, inf = np.nan, np.inf
+    if dtypes.is_float(dtype):
+        rows = [[1, nan, 3, nan], [inf, 1, -inf, 2], [-inf] * 4, [inf, 2, 1, inf]]
+        return np.array([*rows, [0.0, -0.0] * 2, [-0.0] * 4, [-1, 0, 4, 4]]).astype(dtype)
+    if dtype == dtypes.bool_:
+        return np.array([[False] * 4, [False, True] * 2, [True] * 4])
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return np.array([[high, high, 1, 2], [low, low, 1, 3], [low, high] * 2, [0, 5, 5, 3]], dtype)
 
 
 def random_values(

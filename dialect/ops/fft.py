@@ -256,7 +256,10 @@ def _samples() -> list[Sample]:
         last = (_halved(n) if fft_type == "IRFFT" else n for n in lengths[-1:])
         x = random_values(generator, (*batch, *lengths[:-1], *last), dtype, -2, 2)
         samples.append(Sample((x,), {"fft_type": fft_type, "fft_lengths": lengths}))
-    return samples
+    x = random_values(generator, (1, 2, 1, 1, 2, 5), dtypes.complex64, -2, 2)
+    x[:, 1] = complex(np.nan, np.nan)
+    params = {"fft_type": "FFT", "fft_lengths": (5,)}
+    return [*samples, Sample((x,), params, is_smooth=False)]
 
 
 _fft = declare(

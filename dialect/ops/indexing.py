@@ -19,7 +19,7 @@ from ..errors import ParameterError, ShapeError
 from ..primitive import Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
-from .family import ANY, Value, as_value, full, random_values
+from .family import ANY, Value, as_value, full
 from .indexed_windows import (
     FILL,
     PROMISE_IN_BOUNDS,
@@ -35,6 +35,7 @@ from .indexed_windows import (
     shift,
 )
 from .lowered_indices import LoweredIndices
+from .movement import SMOOTH, moved_values
 from .shape import moveaxis
 from .table import declare
 
@@ -373,7 +374,7 @@ def _samples() -> list[Sample]:
     def add(
         dtype: Any, shape: Any, indices: Any, numbers: Any, sizes: Any, mode: str, **more: Any
     ) -> None:
-        operand = random_values(generator, shape, np.dtype(dtype), -2, 2)
+        operand = moved_values(generator, shape, np.dtype(dtype))
         index_dtype = np.dtype(more.pop("index_dtype", np.int32))
         params = {
             "dimension_numbers": GatherDimensionNumbers(*numbers),
@@ -383,7 +384,8 @@ def _samples() -> list[Sample]:
             "mode": mode,
             "fill_value": None,
         }
-        samples.append(Sample((operand, np.array(indices, index_dtype)), {**params, **more}))
+        args = (operand, np.array(indices, index_dtype))
+        samples.append(Sample(args, {**params, **more}, is_smooth=operand.dtype in SMOOTH))
 
     modes = ("clip", FILL, PROMISE_IN_BOUNDS)
     rows = [[2], [0], [2], [-1], [7]]
@@ -407,6 +409,10 @@ def _samples() -> list[Sample]:
     add(f32, (3, 2), np.zeros((0, 1)), ((1,), (0,), (0,)), (1, 2), FILL)
     add(f32, (3, 0), [[1], [5]], ((1,), (0,), (0,)), (1, 0), FILL)
     add(f32, (), np.zeros((2, 0)), ((), (), ()), (), "clip")
+    add(f32, (1, 2, 1, 1, 3, 1), [[1], [-1]], ((0, 2, 3, 4, 5), (1,), (1,)), (1, 1, 1, 1, 3, 1),
+        FILL)
+    limits = np.iinfo(np.int32)
+    add(f32, (3, 2), [[limits.max], [limits.min]], ((1,), (0,), (0,)), (1, 2), "clip")
     return samples
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from operator import index
@@ -13,7 +14,10 @@ from .. import dtypes
 from ..errors import AxisError, ConcretizationTypeError, ShapeError, axis_error
 from ..primitive import Sample
 from ..symbolic import Zero
-from .family import Value, random_values
+from .family import Value, edge_array, random_values
+
+# dtypes in which samples of ops that move elements are differentiated; in others they hold edges.
+SMOOTH = (dtypes.float32, dtypes.complex128)
 
 
 def integers(name: str, what: str, values: Any) -> tuple[int, ...]:
@@ -68,12 +72,27 @@ def spread_samples(
         seed: Of the random operands.
     """
     generator = np.random.default_rng(seed)
-    others = zip((d for d in dtypes.ALL if d != dtypes.float32), cycle(variants), strict=False)
+    # Edge values need some room.
+    roomy = [variant for variant in variants if variant[0] and math.prod(variant[0][0]) > 2]
+    others = zip((d for d in dtypes.ALL if d != dtypes.float32), cycle(roomy), strict=False)
     cases = [(dtypes.float32, variant) for variant in variants] + list(others)
     return [
-        Sample(tuple(random_values(generator, s, dtype, -2, 2) for s in shapes), dict(params))
+        Sample(
+            tuple(moved_values(generator, s, dtype) for s in shapes),
+            dict(params),
+            is_smooth=dtype in SMOOTH,
+        )
         for dtype, (shapes, params) in cases
     ]
+
+
+def moved_values(
+    generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
+) -> np.ndarray:
+    """Draws an operand to be moved: in some dtypes random numbers, in the others edge values."""
+    if dtype in SMOOTH:
+        return random_values(generator, shape, dtype, -2, 2)
+    return edge_array(shape, dtype)
 
 
 def batch_size(operands: Sequence[Value], axes: Sequence[int | None]) -> int:

@@ -15,8 +15,8 @@ from ..primitive import Primitive, Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
 from .broadcasting import broadcast_in_dim
-from .family import ANY, Value, full, instantiate, match_scalars, random_values
-from .movement import batch_size, insert, integers
+from .family import Value, full, instantiate, match_scalars
+from .movement import batch_size, insert, integers, spread_samples
 from .table import declare
 
 PaddingConfig = tuple[tuple[int, int, int], ...]
@@ -141,17 +141,11 @@ def _pad_samples() -> list[Sample]:
         ((), ()),
         ((0, 2), ((1, 2, 1), (0, 0, 0))),
         ((2,), ((-1, -1, 0),)),
+        ((1, 2, 1, 1, 3, 1), ((1, 0, 0), *[(0, 0, 0)] * 3, (0, 1, 1), (0, 0, 0))),
     ]
-    generator = np.random.default_rng(0)
-    cases = [(dtypes.float32, variant) for variant in variants]
-    cases += [(dtype, variants[i % len(variants)]) for i, dtype in enumerate(ANY)]
-    return [
-        Sample(
-            tuple(random_values(generator, s, dtype, -2, 2) for s in (shape, ())),
-            {"padding_config": config},
-        )
-        for dtype, (shape, config) in cases
-    ]
+    return spread_samples([
+        ((shape, ()), {"padding_config": config}) for shape, config in variants
+    ])
 
 
 _pad: Primitive = declare(

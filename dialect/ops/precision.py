@@ -57,7 +57,7 @@ def _samples() -> list[Sample]:
             samples.append(Sample((x,), params, is_smooth=False))
     # As a step function it is smooth only where it changes nothing.
     params = {"exponent_bits": 11, "mantissa_bits": 52}
-    for shape in [(), (2, 3), (0, 2)]:
+    for shape in [(), (2, 3), (0, 2), (1, 2, 1, 1, 3, 1)]:
         x = np.random.default_rng(0).uniform(-2, 2, shape)
         samples.append(Sample((np.asarray(x, np.float64),), params))
     return samples

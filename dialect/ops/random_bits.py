@@ -159,7 +159,7 @@ def _samples() -> list[Sample]:
         Sample((ones, ones, ones, ones)),
         Sample((words(), words(), words(3), words(3))),
         Sample((words(), words(), words(4, 5), words(4, 5))),
-        Sample((words(2, 3), words(2, 3), words(2, 3), words(2, 3))),
+        Sample(tuple(words(1, 2, 1, 1, 3, 1) for _ in range(4))),
         Sample((words(7), words(), words(7), words())),
         Sample((words(), words(), words(0), words(0))),
         Sample((words(), words(), words(17000), words(17000))),

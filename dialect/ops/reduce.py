@@ -18,7 +18,16 @@ from ..primitive import Primitive, Sample
 from ..symbolic import Zero
 from ..types import ShapedArray
 from .elementwise import add, div, eq, mul, select_n
-from .family import ANY, BITS, NUMBER, Value, as_value, full, zero_tangent
+from .family import (
+    ANY,
+    BITS,
+    NUMBER,
+    Value,
+    as_value,
+    edge_rows,
+    full,
+    zero_tangent,
+)
 from .folding import (
     accumulator_dtype,
     all_ones,
@@ -37,6 +46,7 @@ from .folding import (
     without,
 )
 from .layout import one_layout
+from .movement import SMOOTH
 from .table import Traceable, declare, traceable
 
 
@@ -159,19 +169,15 @@ def _samples(domain: Sequence[np.dtype]) -> list[Sample]:
     samples = []
     for index, dtype in enumerate(domain):
         x = spaced_values(generator, (3, 2, 4), dtype)
-        samples.append(Sample((x,), {"axes": _VARIANTS[index % len(_VARIANTS)]}))
+        if dtype in SMOOTH or index < 3:
+            samples.append(Sample((x,), {"axes": _VARIANTS[index % len(_VARIANTS)]}))
+        if dtype not in SMOOTH:
+            samples.append(Sample((edge_rows(dtype),), {"axes": (1,)}, is_smooth=False))
     dtype = dtypes.float32 if dtypes.float32 in domain else dtypes.bool_
     shapes = [((0, 3), (0,)), ((0, 3), (1,)), ((2, 3), ()), ((), ()), ((1, 5), (0, 1))]
+    shapes.append(((1, 2, 1, 2, 3, 1), (4, 1)))
     for shape, axes in shapes:
         samples.append(Sample((spaced_values(generator, shape, dtype),), {"axes": axes}))
-    if dtype == dtypes.float32:
-        edges = [[1, np.nan, 3], [np.inf, 1, -np.inf], [2, 2, 1], [0, -0.0, 0], [-1, 0, 4]]
-        x = np.array(edges, dtype)
-        samples.append(Sample((x,), {"axes": (1,)}, is_smooth=False))
-    else:
-        limits = np.iinfo(np.int8)
-        x = np.array([[limits.min, limits.max, -1], [0, 1, 85]], np.int8)
-        samples.append(Sample((x,), {"axes": (0,)}))
     return samples
 
 

@@ -215,6 +215,9 @@ def _samples() -> list[Sample]:
         ((draw(9), zero), logsumexp, ((7,), (1,), ((-1, 0),), (1,), (1,))),
         ((draw(0), one), logsumexp, ((2,), (1,), ((2, 1),), (1,), (1,))),
         ((draw(), one), logsumexp, ((), (), (), (), ())),
+        ((draw(1, 2, 1, 1, 3, 1), one), logsumexp, (
+            (1, 2, 1, 1, 2, 1), (1,) * 6, ((0, 0),) * 6, (1,) * 6, (1,) * 6
+        )),
         ((draw(3, 4), draw(3, 4), zero, one), both, square),
         ((draw(3, 4), draw(3, 4), one, zero), both, (*pads, (2, 1), (1, 2))),
         ((draw(3, 4), labels, start, np.int32(-1)), labelled, square),
@@ -263,7 +266,7 @@ def reduce_window(
     """Reduces sliding windows of an array by a function; several arrays together.
 
     Args:
-        operand: An array, or a tuple or list of arrays of one shape.
+        operand: An array, or a tuple or list (in `axir.lax` any tree) of arrays of one shape.
         init_value: For each a scalar of its dtype, from which each window starts.
         computation: Associative and commutative; gets accumulators and elements (two scalars, or
             two tuples of scalars) and returns what replaces the accumulators.

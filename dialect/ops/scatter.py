@@ -22,7 +22,8 @@ from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
 from .constants import broadcasted_iota
 from .elementwise import add, div, eq, mul, neg, select_n
-from .family import ANY, NUMBER, Value, full, instantiate, match_scalars, random_values
+from .family import ANY, NUMBER, Value, full, instantiate, match_scalars
+from .folding import build_maximum, build_minimum
 from .indexed_windows import (
     CLIP,
     FILL,
@@ -35,6 +36,7 @@ from .indexed_windows import (
 )
 from .indexing import GatherDimensionNumbers, gather
 from .lowered_indices import LoweredIndices
+from .movement import SMOOTH, moved_values
 from .scatter_shapes import ScatterDimensionNumbers, infer, window_sizes, windows
 from .shape import broadcast_in_dim, move_batch_axis, moveaxis, reshape
 from .table import Traceable, declare, traceable
@@ -326,22 +328,6 @@ def lower_scatter(
     )[0]
 
 
-def _extremum(build: Callable[[Any, Any], Any], direction: str) -> Callable[[Any, Any], Any]:
-    """Returns the combiner of an extremum; complex numbers go by real, then imaginary part."""
-
-    def body(current: Any, update: Any) -> Any:
-        if not hlo.is_complex(current):
-            return build(current, update)
-        first, second = hlo.real(current), hlo.real(update)
-        imaginary = hlo.compare(hlo.imag(current), hlo.imag(update), direction)
-        is_first = hlo.select(
-            hlo.compare(first, second, "EQ"), imaginary, hlo.compare(first, second, direction)
-        )
-        return hlo.select(is_first, current, update)
-
-    return body
-
-
 # The ops ---------------------------------------------------------------------------------------
 
 
@@ -418,8 +404,7 @@ def _samples(name: str) -> list[Sample]:
         index_dtype: Any = np.int32, is_unique: bool = False,
     ) -> None:
         dtype = np.dtype(dtype)
-        operand = random_values(generator, shape, dtype, -2, 2)
-        updates = random_values(generator, updates_shape, dtype, -2, 2)
+        operand, updates = (moved_values(generator, s, dtype) for s in (shape, updates_shape))
         params = {
             "dimension_numbers": ScatterDimensionNumbers(*numbers),
             "indices_are_sorted": False,
@@ -427,7 +412,7 @@ def _samples(name: str) -> list[Sample]:
             "mode": mode,
         }
         # A product has a derivative in its updates only where they do not overlap.
-        is_smooth = name != "scatter_mul" or is_unique
+        is_smooth = dtype in SMOOTH and (name != "scatter_mul" or is_unique)
         samples.append(
             Sample((operand, np.array(indices).astype(index_dtype), updates), params, is_smooth)
         )
@@ -449,6 +434,9 @@ def _samples(name: str) -> list[Sample]:
     add_sample(f32, (3, 2), np.zeros((0, 1)), (0, 2), rows, FILL)
     add_sample(f32, (3, 0), [[1], [5]], (2, 0), rows, FILL)
     add_sample(f32, (), np.zeros((0,)), (), ((), (), ()), CLIP)
+    limits = np.iinfo(np.int32)
+    add_sample(f32, (1, 2, 1, 1, 3, 1), [[1], [limits.max], [limits.min]], (3, 1, 1, 1, 3, 1),
+               ((1, 2, 3, 4, 5), (1,), (1,)), FILL)
     return samples
 
 
@@ -462,11 +450,11 @@ _scatter_mul = _declare(
 )
 _NOT_LINEAR = "it is not linear; differentiate it with jvp first."
 _scatter_min = _declare(
-    "scatter_min", np.minimum, _extremum(hlo.minimum, "LT"),
+    "scatter_min", np.minimum, build_minimum,
     jvp=_extremum_jvp, unsupported={"transpose": _NOT_LINEAR},
 )
 _scatter_max = _declare(
-    "scatter_max", np.maximum, _extremum(hlo.maximum, "GT"),
+    "scatter_max", np.maximum, build_maximum,
     jvp=_extremum_jvp, unsupported={"transpose": _NOT_LINEAR},
 )
 

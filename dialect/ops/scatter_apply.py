@@ -203,6 +203,8 @@ def _samples() -> list[Sample]:
     batched = ((), (1,), (1,), (0,), (0,))
     add_sample(sin, np.float32, (2, 4), [[[3], [0]], [[1], [2]]], (2, 2), batched, FILL, True)
     add_sample(sin, np.float32, (3,), np.zeros((0, 1)), (0,), single, FILL, True)
+    add_sample(sin, np.float32, (1, 2, 1, 1, 3, 1), [[1]], (1, 1, 1, 1, 3, 1),
+               ((1, 2, 3, 4, 5), (1,), (1,)), FILL, True)
     add_sample(sin, np.float32, (3,), np.zeros((0,)), (3,), ((0,), (), ()), FILL, True)
     return samples
 

@@ -19,7 +19,14 @@ from ..primitive import Sample
 from ..symbolic import is_undefined_primal
 from ..types import ShapedArray
 from .elementwise import and_, ge, le, lt, ne, or_, select_n
-from .family import FLOAT, ORDERED, Value, full, random_values
+from .family import (
+    FLOAT,
+    ORDERED,
+    Value,
+    edge_rows,
+    full,
+    random_values,
+)
 from .folding import accumulator_dtype, check_dtype, spaced_values
 from .movement import apply_to_tangent, batch_size
 from .scatter import ScatterDimensionNumbers, scatter_add
@@ -350,6 +357,7 @@ _UNDILATED: tuple[tuple[Any, ...], ...] = (
     ((0, 3), (1, 2), (1, 1), ((0, 0), (0, 0))),
     ((2,), (3,), (1,), ((0, 0),)),
     ((3,), (2,), (2,), ((5, 4),)),
+    ((1, 3, 1, 1, 2, 1), (1, 2, 1, 1, 1, 1), (1,) * 6, ((0, 0),) * 6),
 )
 _DILATED: tuple[tuple[Any, ...], ...] = (
     ((5,), (3,), (1,), ((2, 0),), (2,), (1,)),
@@ -382,6 +390,9 @@ def _samples(*, scatters: bool) -> list[Sample]:
         add(np.float32, fields, ("ge", "le")[index % 2])
     for index, dtype in enumerate((*FLOAT, dtypes.int32)):
         add(dtype, variants[1 + index % 3], ("le", "ge")[index % 2])
+    for index, dtype in enumerate((dtypes.float16, dtypes.float64, dtypes.int32)):
+        fields = ((13,), (3,), (1,), ((1, 1),))
+        add(dtype, fields, ("le", "ge")[index % 2], edge_rows(dtype).ravel()[-13:])
     ties = np.array(_TIES, np.float32)
     for select in ("ge", "le"):
         add(np.float32, ((13,), (3,), (1,), ((1, 1),)), select, ties)

@@ -197,6 +197,7 @@ def _samples() -> list[Sample]:
     add_sample(dtypes.bfloat16, ge, mul, 1, (2, 4), (1, 2), (1, 2), ((0, 0), (0, 0)))
     add_sample(f32, ge, add, 1, (3,), (2,), (2,), ((5, 4),))
     add_sample(f32, ge, add, 1, (), (), (), ())
+    add_sample(f32, ge, add, 1, (1, 3, 1, 1, 2, 1), (1, 2, 1, 1, 1, 1), (1,) * 6, ((0, 0),) * 6)
     add_sample(f32, ge, add, 1, (0, 2), (1, 1), (1, 1), ((0, 0), (0, 0)))
     return samples
 

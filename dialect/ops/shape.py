@@ -137,6 +137,7 @@ def _reshape_samples() -> list[Sample]:
         variant((), (1, 1)),
         variant((2, 0), (0, 3)),
         variant((2, 3, 2), (4, 3), (2, 0, 1)),
+        variant((1, 2, 1, 1, 3, 1), (3, 1, 2, 1, 1, 1)),
     ])
 
 
@@ -241,6 +242,7 @@ _transpose: Primitive = declare(
         (((),), {"permutation": ()}),
         (((0, 3),), {"permutation": (1, 0)}),
         (((3,),), {"permutation": (0,)}),
+        (((1, 2, 1, 1, 3, 2),), {"permutation": (4, 0, 5, 2, 1, 3)}),
     ]),
 )
 
@@ -314,6 +316,8 @@ _squeeze: Primitive = declare(
         (((2, 1),), {"dimensions": (1,)}),
         (((0, 1),), {"dimensions": (1,)}),
         (((2,),), {"dimensions": ()}),
+        (((),), {"dimensions": ()}),
+        (((1, 2, 1, 1, 3, 1),), {"dimensions": (0, 3, 5)}),
     ]),
 )
 
@@ -403,6 +407,7 @@ _concatenate: Primitive = declare(
         (((2,), (0,), (1,)), {"dimension": 0}),
         (((0, 2), (0, 3)), {"dimension": 1}),
         (((3,),), {"dimension": 0}),
+        (((1, 2, 1, 1, 3, 1), (1, 2, 1, 2, 3, 1)), {"dimension": 3}),
     ]),
 )
 
@@ -465,6 +470,7 @@ _rev: Primitive = declare(
         (((),), {"dimensions": ()}),
         (((0, 3),), {"dimensions": (0, 1)}),
         (((3,),), {"dimensions": (0,)}),
+        (((1, 2, 1, 2, 3, 1),), {"dimensions": (1, 3, 5)}),
     ]),
 )
 

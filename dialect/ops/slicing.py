@@ -19,8 +19,16 @@ from ..errors import DTypeError
 from ..primitive import Primitive, Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
-from .family import ANY, INTEGER, Value, as_value, full, instantiate, random_values
-from .movement import apply_to_tangent, batch_size, canonical_axis, insert, integers
+from .family import ANY, INTEGER, Value, as_value, full, instantiate
+from .movement import (
+    SMOOTH,
+    apply_to_tangent,
+    batch_size,
+    canonical_axis,
+    insert,
+    integers,
+    moved_values,
+)
 from .shape import expand_dims, move_batch_axis, squeeze
 from .start_indices import (
     block,
@@ -107,6 +115,8 @@ _SAMPLE_BLOCKS: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], 
     ((6,), (100,), (2,)),
     ((), (), ()),
     ((3, 2), (1, 0), (0, 2)),
+    ((0, 2), (0, 3), (0, 1)),
+    ((1, 2, 1, 1, 3, 1), (0, 1, 0, 5, -2, 0), (1, 1, 1, 1, 2, 1)),
 )
 
 
@@ -114,12 +124,12 @@ def _dynamic_slice_samples() -> list[Sample]:
     generator = np.random.default_rng(0)
     cases = [(dtypes.float32, dtype, _SAMPLE_BLOCKS[i % 3]) for i, dtype in enumerate(INTEGER)]
     kinds = (dtypes.float32, *ANY)
-    cases += [(d, dtypes.int32, _SAMPLE_BLOCKS[i % 5]) for i, d in enumerate(kinds)]
+    cases += [(d, dtypes.int32, _SAMPLE_BLOCKS[i % 7]) for i, d in enumerate(kinds)]
     samples = []
     for dtype, index_dtype, (shape, starts, sizes) in cases:
         indices = tuple(np.array(s).astype(index_dtype) for s in starts)
-        x = random_values(generator, shape, dtype, -2, 2)
-        samples.append(Sample((x, *indices), {"slice_sizes": sizes}))
+        x = moved_values(generator, shape, dtype)
+        samples.append(Sample((x, *indices), {"slice_sizes": sizes}, is_smooth=dtype in SMOOTH))
     return samples
 
 
@@ -291,14 +301,14 @@ def _lower_update(context: Any, x: Any, update: Any, *starts: Any) -> Any:
 
 def _update_samples() -> list[Sample]:
     generator = np.random.default_rng(0)
-    cases = [(d, dtypes.int32, _SAMPLE_BLOCKS[i % 5]) for i, d in enumerate((dtypes.float32, *ANY))]
+    cases = [(d, dtypes.int32, _SAMPLE_BLOCKS[i % 7]) for i, d in enumerate(ANY)]
     cases += [(dtypes.float32, dtypes.int32, variant) for variant in _SAMPLE_BLOCKS]
     cases += [(dtypes.float32, dtype, _SAMPLE_BLOCKS[1]) for dtype in (dtypes.int8, dtypes.uint32)]
     samples = []
     for dtype, index_dtype, (shape, starts, sizes) in cases:
         indices = tuple(np.array(s).astype(index_dtype) for s in starts)
-        x = random_values(generator, shape, dtype, -2, 2)
-        samples.append(Sample((x, random_values(generator, sizes, dtype, -2, 2), *indices)))
+        x, update = (moved_values(generator, s, dtype) for s in (shape, sizes))
+        samples.append(Sample((x, update, *indices), is_smooth=dtype in SMOOTH))
     return samples
 
 

@@ -20,7 +20,14 @@ from ..primitive import Sample
 from ..symbolic import Zero
 from ..types import ShapedArray
 from .constants import broadcasted_iota
-from .family import ANY, ORDERED, Value, as_value, full, random_values
+from .family import (
+    ANY,
+    ORDERED,
+    Value,
+    as_value,
+    edge_array,
+    full,
+)
 from .indexing import GatherDimensionNumbers, gather
 from .shape import move_batch_axis, reshape
 from .table import declare
@@ -230,11 +237,12 @@ def _sort_samples() -> list[Sample]:
 
     places = np.arange(len(_SPECIAL), dtype=np.int32)
     for dtype in ANY:
-        keys = random_values(generator, (11,), dtype, -2, 2)
+        keys = edge_array((11,), dtype)
         if dtypes.is_float(dtype):
             keys = np.array(_SPECIAL).astype(dtype)
         add(keys, places)
-    for shape, dimension in [((5, 3), 0), ((2, 4), 1), ((2, 3, 2), 1)]:
+    shapes = [((5, 3), 0), ((2, 4), 1), ((2, 3, 2), 1), ((1, 2, 1, 1, 3, 1), 4)]
+    for shape, dimension in shapes:
         add(_distinct(generator, shape), dimension=dimension, is_smooth=True)
     first, second = generator.integers(0, 3, (2, 9)).astype(np.int16)
     add(first, second, _distinct(generator, (9,)), num_keys=2, is_smooth=True)
@@ -391,11 +399,12 @@ def _top_k_samples() -> list[Sample]:
     generator = np.random.default_rng(13)
     samples = []
     for dtype in ORDERED:
-        operand = random_values(generator, (11,), dtype, -2, 2)
+        operand = edge_array((11,), dtype)
         if dtypes.is_float(dtype):
             operand = np.array(_SPECIAL).astype(dtype)
         samples.append(Sample((operand,), {"k": 7, "axis": 0}, is_smooth=False))
-    for shape, k, axis in [((3, 5), 2, 1), ((5, 3), 5, 0), ((2, 4, 2), 1, 1)]:
+    shapes = [((3, 5), 2, 1), ((5, 3), 5, 0), ((2, 4, 2), 1, 1), ((1, 2, 1, 1, 3, 1), 2, 4)]
+    for shape, k, axis in shapes:
         samples.append(Sample((_distinct(generator, shape),), {"k": k, "axis": axis}))
     samples.append(Sample((np.ones((2, 3), np.float32),), {"k": 0, "axis": 1}))
     samples.append(Sample((np.ones((0, 3), np.float32),), {"k": 2, "axis": 1}))

@@ -4,6 +4,9 @@ The evaluator is SciPy's function where there is one; what is compiled is the fo
 `gamma_formulas.py`, `incomplete_gamma.py`, `incomplete_beta.py` or `bessel_formulas.py`, written
 out in StableHLO. Derivatives are those of DLMF (chapters 5, 8, 10, 25). Where JAX has none, there
 is none: in the parameters of `betainc`, the order of `polygamma`, the exponent of `zeta`.
+
+At the edges values are SciPy's, also where JAX's formulas give others: igamma(0, x) = 1,
+igammac(inf, x) = 1 and polygamma(n, inf) = 0 are nan there, and zeta(s, 0) is infinite for s < 1.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from .formula import evaluate_formula, lower_formula
 from .table import Traceable
 from .transcendental import exp, log, log1p, scipy_special
 
-_POSITIVE = (0.0, -0.0, 0.5, 1.0, 2.5, 12.0, -1.0, np.inf, np.nan)
+_POSITIVE = (0.0, -0.0, 0.5, 1.0, 2.5, 12.0, -1.0, np.inf, -np.inf, np.nan)
 _ALL = (0.0, -0.0, 0.5, 1.0, 2.0, -0.5, -1.0, -2.5, 1e-3, 20.0, 300.0, 1e4, np.inf, -np.inf, np.nan)
 
 
@@ -66,7 +69,7 @@ def _few_samples(
         edge_args = tuple(g.ravel().astype(np.float32) for g in grid)
         return [
             operands(dtypes.float32, (2, 3), (2, 3)),
-            operands(dtypes.float64, (2, 2), (2, 2)),
+            operands(dtypes.float64, *[(1, 2, 1, 1, 2, 1)] * 2),
             operands(dtypes.float16, (3,), ()),
             operands(dtypes.bfloat16, (), ()),
             operands(dtypes.float32, (0, 2), (0, 2)),
@@ -184,11 +187,12 @@ def _polygamma_samples() -> list[Sample]:
         x = np.asarray(generator.uniform(0.5, 6, shape)).astype(dtype)
         return Sample((np.array(m).astype(dtype), x), tolerance=64.0)
 
-    orders, points = np.meshgrid([0, 1, 2, -1, 1.5, np.nan], [*_POSITIVE, -0.5])
+    orders, points = np.meshgrid([0, 1, 2, -1, 1.5, np.nan, np.inf], [*_POSITIVE, -0.5])
     edges = (orders.ravel().astype(np.float32), points.ravel().astype(np.float32))
+    rank_6 = (1, 2, 1, 1, 3, 1)
     return [
         operands([0, 1, 4], (3,), dtypes.float32),
-        operands([[0, 1, 2], [3, 4, 1]], (2, 3), dtypes.float64),
+        operands(np.reshape([0, 1, 2, 3, 4, 1], rank_6), rank_6, dtypes.float64),
         operands(2, (3,), dtypes.float16),
         operands(3, (), dtypes.bfloat16),
         operands(np.zeros((0, 2)), (0, 2), dtypes.float32),
@@ -277,12 +281,12 @@ def _betainc_samples() -> list[Sample]:
         return tuple(np.asarray(generator.uniform(r[0], r[1], shape)).astype(dtype) for r in ranges)
 
     _, b, x = operands((3,), dtypes.float16)
-    parameters = (0.0, 0.5, 2.0, 40.0, -1.0, np.inf, np.nan)
-    grid = np.meshgrid(parameters, parameters, (0.0, -0.0, 0.25, 1.0, -0.1, 1.1, np.nan))
+    parameters = (0.0, 0.5, 2.0, 40.0, -1.0, np.inf, -np.inf, np.nan)
+    grid = np.meshgrid(parameters, parameters, (0.0, -0.0, 0.25, 1.0, -0.1, 1.1, np.inf, np.nan))
     edges = tuple(g.ravel().astype(np.float32) for g in grid)
     return [
         Sample(operands((2, 3), dtypes.float32), tolerance=256.0),
-        Sample(operands((2, 2), dtypes.float64), tolerance=256.0),
+        Sample(operands((1, 2, 1, 1, 2, 1), dtypes.float64), tolerance=256.0),
         Sample((np.float16(1.5).reshape(()), b, x)),
         Sample(operands((), dtypes.bfloat16)),
         Sample(operands((0, 2), dtypes.float32)),

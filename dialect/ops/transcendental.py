@@ -1,5 +1,8 @@
 """Elementwise ops, part two: exponentials, powers, trigonometric and hyperbolic functions, erf.
 
+At complex zeros, infinities and nan values are those of C99 (annex G), as NumPy's are, signs of
+zeros included; JAX's signs often differ, and with them its side of a branch cut.
+
 Derivatives are the textbook ones (DLMF chapters 4 and 7). As in `elementwise.py`, each declaration
 holds all that is particular to the op.
 """
@@ -14,7 +17,10 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
+from ..errors import DTypeError
 from ..primitive import Sample
+from . import bits
+from .conversion import convert_element_type
 from .elementwise import add, and_, div, eq, mul, neg, select_n, square, sub
 from .family import (
     EDGES,
@@ -22,6 +28,7 @@ from .family import (
     INEXACT,
     NUMBER,
     Value,
+    as_value,
     binary,
     edge_values,
     full,
@@ -58,24 +65,55 @@ exp2 = unary(
 log = unary(
     "log", np.log, hlo.log, INEXACT,
     jvp=[lambda dx, out, x: div(dx, x)], low=0.2, high=3.0,
-    has_complex_edges=True,
     has_accuracy=True,
 )
+
+
+def _expm1(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind != "c":
+        return np.expm1(x)
+    # NumPy's formula gives nan where a part of the result is infinite.
+    result = np.expm1(x)
+    return np.where(np.isfinite(result), result, np.exp(x) - 1)
+
+
 expm1 = unary(
-    "expm1", _via_float32(np.expm1), hlo.exponential_minus_one, INEXACT,
+    "expm1", _via_float32(_expm1), hlo.exponential_minus_one, INEXACT,
     jvp=[lambda dx, out, x: mul(dx, add(out, 1))],
     has_accuracy=True,
 )
+
+
+def _log1p(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    # Where |1 + x| is near 1, its logarithm from the excess of the square, which NumPy rounds off.
+    result = np.log1p(x)
+    real, imag = x.real, x.imag
+    exact = 0.5 * np.log1p(imag * imag + real * (2 + real))
+    is_near = np.maximum(np.abs(real), np.abs(imag)) < 0.5
+    near = np.empty_like(result)
+    near.real, near.imag = exact, result.imag
+    return np.where(is_near, near, result)
+
+
 log1p = unary(
-    "log1p", _via_float32(np.log1p), hlo.log_plus_one, INEXACT,
+    "log1p", _via_float32(_log1p), hlo.log_plus_one, INEXACT,
     jvp=[lambda dx, out, x: div(dx, add(x, 1))], low=-0.7, high=3.0,
-    has_complex_edges=True,
     has_accuracy=True,
 )
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
+    if x.dtype.kind != "c":
+        return 1 / (1 + np.exp(-x))
+    # By the exponential that does not grow, and which is the result once it vanishes.
+    is_right = ~np.signbit(x.real)
+    decaying = np.exp(np.where(is_right, -x, x))
+    result = bits.divide(np.where(is_right, 1, decaying).astype(x.dtype), 1 + decaying)
+    result = np.where(~is_right & (decaying == 0), decaying, result)
+    result.imag = np.where(x.imag == 0, x.imag, result.imag)
+    return result
 
 
 logistic = unary(
@@ -87,7 +125,10 @@ logistic = unary(
 
 def _lower_exp2(x: Any) -> Any:
     if hlo.is_complex(x):
-        return hlo.exponential(hlo.multiply(x, hlo.full_like(x, math.log(2))))
+        # Not a product of complex numbers, in which an infinite part makes the other one nan.
+        parts = (hlo.real(x), hlo.imag(x))
+        scaled = [hlo.multiply(part, hlo.full_like(part, math.log(2))) for part in parts]
+        return hlo.exponential(hlo.complex(*scaled))
     # A power of two keeps the full accuracy that exp(x log 2) loses for large x.
     if hlo.element_type_of(x) in _narrow_types():
         wide = hlo.convert(x, dtypes.float32)
@@ -115,25 +156,43 @@ def _pow_tangent_exponent(dy: Value, out: Value, x: Value, y: Value) -> Value:
     return mul(dy, mul(log(safe), out))
 
 
-pow = binary(
+_pow = binary(
     "pow", np.power, hlo.power, INEXACT,
     jvp=[_pow_tangent_base, _pow_tangent_exponent],
     low=0.3, high=2.5, edges=(*EDGES, 2.0, 3.0, -2.0, -0.5), tolerance=64.0,
+    # exp(y log x) has what signs and nan its formula leaves, and no two libraries the same.
+    has_complex_edges=False,
 )
+
+
+def pow(x: Any, y: Any) -> Value:
+    """Raises to a power; integer exponents take the dtype of the base.
+
+    Args:
+        x: Bases, float or complex.
+        y: Exponents of the same dtype, or integers.
+    """
+    if type(y) not in (bool, int, float, complex):
+        y = as_value(y)
+        if dtypes.is_integer(y.dtype):
+            x = as_value(x)
+            y = convert_element_type(y, x.dtype)
+    return _pow(x, y)
+
+
 sqrt = unary(
     "sqrt", np.sqrt, hlo.sqrt, INEXACT,
     jvp=[lambda dx, out, x: div(dx, mul(2, out))], low=0.2,
-    has_complex_edges=True,
     has_accuracy=True,
 )
 rsqrt = unary(
-    "rsqrt", _via_float32(lambda x: 1 / np.sqrt(x)), hlo.rsqrt, INEXACT,
+    "rsqrt", _via_float32(lambda x: bits.divide(np.ones_like(x), np.sqrt(x))), hlo.rsqrt, INEXACT,
     jvp=[lambda dx, out, x: mul(dx, mul(-0.5, div(out, x)))], low=0.2,
     has_accuracy=True,
 )
 cbrt = unary(
     "cbrt", np.cbrt, hlo.cbrt, FLOAT,
-    jvp=[lambda dx, out, x: mul(dx, div(1 / 3, square(out)))], low=0.2,
+    jvp=[lambda dx, out, x: mul(dx, mul(1 / 3, integer_pow(out, -2)))], low=0.2,
     tolerance=64.0,
     has_accuracy=True,
 )
@@ -154,8 +213,6 @@ def _power_by_squaring(x: Any, exponent: int, multiply: Any, one: Any, divide: A
 
 
 def _evaluate_integer_pow(x: np.ndarray, *, y: int) -> np.ndarray:
-    from . import bits
-
     return _power_by_squaring(x, y, np.multiply, np.ones_like(x), bits.divide)
 
 
@@ -184,9 +241,8 @@ def _integer_pow_samples() -> list[Sample]:
         if dtype in (dtypes.int32, dtypes.float32, dtypes.complex128):
             powers += (0, 1)
         samples += [Sample((x,), {"y": y}) for y in powers]
-        if not dtypes.is_complex(dtype):  # integers overflow, zeros and infinities divide
-            edges = edge_values(EDGES, dtype)
-            samples += [Sample((edges,), {"y": y}, is_smooth=False) for y in (3, -1)]
+        edges = edge_values(EDGES, dtype)  # integers overflow, zeros and infinities divide
+        samples += [Sample((edges,), {"y": y}, is_smooth=False) for y in (3, -1)]
     for shape in [(), (0, 2), (1, 2, 1, 1, 2, 1)]:
         samples.append(Sample((np.full(shape, 1.5, np.float32),), {"y": 3}))
     return samples
@@ -196,8 +252,15 @@ _integer_pow.primitive.samples = _integer_pow_samples
 
 
 def integer_pow(x: Value, y: int) -> Value:
-    """Raises to a static integer power by repeated multiplication."""
-    return x if y == 1 else _integer_pow.primitive.bind(x, y=int(y))
+    """Raises a number to a static integer power by repeated multiplication."""
+    x = as_value(x)
+    if y < 0 and dtypes.is_integer(x.dtype):
+        raise DTypeError(
+            f"Integers cannot be raised to negative powers, but got integer_pow({x.aval}, {y}).",
+            "Make the base a float: x.astype(float).",
+        )
+    is_itself = y == 1 and x.dtype != dtypes.bool_
+    return x if is_itself else _integer_pow.primitive.bind(x, y=int(y))
 
 
 # Trigonometric functions and their inverses ----------------------------------------------------
@@ -222,15 +285,17 @@ tan = unary(
 asin = unary(
     "asin", _via_float32(np.arcsin), hlo.asin, INEXACT,
     jvp=[lambda dx, out, x: div(dx, sqrt(sub(1, square(x))))], low=-0.8, high=0.8,
+    has_half_nan=False,
 )
 acos = unary(
     "acos", _via_float32(np.arccos), hlo.acos, INEXACT,
     jvp=[lambda dx, out, x: neg(div(dx, sqrt(sub(1, square(x)))))],
-    low=-0.8, high=0.8,
+    low=-0.8, high=0.8, has_half_nan=False,
 )
 atan = unary(
     "atan", _via_float32(np.arctan), hlo.atan, INEXACT,
     jvp=[lambda dx, out, x: div(dx, add(1, square(x)))], low=-0.8, high=0.8,
+    has_half_nan=False,
 )
 
 
@@ -256,7 +321,8 @@ atan2 = binary(
         lambda dx, out, x, y: mul(dx, div(y, add(square(x), square(y)))),
         lambda dy, out, x, y: mul(dy, div(neg(x), add(square(x), square(y)))),
     ],
-    low=0.3,
+    # The continuation is nobody's standard, so signs of zeros and nan are those of its formula.
+    low=0.3, has_complex_edges=False,
 )
 
 # Hyperbolic functions and their inverses -------------------------------------------------------
@@ -264,7 +330,6 @@ atan2 = binary(
 sinh = unary(
     "sinh", _via_float32(np.sinh), hlo.sinh, INEXACT,
     jvp=[lambda dx, out, x: mul(dx, cosh(x))],
-    has_complex_edges=True,
 )
 cosh: Traceable = unary(
     "cosh", _via_float32(np.cosh), hlo.cosh, INEXACT,
@@ -278,16 +343,18 @@ tanh = unary(
 asinh = unary(
     "asinh", _via_float32(np.arcsinh), hlo.asinh, INEXACT,
     jvp=[lambda dx, out, x: div(dx, sqrt(add(square(x), 1)))], low=-0.8, high=0.8,
+    has_half_nan=False,
 )
 acosh = unary(
     "acosh", _via_float32(np.arccosh), hlo.acosh, INEXACT,
     # Two roots, not the root of a product, so that the branch cut of complex numbers is right.
     jvp=[lambda dx, out, x: div(dx, mul(sqrt(sub(x, 1)), sqrt(add(x, 1))))],
-    low=1.3, high=3.0, edges=(*EDGES, 2.0),
+    low=1.3, high=3.0, edges=(*EDGES, 2.0), has_half_nan=False,
 )
 atanh = unary(
     "atanh", _via_float32(np.arctanh), hlo.atanh, INEXACT,
     jvp=[lambda dx, out, x: div(dx, sub(1, square(x)))], low=-0.8, high=0.8,
+    has_half_nan=False,
 )
 
 # The error function ----------------------------------------------------------------------------

@@ -21,7 +21,11 @@ from .computations import (
     check_equal_shapes,
     paired_with_tangents,
 )
-from .family import Value, instantiate
+from .family import (
+    Value,
+    edge_rows,
+    instantiate,
+)
 from .folding import batch_axes, canonical_axes, check_axes, fold, gather_axes, without
 from .layout import one_layout
 from .movement import batch_size
@@ -198,6 +202,8 @@ def _samples() -> list[Sample]:
         ((draw(2, 3, 2), zero), logsumexp, (0, 2)),
         ((draw(0, 2), one), logsumexp, (0,)),
         ((draw(3), one), logsumexp, ()),
+        ((draw(1, 2, 1, 1, 3, 1), one), logsumexp, (1, 4)),
+        ((edge_rows(dtypes.float32), zero), logsumexp, (1,)),
         ((draw(3, 4), draw(3, 4), zero, one), both, (0,)),
         ((draw(3, 4), labels, start, np.int32(-1)), labelled, (1,)),
     ]
@@ -205,7 +211,7 @@ def _samples() -> list[Sample]:
         Sample(
             tuple(np.asarray(x) for x in args),
             {"jaxpr": function, "dimensions": dimensions},
-            is_smooth=function is not labelled,
+            is_smooth=function is not labelled and bool(np.isfinite(args[0]).all()),
         )
         for args, function, dimensions in cases
     ]
@@ -245,7 +251,7 @@ def reduce(
     """Reduces arrays along axes by a function, all of them together.
 
     Args:
-        operands: An array, or a tuple or list of arrays of one shape.
+        operands: An array, or a tuple or list (in `axir.lax` any tree) of arrays of one shape.
         init_values: For each a scalar of its dtype, from which the reduction starts. It may be
             combined in more than once, so it should be an identity of the computation.
         computation: Associative and commutative; gets accumulators and elements (two scalars, or

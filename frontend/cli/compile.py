@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +15,23 @@ from axir.cli.group import JobError, Verb, module_argument, note, read_input, ve
 from axir.files import write_file
 from axir.programs import TargetWithFlags, compile_saved
 from axir.runtime import compile_command
+
+# The compiler does not survive the name of a machine that it does not know.
+_PROBE = """
+import sys
+from axir.programs import TargetWithFlags
+from axir.runtime import compile_module
+backend, cpu, gpu, *flags = sys.argv[1:]
+text = '''func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.negate %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}'''
+try:
+    compile_module(text, TargetWithFlags(backend, cpu, 0, None, gpu or None, tuple(flags)), "probe")
+except Exception as error:  # others are reported where the module itself is compiled
+    sys.exit("missing GPU target" in str(error))
+"""
+_KNOWN = re.compile(r"List of accepted CPUs: (.*)")
 
 
 @click.command("compile", cls=Verb)
@@ -59,12 +80,37 @@ def compile_(
     if output.suffix != ".vmfb":
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")
     module, dialect = read_input(file)
-    if dialect not in ("jaxpr", "stablehlo"):
-        raise JobError(f"{file} is a module of {dialect}; only jaxpr and StableHLO are compiled.")
     chosen = TargetWithFlags(target, target_cpu, opt_level, None, target_gpu, flags)
+    if not output.parent.is_dir():
+        raise JobError(f"There is no folder {output.parent}.")
+    _check_machine(chosen)
     start = time.perf_counter()
     binary = compile_saved(module, dialect, chosen, output.stem)
     note(compile_command(chosen.flags(), "MODULE.mlir", str(output)))
     write_file(output, binary)
     seconds = time.perf_counter() - start
     note(f"wrote {output}: {len(binary):,} bytes for {target}, {seconds:.2f} s")
+
+
+def _check_machine(target: TargetWithFlags) -> None:
+    """Raises if the compiler does not know the machine; asked only where a machine is named."""
+    is_named = target.gpu_architecture or target.cpu not in ("generic", "host")
+    if not is_named and not any("target" in flag for flag in target.extra):
+        return
+    machine = [target.backend, target.cpu, target.gpu_architecture or "", *target.extra]
+    probe = subprocess.run(
+        [sys.executable, "-c", _PROBE, *machine], capture_output=True, text=True, check=False
+    )
+    if probe.returncode == 0 and "is not a recognized processor" not in probe.stderr:
+        return
+    name = target.gpu_architecture if target.backend != "cpu" else target.cpu
+    known = _KNOWN.search(probe.stderr)
+    names = known[1].split(", ") if known else []
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.4)
+    ways_out = [f"Did you mean {' or '.join(near)}?"] if near else []
+    ways_out.append(
+        f"It knows {', '.join(names)}."
+        if names
+        else "GPUs are called sm_80, ampere, rdna3; `iree-compile --help` says more."
+    )
+    raise JobError(f"The compiler does not know the machine {name!r}.\n  {' '.join(ways_out)}")

@@ -22,6 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _VERBOSITY = "axir.verbosity"
 # `file:line in function` is a line of whatever program started the command, not the user's.
 _PROGRAM_LINE = re.compile(r":\d+ in \S+")
+_NEGATIVE = re.compile(r"-(\.?\d|inf)")
 
 
 class JobError(click.ClickException):
@@ -50,7 +51,13 @@ class _AsWritten(click.Command):
 
 
 class Verb(_AsWritten):
-    """A verb of the command line."""
+    """A verb of the command line; negative numbers among its arguments are no options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads options and arguments."""
+        if any(map(_NEGATIVE.match, args)):
+            ctx.ignore_unknown_options = True
+        return super().parse_args(ctx, args)
 
 
 class Group(_AsWritten, click.Group):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import difflib
 import re
 import zipfile
@@ -14,12 +15,13 @@ import numpy as np
 from axir.dialect import dtypes
 from axir.dialect.array import Array
 from axir.dialect.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.signature import Argument, Signature, parse_type
+from axir.dialect.signature import Argument, Signature, parse_type, replace_name
 from axir.dialect.types import ShapedArray
 
 _TYPE = r"(?:\d+x)*(?:bf16|f16|f32|f64|u?i\d+|complex<f\d\d>)"
 _LITERAL = re.compile(rf"({_TYPE})=(.*)", re.DOTALL)
 _FILL = re.compile(r"(zeros|ones|random):(.*)")
+_NOT_FINITE = re.compile("inf|nan", re.IGNORECASE)
 _WORDS = {"true": True, "false": False, "True": True, "False": False}
 
 
@@ -42,38 +44,60 @@ def read_inputs(
         ShapeError, DTypeError: if a value is not of the type that its argument has.
         OSError: if a file cannot be read.
     """
-    arguments = {normal_name(a.name): a for a in signature.arguments}
+    arguments = _by_name(signature.arguments)
     values: dict[str, Array] = {}
-    positional = []
+    positional: list[str] = []
+    unused: list[str] = []
     for text in inputs:
         name, value = _split(text, arguments, function)
         if name is not None:
             _assign(values, name, _read_value(value, arguments[name]))
         elif _is_archive(value):
-            _assign_archive(values, Path(value[1:]), arguments, function)
+            unused += _assign_archive(values, Path(value[1:]), arguments)
         else:
             positional.append(value)
     free = [name for name in arguments if name not in values]
     if len(positional) > len(free):
         raise ParameterError(
             f"@{function} takes {len(arguments)} arguments; {positional[len(free)]!r} is one more.",
-            _listing(signature.arguments),
+            _listing(list(arguments.values())),
             where="",
         )
     for name, value in zip(free, positional, strict=False):
         values[name] = _read_value(value, arguments[name])
     missing = [name for name in arguments if name not in values]
-    if missing and not fills_missing:
-        wanted = [arguments[name] for name in missing]
-        raise ParameterError(
-            f"@{function} needs a value for {', '.join(a.name for a in wanted)}.",
-            " ".join(f"{shell_name(a.name)}=@FILE.npy or {shell_name(a.name)}=zeros:{a.text}"
-                     for a in wanted[:1]) + f" gives one. {_listing(signature.arguments)}",
-            where="",
-        )
+    if missing and (unused or not fills_missing):
+        raise _missing_error([arguments[name] for name in missing], arguments, function, unused)
     for name in missing:
         values[name] = _array(arguments[name], _filled("random", arguments[name].type))
     return [values[name] for name in arguments]
+
+
+def _missing_error(
+    wanted: Sequence[Argument],
+    arguments: Mapping[str, Argument],
+    function: str,
+    unused: Sequence[str],
+) -> ParameterError:
+    first = shell_name(wanted[0].name)
+    return ParameterError(
+        f"@{function} needs a value for {', '.join(a.name for a in wanted)}.",
+        f"{first}=@FILE.npy or {first}=zeros:{wanted[0].text} gives one. "
+        + " ".join([_listing(list(arguments.values())), *unused]),
+        where="",
+    )
+
+
+def _by_name(arguments: Sequence[Argument]) -> dict[str, Argument]:
+    """Returns arguments by their normal names; of equal ones the later get a number."""
+    named: dict[str, Argument] = {}
+    for argument in arguments:
+        base = name = normal_name(argument.name)
+        number = 1
+        while name in named:
+            name, number = f"{base}_{number}", number + 1
+        named[name] = argument if name == base else replace_name(argument, name)
+    return named
 
 
 def normal_name(name: str) -> str:
@@ -96,13 +120,12 @@ def _listing(arguments: Sequence[Argument]) -> str:
     return "Its arguments are " + ", ".join(f"{a.name}: {a.text}" for a in arguments) + "."
 
 
-def _split(
-    text: str, arguments: Mapping[str, Argument], function: str
-) -> tuple[str | None, str]:
+def _split(text: str, arguments: Mapping[str, Argument], function: str) -> tuple[str | None, str]:
     """Returns the normal name (None for a positional input) and the value of an input."""
-    name, equals, value = text.partition("=")
-    if equals and normal_name(name) in arguments:
-        return normal_name(name), value
+    name, equals, _ = text.partition("=")
+    for end in (found.start() for found in re.finditer("=", text)):
+        if normal_name(text[:end]) in arguments:  # a name may hold an equals sign itself
+            return normal_name(text[:end]), text[end + 1 :]
     if not equals or text.startswith("@") or _LITERAL.fullmatch(text) or _FILL.match(text):
         return None, text
     near = difflib.get_close_matches(normal_name(name), arguments, n=2, cutoff=0.5)
@@ -125,24 +148,25 @@ def _is_archive(value: str) -> bool:
 
 
 def _assign_archive(
-    values: dict[str, Array], path: Path, arguments: Mapping[str, Argument], function: str
-) -> None:
+    values: dict[str, Array], path: Path, arguments: Mapping[str, Argument]
+) -> list[str]:
+    """Takes from an archive what the function takes; returns what there is to say of the rest.
+
+    So the archive of one function's results serves the next function, which takes some of them.
+    """
     content = _load(path)
     if isinstance(content, np.ndarray):
         raise _unreadable(path, ValueError("it holds one array, not an archive."))
-    names = list(content)
+    names = targets = list(content)
     if names == [f"arr_{index}" for index in range(len(names))]:
-        targets = list(arguments)[: len(names)]
-    else:
-        targets = [normal_name(name) for name in names]
-    for name, target in zip(names, targets, strict=False):
-        if target not in arguments:
-            raise ParameterError(
-                f"{path} holds {name!r}, but @{function} has no such argument.",
-                _listing(list(arguments.values())),
-                where="",
-            )
-        _assign(values, target, _array(arguments[target], content[name]))
+        targets = [*arguments, *names[len(arguments) :]]
+    unused = []
+    for name, target in zip(names, map(normal_name, targets), strict=False):
+        if target in arguments:
+            _assign(values, target, _array(arguments[target], content[name]))
+        else:
+            unused.append(f"{path} also holds {name!r}.")
+    return unused
 
 
 def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
@@ -221,10 +245,11 @@ def _elements(text: str, value_type: ShapedArray, name: str) -> np.ndarray:
 def _number(word: str, dtype: np.dtype) -> Any:
     if word in _WORDS:
         return _WORDS[word]
-    if dtypes.is_complex(dtype):
-        return complex(word)
-    if dtypes.is_float(dtype):
-        return float(word)
+    if dtypes.is_inexact(dtype):
+        value = complex(word) if dtypes.is_complex(dtype) else float(word)
+        if not cmath.isfinite(value) and not _NOT_FINITE.search(word):
+            raise OverflowError(word)
+        return value
     number = int(word, 0)
     if dtype == dtypes.bool_ and number not in (0, 1):
         raise ValueError(word)
@@ -251,5 +276,3 @@ def _array(argument: Argument, host: np.ndarray) -> Array:
             where="",
         )
     return Array(wanted, np.ascontiguousarray(host).reshape(wanted.shape))
-
-

@@ -11,8 +11,9 @@ import click
 from axir.cli.group import JobError, Verb, module_argument, note, read_input, verbose_option
 from axir.dialect.signature import annotate, signatures
 from axir.dialect.summary import summarize
-from axir.files import write_module_file
+from axir.files import write_file, write_module_file
 from axir.passes.base import Pass
+from axir.passes.module import linear_arguments
 from axir.passes.naming import signatures_after
 from axir.passes.pipeline import Pipeline
 from axir.programs import verify_module
@@ -30,8 +31,12 @@ class _Stage(Pass):
 
     def run(self, module: Any) -> None:
         before = signatures(module)
+        marked = {}
+        if self.stage.name == "transpose":
+            marked = {symbol: linear_arguments(module, symbol) for symbol in before}
         self.stage.run(module)
-        for symbol, signature in signatures_after(self.stage, before, signatures(module)).items():
+        named = signatures_after(self.stage, before, signatures(module), marked)
+        for symbol, signature in named.items():
             annotate(module, symbol, signature)
         if self.is_printed:
             click.echo(f"// -----// IR after {self.stage} //----- //\n{module}", err=True)
@@ -130,7 +135,9 @@ def _run(
 
 def _write(module: Any, output: Path | None, generic: bool, debug_info: bool | None) -> None:
     is_located = debug_info if debug_info is not None else output is not None
-    if output is not None and not generic:
+    if output is not None and (not generic or output.suffix != ".mlir"):
+        if generic:
+            raise click.UsageError(f"-o {output}: MLIR's generic form is text, saved as .mlir.")
         write_module_file(module, output, is_located)
         note(f"wrote {output}")
         return
@@ -138,4 +145,4 @@ def _write(module: Any, output: Path | None, generic: bool, debug_info: bool | N
     if output is None:
         click.echo(text.rstrip("\n"))
     else:
-        output.write_text(text)
+        write_file(output, text.encode())

@@ -25,6 +25,8 @@ from axir.custom_derivatives.zeros import (
     custom_vjp_primal_tree_values,
     zero_from_primal,
 )
+from axir.dialect.ops.custom_rules.custom_jvp import custom_jvp_call as custom_jvp_call_p
+from axir.dialect.ops.custom_rules.custom_vjp import custom_vjp_call as custom_vjp_call_p
 
 __all__ = [
     "CustomVJPPrimal",
@@ -32,7 +34,9 @@ __all__ = [
     "closure_convert",
     "custom_gradient",
     "custom_jvp",
+    "custom_jvp_call_p",
     "custom_vjp",
+    "custom_vjp_call_p",
     "custom_vjp_primal_tree_values",
     "linear_call",
     "linear_transpose",

@@ -38,6 +38,18 @@ def numbers_of(
     return tuple(sorted({*numbers, *map(known.index, names)}))
 
 
+def forwarded(wrapper: Any, name: str) -> Any:
+    """Returns what defines another rule of a function: `def_vmap` of one that `wrapper` wraps.
+
+    Raises:
+        AttributeError: if the function that is wrapped defines no rule under that name.
+    """
+    fun = wrapper.__dict__.get("fun")
+    if name.startswith("def") and hasattr(type(fun), name):
+        return getattr(fun, name)
+    raise AttributeError(f"{type(wrapper).__name__!r} object has no attribute {name!r}")
+
+
 @functools.lru_cache(maxsize=1024)
 def signature_of(fun: Callable[..., Any]) -> tuple[inspect.Signature | None, int | None]:
     """Returns the signature of a function, and how many arguments make a call of it complete."""
@@ -207,7 +219,6 @@ def innermost(values: Sequence[Any]) -> Trace | None:
     """Returns the innermost trace to which values belong; None if all are arrays."""
     owners = [x.owner for x in values if type(x) is Tracer]
     return max(owners, key=lambda trace: trace.level, default=None)
-
 
 
 class Applying(ABC):

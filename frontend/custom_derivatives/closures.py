@@ -14,6 +14,7 @@ from axir.dialect.errors import CustomRuleError, TreeError
 from axir.dialect.function import Function
 from axir.dialect.trace import trace_function
 from axir.dialect.tracer import Tracer
+from axir.tree_registration import register_pytree_node
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list]:
@@ -90,7 +91,7 @@ class _Pullback:
         self.captured = captured
 
 
-tree.register_pytree_node(
+register_pytree_node(
     _Pullback,
     lambda pullback: (tuple(pullback.captured), pullback.function),
     lambda function, captured: _Pullback(function, captured),

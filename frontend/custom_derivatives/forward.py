@@ -14,6 +14,7 @@ from axir.custom_derivatives.calls import (
     Recorded,
     closes_over_abstract,
     flatten_result,
+    forwarded,
     leaked_in_rule,
     numbers_of,
     positional,
@@ -96,6 +97,9 @@ class custom_jvp:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return forwarded(self, name)
 
     def defjvp(self, jvp: JvpRule, symbolic_zeros: bool = False) -> JvpRule:
         """Defines the rule (usable as a decorator).

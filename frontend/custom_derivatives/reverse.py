@@ -14,6 +14,7 @@ from axir.custom_derivatives.calls import (
     Recorded,
     closes_over_abstract,
     flatten_result,
+    forwarded,
     leaked_in_rule,
     numbers_of,
     positional,
@@ -92,6 +93,9 @@ class custom_vjp:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return forwarded(self, name)
 
     def defvjp(
         self,

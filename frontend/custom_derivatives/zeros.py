@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from axir import tree
 from axir.dialect import dtypes
 from axir.dialect.ops.family import instantiate
 from axir.dialect.symbolic import Zero
 from axir.dialect.types import ShapedArray
+from axir.tree import map as map_leaves
 
 
 class SymbolicZero:
@@ -49,6 +49,17 @@ class SymbolicZero:
         """Number of elements."""
         return self.aval.size
 
+    @staticmethod
+    def from_primal_value(val: Any) -> SymbolicZero:
+        """Returns the zero tangent of a value.
+
+        >>> SymbolicZero.from_primal_value(2)
+        SymbolicZero(float0[])
+        """
+        from axir.arguments import type_of
+
+        return SymbolicZero(type_of(val).to_tangent_aval())
+
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval})"
 
@@ -72,25 +83,25 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
-def custom_vjp_primal_tree_values(primals: Any) -> Any:
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """Returns a tree of `CustomVJPPrimal` as the tree of their values.
 
     >>> custom_vjp_primal_tree_values({"x": CustomVJPPrimal(1.0, True)})
     {'x': 1.0}
     """
-    return tree.map(lambda primal: primal.value, primals)
+    return map_leaves(lambda primal: primal.value, tree)
 
 
-def zero_from_primal(value: Any, symbolic_zeros: bool = False) -> Any:
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """Returns the zero tangent of a value.
 
     Args:
-        value: An array or scalar.
+        val: An array or scalar.
         symbolic_zeros: Whether to return a `SymbolicZero` in place of an array of zeros.
     """
     from axir.arguments import type_of
 
-    zero = Zero(type_of(value).to_tangent_aval())
+    zero = Zero(type_of(val).to_tangent_aval())
     return SymbolicZero(zero.aval) if symbolic_zeros else materialized(zero)
 
 

@@ -112,7 +112,6 @@ from axir.dialect.ops.reduce import (
     reduce_sum,
     reduce_xor,
 )
-from axir.dialect.ops.reduce_window_by_function import reduce_window
 from axir.dialect.ops.scatter import (
     ScatterDimensionNumbers,
     scatter,
@@ -148,7 +147,6 @@ from axir.dialect.ops.special import (
 )
 from axir.dialect.ops.stacking import broadcast_like, split, stack, tile, unstack
 from axir.dialect.ops.static_slicing import index_in_dim, slice, slice_in_dim
-from axir.dialect.ops.table import OPS
 from axir.dialect.ops.transcendental import (
     acos,
     acosh,
@@ -178,7 +176,6 @@ from axir.dialect.ops.transcendental import (
     tan,
     tanh,
 )
-from axir.dialect.ops.variadic_reduce import reduce
 from axir.dialect.ops.windows import reduce_window_shape_tuple
 from axir.lax import linalg
 from axir.lax.control_flow import (
@@ -216,6 +213,15 @@ from axir.lax.parallel import (
 )
 from axir.lax.platforms import empty, platform_dependent, rng_uniform
 from axir.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
+from axir.lax.tokens import (
+    after_all,
+    composite,
+    create_token,
+    dce_sink,
+    shape_as_value,
+    stage,
+)
+from axir.lax.trees import reduce, reduce_window
 
 __all__ = [
     "ConvDimensionNumbers",
@@ -233,6 +239,7 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "after_all",
     "all_gather",
     "all_to_all",
     "approx_max_k",
@@ -268,6 +275,7 @@ __all__ = [
     "clz",
     "collapse",
     "complex",
+    "composite",
     "concatenate",
     "cond",
     "conj",
@@ -286,12 +294,14 @@ __all__ = [
     "copy",
     "cos",
     "cosh",
+    "create_token",
     "cumlogsumexp",
     "cummax",
     "cummin",
     "cumprod",
     "cumsum", "custom_linear_solve",
     "custom_root",
+    "dce_sink",
     "digamma",
     "div",
     "dot",
@@ -392,6 +402,7 @@ __all__ = [
     "scatter_sub",
     "select",
     "select_n",
+    "shape_as_value",
     "shift_left",
     "shift_right_arithmetic",
     "shift_right_logical",
@@ -407,6 +418,7 @@ __all__ = [
     "square",
     "squeeze",
     "stack",
+    "stage",
     "stop_gradient",
     "sub",
     "switch",
@@ -454,6 +466,9 @@ def select(pred: Value, on_true: Value, on_false: Value) -> Value:
 
 def __getattr__(name: str) -> Any:
     """Returns the primitive behind a name that ends in `_p`: `exp_p`, `dot_general_p` ..."""
-    if name.endswith("_p") and name[:-2] in OPS:
-        return OPS[name[:-2]]
+    from axir.extend.core.primitives import primitive_named
+
+    primitive = primitive_named(name)
+    if primitive is not None:
+        return primitive
     raise AttributeError(f"module 'axir.lax' has no attribute {name!r}")

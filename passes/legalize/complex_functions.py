@@ -148,11 +148,14 @@ def divide(x: Complex, y: Complex) -> Complex:
 
 
 def _divide_plain(x: Complex, y: Complex) -> Complex:
-    """x conj(y) / |y|^2."""
-    norm = y.real * y.real + y.imag * y.imag
-    return x.with_parts(
-        (x.real * y.real + x.imag * y.imag) / norm, (x.imag * y.real - x.real * y.imag) / norm
-    )
+    """Smith's formula (1962), whose zeros have the signs that those of NumPy and JAX have."""
+    is_wide = absolute(y.real) >= absolute(y.imag)
+    large, small = select(is_wide, y.real, y.imag), select(is_wide, y.imag, y.real)
+    ratio = small / large
+    scale = large + small * ratio
+    real = select(is_wide, x.real + x.imag * ratio, x.real * ratio + x.imag)
+    imag = select(is_wide, x.imag - x.real * ratio, x.imag * ratio - x.real)
+    return x.with_parts(real / scale, imag / scale)
 
 
 def _divide_special(x: Complex, y: Complex, quotient: Complex) -> Complex:
@@ -160,8 +163,7 @@ def _divide_special(x: Complex, y: Complex, quotient: Complex) -> Complex:
     is_lost = quotient.real.is_nan() & quotient.imag.is_nan()
     x_is_nan = x.real.is_nan() & x.imag.is_nan()
     by_zero = y.real.equals(0) & y.imag.equals(0) & ~x_is_nan
-    infinity = copy_sign(x.real.constant(math.inf), y.real)
-    pole = x.with_parts(infinity * x.real, infinity * x.imag)
+    pole = x.with_parts(math.inf * x.real, math.inf * x.imag)  # whatever the sign of zero
     x_is_infinite = is_infinite(x.real) | is_infinite(x.imag)
     y_is_infinite = is_infinite(y.real) | is_infinite(y.imag)
     x_unit, y_unit = _unit_box(x), _unit_box(y)
@@ -266,7 +268,8 @@ def exp(z: Complex) -> Complex:
     imag = select(z.imag.equals(0), z.imag, half * sine * half)
     real = select(z.real.equals(math.inf) & ~is_finite(z.imag), math.inf, real)
     is_vanishing = z.real.equals(-math.inf) & ~is_finite(z.imag)
-    return z.with_parts(select(is_vanishing, 0, real), select(is_vanishing, 0, imag))
+    zero = copy_sign(z.imag.constant(0), z.imag)
+    return z.with_parts(select(is_vanishing, 0, real), select(is_vanishing, zero, imag))
 
 
 def exp_minus_one(z: Complex) -> Complex:
@@ -285,8 +288,8 @@ def sinh(z: Complex) -> Complex:
     sine, cosine = z.sine_and_cosine()
     real = sine_factor * cosine * scale
     imag = cosine_factor * sine * scale
-    real = select(z.real.equals(0), z.real, real)
-    real = select(is_infinite(z.real) & ~is_finite(z.imag), z.real, real)
+    is_kept = z.real.equals(0) | is_infinite(z.real)
+    real = select(is_kept & ~is_finite(z.imag), z.real, real)
     return z.with_parts(real, select(z.imag.equals(0), z.imag, imag))
 
 
@@ -297,7 +300,8 @@ def cosh(z: Complex) -> Complex:
     real = cosine_factor * cosine * scale
     imag = sine_factor * sine * scale
     is_on_axis = z.real.equals(0) | z.imag.equals(0)
-    zero = copy_sign(z.real.constant(0), z.real) * copy_sign(z.real.constant(1), z.imag)
+    side = select(is_finite(z.imag), sine, z.imag)
+    zero = copy_sign(z.real.constant(0), z.real) * copy_sign(z.real.constant(1), side)
     real = select(is_infinite(z.real) & ~is_finite(z.imag), math.inf, real)
     return z.with_parts(real, select(is_on_axis, zero, imag))
 
@@ -325,9 +329,12 @@ def tanh(z: Complex) -> Complex:
     near = z.with_parts(factor * rho * s / divisor, tangent / divisor)
     decay = exponential(-absolute(x))
     rest = 4 * (sine * cosine) * decay * decay
-    rest = select(is_finite(y), rest, 0)
+    rest = select(is_finite(y), rest, copy_sign(y.constant(0), y))
     rest = select(is_infinite(x), copy_sign(x.constant(0), rest), rest)
-    far = z.with_parts(copy_sign(x.constant(1), x), rest)
+    is_known = is_finite(y) | is_infinite(x)
+    far = z.with_parts(
+        select(is_known, copy_sign(x.constant(1), x), math.nan), select(is_known, rest, math.nan)
+    )
     result = choose(is_large, far, near)
     # tanh(0 + i inf) = 0 + i nan; tanh(x + 0 i) has no imaginary part, even for nan.
     real = select(x.equals(0), x, result.real)
@@ -339,7 +346,10 @@ def logistic(z: Complex) -> Complex:
     is_right = ~z.real.is_negative()
     decaying = exp(choose(is_right, -z, z))
     one = z.with_parts(z.real.constant(1), z.real.constant(0))
-    return divide(choose(is_right, one, decaying), decaying + 1)
+    result = divide(choose(is_right, one, decaying), decaying + 1)
+    is_gone = ~is_right & decaying.real.equals(0) & decaying.imag.equals(0)
+    result = choose(is_gone, decaying, result)
+    return z.with_parts(result.real, select(z.imag.equals(0), z.imag, result.imag))
 
 
 def atanh(z: Complex) -> Complex:
@@ -368,7 +378,9 @@ def atan(z: Complex) -> Complex:
 def asin(z: Complex) -> Complex:
     """atan(x / Re(a b)) + i asinh(Im(conj(a) b)) with a = sqrt(1 - z), b = sqrt(1 + z)."""
     a, b = root(-z + 1), root(z + 1)
-    real = z.angle(z.real, a.real * b.real - a.imag * b.imag)
+    is_endless = is_infinite(z.real) | is_infinite(z.imag)
+    beside = select(is_endless, absolute(z.imag), a.real * b.real - a.imag * b.imag)
+    real = z.angle(z.real, beside)
     return z.with_parts(real, inverse_hyperbolic_sine(a.real * b.imag - a.imag * b.real))
 
 
@@ -376,7 +388,14 @@ def acos(z: Complex) -> Complex:
     """2 atan(Re a / Re b) + i asinh(Im(conj(b) a)) with a = sqrt(1 - z), b = sqrt(1 + z)."""
     a, b = root(-z + 1), root(z + 1)
     imag = inverse_hyperbolic_sine(b.real * a.imag - b.imag * a.real)
-    return z.with_parts(2 * z.angle(a.real, b.real), imag)
+    return z.with_parts(_angle_between(z, absolute(z.imag), a.real, b.real), imag)
+
+
+def _angle_between(z: Complex, height: Scalar, y: Scalar, x: Scalar) -> Scalar:
+    """Twice the angle of x + i y; of an infinite number z, the angle of Re z + i height."""
+    is_endless = is_infinite(z.real) | is_infinite(z.imag)
+    angle = z.angle(select(is_endless, height, y), select(is_endless, z.real, x))
+    return angle * select(is_endless, angle.constant(1), 2)
 
 
 def asinh(z: Complex) -> Complex:
@@ -388,7 +407,7 @@ def acosh(z: Complex) -> Complex:
     """asinh(Re(conj(a) b)) + 2i atan(Im a / Re b) with a = sqrt(z - 1), b = sqrt(z + 1)."""
     a, b = root(z + -1), root(z + 1)
     real = inverse_hyperbolic_sine(a.real * b.real + a.imag * b.imag)
-    return z.with_parts(real, 2 * z.angle(a.imag, b.real))
+    return z.with_parts(real, _angle_between(z, z.imag, a.imag, b.real))
 
 
 def sin(z: Complex) -> Complex:

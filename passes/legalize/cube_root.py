@@ -39,6 +39,9 @@ def cube_root(x: Scalar) -> Scalar:
     magnitude = absolute(x)
     is_regular = (magnitude > 0) & (magnitude < math.inf)
     regular = select(is_regular, magnitude, 1)
+    # Cubes next to the ends of the range would leave it.
+    is_small, is_large = regular < 1e-200, regular > 1e200
+    regular = regular * _scale(is_small, is_large, x.constant(2.0**300))
     high = truncate(regular.bits() >> 32, 32)
     third = operation("arith.divui", (high, high.constant(3))) + _THIRD_OF_BIAS
     root = bitcast(extend_unsigned(third, 64) << 32, float64())
@@ -50,7 +53,13 @@ def cube_root(x: Scalar) -> Scalar:
     cube = square * root
     cube_rest = fused_multiply_add(square, root, -cube) + square_rest * root
     root = root - ((cube - regular) + cube_rest) / (3 * square)
+    root = root * _scale(is_large, is_small, x.constant(2.0**100))
     return copy_sign(select(is_regular, root, magnitude), x)
+
+
+def _scale(grows: Scalar, shrinks: Scalar, factor: Scalar) -> Scalar:
+    """The factor, its inverse, or one."""
+    return select(grows, factor, select(shrinks, 1 / factor, 1))
 
 
 @dataclasses.dataclass(frozen=True)

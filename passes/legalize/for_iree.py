@@ -37,6 +37,7 @@ STAGES = (
     "pad-windows",
     "split-complex-pad",
     "split-complex-constants",
+    "negate-products",
     "limit-fusion",
     "sign-unsigned-data",
     "protect-inputs",
@@ -65,7 +66,8 @@ class LegalizeForIree(Pass):
        then `index-scatter-windows`, then `lead-scatter-dims`; `stabilize-sort`.
     5. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
        `drop-scatter` pads too; then `split-complex-constants`.
-    6. `limit-fusion`, when all elementwise operations are there, then `sign-unsigned-data`.
+    6. `negate-products` and `limit-fusion`, when all elementwise operations are there, then
+       `sign-unsigned-data`.
     7. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, and `store-slices`, `part-loop-storage`, `read-carries`,
        `part-loop-values` and `separate-loops`, whose barriers `protect-inputs` would remove.

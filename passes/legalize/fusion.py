@@ -11,7 +11,7 @@ from axir.dialect import stablehlo as hlo
 from axir.passes.base import Pass
 from axir.passes.legalize.rewriting import find_operations, operations_in_order
 
-_ELEMENTWISE = frozenset(("linalg.generic",)) | frozenset(
+ELEMENTWISE = frozenset(("linalg.generic",)) | frozenset(
     f"stablehlo.{name}"
     for name in (
         "abs add and atan2 bitcast_convert broadcast_in_dim cbrt ceil clamp compare complex "
@@ -57,7 +57,7 @@ class LimitFusion(Pass):
         """Inserts the barriers."""
         for function in find_operations(module.operation, ("func.func",)):
             reads: dict[ir.Value, frozenset[ir.Value]] = {}
-            for operation in operations_in_order(function, _ELEMENTWISE):
+            for operation in operations_in_order(function, ELEMENTWISE):
                 if _is_in_reduction(operation):
                     continue
                 self._visit(operation, reads)

@@ -177,7 +177,7 @@ class TestOpt:
         message = fails("opt", "-", stdin=text.replace("jaxpr.tanh", "jaxpr.tahn"))
         line = predict.__code__.co_firstlineno + 1
         assert "Op 'jaxpr.tahn' is not one of the jaxpr dialect" in message
-        assert f"at {__file__}:{line}" in message
+        assert f"at <stdin>:5, which comes from {__file__}:{line}" in message
         assert "Did you mean jaxpr.tan" in message
         assert "Is a directory" in fails("opt", folder)
         bad_name = '"jaxpr.s\\FFn"() : () -> ()'
@@ -187,6 +187,14 @@ class TestOpt:
         assert "Did you mean 'vmap'" in fails("opt", model, "-p", "vmpa")
         message = fails("opt", model, "-p", "jvp", "--print-ir-after", "vmap", code=2)
         assert "the pipeline has no such pass; it is jvp" in message
+
+    def test_generic_form(self, model: Path, folder: Path) -> None:
+        out = folder / "generic.mlir"
+        assert succeeds("opt", model, "--generic", "-o", out) == ""
+        assert '"func.func"()' in out.read_text()
+        assert succeeds("opt", out) == succeeds("opt", model)
+        message = fails("opt", model, "--generic", "-o", folder / "generic.mlirbc", code=2)
+        assert "generic form is text, saved as .mlir" in message
 
     def test_wrong_outputs(self, model: Path, folder: Path) -> None:
         assert ".mlir (text) or .mlirbc" in fails("opt", model, "-o", folder / "model.txt")
@@ -219,6 +227,11 @@ class TestCompileAndRun:
     def test_results_are_printed(self, model: Path) -> None:
         text = succeeds("run", model, "zeros:3x1xf32", "ones:", "--eager")
         assert text == "result: 2x1xf32 =\n[[0.],\n [0.]]\n"
+
+    def test_negative_numbers_are_no_options(self, model: Path) -> None:
+        text = succeeds("run", model, "-1,0,-.5", "-1", "--eager")
+        assert text.count("0.905148") == 2  # tanh(1.5)
+        assert "No such option '--bogus'" in fails("run", model, "1", "1", "--bogus", code=2)
 
     def test_functions_by_name(self, model: Path, folder: Path) -> None:
         out = folder / "linear.mlir"
@@ -263,6 +276,41 @@ class TestCompileAndRun:
         assert "is a compiled program" in fails("compile", program, "-o", "again.vmfb")
         text = "func.func @main(%x: f32) -> f32 { %0 = arith.negf %x : f32  return %0 : f32 }"
         assert "is a module of arith" in fails("compile", "-", "-o", "m.vmfb", stdin=text)
+        assert "only jaxpr and StableHLO are compiled" in fails("run", "-", "1", stdin=text)
+        text = "module { " + '"vhlo.constant_v1"() <{value = 1 : i32}> : () -> (i32) }'
+        assert "save the text instead" in fails("compile", "-", "-o", "m.vmfb", stdin=text)
+        text = "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }"
+        assert "Write extents as numbers" in fails("compile", "-", "-o", "m.vmfb", stdin=text)
+
+    def test_functions_of_another_program(self, folder: Path) -> None:
+        text = (
+            "func.func @main(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {\n"
+            '  %0 = "stablehlo.custom_call"(%x) {call_target_name = "lapack_spotrf"} : '
+            "(tensor<3x3xf32>) -> tensor<3x3xf32>\n"
+            "  return %0 : tensor<3x3xf32>\n}\n"
+        )
+        message = fails("compile", "-", "-o", folder / "foreign.vmfb", stdin=text)
+        assert "foreign calls lapack_spotrf: a function of the program that wrote" in message
+        assert "axir.export writes linear algebra" in message
+
+    def test_wrong_folders(self, model: Path, folder: Path) -> None:
+        missing = folder / "no"
+        out = missing / "model.vmfb"
+        assert f"There is no folder {missing}." in fails("compile", model, "-o", out)
+        out = missing / "model.mlir"
+        assert f"There is no file or folder {missing}." in fails("opt", model, "-o", out)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--target-cpu", "znver99"], "does not know the machine 'znver99'.\n  Did you mean"),
+            (["--target", "cuda", "--target-gpu", "sm_1"], "does not know the machine 'sm_1'"),
+        ],
+    )
+    def test_machines_that_nobody_knows(
+        self, model: Path, folder: Path, options: list[str], message: str
+    ) -> None:
+        assert message in fails("compile", model, "-o", folder / "m.vmfb", *options)
 
     def test_wrong_programs(self, program: Path, folder: Path) -> None:
         damaged = folder / "damaged.vmfb"
@@ -316,6 +364,7 @@ class TestElements:
             ("true,0,1,false", "4xi1", np.array([True, False, True, False])),
             ("nan,-inf,1e-3", "3xf32", np.array([np.nan, -np.inf, 1e-3], np.float32)),
             ("1.5", "bf16", np.array(1.5, dtypes.bfloat16)),
+            ("-Infinity,NaN", "2xf64", np.array([-np.inf, np.nan])),
             ("1+2j,3", "2xcomplex<f32>", np.array([1 + 2j, 3], np.complex64)),
             ("", "0x3xf32", np.zeros((0, 3), np.float32)),
             ("zeros:", "3xf16", np.zeros(3, np.float16)),
@@ -334,6 +383,9 @@ class TestElements:
             ("1.5", "i32", ParameterError),
             ("2", "i1", ParameterError),
             ("1j", "f32", ParameterError),
+            ("1e400", "f64", ParameterError),
+            ("1e39", "f32", ParameterError),
+            ("1e400+1j", "complex<f64>", ParameterError),
             ("1,2", "3xf32", ShapeError),
             ("", "3xf32", ShapeError),
             ("f32=1", "f64", DTypeError),
@@ -342,6 +394,24 @@ class TestElements:
     def test_what_does_not_fit(self, text: str, kind: str, error: type[AxirError]) -> None:
         with pytest.raises(error):
             self.read(text, kind)
+
+    def test_names_that_shells_and_people_confuse(self, tmp_path: Path) -> None:
+        kind = parse_type("f32")
+        names = ["d['x=y']", "x", "x", "a.b", "a['b']"]
+        signature = Signature(tuple(Argument(name, kind) for name in names), ())
+        texts = ["d['x=y']=1", "x=2", "x_1=3", "a.b=4", "5"]
+        assert [float(v.host()) for v in read_inputs(texts, signature)] == [1, 2, 3, 4, 5]
+        with pytest.raises(ParameterError, match=r"x_1: f32, a\.b: f32, a\.b_1: f32"):
+            read_inputs([], signature)
+
+    def test_archives_may_hold_more_than_is_taken(self, tmp_path: Path) -> None:
+        signature = Signature(tuple(Argument(n, parse_type("f32")) for n in ("x", "y")), ())
+        path = tmp_path / "results.npz"
+        np.savez(path, x=np.float32(1), yy=np.float32(2))
+        assert [float(v.host()) for v in read_inputs([f"@{path}", "y=3"], signature)] == [1, 3]
+        for fills_missing in (False, True):
+            with pytest.raises(ParameterError, match="value for y.(.|\n)*also holds 'yy'"):
+                read_inputs([f"@{path}"], signature, fills_missing=fills_missing)
 
     def test_bfloat16_files(self, tmp_path: Path) -> None:
         values = np.array([1, 2.5], dtypes.bfloat16)

@@ -4,6 +4,8 @@
 // RUN: axir opt %s -p linearize > %t.LINEAR
 // RUN: filecheck %s --input-file %t.LINEAR --check-prefix=LINEAR
 // RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.LINEAR > /dev/null
+// RUN: axir opt %s -p 'linearize,transpose{function=linear}' > %t.REVERSE
+// RUN: filecheck %s --input-file %t.REVERSE --check-prefix=REVERSE
 // RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
 
 // Names of arguments survive the passes that keep them, and tangents get their own.
@@ -23,7 +25,10 @@ func.func @main(%x: tensor<f32> {jaxpr.name = "x"}, %n: tensor<i32> {jaxpr.name 
 // LINEAR-NEXT: %0 = "jaxpr.exp"(%arg0) : (tensor<f32>) -> tensor<f32>
 // LINEAR-NEXT: return %0, %0 : tensor<f32>, tensor<f32>
 // LINEAR-NEXT: }
-// LINEAR: func.func @linear(%arg0: tensor<f32> {jaxpr.linear}, %arg1: tensor<f32>) -> tensor<f32> {
+// LINEAR: func.func @linear(%arg0: tensor<f32> {jaxpr.linear, jaxpr.name = "dx"}, %arg1: tensor<f32> {jaxpr.name = "residual0"}) -> (tensor<f32> {jaxpr.name = "dy"}) {
 // LINEAR-NEXT: %0 = "jaxpr.mul"(%arg0, %arg1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
 // LINEAR-NEXT: return %0 : tensor<f32>
 // LINEAR-NEXT: }
+
+// REVERSE: func.func @linear(%arg0: tensor<f32> {jaxpr.name = "residual0"}, %arg1: tensor<f32> {jaxpr.name = "ct_y"}) -> (tensor<f32> {jaxpr.name = "ct_x"}) {
+// REVERSE-NEXT: %0 = "jaxpr.mul"(%arg1, %arg0) : (tensor<f32>, tensor<f32>) -> tensor<f32>

@@ -104,3 +104,23 @@ def test_unknown_policies_are_refused() -> None:
     text = str(axir.export.export(axir.jit(rematerialized))(X).module())
     with pytest.raises(VerificationError, match="is no policy"):
         read_module(parse_module(text.replace("save_only_these_names", "save_the_whales")))
+
+
+def closing_forward(x: Any, scale: Any) -> Any:
+    f = axir.custom_jvp(lambda x: jnp.sin(x) * scale)
+    f.defjvp(lambda p, t: (f(*p), 3 * t[0] * scale))
+    return f(x)
+
+
+def closing_reverse(x: Any, scale: Any) -> Any:
+    f = axir.custom_vjp(lambda x: jnp.sin(x) * scale)
+    f.defvjp(lambda x: (f(x), x), lambda r, ct: (3 * ct * scale,))
+    return f(x)
+
+
+@pytest.mark.parametrize("function", [closing_forward, closing_reverse])
+def test_rules_that_close_over_values_of_the_function_cannot_be_saved(function: Any) -> None:
+    exported = axir.export.export(function)(X, X)
+    with pytest.raises(SerializationError, match=r"closes over a value(.|\n)*Pass that value"):
+        exported.module()
+    np.testing.assert_allclose(np.asarray(exported(X, X)), np.sin(X) * X, rtol=1e-6)

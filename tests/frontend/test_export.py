@@ -175,6 +175,23 @@ def test_a_primitive_of_the_users_own_is_not_saved() -> None:
         found.mlir_module()
 
 
+@pytest.mark.parametrize("callback", [axir.debug.print, axir.debug.callback])
+def test_callbacks_are_not_saved(callback: Any) -> None:
+    def f(x: Any) -> Any:
+        callback("{}" if callback is axir.debug.print else id, x)
+        return x
+
+    message = rf"'callback' is a Python object(.|\n)*{THIS_FILE}(.|\n)*leave callbacks"
+    with pytest.raises(SerializationError, match=message):
+        export(axir.jit(f))(X).module()
+
+
+def test_results_without_leaves_keep_their_tree(tmp_path: Path) -> None:
+    for result in (None, (), {"nothing": None}):
+        export(lambda _, result=result: result)(X).save(tmp_path / "empty.mlir")
+        assert load(tmp_path / "empty.mlir")(X) == result
+
+
 def test_values_of_a_running_trace_are_refused() -> None:
     with pytest.raises(UnexpectedTracerError, match="values of a function that is being traced"):
         axir.jit(lambda y: export(lambda x: x * y)(X).call(X))(X)
@@ -265,7 +282,9 @@ def test_containers_of_other_classes_come_back_as_dictionaries(tmp_path: Path) -
         def __init__(self, weight: Any):
             self.weight = weight
 
-    axir.tree.register_pytree_node(Layer, lambda x: ((x.weight,), None), lambda _, c: Layer(c[0]))
+    axir.tree_util.register_pytree_node(
+        Layer, lambda x: ((x.weight,), None), lambda _, c: Layer(c[0])
+    )
     export(lambda layer: Layer(layer.weight * 2))(Layer(X)).save(tmp_path / "layer.mlir")
     result = load(tmp_path / "layer.mlir")(Layer(X))
     assert isinstance(result, dict)

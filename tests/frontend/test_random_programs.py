@@ -1,6 +1,6 @@
 """Random programs under random transformations: evaluator and IREE agree, as do eager and traced.
 
-Every run draws the same few dozen; AXIR_RANDOM_PROGRAMS=2000 draws more.
+Every run draws the same few dozen; with RANDOM_PROGRAMS=2000 in the environment it draws more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from axir.passes.simplify import simplify_function
 from axir.runtime.errors import RuntimeExecutionError
 
 _PER_MODULE = 12
-_PROGRAMS = int(os.environ.get("AXIR_RANDOM_PROGRAMS", "48"))
+_PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", "48"))
 
 
 @pytest.fixture(autouse=True)

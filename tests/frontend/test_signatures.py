@@ -16,11 +16,29 @@ import axir
 MODULES = (
     "lax", "lax.linalg", "numpy", "numpy.linalg", "numpy.fft", "scipy.linalg", "scipy.special",
     "scipy.fft", "scipy.signal", "nn", "nn.initializers", "random", "ops", "tree",
+    "", "ad_checkpoint", "custom_batching", "custom_derivatives", "dtypes", "extend.core",
+    "flatten_util", "tree_util",
 )  # fmt: skip
 
 _UFUNC = "JAX's ufunc object: x and y are positional, and it takes neither an out array nor where"
 # Why a signature differs, by module and name.
+_DECORATOR = "without the function it is a decorator with options"
+_SETTING = "a setting is set to something"
 EXCEPTIONS = {
+    "checkpoint": _DECORATOR,
+    "default_device": _SETTING,
+    "default_matmul_precision": _SETTING,
+    "device_put": "one process owns the memory: nothing is donated or aliased",
+    "extend.core.jaxpr_as_fun": "JAX shows the arguments of the function that it returns",
+    "extend.core.unmapped_aval": "there is no mesh",
+    "jit": "there are no shardings",
+    "local_devices": "there is one process",
+    "numpy_dtype_promotion": _SETTING,
+    "numpy_rank_promotion": _SETTING,
+    "pure_callback": "`vectorized` of older programs is accepted as well",
+    "remat": _DECORATOR,
+    "threefry_partitionable": _SETTING,
+    "typeof": "the value is positional",
     "lax.all_gather": "`to` chooses how a sharding's type varies over a mesh",
     "lax.argmax": "index_dtype may be left out: int32",
     "lax.argmin": "index_dtype may be left out: int32",
@@ -34,9 +52,6 @@ EXCEPTIONS = {
     "numpy.isneginf": "arrays are immutable, so there is no out",
     "numpy.isposinf": "arrays are immutable, so there is no out",
     "numpy.set_printoptions": "it is NumPy's own",
-    "tree.flatten_with_path": "is_leaf does not see paths",
-    "tree.leaves_with_path": "is_leaf does not see paths",
-    "tree.map_with_path": "is_leaf does not see paths",
 }
 
 
@@ -56,14 +71,14 @@ def _is_ufunc(function: Any) -> bool:
 def _pairs() -> list[str]:
     names = []
     for module in MODULES:
-        ours = importlib.import_module(f"axir.{module}")
-        theirs = importlib.import_module(f"jax.{module}")
+        ours = importlib.import_module(f"axir.{module}".rstrip("."))
+        theirs = importlib.import_module(f"jax.{module}".rstrip("."))
         for name in dir(theirs):
             mine, other = getattr(ours, name, None), getattr(theirs, name)
             if name.startswith("_") or not callable(mine) or not callable(other):
                 continue
             if not inspect.isclass(mine) and not inspect.isclass(other) and not _is_ufunc(other):
-                names.append(f"{module}.{name}")
+                names.append(f"{module}.{name}".lstrip("."))
     return names
 
 

@@ -64,8 +64,10 @@ def test_copies_are_chosen_from_the_value_itself() -> None:
 
 def test_a_module_without_repetitions_stays_as_it_is() -> None:
     text = REPEATED.replace("%b, %a, %a :", "%b, %c, %d :").replace("%a, %b, %a :", "%a, %c, %d :")
-    text = text.replace("%b: !vm.ref<!hal.buffer>)", "%b: !vm.ref<!hal.buffer>, %c:"
-        " !vm.ref<!hal.buffer>, %d: !vm.ref<!hal.buffer>)")
+    text = text.replace(
+        "%b: !vm.ref<!hal.buffer>)",
+        "%b: !vm.ref<!hal.buffer>, %c: !vm.ref<!hal.buffer>, %d: !vm.ref<!hal.buffer>)",
+    )
     with ir.Context():
         module = ir.Module.parse(text)
         before = str(module)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ... import dtypes
 from ...function import Function
 from ...primitive import Sample
 from ...types import ShapedArray
+from ..family import edge_array
 from .bodies import trace_body
 
 
@@ -28,6 +31,14 @@ def _f32(*values: Any) -> np.ndarray:
 
 def _i32(*values: Any) -> np.ndarray:
     return np.array(values[0] if len(values) == 1 else values, np.int32)
+
+
+def _edges() -> list[np.ndarray]:
+    """Values that loops and branches only pass on: of rank 6, empty, and at the edges."""
+    return [
+        edge_array((2, 1, 2, 1, 2, 1), dtypes.float32), edge_array((2, 3), dtypes.complex64),
+        edge_array((2,), dtypes.int32), edge_array((2, 0), dtypes.float64),
+    ]  # fmt: skip
 
 
 # while -----------------------------------------------------------------------------------------
@@ -68,7 +79,7 @@ def _nested_while() -> Sample:
 
 def while_samples() -> list[Sample]:
     """Samples of `while`: counted, ended by a value and by a flag, nested, without passes."""
-    from ..elementwise import abs, add, gt, lt, mul
+    from ..elementwise import abs, add, gt, lt, mul, neg
     from ..transcendental import sin
 
     counter, vector = _i32(0), _f32(0.5, -1.25)
@@ -94,6 +105,12 @@ def while_samples() -> list[Sample]:
             [counter, np.array([1 + 2j, -0.5j], np.complex64)],
         ),
         _nested_while(),
+        _while(
+            lambda i, *xs: lt(i, 3),
+            lambda i, *xs: [add(i, 1), *map(neg, xs)],
+            [counter, *_edges()],
+            is_smooth=False,
+        ),
     ]
 
 
@@ -130,7 +147,9 @@ def cond_samples() -> list[Sample]:
         )
 
     truth = np.array([True, False])
+    passed = _cond(1, [lambda *xs: xs, lambda *xs: [neg(x) for x in xs]], *_edges())
     return [
+        dataclasses.replace(passed, is_smooth=False),
         _cond(0, pair, vector, factor),
         _cond(1, pair, vector, factor),
         *(_cond(index, three, np.array(0.75), _i32([3, 4])) for index in (-2, 1, 7)),
@@ -182,7 +201,7 @@ def _nested_scan() -> Sample:
 
 def scan_samples() -> list[Sample]:
     """Samples of `scan`: directions, unrolling, lengths, without carry, without xs, nested."""
-    from ..elementwise import add, gt, mul, not_, square
+    from ..elementwise import add, gt, mul, neg, not_, square
     from ..transcendental import cos, sin
 
     def recurrence(a: Any, h: Any, n: Any, x: Any) -> list[Any]:
@@ -192,7 +211,11 @@ def scan_samples() -> list[Sample]:
     consts, carry = [_f32(0.9, 1.1)], [_f32(0.5, -0.25), _i32(0)]
     xs = _f32([[0.1, 0.2], [-0.3, 0.4], [0.5, 0.6], [0.7, -0.8], [0.9, 1.0]])
     flags = np.array([True, False, True])
+    # The empty array is no slice but carried along.
+    *edges, empty = _edges()
+    passed = _scan(lambda e, *xs: [e, *map(neg, xs)], 2, (), [empty], edges)
     return [
+        dataclasses.replace(passed, is_smooth=False),
         _scan(recurrence, 5, consts, carry, [xs]),
         _scan(recurrence, 5, consts, carry, [xs], reverse=True, unroll=2),
         _scan(recurrence, 5, consts, carry, [xs], unroll=8),

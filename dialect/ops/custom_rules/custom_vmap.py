@@ -1,8 +1,8 @@
 """`custom_vmap_call`: a call of a function that a user's rule vectorizes.
 
-Results, lowering and derivatives are those of the function; a derivative is a call of the same kind,
-whose rule is the derivative of the rule (`vmap_rules.py`). Vectorized, the call is gone: what the
-rule computes stands in its place.
+Results, lowering and derivatives are those of the function; a derivative is a call of the same
+kind, whose rule is the derivative of the rule (`vmap_rules.py`). Vectorized, the call is gone: what
+the rule computes stands in its place.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ from ..family import instantiate
 from ..shape import moveaxis
 from ..table import declare
 from .bodies import arguments_of, batched_body, check_call, evaluate_body, is_moving, spread
+from .derivatives import linear_part_of, tangents_of, transpose_of
 from .vmap_rules import (
     TangentRule,
     TransposedRule,
     UserRule,
     VmapRule,
-    linear_part_of,
     rule_of,
-    tangents_of,
-    transpose_of,
 )
 
 
@@ -78,7 +76,8 @@ def _derived(
         derive_it = linear_part_of if is_linear else tangents_of
         name = f"{rule}_linear" if is_linear else f"{rule}_jvp"
         derivative = derive_it(_opened(call), active)
-        made = call.derived[key] = derivative, TangentRule(name, base, active, is_linear)
+        tangent_rule = TangentRule(name, base, active, is_linear, derivative)
+        made = call.derived[key] = derivative, tangent_rule
     return made
 
 
@@ -91,27 +90,38 @@ def _value_and_jvp(
     return results[:count], spread(call.output_types, results[count:])
 
 
+def _jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    outs: Sequence[Any],
+    *,
+    call: Function,
+    rule: str,
+) -> list[Any]:
+    active = tuple(map(is_moving, tangents))
+    moving = _apply(*_derived(call, rule, active, True), [*primals, *filter(is_moving, tangents)])
+    return spread(call.output_types, moving)
+
+
 def _linearize(
     primals: Sequence[Any], tangents: Sequence[Any], *, call: Function, rule: str
 ) -> tuple[list[Any], list[Any]]:
-    active = tuple(map(is_moving, tangents))
     outs = custom_vmap_call.bind(*primals, call=call, rule=rule)
-    moving = _apply(*_derived(call, rule, active, True), [*primals, *filter(is_moving, tangents)])
-    return outs, spread(call.output_types, moving)
+    return outs, _jvp(primals, tangents, outs, call=call, rule=rule)
 
 
-def _transpose(
-    cotangents: Sequence[Any], *operands: Any, call: Function, rule: str
-) -> list[Any]:
+def _transpose(cotangents: Sequence[Any], *operands: Any, call: Function, rule: str) -> list[Any]:
     linear = tuple(map(is_undefined_primal, operands))
     key = ("custom_vmap transpose", rule, linear)
     made = call.derived.get(key)
     if made is None:
         base = rule_of(rule, arguments_of(call)).for_operands(arguments_of(call))
-        transposed = TransposedRule(f"{rule}_transpose", base, linear, call.output_types)
-        made = call.derived[key] = transpose_of(_opened(call), linear), transposed
+        one = transpose_of(_opened(call), linear)
+        transposed = TransposedRule(f"{rule}_transpose", base, linear, call.output_types, one)
+        made = call.derived[key] = one, transposed
     known = [x for x in operands if not is_undefined_primal(x)]
-    results = _apply(*made, [*known, *map(instantiate, cotangents)])
+    function, transposed_rule = made
+    results = _apply(function, transposed_rule, [*known, *map(instantiate, cotangents)])
     return spread_cotangents(operands, (True,) * linear.count(True), results)
 
 
@@ -165,6 +175,7 @@ custom_vmap_call = declare(
     is_memoized=False,
     infer=_infer,
     evaluate=_evaluate,
+    jvp=_jvp,
     value_and_jvp=_value_and_jvp,
     linearize=_linearize,
     transpose=_transpose,

@@ -12,16 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ...derived import derive
-from ...effects import has_effects
 from ...errors import MissingRuleError, UnexpectedTracerError
 from ...function import Function
-from ...symbolic import Zero
 from ...trace import trace_function
 from ...types import ShapedArray
-from ..family import instantiate
 from ..shape import moveaxis
 from .bodies import inexact
 from .custom_lin import to_front
+from .derivatives import linear_part_of, tangents_of, transpose_of
 
 Flags = tuple[bool, ...]
 Batched = tuple[Function, Flags]
@@ -34,11 +32,14 @@ class VmapRule(str, ABC):
 
     Attributes:
         types: Types of the operands of one element.
+        wants_batch: Whether the rule is asked even where it could see one element, as in a
+            derivative at one point in many directions.
     """
 
     types: list[ShapedArray]
+    wants_batch = False
 
-    def __new__(cls, name: str, *args: Any) -> VmapRule:
+    def __new__(cls, name: str, *args: Any) -> Any:
         """Makes the text that stands in modules."""
         return super().__new__(cls, name)
 
@@ -53,9 +54,7 @@ class VmapRule(str, ABC):
     def __hash__(self) -> int:
         return id(self)
 
-    def apply(
-        self, size: int, flags: Flags, values: Sequence[Any]
-    ) -> tuple[list[Any], list[bool]]:
+    def apply(self, size: int, flags: Flags, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         """Applies the rule to values.
 
         Args:
@@ -75,6 +74,10 @@ class VmapRule(str, ABC):
         if found is None:
             found = self._functions[size, flags] = self._make(size, flags)
         return found
+
+    def asks(self, flags: Flags) -> bool:
+        """Tells whether the user's rule is asked for a batch axis of some operands."""
+        return True
 
     @abstractmethod
     def _make(self, size: int, flags: Flags) -> Batched:
@@ -101,6 +104,7 @@ class UserRule(VmapRule):
         count: How many of them are arguments; the others are what the function closes over.
         call: Calls the rule on values of the arguments.
         function_name: What the user calls the function.
+        wants_batch: See `VmapRule`.
     """
 
     def __init__(
@@ -110,23 +114,23 @@ class UserRule(VmapRule):
         count: int,
         call: Apply,
         function_name: str,
+        wants_batch: bool = False,
     ):
         super().__init__(name, types)
-        self.count = count
+        self.arity = count
+        self.wants_batch = wants_batch
         self.function_name = function_name
         self._call = call
 
-    def apply(
-        self, size: int, flags: Flags, values: Sequence[Any]
-    ) -> tuple[list[Any], list[bool]]:
+    def apply(self, size: int, flags: Flags, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         """Calls the rule on the values, so that Python code in it may look at them."""
-        if any(flags[self.count :]):
+        if any(flags[self.arity :]):
             raise UnexpectedTracerError(
                 f"Detected vectorization of the custom_vmap function {self.function_name!r} over a "
                 "closed-over value: its rule only says how to vectorize over its arguments.",
                 "Pass the value to the function as an argument and let the rule handle it.",
             )
-        return self._call(size, flags[: self.count], values[: self.count])
+        return self._call(size, flags[: self.arity], values[: self.arity])
 
     def _make(self, size: int, flags: Flags) -> Batched:
         out_flags: list[bool] = []
@@ -143,13 +147,18 @@ class UserRule(VmapRule):
 class ExtendedRule(VmapRule):
     """A rule with further operands: constants that the derivative of a function captured."""
 
-    def __new__(cls, base: VmapRule, types: Sequence[ShapedArray]) -> VmapRule:
+    def __new__(cls, base: VmapRule, types: Sequence[ShapedArray]) -> Any:
         """Makes the text that stands in modules."""
         return super().__new__(cls, str(base))
 
     def __init__(self, base: VmapRule, types: Sequence[ShapedArray]):
         super().__init__(str(base), types)
         self.base = base
+        self.wants_batch = base.wants_batch
+
+    def asks(self, flags: Flags) -> bool:
+        """Tells whether the user's rule is asked for a batch axis of some operands."""
+        return self.base.asks(flags[: len(self.base.types)])
 
     def _make(self, size: int, flags: Flags) -> Batched:
         count = len(self.base.types)
@@ -182,29 +191,45 @@ class TangentRule(VmapRule):
     """The rule of a function's derivative: the derivative of its rule.
 
     Operands are those of the function, then the tangents of the active ones. Where only values or
-    only tangents have the batch axis, the rule sees one element: the derivative is vectorized.
+    only tangents have the batch axis, a user's rule sees one element, and its derivative is
+    vectorized. A rule that is itself a derivative is asked if values have the axis; else the
+    derivative of one element is vectorized.
 
     Args:
         name: What the user calls the rule.
         base: The rule of the function.
         active: Which operands of the function have tangents.
         is_linear: Whether to return the tangents only.
+        one: The derivative for one element.
     """
 
-    def __init__(self, name: str, base: VmapRule, active: Flags, is_linear: bool):
+    def __init__(self, name: str, base: VmapRule, active: Flags, is_linear: bool, one: Function):
         moving = [t for t, is_active in zip(base.types, active, strict=True) if is_active]
         super().__init__(name, [*base.types, *moving])
         self.base = base
+        self.wants_batch = base.wants_batch
         self.active = active
         self.is_linear = is_linear
+        self.one = one
+
+    def _pairs(self, flags: Flags) -> list[tuple[bool, bool]]:
+        """Returns for each operand of the function whether it and its tangent have the axis."""
+        primals, moving = flags[: len(self.active)], iter(flags[len(self.active) :])
+        return [(p, next(moving) if a else p) for p, a in zip(primals, self.active, strict=True)]
+
+    def asks(self, flags: Flags) -> bool:
+        """Tells whether the user's rule is asked for a batch axis of some operands."""
+        is_any = any(p for p, _ in self._pairs(flags))
+        return is_any or self.wants_batch or isinstance(self.base, UserRule)
 
     def _make(self, size: int, flags: Flags) -> Batched:
-        count = len(self.active)
-        primals, moving = flags[:count], iter(flags[count:])
-        tangents = tuple(next(moving) if a else p for p, a in zip(primals, self.active, strict=True))
-        either = tuple(p or t for p, t in zip(primals, tangents, strict=True))
-        if not any(p and t for p, t in zip(primals, tangents, strict=True)):
-            nothing = (False,) * count
+        if not self.asks(flags):
+            return kept(self, self.one, size, flags)
+        pairs = self._pairs(flags)
+        either = tuple(p or t for p, t in pairs)
+        sees_one = isinstance(self.base, UserRule) and not self.wants_batch
+        if sees_one and not any(p and t for p, t in pairs):
+            nothing = (False,) * len(pairs)
             function, out_flags = self.base.batched(size, nothing)
             if not any(out_flags):
                 return vectorized(self._derivative(function), size, flags)
@@ -232,30 +257,41 @@ class TransposedRule(VmapRule):
 
     Operands are those in which the function is not linear, then the cotangents of its results.
     What varies over the batch gives each element a cotangent of its own, so the rule that is
-    transposed sees linear operands along the batch axis.
+    transposed sees linear operands along the batch axis. Where only cotangents vary, the transpose
+    of one element is vectorized.
 
     Args:
         name: What the user calls the rule.
         base: The rule of the function.
         linear: Which of its operands it is linear in.
         result_types: Types of its results.
+        one: The transpose for one element.
     """
 
     def __init__(
-        self, name: str, base: VmapRule, linear: Flags, result_types: Sequence[ShapedArray]
+        self,
+        name: str,
+        base: VmapRule,
+        linear: Flags,
+        result_types: Sequence[ShapedArray],
+        one: Function,
     ):
         known = [t for t, is_linear in zip(base.types, linear, strict=True) if not is_linear]
         super().__init__(name, [*known, *result_types])
         self.base = base
+        self.wants_batch = base.wants_batch
         self.linear = linear
+        self.one = one
+
+    def asks(self, flags: Flags) -> bool:
+        """Tells whether the user's rule is asked for a batch axis of some operands."""
+        return any(flags[: self.linear.count(False)]) or self.wants_batch
 
     def _make(self, size: int, flags: Flags) -> Batched:
+        if not self.asks(flags):
+            return kept(self, self.one, size, flags)
         count = self.linear.count(False)
         known, cotangents = flags[:count], flags[count:]
-        if not any(known):
-            function, out_flags = self.base.batched(size, (False,) * len(self.linear))
-            if not any(out_flags):
-                return vectorized(transpose_of(function, self.linear), size, flags)
         moving = iter(known)
         full = tuple(is_linear or next(moving) for is_linear in self.linear)
         function, out_flags = self.base.batched(size, full)
@@ -269,6 +305,76 @@ class TransposedRule(VmapRule):
 
         traced = trace_function(apply, self.stacked(size, flags), name=str(self), kind="Vmap")
         return traced, (True,) * len(traced.outputs)
+
+
+class InnerRule(VmapRule):
+    """The rule of a derivative that was vectorized before its rule had a batch to see.
+
+    Args:
+        base: The rule of the derivative.
+        size: Extent of the axis over which it was vectorized.
+        flags, out_flags: Which operands and results have that axis, in front.
+        one: The derivative, so vectorized, for one element of a further axis.
+    """
+
+    def __new__(cls, base: VmapRule, *args: Any) -> Any:
+        """Makes the text that stands in modules."""
+        return super().__new__(cls, str(base))
+
+    def __init__(self, base: VmapRule, size: int, flags: Flags, out_flags: Flags, one: Function):
+        super().__init__(str(base), base.stacked(size, flags))
+        self.base = base
+        self.wants_batch = base.wants_batch
+        self.size = size
+        self.flags, self.out_flags = flags, out_flags
+        self.one = one
+
+    def asks(self, flags: Flags) -> bool:
+        """Tells whether the user's rule is asked for a batch axis of some operands."""
+        return self.base.asks(flags)
+
+    def _make(self, size: int, flags: Flags) -> Batched:
+        if not self.asks(flags):
+            return kept(self, self.one, size, flags)
+        function, found = self.base.batched(size, flags)
+        axes = [int(outer) if has else None for outer, has in zip(flags, self.flags, strict=True)]
+        captures = (None,) * len(function.captures)
+        derived = derive(function, "vmap", self.size, (*axes, *captures), None, None)
+
+        def place(x: Any, axis: int | None, outer: bool, is_wanted: bool) -> Any:
+            if not is_wanted:
+                return x
+            if axis is None:
+                x, axis = to_front(x, None, self.size), 0
+            return moveaxis(x, axis, int(outer))
+
+        def apply(*values: Any) -> list[Any]:
+            results = derived.function.evaluate(*values, *function.captured)
+            return list(map(place, results, derived.axes, found, self.out_flags))
+
+        types = self.stacked(size, flags)
+        return trace_function(apply, types, name=str(self), kind="Vmap"), found
+
+
+def kept(rule: VmapRule, one: Function, size: int, flags: Flags) -> Batched:
+    """Vectorizes a derivative by the rules of its ops, and keeps its rule for further axes.
+
+    Args:
+        rule: The rule of the derivative.
+        one: The derivative for one element.
+        size: Extent of the batch axis.
+        flags: Which operands have it.
+    """
+    from .custom_vmap import call_with_vmap
+
+    function, out_flags = vectorized(one, size, flags)
+    types = [v.type for v in (*function.inputs, *function.captures)]
+    further = InnerRule(rule, size, flags, out_flags, function).for_operands(types)
+
+    def apply(*values: Any) -> list[Any]:
+        return call_with_vmap(function, further, values)
+
+    return trace_function(apply, rule.stacked(size, flags), name=one.name, kind="Vmap"), out_flags
 
 
 def _sum(x: Any) -> Any:
@@ -303,91 +409,3 @@ def vectorized(function: Function, size: int, flags: Flags) -> Batched:
     count = len(types) - len(function.captures)
     traced = trace_function(apply, types[:count], name=function.name, kind="Vmap")
     return traced, tuple(axis is not None for axis in derived.axes)
-
-
-# Derivatives of functions as functions ----------------------------------------------------------
-
-
-def tangents_of(function: Function, active: Sequence[bool]) -> Function:
-    """Returns a function of arguments and tangents: results, and tangents of inexact ones.
-
-    Args:
-        function: What to differentiate; its captures have no tangents.
-        active: Which inputs have tangents.
-    """
-    flags = (*active, *(False for _ in function.captures))
-    derived = derive(function, "jvp", flags, True).function
-    count, first = len(function.inputs), len(function.inputs) + len(function.captures)
-    inputs = [v.type for v in derived.inputs]
-
-    def apply(*values: Any) -> list[Any]:
-        return derived.evaluate(*values[:count], *function.captured, *values[count:])
-
-    types = [*inputs[:count], *inputs[first:]]
-    return trace_function(apply, types, name=derived.name, kind="Jvp")
-
-
-def linear_part_of(function: Function, active: Sequence[bool]) -> Function:
-    """Returns a function of arguments and tangents that gives tangents only; see `tangents_of`."""
-    silent = _without_effects(function)
-
-    def apply(*values: Any) -> list[Any]:
-        primals, moving = values[: len(active)], values[len(active) :]
-        split, residuals = _split(silent, active, primals)
-        tangents = iter(split.linear.interpret([*moving, *residuals]))
-        return [
-            next(tangents) if has else instantiate(Zero(v.type))
-            for v, has in zip(silent.outputs, split.active_outputs, strict=True)
-            if has or inexact([v.type])[0]
-        ]
-
-    types = function.input_types
-    moving_types = [t for t, is_active in zip(types, active, strict=True) if is_active]
-    traced = trace_function(apply, [*types, *moving_types], name=function.name, kind="Linearize")
-    return derive(traced, "prune")  # type: ignore[no-any-return]
-
-
-def transpose_of(function: Function, linear: Sequence[bool]) -> Function:
-    """Returns a function of the other arguments and cotangents: those of the linear arguments.
-
-    Args:
-        function: A function that is linear in some inputs.
-        linear: Which.
-    """
-    silent = _without_effects(function)
-
-    def apply(*values: Any) -> list[Any]:
-        known = iter(values[: linear.count(False)])
-        # The derivative of a linear function is the same everywhere: it is taken at zero.
-        arguments = [
-            instantiate(Zero(t)) if is_linear else next(known)
-            for t, is_linear in zip(function.input_types, linear, strict=True)
-        ]
-        split, residuals = _split(silent, linear, arguments)
-        flags = (*(True for _ in split.linear.inputs), *(False for _ in residuals))
-        outputs = (True,) * len(split.linear.outputs)
-        pullback = derive(split.linear, "transpose", flags, outputs, True).function
-        cotangents = values[linear.count(False) :]
-        moving = [ct for ct, has in zip(cotangents, split.active_outputs, strict=True) if has]
-        return pullback.evaluate(*residuals, *moving)  # type: ignore[no-any-return]
-
-    types = function.input_types
-    known_types = [t for t, is_linear in zip(types, linear, strict=True) if not is_linear]
-    traced = trace_function(
-        apply, [*known_types, *function.output_types], name=function.name, kind="Transpose"
-    )
-    return derive(traced, "prune")  # type: ignore[no-any-return]
-
-
-def _without_effects(function: Function) -> Function:
-    return derive(function, "silence") if has_effects(function) else function
-
-
-def _split(
-    function: Function, active: Sequence[bool], arguments: Sequence[Any]
-) -> tuple[Any, list[Any]]:
-    """Returns the linearization of a function, and its residuals for values of the inputs."""
-    split = derive(function, "linearize", (*active, *(False for _ in function.captures)))
-    full = [*arguments, *function.captured]
-    results = split.known.evaluate(*full)
-    return split, split.residual_values(full, results[len(function.outputs) :])

@@ -268,4 +268,3 @@ def apply_pivots(pivots: Value, size: int) -> Value:
             count, lambda j, order: [_exchanged(order, j, rows_at(flat, j, 1))], order
         )
     return reshape(order, (*batch, size))
-

@@ -75,7 +75,8 @@ def _evaluate(x: np.ndarray) -> np.ndarray:
 
 
 def _small(values: Sequence[Any], types: Sequence[ShapedArray]) -> list[Any]:
-    return matrix_kernel(kernels.cholesky(types[0].shape[-1]), values, types)
+    *batch, height, width = types[0].shape
+    return [matrix_kernel(kernels.cholesky(width), values, batch, (height, width))]
 
 
 def _jvp(primals: Any, tangents: Any, factor: Value) -> Any:

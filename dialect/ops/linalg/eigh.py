@@ -17,6 +17,8 @@ from ..family import Value, as_value
 from ..table import declare
 from .cholesky import symmetrized
 from .jacobi import eigenvectors
+from .jacobi_kernel import symmetric_eigenvectors
+from .kernels import cut, matrix_kernel
 from .matrices import (
     adjoint,
     along_columns,
@@ -40,6 +42,9 @@ from .rules import (
     zero_tangents,
 )
 from .stacks import with_stack_beside_nan
+
+# Up to this extent Jacobi's rotations are faster than a call of LAPACK.
+_JACOBI_EXTENT = 16
 
 
 def eigh(
@@ -106,6 +111,17 @@ def _evaluate(x: np.ndarray, *, lower: bool, sort_eigenvalues: bool) -> list[np.
         parts = [_evaluate(m, lower=lower, sort_eigenvalues=sort_eigenvalues) for m in x]
         return [np.stack(results) for results in zip(*parts, strict=True)]
     return [vectors, values]
+
+
+def _small(
+    values: Sequence[Any], types: Sequence[ShapedArray], *, lower: bool, sort_eigenvalues: bool
+) -> list[Any] | None:
+    *batch, size, _ = types[0].shape
+    if size > _JACOBI_EXTENT:
+        return None
+    kernel = symmetric_eigenvectors(size, types[0].dtype, lower=lower)
+    result = matrix_kernel(kernel, values, batch, (size + 1, size))
+    return [cut(result, t, row) for t, row in zip(types, (0, size), strict=True)]
 
 
 def _jvp(
@@ -175,7 +191,7 @@ _eigh: Primitive = declare(
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
-    lower=lower_decomposition("eigh", _evaluate, eigenvectors),
+    lower=lower_decomposition("eigh", _evaluate, eigenvectors, _small),
     samples=_samples,
     unsupported=NOT_LINEAR,
 )

@@ -226,9 +226,7 @@ def _tall_singular_vectors(a: Value, full_matrices: bool) -> tuple[Value, Value,
     vectors = identity(rows, (a.shape[0], even, even))
     if size > 1:
         worst = filled(rows, (a.shape[0], 1, 1), 1, dtypes.real_dtype(a.dtype))
-        rows, vectors, _ = _sweep_until(
-            _is_not_orthogonal, _one_sided_sweep, rows, vectors, worst
-        )
+        rows, vectors, _ = _sweep_until(_is_not_orthogonal, _one_sided_sweep, rows, vectors, worst)
     lengths = slice_in_dim(norm_over(rows, 1), 0, size, axis=2)
     values, order = _sorted(neg(reshape(lengths, (a.shape[0], size))))
     rows, vectors = (_columns_in(x, order, size) for x in (rows, vectors))

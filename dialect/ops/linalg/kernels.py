@@ -15,75 +15,84 @@ from typing import Any
 from iree.compiler import ir
 
 from ... import stablehlo as hlo
-from ...dispatch import Number, Scalar, Tensor, dispatch, loop, scalar
+from ...dispatch import Scalar, Tensor, dispatch, loop, scalar
 from ...types import ShapedArray
 
-Kernel = Callable[..., Sequence[Tensor]]
+Kernel = Callable[..., Tensor]
 
 
 def matrix_kernel(
-    kernel: Kernel, operands: Sequence[ir.Value], types: Sequence[ShapedArray]
-) -> list[ir.Value]:
+    kernel: Kernel, operands: Sequence[ir.Value], batch: Sequence[int], shape: tuple[int, int]
+) -> ir.Value:
     """Runs a kernel of single matrices on stacks of them, as one dispatch.
 
     Args:
-        kernel: From tensors without batch axes to results.
-        operands: Arrays with equal batch axes in front.
-        types: Of the results, which have these batch axes; the first is one of matrices.
+        kernel: From tensors without batch axes to the result.
+        operands: Arrays with equal batch axes in front; the first is real.
+        batch: The batch axes.
+        shape: Of the result without batch axes; it has the dtype of the first operand.
     """
-    rank = types[0].ndim - 2
-    batch = math.prod(types[0].shape[:rank])
-    flat = [hlo.reshape(x, (batch, *hlo.shape_of(x)[rank:])) for x in operands]
-    flat_types = [hlo.tensor_type((batch, *t.shape[rank:]), t.dtype) for t in types]
+    count, rank = math.prod(batch), len(batch)
+    flat = [hlo.reshape(x, (count, *hlo.shape_of(x)[rank:])) for x in operands]
 
-    def stacked(*tensors: Tensor) -> Sequence[Tensor]:
-        inputs, outputs = tensors[: len(flat)], tensors[len(flat) :]
+    def stacked(*tensors: Tensor) -> Tensor:
+        *inputs, output = tensors
 
-        def step(number: Scalar, *state: Tensor) -> list[Tensor]:
-            results = kernel(*(x.at(number) for x in (*inputs, *state)))
-            return [x.whole() for x in results]
+        def step(number: Scalar, result: Tensor) -> Tensor:
+            return kernel(*(x.at(number) for x in (*inputs, result))).whole()
 
-        return loop(0, batch, outputs, step)
+        result: Tensor = loop(0, count, output, step)
+        return result
 
-    results = dispatch(stacked, flat, flat_types)
-    return [hlo.reshape(x, t.shape) for x, t in zip(results, types, strict=True)]
+    result_type = hlo.tensor_type((count, *shape), hlo.element_type_of(operands[0]))
+    return hlo.reshape(dispatch(stacked, flat, result_type), (*batch, *shape))
+
+
+def cut(x: ir.Value, like: ShapedArray, row: int = 0) -> ir.Value:
+    """Returns a matrix, or a vector, of a type out of larger ones, from a row on."""
+    batch = like.shape[: x.type.rank - 2]
+    shape = like.shape[len(batch) :]
+    height, width = shape if len(shape) == 2 else (1, *shape)
+    starts = (*(0 for _ in batch), row, 0)
+    ends = (*batch, row + height, width)
+    part = hlo.slice(x, starts, ends, (1,) * len(ends))
+    return hlo.convert(hlo.reshape(part, like.shape), like.dtype)
 
 
 # Cholesky --------------------------------------------------------------------------------------
 
 
 def cholesky(size: int) -> Kernel:
-    """Returns the kernel of the lower triangle l with l l^T = a; NaN if there is none."""
+    """Returns the kernel of the lower triangle whose product with its transpose is a, or NaN."""
 
-    def column(a: Tensor, j: Scalar, l: Tensor) -> Tensor:
-        (l,) = loop(0, j, (l,), lambda i, l: l.set((i, j), 0.0))
-        square = _reduced(a[j, j], 0, j, lambda k: l[j, k] * l[j, k])
-        pivot = (square > 0.0).choose(square.sqrt(), math.nan)
-        l = l.set((j, j), pivot)
-
-        def element(i: Scalar, l: Tensor) -> Tensor:
-            return l.set((i, j), _reduced(a[i, j], 0, j, lambda k: l[i, k] * l[j, k]) / pivot)
-
-        return loop(j + 1, size, (l,), element)[0]
-
-    def kernel(a: Tensor, l: Tensor) -> list[Tensor]:
-        (l,) = loop(0, size, (l,), lambda j, l: column(a, j, l))
+    def kernel(a: Tensor, factor: Tensor) -> Tensor:
+        factor = loop(0, size, factor, lambda j, factor: _cholesky_column(a, j, factor, size))
         # A pivot that is no number makes none of all that follow: the last one tells.
-        last = l[size - 1, size - 1]
+        last = factor[size - 1, size - 1]
         is_good = last.equals(last)
 
-        def spoil(i: Scalar, j: Scalar, l: Tensor) -> Tensor:
-            return l.set((i, j), is_good.choose(l[i, j], math.nan))
+        def checked(i: Scalar, j: Scalar, factor: Tensor) -> Tensor:
+            return factor.set((i, j), is_good.choose(factor[i, j], math.nan))
 
-        return loop(0, size, (l,), lambda i, l: loop(0, i + 1, (l,), lambda j, l: spoil(i, j, l))[0])
+        def row(i: Scalar, factor: Tensor) -> Tensor:
+            return loop(0, i + 1, factor, lambda j, factor: checked(i, j, factor))
+
+        return loop(0, size, factor, row)
 
     return kernel
 
 
-def _reduced(start: Scalar, lower: Number, upper: Number, term: Callable[..., Scalar]) -> Scalar:
-    """Returns `start` minus the sum of the terms."""
-    result: Scalar = loop(lower, upper, (start,), lambda k, rest: rest - term(k))[0]
-    return result
+def _cholesky_column(a: Tensor, j: Scalar, factor: Tensor, size: int) -> Tensor:
+    factor = loop(0, j, factor, lambda i, factor: factor.set((i, j), 0.0))
+    square = loop(0, j, a[j, j], lambda k, rest: rest - factor[j, k] * factor[j, k])
+    pivot = (square > 0.0).choose(square.sqrt(), math.nan)
+    factor = factor.set((j, j), pivot)
+
+    def element(i: Scalar, factor: Tensor) -> Tensor:
+        rest = loop(0, j, a[i, j], lambda k, rest: rest - factor[i, k] * factor[j, k])
+        return factor.set((i, j), rest / pivot)
+
+    return loop(j + 1, size, factor, element)
 
 
 # Triangular systems ----------------------------------------------------------------------------
@@ -109,19 +118,16 @@ def substitution(
     # x op(a) = b is op(a)^T x^T = b^T.
     is_turned = transpose_a == left_side
 
-    def kernel(a: Tensor, b: Tensor, x: Tensor) -> list[Tensor]:
+    def kernel(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
         def entry(i: Scalar, k: Scalar) -> Scalar:
             return a[k, i] if is_turned else a[i, k]
 
         def at(i: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
             return (i, c) if left_side else (c, i)
 
-        return [
-            _substitute(
-                entry, b, x, at, size, columns,
-                is_forward=lower != is_turned, is_unit=unit_diagonal,
-            )
-        ]  # fmt: skip
+        return _substitute(
+            entry, b, x, at, size, columns, is_forward=lower != is_turned, is_unit=unit_diagonal
+        )
 
     return kernel
 
@@ -138,46 +144,44 @@ def _substitute(
     def row(number: Scalar, x: Tensor) -> Tensor:
         i = number if is_forward else scalar(size - 1, number) - number
         if b is not None:
-            (x,) = loop(0, columns, (x,), lambda c, x: x.set(at(i, c), b[at(i, c)]))
+            x = loop(0, columns, x, lambda c, x: x.set(at(i, c), b[at(i, c)]))
 
         def subtract(k: Scalar, x: Tensor) -> Tensor:
             factor = entry(i, k)
             return loop(
-                0, columns, (x,), lambda c, x: x.set(at(i, c), x[at(i, c)] - factor * x[at(k, c)])
-            )[0]
+                0, columns, x, lambda c, x: x.set(at(i, c), x[at(i, c)] - factor * x[at(k, c)])
+            )
 
         known = (0, i) if is_forward else (i + 1, size)
-        (x,) = loop(*known, (x,), subtract)
+        x = loop(*known, x, subtract)
         if is_unit:
             return x
         pivot = entry(i, i)
-        return loop(0, columns, (x,), lambda c, x: x.set(at(i, c), x[at(i, c)] / pivot))[0]
+        return loop(0, columns, x, lambda c, x: x.set(at(i, c), x[at(i, c)] / pivot))
 
-    return loop(0, size, (x,), row)[0]
+    return loop(0, size, x, row)
 
 
 # LU --------------------------------------------------------------------------------------------
 
 
 def lu(height: int, width: int) -> Kernel:
-    """Returns the kernel of packed factors, pivots (int32) and the permutation (int32)."""
-    size = min(height, width)
+    """Returns the kernel of packed factors, in a row behind them the pivots, then the permutation.
 
-    def kernel(a: Tensor, x: Tensor, pivots: Tensor, order: Tensor) -> list[Tensor]:
-        (x,) = loop(
-            0, height, (x,),
-            lambda i, x: loop(0, width, (x,), lambda j, x: x.set((i, j), a[i, j]))[0],
-        )  # fmt: skip
-        (order,) = loop(0, height, (order,), lambda i, order: order.set(i, i.to_integer()))
+    The result has height + 2 rows, and as many columns as the larger of height and width.
+    """
 
-        def step(k: Scalar, x: Tensor, pivots: Tensor, order: Tensor) -> list[Tensor]:
+    def kernel(a: Tensor, x: Tensor) -> Tensor:
+        x = fill(height, width, x, lambda i, j: a[i, j])
+        x = loop(0, height, x, lambda i, x: x.set((height + 1, i), i.to_float(x)))
+
+        def step(k: Scalar, x: Tensor) -> Tensor:
             row = _largest(x, k, height)
-            pivots = pivots.set(k, row.to_integer())
-            (x,) = loop(0, width, (x,), lambda j, x: _swap(x, (k, j), (row, j)))
-            order = _swap(order, k, row)
-            return [_eliminate(x, k, height, width), pivots, order]
+            x = x.set((height, k), row.to_float(x))
+            x = loop(0, width, x, lambda j, x: _swap(x, (k, j), (row, j)))
+            return _eliminate(_swap(x, (height + 1, k), (height + 1, row)), k, height, width)
 
-        return loop(0, size, (x, pivots, order), step)
+        return loop(0, min(height, width), x, step)
 
     return kernel
 
@@ -190,7 +194,7 @@ def _largest(x: Tensor, k: Scalar, height: int) -> Scalar:
         is_larger = size > best
         return is_larger.choose(size, best), is_larger.choose(i, row)
 
-    row: Scalar = loop(k + 1, height, (x[k, k].abs(), k), step)[1]
+    _, row = loop(k + 1, height, (x[k, k].abs(), k), step)
     return row
 
 
@@ -207,11 +211,9 @@ def _eliminate(x: Tensor, k: Scalar, height: int, width: int) -> Tensor:
         # Below a pivot of zero all is zero, and stays so.
         factor = is_zero.choose(x[i, k], x[i, k] / pivot)
         x = x.set((i, k), factor)
-        return loop(
-            k + 1, width, (x,), lambda j, x: x.set((i, j), x[i, j] - factor * x[k, j])
-        )[0]  # fmt: skip
+        return loop(k + 1, width, x, lambda j, x: x.set((i, j), x[i, j] - factor * x[k, j]))
 
-    return loop(k + 1, height, (x,), row)[0]
+    return loop(k + 1, height, x, row)
 
 
 # Systems by their LU factors -------------------------------------------------------------------
@@ -226,7 +228,7 @@ def lu_substitution(size: int, columns: int, *, is_transposed: bool) -> Kernel:
     def rows(i: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
         return i, c
 
-    def kernel(packed: Tensor, order: Tensor, b: Tensor, x: Tensor) -> list[Tensor]:
+    def kernel(packed: Tensor, order: Tensor, b: Tensor, x: Tensor) -> Tensor:
         def entry(i: Scalar, k: Scalar) -> Scalar:
             return packed[k, i] if is_transposed else packed[i, k]
 
@@ -237,7 +239,7 @@ def lu_substitution(size: int, columns: int, *, is_transposed: bool) -> Kernel:
             )  # fmt: skip
 
         right = b if is_transposed else _Permuted(b, order)
-        return [solve(None, solve(right, x, is_forward=True), is_forward=False)]
+        return solve(None, solve(right, x, is_forward=True), is_forward=False)
 
     return kernel
 
@@ -257,13 +259,129 @@ class _Permuted(Tensor):
 
 
 def scatter_rows(size: int, columns: int) -> Kernel:
-    """Returns the kernel of x with x[order[i]] = z[i]; its operands are the order and z."""
+    """Returns the kernel of x with x[order[i]] = z[i]; its operands are z and the order."""
 
-    def kernel(order: Tensor, z: Tensor, x: Tensor) -> list[Tensor]:
+    def kernel(z: Tensor, order: Tensor, x: Tensor) -> Tensor:
         def row(i: Scalar, x: Tensor) -> Tensor:
             place = order[i].to_index()
-            return loop(0, columns, (x,), lambda c, x: x.set((place, c), z[i, c]))[0]
+            return loop(0, columns, x, lambda c, x: x.set((place, c), z[i, c]))
 
-        return loop(0, size, (x,), row)
+        return loop(0, size, x, row)
 
     return kernel
+
+
+# QR --------------------------------------------------------------------------------------------
+
+
+def reflections(height: int, width: int) -> Kernel:
+    """Returns the kernel of Householder vectors below r, and their factors tau in a row behind.
+
+    Signs and factors are those of LAPACK's `geqrf`; Golub, Van Loan: 5.1.3 and 5.2.1.
+    """
+
+    def kernel(a: Tensor, x: Tensor) -> Tensor:
+        x = fill(height, width, x, lambda i, j: a[i, j])
+
+        def step(k: Scalar, x: Tensor) -> Tensor:
+            x, tau = _reflector(x, k, height)
+            x = x.set((height, k), tau)
+            return loop(k + 1, width, x, lambda j, x: _reflected(x, None, k, tau, j, height))
+
+        return loop(0, min(height, width), x, step)
+
+    return kernel
+
+
+def _reflector(x: Tensor, k: Scalar, height: int) -> tuple[Tensor, Scalar]:
+    """Replaces column k by what the reflection makes of it, and the vector of the reflection."""
+    alpha = x[k, k]
+    zero, one = scalar(0.0, alpha), scalar(1.0, alpha)
+    tail = _norm_below(x, k, height, zero)
+    is_trivial = tail.equals(0.0)
+    scale = is_trivial.choose(one, (alpha.abs() > tail).choose(alpha.abs(), tail))
+    first, second = alpha / scale, tail / scale
+    norm = scale * (first * first + second * second).sqrt()
+    beta = is_trivial.choose(alpha, (alpha < 0.0).choose(norm, zero - norm))
+    tau = is_trivial.choose(zero, (beta - alpha) / beta)
+    divisor = is_trivial.choose(one, alpha - beta)
+    x = loop(k + 1, height, x, lambda i, x: x.set((i, k), x[i, k] / divisor))
+    return x.set((k, k), beta), tau
+
+
+def _norm_below(x: Tensor, k: Scalar, height: int, zero: Scalar) -> Scalar:
+    """Returns the Euclidean norm of column k below the diagonal."""
+
+    def larger(i: Scalar, most: Scalar) -> Scalar:
+        size = x[i, k].abs()
+        return (size > most).choose(size, most)
+
+    # Squares of quotients by the largest element neither overflow nor vanish.
+    most = loop(k + 1, height, zero, larger)
+    unit = most.equals(0.0).choose(scalar(1.0, zero), most)
+
+    def add_square(i: Scalar, total: Scalar) -> Scalar:
+        part = x[i, k] / unit
+        return total + part * part
+
+    return most * loop(k + 1, height, zero, add_square).sqrt()
+
+
+def _reflected(
+    x: Tensor, vectors: Tensor | None, k: Scalar, tau: Scalar, j: Scalar, height: int
+) -> Tensor:
+    """Applies a reflection to column j.
+
+    Its vector, one on row k, is stored below it in column k: of `vectors`, or else of x.
+    """
+
+    def entry(i: Scalar, x: Tensor) -> Scalar:
+        return (x if vectors is None else vectors)[i, k]
+
+    product = tau * loop(k + 1, height, x[k, j], lambda i, s: s + entry(i, x) * x[i, j])
+    x = x.set((k, j), x[k, j] - product)
+    return loop(
+        k + 1, height, x, lambda i, x: x.set((i, j), x[i, j] - entry(i, x) * product)
+    )  # fmt: skip
+
+
+def product_of_reflections(height: int, width: int, count: int) -> Kernel:
+    """Returns the kernel of the first columns of a product of reflections; Golub, Van Loan: 5.1.6.
+
+    Args:
+        height: Rows of the vectors.
+        width: Columns of the result.
+        count: Reflections.
+    """
+
+    def kernel(packed: Tensor, taus: Tensor, q: Tensor) -> Tensor:
+        one = scalar(1.0, q)
+        q = fill(height, width, q, lambda i, j: i.equals(j).choose(one, 0.0))
+
+        def step(number: Scalar, q: Tensor) -> Tensor:
+            k = scalar(count - 1, number) - number
+            tau = taus[k]
+            return loop(k, width, q, lambda j, q: _reflected(q, packed, k, tau, j, height))
+
+        return loop(0, count, q, step)
+
+    return kernel
+
+
+def upper_triangle(height: int, width: int) -> Kernel:
+    """Returns the kernel of the upper triangle of a matrix that has at least as many rows."""
+
+    def kernel(packed: Tensor, r: Tensor) -> Tensor:
+        zero = scalar(0.0, r)
+        return fill(height, width, r, lambda i, j: (i > j).choose(zero, packed[i, j]))
+
+    return kernel
+
+
+def fill(height: int, width: int, x: Tensor, element: Callable[[Scalar, Scalar], Scalar]) -> Tensor:
+    """Stores the elements of a matrix."""
+
+    def row(i: Scalar, x: Tensor) -> Tensor:
+        return loop(0, width, x, lambda j, x: x.set((i, j), element(i, j)))
+
+    return loop(0, height, x, row)

@@ -19,7 +19,7 @@ from ..shape import concatenate, reshape
 from ..table import declare
 from . import kernels
 from .blocked import apply_pivots, factor_lu, permuted
-from .kernels import matrix_kernel
+from .kernels import cut, matrix_kernel
 from .matrices import identity, lower_part, matmul, part, upper_part
 from .routines import routine
 from .rules import (
@@ -112,7 +112,11 @@ def _permutation(pivots: np.ndarray, size: int) -> np.ndarray:
 
 
 def _small(values: Sequence[Any], types: Sequence[ShapedArray]) -> list[Any]:
-    return matrix_kernel(kernels.lu(*types[0].shape[-2:]), values, types)
+    *batch, height, width = types[0].shape
+    shape = (height + 2, max(height, width))
+    result = matrix_kernel(kernels.lu(height, width), values, batch, shape)
+    rows = (0, height, height + 1)
+    return [cut(result, t, row) for t, row in zip(types, rows, strict=True)]
 
 
 def _jvp(primals: Any, tangents: Any, outs: Any) -> list[Any]:

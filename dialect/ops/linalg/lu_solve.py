@@ -105,12 +105,13 @@ def _small(
     values: Sequence[Any], types: Sequence[ShapedArray], *, is_transposed: bool
 ) -> list[Any]:
     _, factors, permutation, b = values
-    size, columns = types[0].shape[-2:]
+    *batch, size, columns = types[0].shape
     solve = kernels.lu_substitution(size, columns, is_transposed=is_transposed)
-    solution = matrix_kernel(solve, (factors, permutation, b), types)
-    if not is_transposed:
-        return solution
-    return matrix_kernel(kernels.scatter_rows(size, columns), (permutation, *solution), types)
+    x = matrix_kernel(solve, (factors, permutation, b), batch, (size, columns))
+    if is_transposed:
+        scatter = kernels.scatter_rows(size, columns)
+        x = matrix_kernel(scatter, (x, permutation), batch, (size, columns))
+    return [x]
 
 
 def _jvp(primals: Any, tangents: Any, x: Value, *, is_transposed: bool) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes
+from ... import stablehlo as hlo
 from ...errors import ShapeError, UnsupportedRuleError
 from ...primitive import Primitive, Sample
 from ...symbolic import Zero
@@ -15,7 +17,9 @@ from ..elementwise import add, sub
 from ..family import Value, as_value
 from ..shape import concatenate
 from ..table import declare
+from . import kernels
 from .householder import multiply_reflections, orthonormal_and_triangle
+from .kernels import cut, matrix_kernel
 from .lu import permuted_rows
 from .matrices import adjoint, imaginary_only, lower_part, matmul, on_diagonal, part, transposed
 from .routines import routine
@@ -74,9 +78,7 @@ def _evaluate(x: np.ndarray, *, pivoting: bool, full_matrices: bool) -> list[np.
         return list(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
     import scipy.linalg  # a fifth of a second, so only when first used
 
-    types = _infer(
-        ShapedArray(x.shape, x.dtype), pivoting=True, full_matrices=full_matrices
-    )
+    types = _infer(ShapedArray(x.shape, x.dtype), pivoting=True, full_matrices=full_matrices)
     results = [np.empty(t.shape, t.dtype) for t in types]
     mode = "full" if full_matrices else "economic"
     for place in np.ndindex(*x.shape[:-2]):
@@ -84,6 +86,24 @@ def _evaluate(x: np.ndarray, *, pivoting: bool, full_matrices: bool) -> list[np.
         for result, factor in zip(results, factors, strict=True):
             result[place] = factor
     return results
+
+
+def _small(
+    values: Sequence[Any], types: Sequence[ShapedArray], *, pivoting: bool, full_matrices: bool
+) -> list[Any] | None:
+    if pivoting:
+        return None
+    q, r = types
+    (*batch, height, inner), width = q.shape, r.shape[-1]
+    count = min(height, width)
+    packed = matrix_kernel(kernels.reflections(height, width), values, batch, (height + 1, width))
+    taus = cut(packed, ShapedArray((*batch, count), q.dtype), height)
+    multiply = kernels.product_of_reflections(height, inner, count)
+    triangle = kernels.upper_triangle(inner, width)
+    return [
+        matrix_kernel(multiply, (packed, taus), batch, (height, inner)),
+        matrix_kernel(triangle, (packed,), batch, (inner, width)),
+    ]
 
 
 def _jvp(
@@ -158,7 +178,7 @@ _qr: Primitive = declare(
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
-    lower=lower_decomposition("qr", _evaluate, orthonormal_and_triangle),
+    lower=lower_decomposition("qr", _evaluate, orthonormal_and_triangle, _small),
     samples=_samples,
     unsupported=NOT_LINEAR,
 )
@@ -219,6 +239,14 @@ def _evaluate_product(a: np.ndarray, taus: np.ndarray) -> np.ndarray:
     return result
 
 
+def _small_product(values: Sequence[Any], types: Sequence[ShapedArray]) -> list[Any] | None:
+    (*batch, height, width), count = types[0].shape, hlo.shape_of(values[1])[-1]
+    if not count:
+        return None
+    kernel = kernels.product_of_reflections(height, width, count)
+    return [matrix_kernel(kernel, values, batch, (height, width))]
+
+
 def _product_samples() -> list[Sample]:
     generator = np.random.default_rng(25)
     samples = []
@@ -241,6 +269,7 @@ _householder_product: Primitive = declare(
         "householder_product",
         _evaluate_product,
         lambda a, taus: [multiply_reflections(a, taus)],
+        _small_product,
     ),
     samples=_product_samples,
     unsupported={

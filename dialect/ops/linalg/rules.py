@@ -108,7 +108,7 @@ def lower_decomposition(
     name: str,
     evaluate: Evaluate,
     portable: Callable[..., Sequence[Value]] | None,
-    small: Callable[..., list[Any]] | None = None,
+    small: Callable[..., list[Any] | None] | None = None,
 ) -> Callable[..., Any]:
     """Returns the lowering rule of a decomposition.
 
@@ -117,8 +117,8 @@ def lower_decomposition(
         evaluate: LAPACK: called in the calling process where the lowering may do that.
         portable: The same as a traceable function of elementary ops, for all other places; None if
             there is none.
-        small: From MLIR values, the types of the results and the parameters to a kernel of small
-            real matrices, for CPUs.
+        small: From MLIR values, the types of the results and the parameters to the results of a
+            kernel of small real matrices, for CPUs; None if there is none for the parameters.
     """
 
     def lower(context: Any, *values: Any, **params: Any) -> list[Any]:
@@ -127,7 +127,9 @@ def lower_decomposition(
             results = _in_types(evaluate, context.types_out, params, *empty)
             return [hlo.constant(x) for x in results]
         if small is not None and _suits_kernel(context):
-            return small(values, context.types_out, **params)
+            results = small(values, context.types_out, **params)
+            if results is not None:
+                return results
         if getattr(context, "allows_host_calls", False):
             function = functools.partial(_in_types, evaluate, tuple(context.types_out), params)
             return list(context.host_call(function, values, context.types_out))

@@ -107,10 +107,12 @@ _schur: Primitive = declare(
     infer=_infer_schur,
     evaluate=_evaluate_schur,
     lower=lower_decomposition("schur", _evaluate_schur, None),
-    samples=lambda: with_stack_beside_nan([
-        Sample((x,), {"compute_schur_vectors": i % 2 == 0}, is_smooth=False)
-        for i, x in enumerate(_general_matrices(29))
-    ]),
+    samples=lambda: with_stack_beside_nan(
+        [
+            Sample((x,), {"compute_schur_vectors": i % 2 == 0}, is_smooth=False)
+            for i, x in enumerate(_general_matrices(29))
+        ]
+    ),
     unsupported=_unsupported("the triangle of real matrices is not a smooth function of them"),
 )
 _schur.batch = batch_in_front(_schur)
@@ -172,9 +174,9 @@ _hessenberg: Primitive = declare(
     infer=_infer_hessenberg,
     evaluate=_evaluate_hessenberg,
     lower=lower_decomposition("hessenberg", _evaluate_hessenberg, None),
-    samples=lambda: with_stack_beside_nan([
-        Sample((x,), is_smooth=False) for x in _general_matrices(30)
-    ]),
+    samples=lambda: with_stack_beside_nan(
+        [Sample((x,), is_smooth=False) for x in _general_matrices(30) if x.size]
+    ),
     unsupported=_unsupported("reflections are an intermediate form"),
 )
 _hessenberg.batch = batch_in_front(_hessenberg)
@@ -230,15 +232,17 @@ def _evaluate_tridiagonal(a: np.ndarray, *, lower: bool) -> list[np.ndarray]:
 
 def _tridiagonal_samples() -> list[Sample]:
     generator = np.random.default_rng(31)
-    shapes = [(3, 3), (2, 4, 4), (2, 2), (5, 5), (1, 1), (0, 0)]
-    return with_stack_beside_nan([
-        Sample(
-            (random_hermitian(generator, shape, DOMAIN[i % 4]),),
-            {"lower": i % 2 == 0},
-            is_smooth=False,
-        )
-        for i, shape in enumerate(shapes)
-    ])
+    shapes = [(3, 3), (2, 4, 4), (2, 2), (5, 5), (1, 1)]
+    return with_stack_beside_nan(
+        [
+            Sample(
+                (random_hermitian(generator, shape, DOMAIN[i % 4]),),
+                {"lower": i % 2 == 0},
+                is_smooth=False,
+            )
+            for i, shape in enumerate(shapes)
+        ]
+    )
 
 
 _tridiagonal: Primitive = declare(

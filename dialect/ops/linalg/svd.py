@@ -183,9 +183,7 @@ def _invariants(results: Sequence[Value]) -> list[Value]:
     values, left, right_adjoint = results
     size = values.shape[-1]
     thin_left = part(left, (0, left.shape[-2]), (0, size))
-    thin_right = adjoint(
-        part(right_adjoint, (0, size), (0, right_adjoint.shape[-1]))
-    )
+    thin_right = adjoint(part(right_adjoint, (0, size), (0, right_adjoint.shape[-1])))
     products = [
         weighted_projector(thin_left, thin_right),
         weighted_projector(thin_left, thin_left),

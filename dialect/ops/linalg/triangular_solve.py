@@ -119,9 +119,10 @@ def _evaluate(
 def _small(
     values: Sequence[Any], types: Sequence[ShapedArray], *, left_side: bool, **params: Any
 ) -> list[Any]:
-    size, columns = types[0].shape[-2:] if left_side else types[0].shape[:-3:-1]
+    *batch, height, width = types[0].shape
+    size, columns = (height, width) if left_side else (width, height)
     kernel = kernels.substitution(size, columns, left_side=left_side, **params)
-    return matrix_kernel(kernel, values, types)
+    return [matrix_kernel(kernel, values, batch, (height, width))]
 
 
 def _jvp(primals: Any, tangents: Any, x: Value, **params: Any) -> Any:

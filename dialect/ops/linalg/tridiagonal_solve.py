@@ -30,9 +30,7 @@ from .stacks import (
 )
 
 
-def tridiagonal_solve(
-    dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False
-) -> Value:
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Value:
     """Solves a x = b for tridiagonal matrices a.
 
     Args:
@@ -188,4 +186,3 @@ _tridiagonal_solve: Primitive = declare(
     samples=_samples,
 )
 _tridiagonal_solve.batch = batch_in_front(_tridiagonal_solve)
-

@@ -9,7 +9,8 @@ from op_programs import Programs, differs_without_host_calls
 # Zeros of both signs are equal: IEEE 754 lets the larger and the smaller one of them be either, and
 # a sort that is not stable may exchange them.
 _ZEROS_ARE_EQUAL = {
-    "max", "min", "clamp", "reduce_max", "reduce_min", "scatter_max", "scatter_min", "sort"
+    "max", "min", "clamp", "reduce_max", "reduce_min", "scatter_max", "scatter_min", "sort",
+    "cummax", "cummin", "reduce_window_max", "reduce_window_min",
 }  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def test_simplify_keeps_values(name: str) -> None:
 def test_constants_fold_to_the_values_of_the_op(name: str) -> None:
     for case in cases_of(name):
         folded = embed_captures(simplify_function(_with_constants(case)))
-        is_foldable = not case.primitive.is_staged
+        is_foldable = not (case.primitive.is_staged or case.primitive.is_effectful)
         if is_foldable and all(v.type.size <= 64 for v in folded.outputs):
             assert not folded.equations, str(case)
         read = read_module(parse_module(str(write_module({"main": folded}))))["main"]

@@ -1,0 +1,135 @@
+"""Questions about dtypes, under the names of `jax.dtypes`.
+
+>>> from axir import dtypes, numpy as jnp
+>>> dtypes.issubdtype("bfloat16", jnp.floating)
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from axir.arguments import type_of
+from axir.dialect import dtypes
+from axir.dialect.dtypes import as_dtype, float0, is_complex, is_float, promote
+from axir.dialect.errors import DTypeError as TypePromotionError
+from axir.numpy.scalar_types import _pair, finfo, iinfo
+from axir.numpy.scalar_types import issubdtype as _issubdtype
+from axir.numpy.scalar_types import result_type as _result_type
+
+__all__ = [
+    "TypePromotionError",
+    "bfloat16",
+    "canonicalize_dtype",
+    "extended",
+    "finfo",
+    "float0",
+    "iinfo",
+    "issubdtype",
+    "itemsize_bits",
+    "prng_key",
+    "result_type",
+    "scalar_type_of",
+]
+
+bfloat16 = ml_dtypes.bfloat16
+
+
+class extended(np.generic):
+    """The category of dtypes beyond NumPy's, of which axir has none.
+
+    >>> import axir
+    >>> issubdtype(axir.random.key(0).dtype, extended)
+    False
+    """
+
+
+class prng_key(extended):
+    """The category of typed random keys. Keys of axir are arrays of unsigned integers.
+
+    >>> import axir
+    >>> issubdtype(axir.random.key(0).dtype, prng_key)
+    False
+    """
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> np.dtype:
+    """Returns a dtype as arrays have it: with 32 bits for 64, unless `jax_enable_x64` is on.
+
+    Args:
+        dtype: What stands for a dtype.
+        allow_extended_dtype: Accepted for compatibility: there are no extended dtypes.
+
+    >>> canonicalize_dtype("float64")
+    dtype('float32')
+    """
+    return dtypes.canonicalize_dtype(dtype)
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Tells whether a dtype belongs to a category, or is a given dtype.
+
+    Args:
+        a: A dtype or category.
+        b: A dtype, or a category such as `jnp.floating`, `extended` or `prng_key`.
+
+    >>> issubdtype("int8", np.integer)
+    True
+    """
+    categories = (extended, prng_key)
+    if a in categories:
+        return b is np.generic or (b in categories and issubclass(a, b))
+    return b not in categories and _issubdtype(a, b)
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """Returns the number of bits of an element.
+
+    >>> itemsize_bits("bfloat16")
+    16
+    """
+    found = as_dtype(dtype)
+    for info in (finfo, iinfo):
+        try:
+            return int(info(found).bits) * (2 if is_complex(found) else 1)
+        except (TypeError, ValueError):
+            continue
+    return found.itemsize * 8
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """Returns the dtype that arrays, scalars and dtypes promote to.
+
+    Args:
+        *args: As for `axir.numpy.result_type`.
+        return_weak_type_flag: Whether to return a pair with whether the type is weak.
+
+    Raises:
+        TypePromotionError: if the dtypes do not promote, under strict promotion.
+
+    >>> import axir.numpy as jnp
+    >>> result_type(1.0, jnp.int32(1), return_weak_type_flag=True)
+    (dtype('float32'), True)
+    """
+    found = _result_type(*args)
+    if not return_weak_type_flag:
+        return found
+    return found, promote([_pair(arg) for arg in args])[1]
+
+
+def scalar_type_of(x: Any) -> type:
+    """Returns the Python scalar type of the kind of a value's dtype.
+
+    >>> import axir.numpy as jnp
+    >>> scalar_type_of(jnp.float16(1)), scalar_type_of(3)
+    (<class 'float'>, <class 'int'>)
+    """
+    dtype = type_of(x).dtype
+    if dtype == np.bool_:
+        return bool
+    if is_complex(dtype):
+        return complex
+    return float if is_float(dtype) else int

@@ -1,0 +1,162 @@
+"""Jaxprs and primitives, for interpreters of one's own and for users' primitives.
+
+>>> import axir, axir.numpy as jnp
+>>> from axir.extend import core
+>>> closed = axir.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
+>>> [equation.primitive.name for equation in closed.jaxpr.eqns]
+['sin', 'mul']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from axir.arguments import type_of
+from axir.core import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Primitive,
+    Var,
+    jaxpr_as_fun,
+)
+from axir.dialect.array import Array
+from axir.dialect.dtypes import as_dtype
+from axir.dialect.errors import AxirError, AxisError, ConcretizationTypeError
+from axir.dialect.errors import VerificationError as JaxprTypeError
+from axir.dialect.function import functions_in
+from axir.dialect.reading import parse_module
+from axir.dialect.tracer import Trace, Tracer
+from axir.dialect.types import ShapedArray
+from axir.dialect.writing import write_module
+from axir.extend.core import primitives
+
+__all__ = [
+    "ClosedJaxpr",
+    "Jaxpr",
+    "JaxprEqn",
+    "JaxprTypeError",
+    "Literal",
+    "Primitive",
+    "Trace",
+    "Var",
+    "array_types",
+    "check_jaxpr",
+    "concrete_or_error",
+    "jaxpr_as_fun",
+    "jaxprs_in_params",
+    "mapped_aval",
+    "primal_dtype_to_tangent_dtype",
+    "primitives",
+    "subjaxprs",
+    "unmapped_aval",
+    "valid_jaxtype",
+]
+
+array_types = {Array, np.ndarray, np.generic}
+
+
+def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
+    """Raises `JaxprTypeError` if the ops of a jaxpr do not fit together.
+
+    >>> import axir
+    >>> check_jaxpr(axir.make_jaxpr(lambda x: x + 1)(1.0))
+    """
+    parse_module(str(write_module({"main": jaxpr.function})))
+
+
+def jaxprs_in_params(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
+    """Yields the jaxprs that parameters of an equation are or hold."""
+    for value in params.values():
+        for function in functions_in(value):
+            yield Jaxpr(function)
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """Yields the jaxprs that a jaxpr's equations call.
+
+    >>> import axir
+    >>> closed = axir.make_jaxpr(axir.jit(lambda x: x + 1))(1.0)
+    >>> [len(inner.eqns) for inner in subjaxprs(closed.jaxpr)]
+    [1]
+    """
+    for equation in jaxpr.eqns:
+        yield from jaxprs_in_params(equation.params)
+
+
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """Returns the type of one element of a mapped axis; None maps nothing.
+
+    Raises:
+        AxisError: if the type has no such axis of that extent.
+
+    >>> mapped_aval(3, 1, ShapedArray((2, 3), np.float32))
+    ShapedArray(float32[2])
+    """
+    if axis is None:
+        return aval
+    if not 0 <= axis < aval.ndim or aval.shape[axis] != size:
+        raise AxisError(f"mapped_aval: {aval} has no axis {axis} of extent {size}.")
+    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+
+
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """Returns the type of all elements of a mapped axis, given that of one.
+
+    >>> unmapped_aval(3, 0, ShapedArray((2,), np.float32))
+    ShapedArray(float32[3,2])
+    """
+    if axis is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> np.dtype:
+    """Returns the dtype of the tangents of values: float0 for integers and bools.
+
+    >>> primal_dtype_to_tangent_dtype("bfloat16")
+    dtype(bfloat16)
+    """
+    return ShapedArray((), as_dtype(primal_dtype)).to_tangent_aval().dtype
+
+
+def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+    """Returns a value that must be known, passed through a function such as `int`.
+
+    Args:
+        force: The function; None returns an array.
+        val: The value.
+        context: What it is needed for, for the error.
+
+    Raises:
+        ConcretizationTypeError: if only its type is known.
+
+    >>> concrete_or_error(int, np.int32(3))
+    3
+    """
+    convert = force or np.asarray
+    try:
+        return convert(val)
+    except ConcretizationTypeError as error:
+        if not context:
+            raise
+        raise type(error)(f"{context}: {error.message}", error.way_out) from error
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Tells whether a value is an array, a tracer or a scalar.
+
+    >>> valid_jaxtype(1.0), valid_jaxtype("1.0")
+    (True, False)
+    """
+    if isinstance(x, (Array, Tracer)):
+        return True
+    try:
+        type_of(x)
+    except (AxirError, TypeError, ValueError):
+        return False
+    return True

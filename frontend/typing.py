@@ -1,0 +1,33 @@
+"""Types for annotations of functions of arrays, under the names of `jax.typing`.
+
+>>> from axir.typing import ArrayLike
+>>> def double(x: ArrayLike) -> "axir.Array":
+...     return axir.numpy.multiply(2, x)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from axir.dialect.array import Array
+from axir.dialect.tracer import Tracer
+
+__all__ = ["ArrayLike", "DTypeLike"]
+
+ArrayLike = Array | Tracer | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+"""What functions of arrays take for an array: arrays, traced ones, NumPy's, and scalars."""
+
+
+class SupportsDType(Protocol):
+    """What has a dtype."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype."""
+        ...
+
+
+DTypeLike = str | type[Any] | np.dtype | SupportsDType
+"""What stands for a dtype: a name, a scalar type, a dtype, or what has one."""
