@@ -10,8 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect.errors import ParameterError, ShapeError
-from axir.dialect.ops.elementwise import abs as absolute
-from axir.dialect.ops.elementwise import mul
+from axir.dialect.ops.elementwise import mul, sign
 from axir.dialect.ops.special import bessel_i0e
 from axir.dialect.ops.transcendental import exp
 
@@ -122,7 +121,8 @@ def i0(x: Any) -> Value:
     1.0
     """
     (x,) = promote_inexact("i0", x)
-    return mul(exp(absolute(x)), bessel_i0e(x))
+    # Not abs, which has a slope at zero, where this function has none.
+    return mul(exp(mul(x, sign(x))), bessel_i0e(x))
 
 
 def polyfit(

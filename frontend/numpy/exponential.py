@@ -112,6 +112,12 @@ def _difference(x: Value, y: Value) -> Value:
     return select_n(eq(difference, difference), _like(0.0, difference), difference)
 
 
+def _distance(x: Value, y: Value) -> Value:
+    """|x - y|, whose slope is taken for zero where x = y, as the symmetry of x and y asks for."""
+    difference = _difference(x, y)
+    return mul(difference, elementwise.sign(difference))
+
+
 @evaluated_by(np.logaddexp, (dtypes.float32, dtypes.float64))
 def _logaddexp(x: Value, y: Value) -> Value:
     # The larger one plus log(1 + exp(-|x - y|)) overflows nowhere.
@@ -121,7 +127,7 @@ def _logaddexp(x: Value, y: Value) -> Value:
         largest = maximum(x, y)
         smallest = sub(add(x, y), largest)
         return add(largest, lax.log1p(lax.exp(_difference(smallest, largest))))
-    distance = elementwise.abs(_difference(x, y))
+    distance = _distance(x, y)
     return add(elementwise.max(x, y), lax.log1p(lax.exp(neg(distance))))
 
 
@@ -130,7 +136,7 @@ def _logaddexp2(x: Value, y: Value) -> Value:
     if dtypes.is_complex(x.dtype):
         scale = constant(math.log(2.0), x.dtype, True)
         return div(_logaddexp(mul(x, scale), mul(y, scale)), scale)
-    distance = elementwise.abs(_difference(x, y))
+    distance = _distance(x, y)
     excess = div(lax.log1p(lax.exp2(neg(distance))), _like(math.log(2.0), x))
     return add(elementwise.max(x, y), excess)
 

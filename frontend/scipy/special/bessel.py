@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from axir.dialect.ops.elementwise import abs as absolute
-from axir.dialect.ops.elementwise import mul
+from axir.dialect.ops.elementwise import mul, sign
 from axir.dialect.ops.special import bessel_i0e, bessel_i1e
 from axir.dialect.ops.transcendental import exp
 from axir.scipy.special.common import unary_function
@@ -11,7 +11,8 @@ from axir.scipy.special.common import unary_function
 i0e = unary_function("i0e", bessel_i0e, "Modified Bessel function I0, times exp(-|x|).")
 i1e = unary_function("i1e", bessel_i1e, "Modified Bessel function I1, times exp(-|x|).")
 i0 = unary_function(
-    "i0", lambda x: mul(exp(absolute(x)), bessel_i0e(x)), "Modified Bessel function I0."
+    # Not abs, which has a slope at zero, where this function has none.
+    "i0", lambda x: mul(exp(mul(x, sign(x))), bessel_i0e(x)), "Modified Bessel function I0."
 )
 i1 = unary_function(
     "i1", lambda x: mul(exp(absolute(x)), bessel_i1e(x)), "Modified Bessel function I1."

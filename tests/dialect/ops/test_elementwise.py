@@ -10,6 +10,7 @@ import pytest
 from against_jax import compare
 
 import axir
+import axir.scipy.special
 from axir import lax
 from axir.dialect.array import Array
 from axir.dialect.errors import DTypeError
@@ -94,3 +95,20 @@ def test_compiled_code_takes_subnormal_numbers_for_zero() -> None:
     products, moved = axir.jit(lambda x: (x * 2, x[::-1]))(x)
     assert np.asarray(products)[0] == 0
     assert np.asarray(moved)[1] == x[0]
+
+
+def test_slopes_at_zero_are_those_of_jax() -> None:
+    for name in ("abs", "cbrt"):
+        ours, theirs = axir.grad(getattr(lax, name)), jax.grad(getattr(jax.lax, name))
+        for point in (0.0, -0.0, 1.5, -1.5):
+            assert float(ours(point)) == pytest.approx(float(theirs(point))), name
+    second = jax.grad(jax.grad(jax.lax.cbrt))(0.0)
+    assert float(axir.grad(axir.grad(lax.cbrt))(0.0)) == float(second)
+
+
+def test_functions_made_of_sizes_are_symmetric_at_ties() -> None:
+    for function in (axir.numpy.logaddexp, axir.numpy.logaddexp2):
+        assert [float(g) for g in axir.grad(function, (0, 1))(2.0, 2.0)] == [0.5, 0.5]
+    assert float(axir.grad(axir.nn.softplus)(0.0)) == 0.5
+    assert float(axir.grad(axir.numpy.i0)(0.0)) == 0
+    assert float(axir.grad(axir.scipy.special.i0)(0.0)) == 0
