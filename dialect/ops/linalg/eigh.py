@@ -44,7 +44,7 @@ from .rules import (
 from .stacks import with_stack_beside_nan
 
 # Up to this extent Jacobi's rotations are faster than a call of LAPACK.
-_JACOBI_EXTENT = 16
+_JACOBI_EXTENT = 8
 
 
 def eigh(

@@ -152,8 +152,7 @@ def _substitute(
                 0, columns, x, lambda c, x: x.set(at(i, c), x[at(i, c)] - factor * x[at(k, c)])
             )
 
-        known = (0, i) if is_forward else (i + 1, size)
-        x = loop(*known, x, subtract)
+        x = loop(0, i, x, subtract) if is_forward else loop(i + 1, size, x, subtract)
         if is_unit:
             return x
         pivot = entry(i, i)

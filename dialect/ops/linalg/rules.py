@@ -127,9 +127,9 @@ def lower_decomposition(
             results = _in_types(evaluate, context.types_out, params, *empty)
             return [hlo.constant(x) for x in results]
         if small is not None and _suits_kernel(context):
-            results = small(values, context.types_out, **params)
-            if results is not None:
-                return results
+            made = small(values, context.types_out, **params)
+            if made is not None:
+                return made
         if getattr(context, "allows_host_calls", False):
             function = functools.partial(_in_types, evaluate, tuple(context.types_out), params)
             return list(context.host_call(function, values, context.types_out))

@@ -21,7 +21,6 @@ from axir.dialect.ops.elementwise import (
     square,
     sub,
 )
-from axir.dialect.ops.elementwise import min as smaller
 from axir.dialect.ops.transcendental import erf_inv, erfc, exp, expm1, log, log1p, sqrt
 from axir.scipy.special.common import Value, real_arguments, weak_constant
 
@@ -51,7 +50,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Value:
     zero, one = weak_constant(0, x), weak_constant(1, x)
     low = weak_constant(-20 if is_double else -10, x)
     is_low, is_high = le(x, low), gt(x, zero)
-    middle = log(_lower_tail(select_n(is_low, smaller(x, zero), low)))
+    middle = log(_lower_tail(select_n(is_low, select_n(is_high, x, zero), low)))
     upper = log1p(neg(_lower_tail(neg(select_n(is_high, zero, x)))))
     far = select_n(is_low, low, x)
     inverse = div(one, square(far))
