@@ -197,6 +197,24 @@ def _matvec(lib: ModuleType) -> Callable[..., Any]:
     return lambda a, x: a @ x
 
 
+# Of matrices with a heavy diagonal, of which some read the lower triangle only.
+_DECOMPOSITIONS: dict[str, Callable[[ModuleType, Any], Any]] = {
+    "cholesky": lambda lib, a: lib.lax.linalg.cholesky(a, symmetrize_input=False),
+    "solve": lambda lib, a: lib.numpy.linalg.solve(a, a[..., :1]),
+    "qr": lambda lib, a: lib.numpy.linalg.qr(a),
+    "eigh": lambda lib, a: lib.numpy.linalg.eigh(a, symmetrize_input=False),
+}
+_MATRICES = {"4x4": (4, 4), "32x32": (32, 32), "2000-of-3x3": (2000, 3, 3)}
+
+
+def _decomposition(name: str, shape: tuple[int, ...]) -> Callable[[ModuleType], Program]:
+    def program(lib: ModuleType) -> Callable[..., Any]:
+        diagonal = 3 * shape[-1] * np.eye(shape[-1], dtype=np.float32)
+        return lambda a: _DECOMPOSITIONS[name](lib, a + diagonal)
+
+    return _compiled(program, shape)
+
+
 def _softmax(lib: ModuleType) -> Callable[..., Any]:
     return lambda x: lib.nn.softmax(x, axis=-1)
 
@@ -222,5 +240,7 @@ CASES: dict[str, Case] = {
     "matvec-4096": Case(_both(_compiled(_matvec, (4096, 4096), (4096,))), goal=1.2),
     "matmul-1024": Case(_both(_compiled(_matvec, (1024, 1024), (1024, 1024)))),
     "softmax-1024": Case(_both(_compiled(_softmax, (1024, 1024)))),
+    **{f"{name}-{size}": Case(_both(_decomposition(name, shape)))
+       for name in _DECOMPOSITIONS for size, shape in _MATRICES.items()},
     **EVALUATOR_CASES,
 }
