@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from axir.argnums import normalize_argnums, select_arguments
 from axir.arguments import check_callable
-from axir.autodiff import (
-    Derivative,
-    checked_cotangents,
-    normalize_argnums,
-    pull_through,
-    select_arguments,
-)
+from axir.autodiff import Derivative, checked_cotangents, pull_through
 from axir.custom_derivatives.zeros import materialized
 from axir.dialect.function import Function
 from axir.dialect.symbolic import Zero

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from axir import tree
+from axir.argnums import check_differentiable, normalize_argnums, select_arguments
 from axir.arguments import Value, check_callable, to_values
-from axir.autodiff import Derivative, check_differentiable, normalize_argnums, select_arguments
+from axir.autodiff import Derivative
 from axir.dialect import dtypes
 from axir.dialect.array import Array
 from axir.dialect.axes import BatchFrame

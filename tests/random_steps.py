@@ -160,6 +160,7 @@ OPERATIONS: dict[str, Callable[[Value, Value, int], Value]] = {
     "complex": binary(lambda x, y: jnp.abs(jnp.exp(lax.complex(jnp.tanh(x), y)) + 3)),
     # along an axis
     "sum": ranked(lambda x, a: jnp.sum(x, a)),
+    "weighted": unary(lambda x: x + 0.1 * jnp.sum(matrix(x) * jnp.cos(matrix(x)[0]))),
     "mean": ranked(lambda x, a: jnp.mean(x, a, keepdims=True)),
     "maximum": ranked(lambda x, a: jnp.max(x, a)),
     "prod": ranked(lambda x, a: jnp.prod(jnp.tanh(x) + 1, a)),

@@ -81,7 +81,7 @@ class KeepDenormalHalves(RewritePass):
     """Converts f64 to f16 by way of f32.
 
     The fact: IREE's conversion from f64 to f16 turns numbers below 6e-5 into 0, which as f16 are
-    denormal; that from f32 to f16 does not.
+    denormal, unless the CPU has arithmetic in f16; that from f32 to f16 does not.
 
     1. Round to f32, toward zero; where that loses something, set the last bit ("round to odd").
     2. Round to f16. As f32 has two bits more than twice those of f16, the result is what one

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ... import dtypes
-from ...array import scalar
+from ...array import as_array, scalar
 from ...tracer import Tracer
 from ..broadcasting import broadcast_in_dim
 from ..conversion import complex_, conj, imag, real
@@ -49,18 +51,25 @@ def diagonal_mask(like: Value, shape: tuple[int, ...]) -> Value:
 
 def identity(like: Value, shape: tuple[int, ...]) -> Value:
     """Returns matrices with ones on the diagonal, of the dtype of `like`."""
+    if type(like) is not Tracer:
+        matrix = np.eye(*shape[-2:], dtype=like.dtype)
+        return as_array(matrix if len(shape) == 2 else np.broadcast_to(matrix, shape).copy())
     ones = filled(like, shape, 1)
     return select_n(diagonal_mask(like, shape), mul(ones, 0), ones)
 
 
 def lower_part(x: Value, offset: int = 0) -> Value:
     """Returns x with zeros above the diagonal number `offset`."""
+    if type(x) is not Tracer:
+        return as_array(np.tril(x.host(), offset))
     rows, columns = _positions(x)
     return select_n(ge(_plus(rows, offset), columns), 0, x)
 
 
 def upper_part(x: Value, offset: int = 0) -> Value:
     """Returns x with zeros below the diagonal number `offset`."""
+    if type(x) is not Tracer:
+        return as_array(np.triu(x.host(), offset))
     rows, columns = _positions(x)
     return select_n(ge(columns, _plus(rows, offset)), 0, x)
 
