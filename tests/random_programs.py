@@ -69,7 +69,8 @@ class Spec:
         values = list(arguments)
         for step in self.steps:
             first = bounded(values[step.first % len(values)])
-            second = bounded(values[step.second % len(values)])
+            # Most of the operations want operands of one dtype, some steps give another.
+            second = bounded(values[step.second % len(values)]).astype(first.dtype)
             values.append(OPERATIONS[step.op](first, second, step.choice))
         return tuple(values[-2:])
 
