@@ -32,7 +32,8 @@ from . import stablehlo as hlo
 Number = Any  # a Scalar, or a Python number of the same kind
 Position = Any  # an index, or a tuple of such
 
-_COMPARISONS = {"eq": (1, 0), "lt": (4, 2), "le": (5, 3), "gt": (2, 4), "ge": (3, 5)}
+# The predicates of arith.cmpf and arith.cmpi.
+_COMPARISONS = {"eq": (1, 0), "lt": (4, 2), "gt": (2, 4)}
 
 
 class Scalar:

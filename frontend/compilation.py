@@ -22,13 +22,7 @@ from axir.dialect.primitive import check_finite
 from axir.passes.lower_to_stablehlo import HostCall, lower_functions
 from axir.passes.pipeline import run_passes
 from axir.passes.simplify import simplify_function
-from axir.runtime import (
-    Buffer,
-    Program,
-    Target,
-    compile_module,
-    default_device,
-)
+from axir.runtime import Buffer, Program, Target, compile_module, default_device
 
 # The host side of results is made when somebody looks.
 _NO_HOST = itertools.repeat(None)

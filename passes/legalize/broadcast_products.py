@@ -17,7 +17,7 @@ from axir.passes.legalize.rewriting import RewritePass
 _PRODUCTS = frozenset(("stablehlo.multiply", "linalg.generic"))
 # What IREE looks through when it puts a product into the loops of a sum.
 _VIEWS = frozenset(("stablehlo.reshape", "stablehlo.transpose"))
-# How many operations are looked at to find a broadcast.
+# How many values are looked at to find a broadcast.
 _SEARCHED = 256
 
 
@@ -62,9 +62,7 @@ class NegateProducts(RewritePass):
         if hlo.is_complex(operand) or not _is_broadcast_product(operand, operation):
             return None
         dimensions = list(operation.attributes["dimensions"])
-        (total,) = hlo.reduce(
-            [hlo.negate(operand)], [hlo.negate(init)], dimensions, lambda a, b: hlo.add(a, b)
-        )
+        (total,) = hlo.reduce([hlo.negate(operand)], [hlo.negate(init)], dimensions, hlo.add)
         return hlo.subtract(hlo.full_like(total, 0), total)
 
 
@@ -86,16 +84,17 @@ def _is_broadcast_product(operand: ir.Value, operation: ir.Operation) -> bool:
 
 def _reads_broadcast(product: ir.Operation) -> bool:
     """Tells whether an array that varies along some axes only is an input of a fused product."""
-    pending, seen = [product], 0
+    pending, seen = [product], set[ir.Value]()
     while pending:
-        seen += 1
-        if seen > _SEARCHED:
-            return True
         operation = pending.pop()
+        if len(seen) > _SEARCHED:
+            return True
         if operation.name == "stablehlo.broadcast_in_dim" and _varies(operation.operands[0]):
             return True
         if operation.name in ELEMENTWISE:
-            pending += [x for x in map(_defining, operation.operands) if x is not None]
+            new = [x for x in operation.operands if x not in seen]
+            seen.update(new)
+            pending += [x for x in map(_defining, new) if x is not None]
     return False
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...dispatch import Scalar, Tensor, loop, scalar, scratch
 from .kernels import Kernel, fill
 
-# Convergence is quadratic in the end; random matrices of 8 rows take 5 to 7.
+# More than are needed: convergence is quadratic in the end, and what has converged stops.
 _MOST_SWEEPS = 20
 
 
