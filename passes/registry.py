@@ -9,6 +9,7 @@ from axir.passes.errors import UnknownPassError
 
 PASSES: dict[str, str] = {
     "absorb-transposes": "axir.passes.tune.transposed_dot:AbsorbTransposes",
+    "branch-loops": "axir.passes.legalize.branch_loops:BranchLoops",
     "clamp-gather": "axir.passes.legalize.gather:ClampGather",
     "copy-returned-inputs": "axir.passes.legalize.returned_inputs:CopyReturnedInputs",
     "define-digamma": "axir.passes.legalize.digamma:DefineDigamma",
@@ -32,17 +33,13 @@ PASSES: dict[str, str] = {
     "lower-to-stablehlo": "axir.passes.lower_to_stablehlo:LowerToStableHLO",
     "negate-products": "axir.passes.legalize.broadcast_products:NegateProducts",
     "pad-windows": "axir.passes.legalize.padded_windows:PadWindows",
-    "part-loop-storage": "axir.passes.legalize.loop_storage:PartLoopStorage",
-    "part-loop-values": "axir.passes.legalize.loop_yields:PartLoopValues",
     "position-select-and-scatter": (
         "axir.passes.legalize.select_and_scatter:PositionSelectAndScatter"
     ),
     "protect-inputs": "axir.passes.legalize.inputs:ProtectInputs",
     "put-features-last": "axir.passes.tune.conv_layout:PutFeaturesLast",
-    "read-carries": "axir.passes.legalize.loop_carries:ReadCarries",
     "saturate-conversions": "axir.passes.legalize.conversions:SaturateConversions",
     "separate-scatter-indices": "axir.passes.tune.scatter_indices:SeparateScatterIndices",
-    "separate-loops": "axir.passes.legalize.loop_results:SeparateLoops",
     "sign-unsigned-data": "axir.passes.legalize.unsigned_data:SignUnsignedData",
     "simplify": "axir.passes.simplify:Simplify",
     "split-complex-constants": "axir.passes.legalize.complex_constants:SplitComplexConstants",
@@ -55,7 +52,6 @@ PASSES: dict[str, str] = {
     "transpose": "axir.passes.transpose:Transpose",
     "transpose-rhs": "axir.passes.tune.rhs_rows:TransposeRhs",
     "tune-for-cpu": "axir.passes.tune.for_cpu:TuneForCpu",
-    "unflag-while": "axir.passes.legalize.while_flag:UnflagWhile",
     "unfold-windows": "axir.passes.legalize.unfolded_windows:UnfoldWindows",
     "unroll-wide-windows": "axir.passes.tune.wide_windows:UnrollWideWindows",
     "use-window-results": "axir.passes.legalize.window_results:UseWindowResults",

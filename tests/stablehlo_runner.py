@@ -43,15 +43,21 @@ class Example:
 
 
 def run_examples(
-    examples: Sequence[Example], passes: str = "", flags: Sequence[str] = ()
+    examples: Sequence[Example],
+    passes: str = "",
+    flags: Sequence[str] = (),
+    compiler: Callable[..., bytes] | None = None,
 ) -> dict[str, list[np.ndarray]]:
-    """The results of all examples, compiled as one module after the pipeline `passes`."""
+    """The results of all examples, compiled as one module after the pipeline `passes`.
+
+    `compiler` turns the module into a binary; the default is IREE as it is, in its own process.
+    """
     names = [example.name for example in examples]
     assert len(set(names)) == len(names), "examples need different names"
     module = build({e.name: (e.arguments, e.builder) for e in examples})
     if passes:
         run_passes(module, passes)
-    compiled = Compiled(module, flags)
+    compiled = Compiled(module, flags, compiler)
     return {e.name: compiled(e.name, *e.arguments) for e in examples}
 
 
@@ -158,9 +164,14 @@ def _type_of(argument: Any) -> ir.Type:
 class Compiled:
     """A compiled module; functions are called by name with arrays and return a list of arrays."""
 
-    def __init__(self, module: ir.Module, flags: Sequence[str] = ()):
+    def __init__(
+        self,
+        module: ir.Module,
+        flags: Sequence[str] = (),
+        compiler: Callable[..., bytes] | None = None,
+    ):
         self.result_types = _result_types(module)
-        binary = compile_module(module, flags)
+        binary = compiler(module) if compiler else compile_module(module, flags)
         config = rt.Config("local-sync")
         self.device = config.device
         self.functions = rt.load_vm_module(

@@ -11,7 +11,6 @@ from axir.passes.base import Pass
 from axir.passes.registry import find_pass
 
 STAGES = (
-    "unflag-while",
     "expand-fft",
     "expand-complex",
     "expand-power",
@@ -43,10 +42,7 @@ STAGES = (
     "protect-inputs",
     "copy-returned-inputs",
     "store-slices",
-    "part-loop-storage",
-    "read-carries",
-    "part-loop-values",
-    "separate-loops",
+    "branch-loops",
 )
 """The passes in order; why it matters stands in `LegalizeForIree`."""
 
@@ -57,20 +53,19 @@ _ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
 class LegalizeForIree(Pass):
     """Rewrites a StableHLO module into what IREE compiles and computes right.
 
-    1. Loops first: `unflag-while`, without which nothing else compiles.
-    2. `expand-fft`, then functions of numbers, in any order: each of the passes takes those of its
+    1. `expand-fft`, then functions of numbers, in any order: each of the passes takes those of its
        own types.
-    3. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot`, `split-complex-conv`,
+    2. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot`, `split-complex-conv`,
        `fit-conv-windows` and `widen-unsigned-dot`, in any order.
-    4. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`; `drop-scatter`,
+    3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`; `drop-scatter`,
        then `index-scatter-windows`, then `lead-scatter-dims`; `stabilize-sort`.
-    5. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
+    4. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
        `drop-scatter` pads too; then `split-complex-constants`.
-    6. `negate-products` and `limit-fusion`, when all elementwise operations are there, then
+    5. `negate-products` and `limit-fusion`, when all elementwise operations are there, then
        `sign-unsigned-data`.
-    7. `protect-inputs` when all operations that work in place are there. Then
-       `copy-returned-inputs`, and `store-slices`, `part-loop-storage`, `read-carries`,
-       `part-loop-values` and `separate-loops`, whose barriers `protect-inputs` would remove.
+    6. `protect-inputs` when all operations that work in place are there. Then
+       `copy-returned-inputs` and `store-slices`, whose barriers `protect-inputs` would remove.
+    7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """

@@ -1,0 +1,150 @@
+"""Integers and truth values of rank 0 that the host computes while a program runs.
+
+A loop that counts asks the device for nothing: its counter is a number of the host, as are the
+condition and the places of slices that follow from it. What lives here: which values can be such,
+and the arithmetic on them. What does not: the control flow around it (`branch_loops.py`).
+"""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+from axir.dialect import stablehlo as hlo
+from axir.passes.legalize import scalar
+from axir.passes.legalize.scalar import Scalar
+
+_BINARY = {"add": "addi", "subtract": "subi", "multiply": "muli", "and": "andi", "or": "ori"}
+_BINARY["xor"] = "xori"
+_ORDERED = {"maximum": "max", "minimum": "min"}
+_SUPPORTED = frozenset(
+    f"stablehlo.{name}"
+    for name in (*_BINARY, *_ORDERED, "not", "compare", "select", "convert", "reshape")
+)
+_PREDICATES = {
+    "EQ": ("eq", "eq"), "NE": ("ne", "ne"), "LT": ("slt", "ult"), "LE": ("sle", "ule"),
+    "GT": ("sgt", "ugt"), "GE": ("sge", "uge"),
+}  # fmt: skip
+_NUMBERS = "eq ne slt sle sgt sge ult ule ugt uge".split()
+# Longer chains are no counters, and would be followed by recursion.
+_DEEPEST = 40
+
+
+def may_be_on_host(value: ir.Value) -> bool:
+    """True for an integer or truth value of rank 0."""
+    if not isinstance(value.type, ir.RankedTensorType) or value.type.rank:
+        return False
+    return isinstance(value.type.element_type, ir.IntegerType)
+
+
+class HostScalars:
+    """The tensors of rank 0 of a function whose values the host knows, as scalars."""
+
+    def __init__(self) -> None:
+        self._known: dict[ir.Value, ir.Value] = {}
+
+    def roots(self, value: ir.Value, depth: int = _DEEPEST) -> set[ir.Value]:
+        """The values that the host has to know in order to compute `value`, itself if it cannot."""
+        if value in self._known:
+            return set()
+        operation = _definition(value)
+        if operation is not None and operation.name == "stablehlo.constant":
+            return set() if may_be_on_host(value) else {value}
+        if operation is None or operation.name not in _SUPPORTED or not depth:
+            return {value}
+        if not all(map(may_be_on_host, (value, *operation.operands))):
+            return {value}
+        return set().union(*(self.roots(x, depth - 1) for x in operation.operands))
+
+    def as_tensor(self, value: ir.Value, like: ir.Value) -> ir.Value:
+        """A scalar as a tensor of the type of `like`, which is known from then on."""
+        signless = ir.RankedTensorType.get([], value.type)
+        tensor: ir.Value = ir.Operation.create(
+            "tensor.from_elements", results=[signless], operands=[value]
+        ).result
+        if hlo.is_unsigned(like):
+            tensor = hlo.bitcast_convert(tensor, hlo.element_type_of(like))
+        self._known[tensor] = value
+        return tensor
+
+    def as_scalar(self, value: ir.Value) -> ir.Value:
+        """A tensor as a scalar: computed from known ones, or else read from the device."""
+        if value in self._known:
+            return self._known[value]
+        operation = _definition(value)
+        if operation is None or self.roots(value):
+            return self._read(value)
+        if operation.name == "stablehlo.constant":
+            return _constant(operation)
+        operands = [Scalar(self.as_scalar(x)) for x in operation.operands]
+        return _compute(operation, operands).value
+
+    def read_where_defined(self, value: ir.Value) -> None:
+        """Reads a tensor from the device once, behind its definition."""
+        operation = _definition(value)
+        if operation is None:
+            point = ir.InsertionPoint.at_block_begin(value.owner)
+        else:
+            point = ir.InsertionPoint.after(operation)
+        with point:
+            self._known[value] = self._read(value)
+
+    @staticmethod
+    def _read(value: ir.Value) -> ir.Value:
+        if hlo.is_unsigned(value):
+            width = hlo.element_type_of(value).width
+            value = hlo.bitcast_convert(value, ir.IntegerType.get_signless(width))
+        return ir.Operation.create(
+            "tensor.extract", results=[value.type.element_type], operands=[value]
+        ).result
+
+
+def scalar_type(value: ir.Value) -> ir.Type:
+    """The type of the scalar for a tensor of rank 0."""
+    return ir.IntegerType.get_signless(value.type.element_type.width)
+
+
+def _definition(value: ir.Value) -> ir.Operation | None:
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def _constant(operation: ir.Operation) -> ir.Value:
+    element = ir.DenseElementsAttr(operation.attributes["value"]).get_splat_value()
+    is_truth = isinstance(element, ir.BoolAttr)
+    number = ir.BoolAttr(element).value if is_truth else ir.IntegerAttr(element).value
+    return scalar.constant(number, scalar_type(operation.results[0])).value
+
+
+def _compute(operation: ir.Operation, operands: list[Scalar]) -> Scalar:
+    name = operation.name.removeprefix("stablehlo.")
+    is_unsigned = hlo.is_unsigned(operation.operands[0]) or operands[0].width == 1
+    if name == "reshape":
+        return operands[0]
+    if name in _BINARY:
+        return scalar.operation(f"arith.{_BINARY[name]}", operands)
+    if name in _ORDERED:
+        return scalar.operation(f"arith.{_ORDERED[name]}{'ui' if is_unsigned else 'si'}", operands)
+    if name == "not":
+        return ~operands[0]
+    if name == "select":
+        return scalar.select(*operands)
+    if name == "compare":
+        return _compare(operation, operands, is_unsigned)
+    return _convert(operands[0], scalar_type(operation.results[0]).width, is_unsigned)
+
+
+def _compare(operation: ir.Operation, operands: list[Scalar], is_unsigned: bool) -> Scalar:
+    direction = str(operation.attributes["comparison_direction"]).split()[-1].rstrip(">")
+    predicate = _NUMBERS.index(_PREDICATES[direction][is_unsigned])
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
+    attributes = {"predicate": attribute}
+    return scalar.operation("arith.cmpi", operands, scalar.boolean(), attributes)
+
+
+def _convert(operand: Scalar, width: int, is_unsigned: bool) -> Scalar:
+    if width == 1:
+        return operand.differs(0)
+    if width <= operand.width:
+        return scalar.truncate(operand, width)
+    extension = "arith.extui" if is_unsigned else "arith.extsi"
+    return scalar.operation(extension, [operand], scalar.integer(width))
