@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from random_control_flow import STRUCTURED
+from random_loops import LOOPS
 from random_number_steps import NUMERIC
 from random_steps import OPERATIONS as PLAIN
 from random_steps import bounded, counter
@@ -25,7 +26,7 @@ from axir.dialect.function import Function
 from axir.dialect.trace import trace_function
 
 Value = Any
-OPERATIONS = {**PLAIN, **NUMERIC, **STRUCTURED}
+OPERATIONS = {**PLAIN, **NUMERIC, **STRUCTURED, **LOOPS}
 SHAPES = ((), (3,), (4,), (2, 3), (3, 4), (2, 1, 3), (1,))
 
 
@@ -164,12 +165,17 @@ _FORWARD = ("jvp", "jacfwd", "linearize")
 
 # Strategies -------------------------------------------------------------------------------------
 
-_steps = st.builds(
+_values = st.integers(0, 7)
+_plain_steps = st.builds(
     Step,
-    st.sampled_from(sorted(OPERATIONS)),
-    st.integers(0, 7),
-    st.integers(0, 7),
+    st.sampled_from(sorted(OPERATIONS.keys() - LOOPS.keys())),
+    _values,
+    _values,
     st.integers(0, 5),
+)
+# The choice of a loop is the seed that it is drawn from.
+_loop_steps = st.builds(
+    Step, st.sampled_from(sorted(LOOPS)), _values, _values, st.integers(0, 1 << 20)
 )
 
 
@@ -183,14 +189,23 @@ def is_valid(spec: Spec) -> bool:
     return not set(spec.transformations) & set(_FORWARD)
 
 
-specs = st.builds(
-    Spec,
-    st.lists(st.integers(0, len(SHAPES) - 1), min_size=1, max_size=3).map(tuple),
-    st.lists(_steps, min_size=1, max_size=7).map(tuple),
-    st.lists(st.sampled_from(sorted(TRANSFORMATIONS)), max_size=3).map(tuple),
-    st.booleans(),
-    st.integers(0, 1000),
-).filter(is_valid)
+
+
+def _programs(
+    steps: st.SearchStrategy[Step], largest: int, transformations: int
+) -> st.SearchStrategy[Spec]:
+    return st.builds(
+        Spec,
+        st.lists(st.integers(0, len(SHAPES) - 1), min_size=1, max_size=3).map(tuple),
+        st.lists(steps, min_size=1, max_size=largest).map(tuple),
+        st.lists(st.sampled_from(sorted(TRANSFORMATIONS)), max_size=transformations).map(tuple),
+        st.booleans(),
+        st.integers(0, 1000),
+    ).filter(is_valid)
+
+
+specs = _programs(_plain_steps, 7, 3)
+loop_specs = _programs(_loop_steps, 2, 2)
 
 
 # Comparison -------------------------------------------------------------------------------------

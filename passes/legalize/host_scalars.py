@@ -7,6 +7,7 @@ and the arithmetic on them. What does not: the control flow around it (`branch_l
 
 from __future__ import annotations
 
+import numpy as np
 from iree.compiler import ir
 
 from axir.dialect import stablehlo as hlo
@@ -57,10 +58,7 @@ class HostScalars:
 
     def as_tensor(self, value: ir.Value, like: ir.Value) -> ir.Value:
         """A scalar as a tensor of the type of `like`, which is known from then on."""
-        signless = ir.RankedTensorType.get([], value.type)
-        tensor: ir.Value = ir.Operation.create(
-            "tensor.from_elements", results=[signless], operands=[value]
-        ).result
+        tensor = _tensor(value)
         if hlo.is_unsigned(like):
             tensor = hlo.bitcast_convert(tensor, hlo.element_type_of(like))
         self._known[tensor] = value
@@ -101,6 +99,15 @@ class HostScalars:
 def scalar_type(value: ir.Value) -> ir.Type:
     """The type of the scalar for a tensor of rank 0."""
     return ir.IntegerType.get_signless(value.type.element_type.width)
+
+
+def _tensor(value: ir.Value) -> ir.Value:
+    if value.type.width == 1:
+        # A kernel that makes a tensor of a truth value does not compile.
+        byte = scalar.extend_unsigned(Scalar(value), 8).value
+        return hlo.compare(_tensor(byte), hlo.constant(np.int8(0)), "NE")
+    kind = ir.RankedTensorType.get([], value.type)
+    return ir.Operation.create("tensor.from_elements", results=[kind], operands=[value]).result
 
 
 def _definition(value: ir.Value) -> ir.Operation | None:

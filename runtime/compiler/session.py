@@ -31,12 +31,12 @@ from ..diagnostics import Diagnostic, compile_error
 from ..fork_safety import abandon, call_in_forked_child
 from ..target import PROCESS_FLAGS, Target
 from .analysis import BYTECODE_MAGIC, analyze
-from .branch_references import part_repeated_references
+from .branch_operands import repair_branches
 
 _LOGGER = logging.getLogger(__name__)
 _COMPILER_VERSION = str(version.VERSION)
 # What is done to the compiler's result; what was compiled otherwise is compiled again.
-_REPAIR = "part_repeated_references"
+_REPAIR = "repair_branches"
 # Sessions hold uniqued types and attributes for good; a fresh one costs 3 ms.
 _COMPILATIONS_PER_SESSION = 200
 _ERROR_SEVERITY = 2
@@ -169,7 +169,7 @@ def _bytecode(session: Session, invocation: Invocation) -> bytes:
     # Only a context that Python owns can outlive what Python holds of the module.
     assert session.context is not None
     lowered = invocation.export_module()
-    part_repeated_references(lowered)
+    repair_branches(lowered)
     invocation.import_module(lowered)
     output = Output.open_membuffer()
     invocation.output_vm_bytecode(output)

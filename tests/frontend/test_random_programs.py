@@ -1,6 +1,7 @@
 """Random programs under random transformations: evaluator and IREE agree, as do eager and traced.
 
-Every run draws the same few dozen; with RANDOM_PROGRAMS=2000 in the environment it draws more.
+Every run draws the same few dozen, half of them of loops; with RANDOM_PROGRAMS=2000 in the
+environment it draws more.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from op_programs import Programs
-from random_programs import Spec, disagreement, nearby, specs
+from random_programs import Spec, disagreement, loop_specs, nearby, specs
 
 import axir
 from axir.dialect.config import config
@@ -71,7 +72,10 @@ def _problems(drawn: list[Spec]) -> Iterator[str]:
     suppress_health_check=list(HealthCheck),
     phases=(Phase.generate,),  # shrinking would compile for hours; the report names the program
 )
-@given(st.lists(specs, min_size=_PER_MODULE, max_size=_PER_MODULE))
+@given(
+    st.lists(specs, min_size=_PER_MODULE, max_size=_PER_MODULE)
+    | st.lists(loop_specs, min_size=_PER_MODULE, max_size=_PER_MODULE)
+)
 def test_iree_agrees_with_the_evaluator(drawn: list[Spec]) -> None:
     problems = list(_problems(drawn))
     note("\n".join(problems))
@@ -79,7 +83,7 @@ def test_iree_agrees_with_the_evaluator(drawn: list[Spec]) -> None:
 
 
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))
-@given(specs)
+@given(specs | loop_specs)
 def test_eager_execution_agrees_with_the_traced_program(spec: Spec) -> None:
     with config(jax_enable_x64=True):
         function, arguments = spec.function(), spec.arguments()

@@ -113,6 +113,8 @@ def fori_loop(
     first, last = _bounds(lower, upper)
     if type(first) is Array and type(last) is Array:
         length = max(int(last) - int(first), 0)
+        if not length and config.jax_disable_jit:
+            return init_val  # no pass tells the types of a scan's results
 
         def advance(carry: tuple[Any, Any], _: Any) -> tuple[Any, None]:
             index, value = carry

@@ -1,10 +1,10 @@
-"""References that a branch passes on twice."""
+"""What branches pass on: references that are passed twice, and numbers of two sizes."""
 
 from __future__ import annotations
 
 from iree.compiler import ir
 
-from axir.runtime.compiler.branch_references import part_repeated_references
+from axir.runtime.compiler.branch_operands import repair_branches
 
 REPEATED = """
 vm.module public @module {
@@ -39,7 +39,7 @@ def _branches(module: ir.Module) -> list[ir.Operation]:
 def test_every_reference_is_passed_once() -> None:
     with ir.Context():
         module = ir.Module.parse(REPEATED)
-        assert part_repeated_references(module.operation) == 4
+        assert repair_branches(module.operation) == 4
         assert module.operation.verify()
         for branch in _branches(module):
             references = [x for x in branch.operands if str(x.type) != "i32"]
@@ -51,7 +51,7 @@ def test_every_reference_is_passed_once() -> None:
 def test_copies_are_chosen_from_the_value_itself() -> None:
     with ir.Context():
         module = ir.Module.parse(REPEATED)
-        part_repeated_references(module.operation)
+        repair_branches(module.operation)
         a, *_, second, third = _branches(module)[0].operands
         for copy, original in ((second, a), (third, second)):
             choice = copy.owner
@@ -71,5 +71,42 @@ def test_a_module_without_repetitions_stays_as_it_is() -> None:
     with ir.Context():
         module = ir.Module.parse(text)
         before = str(module)
-        assert part_repeated_references(module.operation) == 0
+        assert repair_branches(module.operation) == 0
+        assert str(module) == before
+
+
+MIXED = """
+vm.module public @module {
+  vm.func private @exchange(%flag: i32, %size: i64, %step: f32) -> i64 {
+    vm.br ^bb1(%flag, %size, %step : i32, i64, f32)
+  ^bb1(%0: i32, %1: i64, %2: f32):
+    vm.cond_br %0, ^bb1(%flag, %size, %2 : i32, i64, f32), ^bb2(%0, %0 : i32, i32)
+  ^bb2(%3: i32, %4: i32):
+    vm.return %1 : i64
+  }
+}
+"""
+
+
+def test_numbers_are_passed_in_one_size_beside_larger_ones() -> None:
+    with ir.Context():
+        module = ir.Module.parse(MIXED)
+        assert repair_branches(module.operation) == 4
+        assert module.operation.verify()
+        function = module.body.operations[0].operation.regions[0].blocks[0].operations[0]
+        _, loop, end = function.operation.regions[0].blocks
+        assert [str(x.type) for x in loop.arguments] == ["i64", "i64", "i64"]
+        assert [str(x.type) for x in end.arguments] == ["i32", "i32"]
+        names = [operation.operation.name for operation in loop.operations]
+        # What is read in the block is what was passed, and goes on as such.
+        assert sorted(names[:3]) == ["vm.bitcast.i32.f32", "vm.trunc.i64.i32", "vm.trunc.i64.i32"]
+        assert sorted(names[3:-1]) == ["vm.bitcast.f32.i32", "vm.ext.i32.i64.u", "vm.ext.i32.i64.u"]
+
+
+def test_blocks_that_take_one_size_stay_as_they_are() -> None:
+    text = MIXED.replace("i64", "i32")
+    with ir.Context():
+        module = ir.Module.parse(text)
+        before = str(module)
+        assert repair_branches(module.operation) == 0
         assert str(module) == before

@@ -1,0 +1,134 @@
+"""Keeps what branches pass on: references and numbers that IREE's bytecode would lose.
+
+The facts (IREE 3.12 and 3.13), both about the moves between registers that a branch stands for:
+
+* Where a branch passes one reference to several arguments of a block, as after a condition whose
+  results lie in one allocation, and one of the arguments is given the register in which the
+  reference already is, the bytecode moves the reference out of this register into that of another.
+  The argument is null from then on. A null buffer ends the program ("indirect buffer reference slot
+  0 is out range"); a null fence lets it go on before what it needs is there.
+* A number of 64 bits takes two registers of 32. The moves are ordered so that no register is
+  overwritten before it is read, but as if the second half of a pair were no register. Where a block
+  takes numbers of both sizes, one that is still needed may be lost.
+
+So no reference is passed twice: the second and later occurrences are replaced by the result of an
+operation whose value is the same, the choice between the reference, if it is not null, and null.
+And numbers of 32 bits are passed as 64 bits to blocks that also take such. What does not live here:
+running the compiler (`session.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from iree.compiler import ir
+
+_BRANCHES = frozenset(("vm.br", "vm.cond_br"))
+_NARROW, _WIDE = frozenset(("i32", "f32")), frozenset(("i64", "f64"))
+
+
+@dataclasses.dataclass
+class _Entries:
+    """How control reaches a block: branches, with the places of the block's first values."""
+
+    branches: list[tuple[ir.Operation, int]] = dataclasses.field(default_factory=list)
+    only_branches: bool = True
+
+
+def repair_branches(module: ir.Operation) -> int:
+    """Rewrites the branches of a VM module in place.
+
+    Returns:
+        How many operands were replaced.
+    """
+    branches: list[ir.Operation] = []
+    others: list[ir.Operation] = []
+
+    def collect(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name in _BRANCHES:
+            branches.append(operation)
+        elif len(operation.successors):
+            others.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(collect)
+    return sum(map(_part_references, branches)) + _pass_one_width(branches, others)
+
+
+# References --------------------------------------------------------------------------------------
+
+
+def _part_references(branch: ir.Operation) -> int:
+    # By reference, its latest copy: copies of the same value would be merged again.
+    latest: dict[ir.Value, ir.Value] = {}
+    replaced = 0
+    for index, value in enumerate(branch.operands):
+        if value not in latest:
+            latest[value] = value
+        elif _is_reference(value.type):
+            copy = _copy(latest[value], branch)
+            branch.operands[index] = latest[value] = copy
+            replaced += 1
+    return replaced
+
+
+def _is_reference(type_: ir.Type) -> bool:
+    # The bindings have no classes for types of the VM.
+    return str(type_).startswith("!vm.ref<")
+
+
+def _copy(value: ir.Value, before: ir.Operation) -> ir.Value:
+    with ir.InsertionPoint(before), before.location:
+        flag = ir.IntegerType.get_signless(32)
+        is_set = ir.Operation.create("vm.cmp.nz.ref", [flag], [value]).result
+        null = ir.Operation.create("vm.const.ref.zero", [value.type]).result
+        return ir.Operation.create("vm.select.ref", [value.type], [is_set, value, null]).result
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+def _pass_one_width(branches: list[ir.Operation], others: list[ir.Operation]) -> int:
+    """Widens numbers of 32 bits that are passed beside numbers of 64."""
+    entries: dict[ir.Block, _Entries] = {}
+    for branch in branches:
+        first = 1 if branch.name == "vm.cond_br" else 0
+        for block in branch.successors:
+            entries.setdefault(block, _Entries()).branches.append((branch, first))
+            first += len(block.arguments)
+    for operation in others:
+        for block in operation.successors:
+            entries.setdefault(block, _Entries()).only_branches = False
+    widened = 0
+    for block, entry in entries.items():
+        kinds = [str(x.type) for x in block.arguments]
+        if entry.only_branches and not _WIDE.isdisjoint(kinds):
+            for index, kind in enumerate(kinds):
+                if kind in _NARROW:
+                    widened += _widen(block, index, entry)
+    return widened
+
+
+def _widen(block: ir.Block, index: int, entry: _Entries) -> int:
+    """Passes an argument of a block as an integer of 64 bits."""
+    argument = block.arguments[index]
+    kind = argument.type
+    is_float = isinstance(kind, ir.FloatType)
+    narrow, wide = (ir.IntegerType.get_signless(n, context=kind.context) for n in (32, 64))
+    for branch, first in entry.branches:
+        with ir.InsertionPoint(branch), branch.location:
+            value = branch.operands[first + index]
+            if is_float:
+                value = _build("bitcast.f32.i32", narrow, value)
+            branch.operands[first + index] = _build("ext.i32.i64.u", wide, value)
+    argument.set_type(wide)
+    with ir.InsertionPoint.at_block_begin(block), argument.location:
+        restored = low = _build("trunc.i64.i32", narrow, argument)
+        if is_float:
+            restored = _build("bitcast.i32.f32", kind, low)
+    argument.replace_all_uses_except(restored, low.owner.operation)
+    return len(entry.branches)
+
+
+def _build(name: str, kind: ir.Type, operand: ir.Value) -> ir.Value:
+    return ir.Operation.create(f"vm.{name}", [kind], [operand]).result
