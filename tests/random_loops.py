@@ -91,7 +91,7 @@ def _draw_guard(random: np.random.Generator) -> Rule:
     return name, int(random.integers(0, 4)), bool(random.integers(0, 2))
 
 
-# Guards: what they carry, when they hold, how they move on -----------------------------------------
+# Guards: what they carry, when they hold, how they move on ---------------------------------------
 
 Guard = tuple[
     Callable[[Value, Value, int], list[Value]],
@@ -188,7 +188,7 @@ _GUARDS: dict[str, Guard] = {
 }
 
 
-# Running a plan -------------------------------------------------------------------------------------
+# Running a plan ----------------------------------------------------------------------------------
 
 
 class _Surroundings:
@@ -215,7 +215,7 @@ class _Surroundings:
 
 
 def run(plan: Plan, x: Value, y: Value) -> list[Value]:
-    """Runs a loop on arrays of one shape and dtype; returns the carried values, guards' included."""
+    """Runs a loop on arrays of one shape and dtype; returns all that it carries."""
     around = _Surroundings(x, y)
     init = [around.start(*kind) for kind in zip(plan.kinds, plan.starts, strict=True)]
 
@@ -389,7 +389,7 @@ def _next_scalar(
     return rules[name]()
 
 
-# Steps of random programs ---------------------------------------------------------------------------
+# Steps of random programs ------------------------------------------------------------------------
 
 
 def loop_of_any_form(x: Value, y: Value, choice: int) -> Value:
