@@ -57,11 +57,11 @@ class AxirError(Exception):
         super().__init__("\n".join(lines))
 
 
-class ShapeError(AxirError, TypeError):
+class ShapeError(AxirError, TypeError, ValueError):
     """Operand shapes do not fit the operation."""
 
 
-class MatrixShapeError(ShapeError, ValueError):
+class MatrixShapeError(ShapeError):
     """An operand holds no matrices, or none of the shape that linear algebra asks for."""
 
 

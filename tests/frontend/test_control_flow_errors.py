@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import axir
@@ -99,8 +100,18 @@ CASES: dict[str, tuple[Callable[[], Any], type, str, str]] = {
         "while_loop: cond_fun must be a function", "lambda",
     ),
     "fori bound dtype": (
+        lambda: lax.fori_loop(0, 2j, lambda i, c: c, 0), TypeError,
+        "fori_loop: upper must be an integer, but is of type complex64[]", "astype(int)",
+    ),
+    "fori bound kinds": (
         lambda: lax.fori_loop(0, 2.5, lambda i, c: c, 0), TypeError,
-        "fori_loop: upper must be an integer, but is of type float32[]", "astype(int)",
+        "fori_loop: lower and upper must be of one dtype, but are of types int32[] and float32[]",
+        "astype(...)",
+    ),
+    "fori bound dtypes": (
+        lambda: lax.fori_loop(np.int16(0), np.int32(2), lambda i, c: c, 0), TypeError,
+        "fori_loop: lower and upper must be of one dtype, but are of types int16[] and int32[]",
+        "astype(...)",
     ),
     "fori bound shape": (
         lambda: lax.fori_loop(jnp.zeros(2, int), 3, lambda i, c: c, 0), TypeError,

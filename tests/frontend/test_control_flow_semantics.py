@@ -324,6 +324,20 @@ def test_bodies_communicate_over_mapped_axes(compile_it: bool) -> None:
 # Without jit -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "dtype", "total"),
+    [(0.5, 4.0, np.float32, 8.0), (np.int8(1), 4, np.int8, 6), (0.0, np.float16(3), np.float16, 3)],
+)
+def test_fori_loop_counts_in_the_dtype_of_its_bounds(
+    lower: Any, upper: Any, dtype: type, total: float
+) -> None:
+    def loop(lower: Any) -> Any:
+        return lax.fori_loop(lower, upper, lambda i, s: s + i, jnp.zeros((), dtype))
+
+    for result in (loop(lower), axir.jit(loop)(lower)):
+        assert (result.dtype, float(result)) == (dtype, total)
+
+
 def test_disable_jit_runs_control_flow_in_python() -> None:
     seen: list[Any] = []
 

@@ -91,18 +91,18 @@ def fori_loop(
 ) -> Any:
     """Computes `value = body_fun(i, value)` for i from `lower` to `upper`, which is excluded.
 
-    Bounds that are known while tracing make it a `scan`, which can be differentiated in reverse
+    Integers that are known while tracing make it a `scan`, which can be differentiated in reverse
     mode; others make it a `while_loop`.
 
     Args:
-        lower, upper: Integer scalars.
+        lower, upper: Scalars of one dtype, usually integers; floats are counted up by 1, too.
         body_fun: From the index and the value to a value of the same structure and types.
         init_val: The first value, a tree of arrays.
         unroll: Number of passes that are written out in one pass of the loop; True for all of
             them. Only for bounds that are known.
 
     Raises:
-        DTypeError: if the bounds are not integers.
+        DTypeError: if the bounds are not of one dtype, or no real numbers.
         ParameterError: if `unroll` is given for traced bounds.
 
     >>> from axir import lax
@@ -111,7 +111,8 @@ def fori_loop(
     """
     check_body(body_fun, "fori_loop: body_fun")
     first, last = _bounds(lower, upper)
-    if type(first) is Array and type(last) is Array:
+    is_known = type(first) is Array and type(last) is Array
+    if is_known and dtypes.is_integer(first.dtype):
         length = max(int(last) - int(first), 0)
         if not length and config.jax_disable_jit:
             return init_val  # no pass tells the types of a scan's results
@@ -144,14 +145,14 @@ def _is_before(carry: tuple[Any, Any, Any]) -> Any:
 
 
 def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """Returns the bounds as integer scalars of one dtype."""
+    """Returns the bounds as scalars of one dtype."""
     bounds = []
     for name, bound in (("lower", lower), ("upper", upper)):
         value = to_value(bound, partial(str, f"fori_loop: {name}"))
-        if not dtypes.is_integer(value.dtype):
+        if not (dtypes.is_integer(value.dtype) or dtypes.is_float(value.dtype)):
             raise DTypeError(
                 f"fori_loop: {name} must be an integer, but is of type {value.type}.",
-                "Round it and convert it with x.astype(int).",
+                "Convert it with x.astype(int).",
             )
         if value.shape:
             raise ShapeError(
@@ -160,6 +161,16 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
             )
         bounds.append(value)
     first, last = bounds
+    if first.dtype == last.dtype:
+        return first, last
+    # A Python number takes the dtype of the other bound.
+    kinds_differ = dtypes.is_integer(first.dtype) != dtypes.is_integer(last.dtype)
+    if kinds_differ or not (first.weak_type or last.weak_type):
+        raise DTypeError(
+            f"fori_loop: lower and upper must be of one dtype, but are of types {first.type} and "
+            f"{last.type}.",
+            "Convert one of them with x.astype(...).",
+        )
     dtype, is_weak = dtypes.promote([(x.dtype, x.weak_type) for x in bounds])
     return tuple(
         x if x.dtype == dtype else convert_element_type(x, dtype, is_weak) for x in (first, last)
