@@ -117,12 +117,12 @@ _GUARDS: dict[str, Guard] = {
     "unequal_counter": (
         lambda x, y, n: [_int(n)],
         lambda s, y, n: s[0] != 0,
-        lambda s, y: [s[0] - 1],
+        lambda s, y: [jnp.maximum(s[0] - 1, 0)],  # another guard may go on
     ),
     "byte_counter": (
         lambda x, y, n: [jnp.asarray(n, np.uint8)],
         lambda s, y, n: s[0] > 0,
-        lambda s, y: [s[0] - jnp.asarray(1, np.uint8)],
+        lambda s, y: [s[0] - (s[0] > 0).astype(np.uint8)],
     ),
     "carried_bound": (
         lambda x, y, n: [_int(0), jnp.max(indices(y)) % 2 + n],
