@@ -220,6 +220,14 @@ _TABLE = (
         minimum=0,
     ),
     Option(
+        "axir_isolate_compiler",
+        str,
+        "auto",
+        "Whether the IREE compiler runs in a helper process, so that its crash becomes an error: "
+        "always, never, or wherever a helper can be started.",
+        choices=("auto", "always", "never"),
+    ),
+    Option(
         "axir_dump_dir",
         str,
         None,

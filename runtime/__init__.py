@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .buffers import Buffer, BufferType, aligned_empty
 from .cache import ProgramCache, cache_directory
-from .compiler import compile_command, compile_module
+from .compiler import compile_command, compile_module, start_helper
 from .devices import (
     CpuDevice,
     CudaDevice,
@@ -21,6 +21,7 @@ from .devices import (
 )
 from .errors import (
     CompileError,
+    CompilerCrashError,
     DeviceNotFoundError,
     HostCallError,
     LoadError,
@@ -33,6 +34,7 @@ __all__ = [
     "Buffer",
     "BufferType",
     "CompileError",
+    "CompilerCrashError",
     "CpuDevice",
     "CudaDevice",
     "Device",
@@ -53,4 +55,5 @@ __all__ = [
     "device_count",
     "devices",
     "local_devices",
+    "start_helper",
 ]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import CompileError
+from .errors import CompileError, CompilerCrashError
 
 _LOCATION = re.compile(r'^(?:loc\()?"?(?P<file>[^":\n]+)"?:(?P<line>\d+):(?P<column>\d+)\)?: ')
 # What IREE calls a module that it is handed in memory.
@@ -51,17 +51,42 @@ class Diagnostic:
         return Diagnostic(text, match["file"], int(match["line"]), summary)
 
 
-def compile_error(diagnostics: Sequence[Diagnostic], reproducer: Path | None) -> CompileError:
+class CompilerEndedError(Exception):
+    """The compiler ended its process.
+
+    Args:
+      ending: how: the name of the signal, or the exit status.
+      output: what it printed at last.
+    """
+
+    def __init__(self, ending: str, output: str):
+        super().__init__(ending, output)
+        self.ending = ending
+        self.lines = [line.strip() for line in output.splitlines() if line.strip()]
+
+
+def compile_error(
+    diagnostics: Sequence[Diagnostic],
+    reproducer: Path | None,
+    crash: CompilerEndedError | None = None,
+) -> CompileError:
     """Returns the error for a failed compilation.
 
     Args:
       diagnostics: what the compiler said, first cause first.
       reproducer: the module that was saved, or None when no folder could be written.
+      crash: how the compiler ended its process, if it did.
     """
     summaries = list(dict.fromkeys(d.summary for d in diagnostics if d.summary))[:_SHOWN_COUNT]
-    message = "IREE could not compile the program: " + "\n  then: ".join(
-        summaries or ["it gave no reason."]
-    )
+    message = "IREE could not compile the program"
+    error_class = CompileError
+    if crash is not None:
+        error_class = CompilerCrashError
+        message = f"IREE's compiler crashed ({crash.ending})"
+        if crash.ending == "SIGKILL":
+            message += ", as when the system has no memory left"
+        summaries += [line[:_SHOWN_LENGTH] for line in crash.lines[-_SHOWN_COUNT:]]
+    message += ": " + "\n  then: ".join(summaries or ["it gave no reason."])
     if reproducer is None:
         way_out = "The module could not be saved: set axir_dump_dir to a folder to have it."
     else:
@@ -69,7 +94,10 @@ def compile_error(diagnostics: Sequence[Diagnostic], reproducer: Path | None) ->
             f"The module is saved as {reproducer}; the command that reproduces this stands beside "
             "it. Evaluate the function without jit, or replace the named operation."
         )
-    error = CompileError(message, way_out, _user_line(diagnostics) or "")
+    line = _user_line(diagnostics)
+    # A compiler that crashes names no line: then it is the one that called for the program.
+    where = line if line or crash is not None else ""
+    error = error_class(message, way_out, where)
     error.diagnostics = tuple(d.text for d in diagnostics)
     return error
 

@@ -21,6 +21,10 @@ class CompileError(JaxRuntimeError):
     diagnostics: tuple[str, ...] = ()
 
 
+class CompilerCrashError(CompileError):
+    """IREE's compiler crashed over a program, in a process of its own."""
+
+
 class DeviceNotFoundError(JaxRuntimeError):
     """The machine has no such device, or its driver is not installed."""
 

@@ -19,7 +19,7 @@ from axir.dialect import stablehlo as hlo
 from axir.dialect.context import context
 from axir.dialect.types import element_type, numpy_dtype
 from axir.passes.pipeline import run_passes
-from axir.runtime.compiler.session import _linker_flags
+from axir.runtime.compiler.linker import linker_flags
 from axir.runtime.target import Target
 
 Builder = Callable[..., Any]
@@ -220,7 +220,7 @@ def compile_module(module: ir.Module, flags: Sequence[str] = ()) -> bytes:
         with source.open("wb") as file:
             module.operation.write_bytecode(file)
         tool = Path(sys.executable).parent / "iree-compile"
-        command = [tool, source, "-o", target, *Target().flags(), *_linker_flags("cpu"), *flags]
+        command = [tool, source, "-o", target, *Target().flags(), *linker_flags("cpu"), *flags]
         finished = subprocess.run(command, capture_output=True, text=True, check=False)
         if finished.returncode:
             raise CompilationError(f"exit status {finished.returncode}\n{finished.stderr[:4000]}")

@@ -1,7 +1,7 @@
-"""The compile session: `compile_module`. Nothing else in this room touches `iree.compiler`."""
+"""Compiling: `compile_module`. Nothing else in this room touches `iree.compiler`."""
 
 from __future__ import annotations
 
-from .session import compile_command, compile_module
+from .compilation import compile_command, compile_module, start_helper
 
-__all__ = ["compile_command", "compile_module"]
+__all__ = ["compile_command", "compile_module", "start_helper"]

@@ -1,6 +1,6 @@
-"""What the compile session must know of a module: its identity, and which flags suit it.
+"""What the compiler must be told of a module: its identity, and which flags suit it.
 
-What does not live here: compiling it (`session.py`), rewriting it (`axir.passes`).
+What does not live here: compiling it (`compilation.py`), rewriting it (`axir.passes`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 from iree.compiler import ir
 
 from ..target import Target
-
-BYTECODE_MAGIC = b"ML\xefR"
+from .invocation.invoker import BYTECODE_MAGIC
 
 # A matrix product this large gains from data tiling; the packing of a smaller one costs as much.
 _TILED_EXTENT = 128
@@ -54,7 +53,7 @@ def _analyze_parsed(source: bytes, context: ir.Context, may_tile: bool) -> tuple
     try:
         module = ir.Module.parse(source, context)
     except ir.MLIRError:
-        return source, False  # the compile session reports it, with its location
+        return source, False  # the compiler reports it, with its location
     is_tiled = may_tile and wants_data_tiling(module)
     text = module.operation.get_asm(enable_debug_info=False, assume_verified=True)
     return text.encode(), is_tiled

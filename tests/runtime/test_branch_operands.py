@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iree.compiler import ir
 
-from axir.runtime.compiler.branch_operands import repair_branches
+from axir.runtime.compiler.invocation.branch_operands import repair_branches
 
 REPEATED = """
 vm.module public @module {

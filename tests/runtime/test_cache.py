@@ -11,7 +11,7 @@ import pytest
 from axir.dialect.config import config
 from axir.runtime import Target, compile_module
 from axir.runtime.cache import ProgramCache, cache_directory, program_cache
-from axir.runtime.compiler import session
+from axir.runtime.compiler import compilation
 
 IDENTITY = """
 func.func @main(%x: tensor<2xf32> {location}) -> tensor<2xf32> {{
@@ -135,8 +135,8 @@ class CountedCompiler:
 
     def __init__(self, monkeypatch):
         self.runs = 0
-        self._run = session._run_compiler
-        monkeypatch.setattr(session, "_run_compiler", self)
+        self._run = compilation._run_compiler
+        monkeypatch.setattr(compilation, "_run_compiler", self)
 
     def __call__(self, *arguments):
         self.runs += 1

@@ -14,7 +14,7 @@ The facts (IREE 3.12 and 3.13), both about the moves between registers that a br
 So no reference is passed twice: the second and later occurrences are replaced by the result of an
 operation whose value is the same, the choice between the reference, if it is not null, and null.
 And numbers of 32 bits are passed as 64 bits to blocks that also take such. What does not live here:
-running the compiler (`session.py`).
+running the compiler (`invoker.py`).
 """
 
 from __future__ import annotations

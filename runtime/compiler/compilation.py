@@ -1,0 +1,183 @@
+"""Compiles StableHLO with IREE, in process: `compile_module(module, target) -> bytes`.
+
+One compiler session per set of flags is kept and reused; compiling releases the interpreter lock,
+so threads compile side by side, each in a session of its own. Results go through the disk cache
+(`cache.py`). What does not live here: reading the module (`analysis.py`), the choice of flags
+(`target.py`), loading and running (`executable.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from iree.compiler import version
+
+from axir.dialect.config import config
+from axir.dialect.errors import ParameterError
+
+from ..cache import cache_directory, program_cache
+from ..diagnostics import CompilerEndedError, Diagnostic, compile_error
+from ..errors import CompileError
+from ..fork_safety import abandon, call_in_forked_child
+from ..target import PROCESS_FLAGS, Target
+from .analysis import analyze
+from .helpers import HelperStartError, helpers
+from .invocation.invoker import BYTECODE_MAGIC, Invoker, RejectedFlagsError
+from .linker import linker_flags
+
+_LOGGER = logging.getLogger(__name__)
+_COMPILER_VERSION = str(version.VERSION)
+# What is done to the compiler's result; what was compiled otherwise is compiled again.
+_REPAIR = "repair_branches"
+
+
+def compile_module(module: str | bytes, target: Target, name: str = "main") -> bytes:
+    """Compiles a StableHLO module, as text or bytecode, to an IREE binary (`.vmfb`).
+
+    A result in the disk cache is returned instead; its key is the module without source locations,
+    the compiler's version, the flags and the CPU. When the optimizing flags make the compiler fail,
+    it is asked once more without them.
+
+    Args:
+      module: the module; its public functions become the binary's functions.
+      target: what to compile for.
+      name: what the program is called in logs and in the file names of `axir_dump_dir`.
+
+    Raises:
+      CompileError: the compiler rejects the module or fails. The text has the first diagnostics,
+        the user's line, and the place of a reproducer.
+    """
+    source = module.encode() if isinstance(module, str) else bytes(module)
+    fingerprint, is_tiled = analyze(source, target)
+    flags = target.flags(is_tiled)
+    parts = (_COMPILER_VERSION, _REPAIR, *PROCESS_FLAGS, *flags, target.machine)
+    key = hashlib.sha256("\0".join(parts).encode() + b"\0" + fingerprint).hexdigest()
+    if config.axir_dump_dir:
+        _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", source, flags)
+    cache = program_cache()
+    binary = cache.get(key)
+    if binary is None:
+        binary = _compile(source, target, flags, f"{name}-{key[:12]}")
+        cache.put(key, binary)
+    return binary
+
+
+def compile_command(flags: Sequence[str], source: str, output: str) -> str:
+    """Returns the command line that compiles a file as `compile_module` compiles a module."""
+    return " ".join(["iree-compile", *PROCESS_FLAGS, *flags, source, "-o", output])
+
+
+def _compile(source: bytes, target: Target, flags: tuple[str, ...], name: str) -> bytes:
+    outcome = _run_compiler(source, flags, target.backend)
+    if outcome.binary is not None:
+        return outcome.binary
+    plain_flags = target.plain.flags()
+    if plain_flags != flags:
+        plain = _run_compiler(source, plain_flags, target.backend)
+        if plain.binary is not None:
+            reason = outcome.crash or outcome.diagnostics[:1]
+            _LOGGER.info("%s compiles without optimizations only: %s", name, reason)
+            return plain.binary
+    reproducer = _save_reproducer(source, flags, name)
+    raise compile_error(outcome.diagnostics, reproducer, outcome.crash)
+
+
+# --- running the compiler -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a run of the compiler gave: a binary, or what it said, or how it crashed."""
+
+    binary: bytes | None
+    diagnostics: list[Diagnostic]
+    crash: CompilerEndedError | None = None
+
+
+def _run_compiler(source: bytes, flags: tuple[str, ...], backend: str) -> _Outcome:
+    diagnostics: list[Diagnostic] = []
+
+    def report(text: str) -> None:
+        diagnostics.append(Diagnostic.parse(text))
+
+    try:
+        binary = _invoke(source, flags + linker_flags(backend), report)
+    except CompilerEndedError as crash:
+        return _Outcome(None, diagnostics, crash)
+    except RejectedFlagsError as error:
+        raise ParameterError(
+            f"iree-compile does not accept the flags: {' '.join(str(error).split())}.",
+            "`iree-compile --help` lists them.",
+            where="",
+        ) from None
+    return _Outcome(binary, diagnostics)
+
+
+def _invoke(
+    source: bytes, flags: tuple[str, ...], report: Callable[[str], None]
+) -> bytes | None:
+    """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
+    choice = config.axir_isolate_compiler
+    if choice != "never":
+        try:
+            return helpers.compile(source, flags, report)
+        except HelperStartError as error:
+            if choice == "always":
+                raise CompileError(
+                    f"The compiler's helper process does not start: {error}.",
+                    "Set axir_isolate_compiler to 'auto' or 'never' to compile in this process.",
+                ) from error
+            _LOGGER.warning("compiling in this process, for no helper process starts: %s", error)
+    return _invoker().compile(source, flags, report)
+
+
+def start_helper() -> None:
+    """Starts a helper process unless there is one, so that it is ready when it is needed."""
+    if config.axir_isolate_compiler != "never":
+        with contextlib.suppress(HelperStartError):  # whoever needs it is told
+            helpers.start()
+
+
+@cache
+def _invoker() -> Invoker:
+    return Invoker(PROCESS_FLAGS)
+
+
+def _forget_invoker() -> None:
+    abandon(_invoker())
+    _invoker.cache_clear()
+
+
+call_in_forked_child(_forget_invoker)
+
+
+# --- files for people ---------------------------------------------------------------------------
+
+
+def _dump(folder: Path, name: str, source: bytes, flags: Sequence[str]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    suffix = ".mlirbc" if source.startswith(BYTECODE_MAGIC) else ".mlir"
+    file = folder / f"{name}{suffix}"
+    file.write_bytes(source)
+    command = compile_command(flags, file.name, f"{name}.vmfb")
+    (folder / f"{name}.command.txt").write_text(command + "\n")
+    return file
+
+
+def _save_reproducer(source: bytes, flags: Sequence[str], name: str) -> Path | None:
+    folders = [cache_directory() / "failures", Path(tempfile.gettempdir()) / "axir-failures"]
+    if config.axir_dump_dir:
+        folders.insert(0, Path(config.axir_dump_dir))
+    for folder in folders:
+        try:
+            return _dump(folder, f"failed-{name}", source, flags)
+        except OSError as error:
+            _LOGGER.info("no reproducer in %s: %s", folder, error)
+    return None

@@ -1,0 +1,244 @@
+"""Helper processes that run the compiler, so that its crash ends one of them and nothing else.
+
+A helper is a bare Python that loads the folder `invocation/` and the compiler, but neither axir nor
+the user's `__main__`. It stays for the next compilation. Threads compile side by side, in up to as
+many helpers as there are processors. The system's terminal and its Ctrl-C do not reach a helper,
+which is in a session of its own; it ends with its standard input, that is with this process. What
+does not live here: what a helper does (`invocation/server.py`), and when to use one
+(`compilation.py`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..diagnostics import CompilerEndedError
+from ..fork_safety import abandon, call_in_forked_child
+from ..target import PROCESS_FLAGS
+from .invocation.invoker import RejectedFlagsError
+from .invocation.messages import receive, send
+
+# Loads the folder under a name of its own, with the parent's search path behind Python's own.
+_START = """
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+folder, *search_path = sys.argv[1:]
+sys.path += search_path
+spec = spec_from_file_location("axir_compiler", folder + "/__init__.py")
+package = sys.modules["axir_compiler"] = module_from_spec(spec)
+spec.loader.exec_module(package)
+from axir_compiler.server import main
+main()
+"""
+_FOLDER = Path(__file__).parent / "invocation"
+# Its memory grows by what sessions keep for good.
+_COMPILATIONS_PER_HELPER = 1000
+_TAIL_BYTES = 1 << 14
+_MAX_HELPERS = max(
+    1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+)
+
+
+class HelperStartError(Exception):
+    """No helper process can be started here."""
+
+
+class Helper:
+    """A running helper process; serves one compilation at a time."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._is_ready = False
+        # A file of no folder: a pipe would have to be emptied.
+        self._output = open(os.memfd_create("axir-compiler"), "rb", buffering=0)
+        try:
+            self._process = subprocess.Popen(
+                _command(),
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._output.close()
+            raise HelperStartError(str(error)) from error
+
+    def compile(
+        self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None]
+    ) -> bytes | None:
+        """Compiles as `Invoker.compile` does.
+
+        Raises:
+          RejectedFlagsError: the flags are not legal.
+          CompilerEndedError: the compiler crashed, and the helper is gone.
+          HelperStartError: the helper ended before it was ready.
+        """
+        self.count += 1
+        requests: Any = self._process.stdin
+        answers: Any = self._process.stdout
+        try:
+            send(requests, PROCESS_FLAGS, _working_directory(), flags, source)
+        except OSError:  # it has ended: the answers tell
+            self.count = _COMPILATIONS_PER_HELPER
+        while (answer := receive(answers)) is not None:
+            match answer:
+                case ("ready",):
+                    self._is_ready = True
+                case ("error", text):
+                    report(text)
+                case ("rejected", text):
+                    raise RejectedFlagsError(text)
+                case ("binary", binary):
+                    return binary
+                case ("failed",):
+                    return None
+        raise self._crash()
+
+    def _crash(self) -> CompilerEndedError | HelperStartError:
+        status = self._process.wait()
+        size = os.fstat(self._output.fileno()).st_size
+        start = max(0, size - _TAIL_BYTES)
+        output = os.pread(self._output.fileno(), _TAIL_BYTES, start).decode(errors="replace")
+        ending = _signal_name(-status) if status < 0 else f"exit status {status}"
+        if not self._is_ready:
+            return HelperStartError(f"the helper ended with {ending}: {output}")
+        return CompilerEndedError(ending, output)
+
+    def kill(self) -> None:
+        """Ends the process, whatever it is doing, and waits until it is gone."""
+        self._process.kill()
+        self._process.wait()
+
+    def end(self) -> None:
+        """Ends the process and closes what led to it."""
+        self.kill()
+        self.forget()
+
+    def forget(self) -> None:
+        """Closes this process's ends of the pipes; a forked child does no more."""
+        for stream in (self._process.stdin, self._process.stdout, self._output):
+            assert stream is not None
+            stream.close()
+
+
+class HelperPool:
+    """The helpers of this process.
+
+    Args:
+      limit: how many there may be at once.
+    """
+
+    def __init__(self, limit: int = _MAX_HELPERS) -> None:
+        self._limit = limit
+        self._is_closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._condition = threading.Condition()
+        self._idle: list[Helper] = []
+        self._helpers: set[Helper] = set()
+
+    def start(self) -> None:
+        """Starts a helper unless there is one; it gets ready while this process goes on."""
+        with self._condition:
+            if not self._helpers and not self._is_closed:
+                self._idle.append(self._add())
+
+    def compile(
+        self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None]
+    ) -> bytes | None:
+        """Compiles in a helper, and waits for one if all are busy; see `Helper.compile`."""
+        with self._helper() as helper:
+            return helper.compile(source, flags, report)
+
+    def close(self) -> None:
+        """Ends all helpers for good."""
+        with self._condition:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+            self._helpers.difference_update(idle)
+            busy = list(self._helpers)
+        for helper in idle:
+            helper.end()
+        for helper in busy:
+            helper.kill()  # and the thread that waits for it does the rest
+
+    def forget(self) -> None:
+        """Leaves the helpers to the parent of this forked process."""
+        for helper in self._helpers:
+            helper.forget()
+        abandon(self._helpers)
+        self._begin()
+
+    def _add(self) -> Helper:
+        helper = Helper()
+        self._helpers.add(helper)
+        return helper
+
+    @contextmanager
+    def _helper(self) -> Iterator[Helper]:
+        helper: Helper | None = None
+        is_usable = False
+        try:
+            with self._condition:
+                self._condition.wait_for(lambda: self._idle or len(self._helpers) < self._limit)
+                if self._is_closed:
+                    raise HelperStartError("the interpreter is ending")
+                helper = self._idle.pop() if self._idle else self._add()
+            try:
+                yield helper
+                is_usable = True
+            except RejectedFlagsError:
+                is_usable = True
+                raise
+        finally:
+            # Also after Ctrl-C, when the answer to come would be taken for that to the next request.
+            if helper is not None:
+                self._put_back(helper, is_usable and helper.count < _COMPILATIONS_PER_HELPER)
+
+    def _put_back(self, helper: Helper, is_usable: bool) -> None:
+        with self._condition:
+            if is_usable and not self._is_closed:
+                self._idle.append(helper)
+            else:
+                self._helpers.discard(helper)
+            self._condition.notify()
+        if not is_usable:
+            helper.end()
+
+
+helpers = HelperPool()
+call_in_forked_child(helpers.forget)
+atexit.register(helpers.close)
+
+
+def _command() -> Sequence[str]:
+    if getattr(sys, "frozen", False) or not sys.executable:
+        raise HelperStartError("this program is no Python interpreter that could be started anew")
+    search_path = [path for path in sys.path if os.path.isabs(path)]
+    # Neither the environment nor the folder of the program may change what is imported.
+    return [sys.executable, "-I", "-S", "-c", _START, str(_FOLDER), *search_path]
+
+
+def _working_directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it has been deleted
+        return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,39 @@
+"""Messages between a process and its helper: a length, then a value as `marshal` writes it.
+
+Both ends are the same Python, so nothing more is needed; the streams are unbuffered pipes.
+"""
+
+from __future__ import annotations
+
+import io
+import marshal
+import struct
+from typing import Any
+
+_LENGTH = struct.Struct("<Q")
+
+
+def send(stream: io.RawIOBase, *message: Any) -> None:
+    """Writes a message; raises OSError if nobody reads any more."""
+    content = marshal.dumps(message)
+    rest = memoryview(_LENGTH.pack(len(content)) + content)
+    while rest:
+        rest = rest[stream.write(rest) :]
+
+
+def receive(stream: io.RawIOBase) -> tuple[Any, ...] | None:
+    """Reads a message; returns None if the other side has gone, also in the middle of one."""
+    header = _read(stream, _LENGTH.size)
+    content = None if header is None else _read(stream, _LENGTH.unpack(header)[0])
+    return None if content is None else marshal.loads(content)
+
+
+def _read(stream: io.RawIOBase, size: int) -> bytearray | None:
+    content = bytearray(size)
+    rest = memoryview(content)
+    while rest:
+        count = stream.readinto(rest)
+        if not count:
+            return None
+        rest = rest[count:]
+    return content

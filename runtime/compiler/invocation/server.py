@@ -1,0 +1,92 @@
+"""The helper process: compiles what it is sent on its standard input, until that ends.
+
+It answers on its standard output: `ready` once, then for each request any number of `error`s and
+one of `binary`, `failed` and `rejected`. A compiler that crashes ends this process and no other.
+When the parent ends, however it does, so does the input, and with it this process, also in the
+middle of a compilation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import queue
+import resource
+import threading
+from typing import Any
+
+from .invoker import Invoker, RejectedFlagsError
+from .messages import receive, send
+
+# Who has not compiled for so long has loaded its programs, and can use the memory.
+_SECONDS_UNTIL_TIDY = 10.0
+# Of two processes the system shall end this one when memory runs out.
+_OUT_OF_MEMORY_SCORE = 500
+
+
+def main() -> None:
+    """Serves the process that started this one."""
+    requests = open(os.dup(0), "rb", buffering=0)
+    answers = open(os.dup(1), "wb", buffering=0)
+    # What the compiler and the linker read and print must not get in between.
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    _be_expendable()
+    pending: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_read_requests, args=(requests, pending), daemon=True).start()
+    send(answers, "ready")
+    invoker: Invoker | None = None
+    while True:
+        try:
+            request = pending.get(timeout=None if invoker is None else _SECONDS_UNTIL_TIDY)
+        except queue.Empty:
+            invoker = None
+            _release_memory()
+            continue
+        process_flags, *rest = request
+        invoker = invoker or Invoker(process_flags)
+        _answer(invoker, answers, *rest)
+
+
+def _answer(
+    invoker: Invoker, answers: Any, folder: str | None, flags: tuple[str, ...], source: bytes
+) -> None:
+    os.lseek(2, 0, os.SEEK_SET)
+    os.ftruncate(2, 0)
+    if folder is not None:
+        with contextlib.suppress(OSError):  # it may be gone, and matters to relative paths alone
+            os.chdir(folder)
+    # The compiler may report from its own threads.
+    lock = threading.Lock()
+
+    def report(text: str) -> None:
+        with lock:
+            send(answers, "error", text)
+
+    try:
+        binary = invoker.compile(source, flags, report)
+    except RejectedFlagsError as error:
+        send(answers, "rejected", str(error))
+    else:
+        send(answers, *(("failed",) if binary is None else ("binary", binary)))
+
+
+def _read_requests(requests: Any, pending: queue.SimpleQueue[Any]) -> None:
+    while (request := receive(requests)) is not None:
+        pending.put(request)
+    os._exit(0)  # nobody is interested any more, whatever the compiler is doing
+
+
+def _be_expendable() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # No such file elsewhere than on Linux; not permitted where the parent stands higher already.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write(str(_OUT_OF_MEMORY_SCORE))
+
+
+def _release_memory() -> None:
+    with contextlib.suppress(AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
