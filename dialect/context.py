@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -82,6 +84,18 @@ class _TraceState(threading.local):
 
 
 state = _TraceState()
+
+
+@contextmanager
+def outside_traces() -> Iterator[None]:
+    """Lets code run as if no trace were going on: while a program runs, none is its own."""
+    before = state.ambient, state.branch, state.origin, state.batching, state.axis_sizes
+    state.ambient = state.branch = state.origin = state.batching = None
+    state.axis_sizes = {}
+    try:
+        yield
+    finally:
+        state.ambient, state.branch, state.origin, state.batching, state.axis_sizes = before
 
 
 def is_user_file(filename: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from .context import state
 from .function import Function
+from .single_flight import made_once
 
 _TRANSFORMATIONS: dict[str, Callable[..., Any]] = {}
 
@@ -49,7 +50,6 @@ def derive_batched(
 def derive(function: Function, name: str, *key: Hashable) -> Any:
     """Returns the transformation `name` of a function under static parameters `key`."""
     full_key = (name, *key)
-    result = function.derived.get(full_key)
-    if result is None:
-        result = function.derived[full_key] = _TRANSFORMATIONS[name](function, *key)
-    return result
+    return made_once(
+        function.derived, full_key, lambda: _TRANSFORMATIONS[name](function, *key)
+    )

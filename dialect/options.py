@@ -228,6 +228,15 @@ _TABLE = (
         choices=("auto", "always", "never"),
     ),
     Option(
+        "axir_on_compile_failure",
+        str,
+        "raise",
+        "What happens when IREE cannot compile a program: an error, or a warning, after which the "
+        "program is evaluated op by op in NumPy.",
+        is_in_cache_key=True,
+        choices=("raise", "evaluate"),
+    ),
+    Option(
         "axir_dump_dir",
         str,
         None,

@@ -11,6 +11,7 @@ from .array import Array
 from .context import context
 from .deferred import deferred_in
 from .function import Equation, Function, functions_in
+from .single_flight import made_once
 from .tracer import Trace
 
 _CLOSED = "closed"
@@ -62,10 +63,7 @@ def _callees(function: Function) -> Iterator[tuple[str, Function]]:
 
 
 def _closed(function: Function) -> Function:
-    closed = function.derived.get(_CLOSED)
-    if closed is None:
-        closed = function.derived[_CLOSED] = embed_captures(function)
-    return closed
+    return made_once(function.derived, _CLOSED, lambda: embed_captures(function))
 
 
 def _assign_symbols(functions: Mapping[str, Function]) -> dict[str, tuple[Function, str]]:

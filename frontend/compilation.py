@@ -8,6 +8,7 @@ somebody looks.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,14 +16,25 @@ import numpy as np
 
 from axir.dialect.array import Array, as_array
 from axir.dialect.config import config
+from axir.dialect.context import outside_traces, user_frame
 from axir.dialect.effects import has_effects
 from axir.dialect.function import Function
 from axir.dialect.ops import call
 from axir.dialect.primitive import check_finite
+from axir.dialect.single_flight import made_once
 from axir.passes.lower_to_stablehlo import HostCall, lower_functions
 from axir.passes.pipeline import run_passes
 from axir.passes.simplify import simplify_function
-from axir.runtime import Buffer, Program, Target, compile_module, default_device
+from axir.runtime import (
+    Buffer,
+    CompileError,
+    CompileFailureWarning,
+    Executable,
+    Program,
+    Target,
+    compile_module,
+    default_device,
+)
 
 # The host side of results is made when somebody looks.
 _NO_HOST = itertools.repeat(None)
@@ -64,18 +76,32 @@ class CompiledFunction:
         self.result_types = function.output_types
         self.donated = donated
         self._is_empty = not function.outputs and not has_effects(function)
-        self._constants = [buffer_of(x, device) for x in function.captured]
+        # None if the function could not be compiled, and is evaluated.
+        self._run: Executable | None = None
         if not self._is_empty:
-            # Only what runs in the host's memory calls Python functions.
-            calls: list[HostCall] | None = [] if device.platform == "cpu" else None
-            binary = compile_function(function, device, donated, calls)
-            program = Program(binary, device, calls or ())
-            self._run = program.function("main", work=_largest_work(function))
+            try:
+                self._run = self._compile()
+            except CompileError as error:
+                if config.axir_on_compile_failure == "raise":
+                    raise
+                _warn_of(error, function.name)
+        self._constants = [buffer_of(x, device) for x in function.captured] if self._run else []
+
+    def _compile(self) -> Executable:
+        function = self.function
+        # Only what runs in the host's memory calls Python functions.
+        calls: list[HostCall] | None = [] if self.device.platform == "cpu" else None
+        binary = compile_function(function, self.device, self.donated, calls)
+        program = Program(binary, self.device, calls or ())
+        return program.function("main", work=_largest_work(function))
 
     def __call__(self, arguments: Sequence[Array]) -> list[Array]:
         """Runs the function on the inputs' values."""
         if self._is_empty:
             return []
+        run = self._run
+        if run is None:
+            return self._evaluate(arguments)
         device = self.device
         is_checked = config.jax_debug_nans or config.jax_debug_infs
         originals = _kept(arguments, self.donated) if is_checked else arguments
@@ -88,11 +114,18 @@ class CompiledFunction:
                 buffer = buffer_of(x, device)
             buffers.append(buffer)
         buffers += self._constants
-        outputs = self._run(buffers)
+        outputs = run(buffers)
         results = list(map(Array, self.result_types, _NO_HOST, outputs))
         if is_checked:
             self._check_finite(originals, results)
         return results
+
+    def _evaluate(self, arguments: Sequence[Array]) -> list[Array]:
+        """Runs the function op by op in NumPy, calls and loops in it as well."""
+        if self.donated:
+            arguments = _give_away(arguments, self.donated)
+        with outside_traces(), config(jax_disable_jit=True):
+            return self.function.evaluate(*arguments)
 
     def _check_finite(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
         """Under the debugging options: finds the op that made a NaN or infinity, and raises."""
@@ -107,6 +140,16 @@ class CompiledFunction:
             # Op by op the evaluator meets the first op that fails, and knows its line.
             self.function.evaluate(*arguments)
             raise failure
+
+
+def _warn_of(error: CompileError, name: str) -> None:
+    """Warns once, at the user's line, of a program that is evaluated for it does not compile."""
+    frame = user_frame()
+    file, line = ("<axir>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    text = f"{name!r} is evaluated op by op in NumPy, which is slow: {error.message}"
+    if error.where:
+        text += f"\n  at {error.where}"
+    warnings.warn_explicit(text, CompileFailureWarning, file, line)
 
 
 def _kept(arguments: Sequence[Array], donated: tuple[int, ...]) -> list[Array]:
@@ -172,10 +215,7 @@ def compile_function(
 def compiled(function: Function, device: Any, donated: tuple[int, ...] = ()) -> CompiledFunction:
     """Returns the compiled form of a function, made when first asked for."""
     key = ("compiled", device, donated, config.cache_key)
-    result = function.derived.get(key)
-    if result is None:
-        result = function.derived[key] = CompiledFunction(function, device, donated)
-    return result
+    return made_once(function.derived, key, lambda: CompiledFunction(function, device, donated))
 
 
 def device_of(arguments: Sequence[Array]) -> Any:
@@ -189,14 +229,18 @@ def device_of(arguments: Sequence[Array]) -> Any:
 def execute_call(function: Function, operands: Sequence[Any]) -> list[Array]:
     """Runs the body of a nested `jit` on concrete operands, as one compiled unit."""
     arrays = [x if type(x) is Array else as_array(x) for x in operands]
-    unit = function.derived.get("unit")
-    if unit is None:
-        # In a call the captures are operands like the inputs.
-        arguments = (*function.inputs, *function.captures)
-        unit = function.derived["unit"] = Function(
-            function.name, function.op, arguments, (), (), function.outputs, function.equations
-        )
+    if config.jax_disable_jit:
+        return function.interpret(arrays)
+    unit = made_once(function.derived, "unit", lambda: _unit_of(function))
     return compiled(unit, device_of(arrays))(arrays)
+
+
+def _unit_of(function: Function) -> Function:
+    # In a call the captures are operands like the inputs.
+    arguments = (*function.inputs, *function.captures)
+    return Function(
+        function.name, function.op, arguments, (), (), function.outputs, function.equations
+    )
 
 
 call.set_executor(execute_call)

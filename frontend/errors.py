@@ -54,6 +54,8 @@ from axir.dialect.errors import (
 )
 from axir.runtime.errors import (
     CompileError,
+    CompileFailureWarning,
+    CompilerCrashError,
     DeviceNotFoundError,
     HostCallError,
     JaxRuntimeError,
@@ -70,6 +72,8 @@ __all__ = [
     "BatchSizeError",
     "CallbackError",
     "CompileError",
+    "CompileFailureWarning",
+    "CompilerCrashError",
     "ConcretizationTypeError",
     "CustomRuleError",
     "DTypeError",

@@ -7,8 +7,11 @@ miss traces the function, lowers it, and compiles. When an argument is a tracer 
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
+import operator
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +26,7 @@ from axir.dialect.effects import is_staged
 from axir.dialect.errors import DonationError, ParameterError, StaticArgumentError
 from axir.dialect.function import Function
 from axir.dialect.ops.call import call
+from axir.dialect.single_flight import made_once
 from axir.dialect.trace import function_name
 from axir.dialect.tracer import Tracer
 from axir.runtime import default_device
@@ -37,15 +41,17 @@ class _Entry:
     """What one call signature of a jitted function leads to.
 
     `is_staged` tells that a call while something is traced becomes part of that, even if all values
-    are known: callbacks wait for the run of the program.
+    are known: callbacks wait for the run of the program. `is_closed` tells that the function does
+    not use values of a trace that is going on around it; only then it is remembered.
     """
 
-    __slots__ = ("compiled", "function", "is_staged", "out_tree", "returns_one_array")
+    __slots__ = ("compiled", "function", "is_closed", "is_staged", "out_tree", "returns_one_array")
 
     def __init__(self, function: Function, out_tree: tree.TreeDef):
         self.function = function
         self.out_tree = out_tree
         self.is_staged = is_staged(function)
+        self.is_closed = not any(type(x) is Tracer for x in function.captured)
         self.compiled: CompiledFunction | None = None
         self.returns_one_array = out_tree.is_leaf()
 
@@ -54,6 +60,10 @@ class _Entry:
         assert self.compiled is not None
         results = self.compiled(leaves)
         return results[0] if self.returns_one_array else self.out_tree.unflatten(results)
+
+
+def _is_closed(entry: _Entry) -> bool:
+    return entry.is_closed
 
 
 def _direct_key(args: tuple[Any, ...]) -> tuple[Any, Sequence[Array]]:
@@ -119,13 +129,42 @@ class JitFunction:
         self._device = device
         self._inline = inline
         self._has_static = bool(static_argnums or static_argnames)
-        options = (static_argnums, static_argnames, donate_argnums, donate_argnames, device, inline)
-        self._entries = _table_of(function, options)
+        self._options = (
+            static_argnums,
+            static_argnames,
+            donate_argnums,
+            donate_argnames,
+            device,
+            inline,
+        )
+        self._entries = _table_of(function, self._options)
         self._direct: dict[Any, _Entry] = {}
         _functions.add(self)
 
     def __repr__(self) -> str:
         return f"<axir.jit of {self._function!r}>"
+
+    def __copy__(self) -> JitFunction:
+        return self._copy_of(self._function)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction:
+        # A function is its own copy, but a method becomes that of the copied object.
+        return self._copy_of(copy.deepcopy(self._function, memo))
+
+    def _copy_of(self, function: Callable[..., Any]) -> JitFunction:
+        """Returns `function` compiled with the options of this one; programs are not copied."""
+        made = JitFunction(function, *self._options)
+        made.__dict__.update({k: v for k, v in vars(self).items() if k not in vars(made)})
+        return made
+
+    def __reduce__(self) -> Any:
+        """Pickles by the name in its module, else as the function and the options."""
+        module = sys.modules.get(self.__module__)
+        try:
+            is_named = operator.attrgetter(self.__qualname__)(module) is self
+        except AttributeError:
+            is_named = False
+        return self.__qualname__ if is_named else (JitFunction, (self._function, *self._options))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -182,14 +221,8 @@ class JitFunction:
         key_device = None if is_default else device
         types = tuple([x.type for x in values])
         key = (in_tree, static, types, config.cache_key, key_device)
-        entry = self._entries.get(key)
-        if entry is None:
-            entry = self._trace(in_tree, types, static)
-            if any(type(x) is Tracer for x in entry.function.captured):
-                # The function uses values of a trace that is going on around it.
-                return entry.out_tree.unflatten(call(entry.function, *values))
-            self._remember(key, entry)
-        if entry.is_staged and state.ambient is not None:
+        entry = self._entry(key)
+        if not entry.is_closed or (entry.is_staged and state.ambient is not None):
             return entry.out_tree.unflatten(call(entry.function, *values))
         if entry.compiled is None:
             donated = self._donated_leaves(in_tree)
@@ -201,20 +234,23 @@ class JitFunction:
             x._device = committed
         return entry.out_tree.unflatten(results)
 
-    def _remember(self, key: Any, entry: _Entry) -> None:
-        if len(self._entries) >= _ENTRY_LIMIT:
-            self._entries.clear()
-            self._direct.clear()
-        self._entries[key] = entry
+    def _entry(self, key: Any) -> _Entry:
+        """Returns the entry of a call signature, traced by one thread for all that call."""
+
+        def trace() -> _Entry:
+            in_tree, static, types, *_ = key
+            entry = self._trace(in_tree, types, static)
+            if len(self._entries) >= _ENTRY_LIMIT:
+                self._entries.clear()
+                self._direct.clear()
+            return entry
+
+        return made_once(self._entries, key, trace, _is_closed)
 
     def _call_traced(self, values: list[Any], in_tree: tree.TreeDef, static: Any) -> Any:
         types = tuple([x.type for x in values])
         key = (in_tree, static, types, config.cache_key, "traced")
-        entry = self._entries.get(key)
-        if entry is None:
-            entry = self._trace(in_tree, types, static)
-            if not any(type(x) is Tracer for x in entry.function.captured):
-                self._remember(key, entry)
+        entry = self._entry(key)
         if self._inline:
             return entry.out_tree.unflatten(entry.function.evaluate(*values))
         return entry.out_tree.unflatten(call(entry.function, *values))

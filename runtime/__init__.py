@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .buffers import Buffer, BufferType, aligned_empty
 from .cache import ProgramCache, cache_directory
-from .compiler import compile_command, compile_module, start_helper
+from .compiler import compile_command, compile_module
 from .devices import (
     CpuDevice,
     CudaDevice,
@@ -21,6 +21,7 @@ from .devices import (
 )
 from .errors import (
     CompileError,
+    CompileFailureWarning,
     CompilerCrashError,
     DeviceNotFoundError,
     HostCallError,
@@ -34,6 +35,7 @@ __all__ = [
     "Buffer",
     "BufferType",
     "CompileError",
+    "CompileFailureWarning",
     "CompilerCrashError",
     "CpuDevice",
     "CudaDevice",
@@ -55,5 +57,4 @@ __all__ = [
     "device_count",
     "devices",
     "local_devices",
-    "start_helper",
 ]

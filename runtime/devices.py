@@ -11,10 +11,10 @@ calls (`executable.py`).
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import re
 import threading
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from iree import runtime as iree_runtime
 from iree.runtime import _binding
 
 from axir.dialect.config import config
+from axir.dialect.single_flight import made_once
 
 from .buffers import (
     Buffer,
@@ -123,6 +124,15 @@ class Device:
         host = iree_runtime.DeviceArray(self.handle(), flat).to_host().view(dtype).reshape(shape)
         host.flags.writeable = False
         return host
+
+    def __copy__(self) -> Device:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Device:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _device, (self.platform, self.id)
 
     def __repr__(self) -> str:
         return f"{self._class_name}(id={self.id})"
@@ -231,12 +241,14 @@ _WAYS_OUT = {
 }
 
 
-@cache
+# By platform; a device is made once, for it is the same only as itself.
+_devices: dict[str, tuple[Device, ...]] = {}
+
+
 def _cpu_devices() -> tuple[CpuDevice, ...]:
     return (CpuDevice(0, "cpu"),)
 
 
-@cache
 def _gpu_devices(platform: str) -> tuple[GpuDevice, ...]:
     try:
         found = iree_runtime.get_driver(platform).query_available_devices()
@@ -282,7 +294,13 @@ def devices(backend: str | None = None) -> list[Device]:
             f"The platform {asked!r} is not among those that jax_platforms offers: {offered}.",
             "Add it to jax_platforms (or AXIR_PLATFORMS), or set that to None.",
         )
-    return list(_cpu_devices() if platform == "cpu" else _gpu_devices(platform))
+    make = _cpu_devices if platform == "cpu" else functools.partial(_gpu_devices, platform)
+    return list(made_once(_devices, platform, make))
+
+
+def _device(platform: str, device_id: int) -> Device:
+    """Returns a device by what it is pickled as."""
+    return devices(platform)[device_id]
 
 
 def local_devices(backend: str | None = None) -> list[Device]:
@@ -319,7 +337,7 @@ def short_status(error: BaseException) -> str:
     return f"{match[1].lower().replace('_', ' ')}: {match[2].strip()}"[:200]
 
 
-@cache
+@functools.cache
 def _export_libm() -> None:
     """Lets compiled programs find the C library's f64 functions."""
     try:

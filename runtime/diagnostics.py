@@ -92,7 +92,8 @@ def compile_error(
     else:
         way_out = (
             f"The module is saved as {reproducer}; the command that reproduces this stands beside "
-            "it. Evaluate the function without jit, or replace the named operation."
+            "it. Evaluate the function without jit, as axir_on_compile_failure='evaluate' does, or "
+            "replace the named operation."
         )
     line = _user_line(diagnostics)
     # A compiler that crashes names no line: then it is the one that called for the program.

@@ -25,6 +25,10 @@ class CompilerCrashError(CompileError):
     """IREE's compiler crashed over a program, in a process of its own."""
 
 
+class CompileFailureWarning(UserWarning):
+    """IREE could not compile a program, which is evaluated in NumPy instead."""
+
+
 class DeviceNotFoundError(JaxRuntimeError):
     """The machine has no such device, or its driver is not installed."""
 

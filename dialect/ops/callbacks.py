@@ -7,8 +7,7 @@ live here: the trees of arguments and results, which the frontend flattens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from iree.compiler import ir
 from .. import dtypes
 from ..array import Array
 from ..axes import current_frame
-from ..context import describe_location, state
+from ..context import describe_location, outside_traces
 from ..errors import CallbackError, HostCallNeededError, MissingRuleError
 from ..primitive import Sample
 from ..types import ShapedArray
@@ -56,7 +55,7 @@ class Callback:
         Raises:
             CallbackError: if it returns other shapes or dtypes than those it was declared to.
         """
-        with _outside_traces():
+        with outside_traces():
             results = self.function(*arrays)
         hosts = [_canonical(x, t) for x, t in zip(results, result_types, strict=False)]
         if len(results) != len(result_types) or any(
@@ -103,18 +102,6 @@ class _Looped(Callback):
             for result, element in zip(results, found, strict=True):
                 result[place, ...] = element
         return results
-
-
-@contextmanager
-def _outside_traces() -> Iterator[None]:
-    """Lets Python code run as if no trace were going on: while a program runs, none is its own."""
-    before = state.ambient, state.branch, state.origin, state.batching, state.axis_sizes
-    state.ambient = state.branch = state.origin = state.batching = None
-    state.axis_sizes = {}
-    try:
-        yield
-    finally:
-        state.ambient, state.branch, state.origin, state.batching, state.axis_sizes = before
 
 
 def _wrapped(host: np.ndarray) -> Array:

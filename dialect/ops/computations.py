@@ -17,6 +17,7 @@ from ..array import Array, from_numpy
 from ..derived import derive
 from ..errors import DTypeError, ParameterError, ShapeError
 from ..function import Function
+from ..single_flight import made_once
 from ..symbolic import Zero
 from ..trace import function_name, trace_function
 from ..types import ShapedArray
@@ -172,8 +173,8 @@ def apply_elementwise(function: Function, arguments: Sequence[Value]) -> list[Va
 
 def paired_with_tangents(function: Function, is_inexact: tuple[bool, ...]) -> Function:
     """Returns the computation on accumulators with tangents and elements with tangents."""
-    key = ("reduce_pairs", is_inexact)
-    if key not in function.derived:
+
+    def make() -> Function:
         tangent = derive(function, "jvp", is_inexact * 2, True).function
         count, active = len(is_inexact), sum(is_inexact)
         types = tangent.input_types
@@ -185,8 +186,9 @@ def paired_with_tangents(function: Function, is_inexact: tuple[bool, ...]) -> Fu
 
         primal, moving = types[: 2 * count], types[2 * count :]
         paired = [*primal[:count], *moving[:active], *primal[count:], *moving[active:]]
-        function.derived[key] = trace_function(body, paired, name=f"{function.name}_pairs")
-    return function.derived[key]
+        return trace_function(body, paired, name=f"{function.name}_pairs")
+
+    return made_once(function.derived, ("reduce_pairs", is_inexact), make)
 
 
 # Recognition -----------------------------------------------------------------------------------

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .compilation import compile_command, compile_module, start_helper
+from .compilation import compile_command, compile_module
 
-__all__ = ["compile_command", "compile_module", "start_helper"]
+__all__ = ["compile_command", "compile_module"]

@@ -8,7 +8,6 @@ so threads compile side by side, each in a session of its own. Results go throug
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import tempfile
@@ -21,6 +20,7 @@ from iree.compiler import version
 
 from axir.dialect.config import config
 from axir.dialect.errors import ParameterError
+from axir.dialect.single_flight import single_flight
 
 from ..cache import cache_directory, program_cache
 from ..diagnostics import CompilerEndedError, Diagnostic, compile_error
@@ -62,11 +62,15 @@ def compile_module(module: str | bytes, target: Target, name: str = "main") -> b
     if config.axir_dump_dir:
         _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", source, flags)
     cache = program_cache()
-    binary = cache.get(key)
-    if binary is None:
-        binary = _compile(source, target, flags, f"{name}-{key[:12]}")
-        cache.put(key, binary)
-    return binary
+
+    def binary() -> bytes:
+        known = cache.get(key)
+        if known is None:
+            known = _compile(source, target, flags, f"{name}-{key[:12]}")
+            cache.put(key, known)
+        return known
+
+    return single_flight(("program", key), binary)[0]
 
 
 def compile_command(flags: Sequence[str], source: str, output: str) -> str:
@@ -136,13 +140,6 @@ def _invoke(
                 ) from error
             _LOGGER.warning("compiling in this process, for no helper process starts: %s", error)
     return _invoker().compile(source, flags, report)
-
-
-def start_helper() -> None:
-    """Starts a helper process unless there is one, so that it is ready when it is needed."""
-    if config.axir_isolate_compiler != "never":
-        with contextlib.suppress(HelperStartError):  # whoever needs it is told
-            helpers.start()
 
 
 @cache

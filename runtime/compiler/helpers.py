@@ -33,6 +33,7 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 folder, *search_path = sys.argv[1:]
 sys.path += search_path
+sys.modules["numpy"] = None  # the compiler's bindings load it if they can: half of the start
 spec = spec_from_file_location("axir_compiler", folder + "/__init__.py")
 package = sys.modules["axir_compiler"] = module_from_spec(spec)
 spec.loader.exec_module(package)
@@ -53,10 +54,16 @@ class HelperStartError(Exception):
 
 
 class Helper:
-    """A running helper process; serves one compilation at a time."""
+    """A running helper process; serves one compilation at a time.
+
+    Attributes:
+      count: how many it has served.
+      is_sound: whether it can be trusted with another one.
+    """
 
     def __init__(self) -> None:
         self.count = 0
+        self.is_sound = True
         self._is_ready = False
         # A file of no folder: a pipe would have to be emptied.
         self._output = open(os.memfd_create("axir-compiler"), "rb", buffering=0)
@@ -89,7 +96,7 @@ class Helper:
         try:
             send(requests, PROCESS_FLAGS, _working_directory(), flags, source)
         except OSError:  # it has ended: the answers tell
-            self.count = _COMPILATIONS_PER_HELPER
+            self.is_sound = False
         while (answer := receive(answers)) is not None:
             match answer:
                 case ("ready",):
@@ -101,6 +108,8 @@ class Helper:
                 case ("binary", binary):
                     return binary
                 case ("failed",):
+                    # What makes the compiler fail may have damaged its memory: it then crashes later.
+                    self.is_sound = False
                     return None
         raise self._crash()
 
@@ -148,12 +157,6 @@ class HelperPool:
         self._idle: list[Helper] = []
         self._helpers: set[Helper] = set()
 
-    def start(self) -> None:
-        """Starts a helper unless there is one; it gets ready while this process goes on."""
-        with self._condition:
-            if not self._helpers and not self._is_closed:
-                self._idle.append(self._add())
-
     def compile(
         self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None]
     ) -> bytes | None:
@@ -195,16 +198,12 @@ class HelperPool:
                 if self._is_closed:
                     raise HelperStartError("the interpreter is ending")
                 helper = self._idle.pop() if self._idle else self._add()
-            try:
-                yield helper
-                is_usable = True
-            except RejectedFlagsError:
-                is_usable = True
-                raise
+            yield helper
+            is_usable = helper.is_sound and helper.count < _COMPILATIONS_PER_HELPER
         finally:
-            # Also after Ctrl-C, when the answer to come would be taken for that to the next request.
+            # Also after Ctrl-C: the answer to come would be taken for that to the next request.
             if helper is not None:
-                self._put_back(helper, is_usable and helper.count < _COMPILATIONS_PER_HELPER)
+                self._put_back(helper, is_usable)
 
     def _put_back(self, helper: Helper, is_usable: bool) -> None:
         with self._condition:

@@ -13,6 +13,7 @@ from typing import Any
 from ...context import current_location
 from ...errors import ParameterError
 from ...function import Function
+from ...single_flight import made_once
 from ...symbolic import Zero
 from ...trace import function_name
 from ...tracer import Trace
@@ -76,10 +77,7 @@ def _put_captures_first(trace: Trace) -> None:
 
 def derived_body(function: Function, key: Hashable, make: Callable[[], Any]) -> Any:
     """Returns what was made for a function under a key, making it on first demand."""
-    made = function.derived.get(key)
-    if made is None:
-        made = function.derived[key] = make()
-    return made
+    return made_once(function.derived, key, make)
 
 
 def call_function(function: Function, arguments: Sequence[Any]) -> list[Any]:

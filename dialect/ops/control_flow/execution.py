@@ -10,6 +10,7 @@ from ...config import config
 from ...effects import has_effects
 from ...function import Equation, Function, functions_in
 from ...primitive import Primitive
+from ...single_flight import made_once
 from ...trace import trace_function
 from ...types import ShapedArray
 from ..call import call, has_executor
@@ -88,14 +89,14 @@ class Unit:
     @property
     def function(self) -> Function:
         """The function, traced when first asked for."""
-        known = self._keeper.get(self._key)
-        if known is None:
-            known = self._keeper[self._key] = trace_function(
-                lambda *operands: self._primitive.bind(*operands, **self._params),
-                self._types,
-                name=self._primitive.name,
-            )
-        return known
+        return made_once(self._keeper, self._key, self._trace)
+
+    def _trace(self) -> Function:
+        return trace_function(
+            lambda *operands: self._primitive.bind(*operands, **self._params),
+            self._types,
+            name=self._primitive.name,
+        )
 
     def __call__(self, operands: Sequence[Array]) -> list[Array]:
         """Runs the op compiled."""

@@ -13,6 +13,7 @@ from ...config import config
 from ...function import Equation, Function, Literal, Var
 from ...numerics import ignore_floating_point_warnings, restore_warnings
 from ...primitive import Primitive
+from ...single_flight import made_once
 
 Step = tuple[Callable[..., Any], list[int], dict[str, Any], Any, Any]
 
@@ -113,10 +114,7 @@ def _by_implementation(primitive: Primitive, types: Sequence[Any]) -> Callable[.
 
 def steps_of(function: Function) -> Steps:
     """Returns the steps of a function, decoded when first asked for."""
-    steps = function.derived.get("steps")
-    if steps is None:
-        steps = function.derived["steps"] = Steps(function)
-    return steps
+    return made_once(function.derived, "steps", lambda: Steps(function))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from ...axes import current_frame
 from ...errors import ForwardModeError, ParameterError
 from ...function import Function
+from ...single_flight import made_once
 from ...symbolic import Zero, is_undefined_primal
 from ...types import ShapedArray
 from ..family import instantiate
@@ -183,10 +184,11 @@ def batched_backward(
     def apply(values: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         function = bwd if is_function else bwd.function
         key = ("vmap rule", size, axis_name, tuple(full_axes))
-        batched = function.derived.get(key)
-        if batched is None:
-            batched = batch_rule(function, size, axis_name, full_axes, len(arguments))
-            function.derived[key] = batched
+        batched = made_once(
+            function.derived,
+            key,
+            lambda: batch_rule(function, size, axis_name, full_axes, len(arguments)),
+        )
         return batched.evaluate(*values, *(instantiate(ct) for ct in cotangents))
 
     shapes = [

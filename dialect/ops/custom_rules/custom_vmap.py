@@ -15,6 +15,7 @@ import numpy as np
 from ...axes import current_frame
 from ...function import Function
 from ...primitive import Sample
+from ...single_flight import made_once
 from ...symbolic import is_undefined_primal
 from ...trace import trace_function
 from ...types import ShapedArray
@@ -50,12 +51,13 @@ def _opened(call: Function) -> Function:
     """Returns a function whose captures are inputs, so that derivatives reach them, too."""
     if not call.captures:
         return call
-    opened = call.derived.get(_OPENED)
-    if opened is None:
-        opened = call.derived[_OPENED] = trace_function(
+    return made_once(
+        call.derived,
+        _OPENED,
+        lambda: trace_function(
             lambda *values: call.interpret(values), arguments_of(call), name=call.name, kind="Vmap"
-        )
-    return opened
+        ),
+    )
 
 
 _OPENED = "captures are inputs"
@@ -69,16 +71,15 @@ def _derived(
     call: Function, rule: str, active: tuple[bool, ...], is_linear: bool
 ) -> tuple[Function, VmapRule]:
     """Returns the derivative of a function and of its rule, made once."""
-    key = ("custom_vmap derivative", rule, active, is_linear)
-    made = call.derived.get(key)
-    if made is None:
+
+    def make() -> tuple[Function, VmapRule]:
         base = rule_of(rule, arguments_of(call)).for_operands(arguments_of(call))
         derive_it = linear_part_of if is_linear else tangents_of
         name = f"{rule}_linear" if is_linear else f"{rule}_jvp"
         derivative = derive_it(_opened(call), active)
-        tangent_rule = TangentRule(name, base, active, is_linear, derivative)
-        made = call.derived[key] = derivative, tangent_rule
-    return made
+        return derivative, TangentRule(name, base, active, is_linear, derivative)
+
+    return made_once(call.derived, ("custom_vmap derivative", rule, active, is_linear), make)
 
 
 def _value_and_jvp(
@@ -112,15 +113,16 @@ def _linearize(
 
 def _transpose(cotangents: Sequence[Any], *operands: Any, call: Function, rule: str) -> list[Any]:
     linear = tuple(map(is_undefined_primal, operands))
-    key = ("custom_vmap transpose", rule, linear)
-    made = call.derived.get(key)
-    if made is None:
+
+    def make() -> tuple[Function, VmapRule]:
         base = rule_of(rule, arguments_of(call)).for_operands(arguments_of(call))
         one = transpose_of(_opened(call), linear)
-        transposed = TransposedRule(f"{rule}_transpose", base, linear, call.output_types, one)
-        made = call.derived[key] = one, transposed
+        return one, TransposedRule(f"{rule}_transpose", base, linear, call.output_types, one)
+
+    function, transposed_rule = made_once(
+        call.derived, ("custom_vmap transpose", rule, linear), make
+    )
     known = [x for x in operands if not is_undefined_primal(x)]
-    function, transposed_rule = made
     results = _apply(function, transposed_rule, [*known, *map(instantiate, cotangents)])
     return spread_cotangents(operands, (True,) * linear.count(True), results)
 

@@ -17,6 +17,7 @@ from ...derived import derive
 from ...errors import ParameterError, UnsupportedRuleError
 from ...function import Function
 from ...primitive import Sample
+from ...single_flight import made_once
 from ...symbolic import Zero, is_undefined_primal
 from ...trace import trace_function
 from ...types import ShapedArray
@@ -207,14 +208,14 @@ def _without_further(function: Function, count: int) -> Function:
     """Returns a solver without its further results."""
     if len(function.outputs) == count:
         return function
-    key = ("first outputs", count)
-    kept = function.derived.get(key)
-    if kept is None:
+
+    def without_further() -> Function:
         types = [v.type for v in (*function.inputs, *function.captures)]
-        kept = function.derived[key] = trace_function(
+        return trace_function(
             lambda *values: function.interpret(values)[:count], types, name=function.name
         )
-    return kept
+
+    return made_once(function.derived, ("first outputs", count), without_further)
 
 
 def _batch(

@@ -13,6 +13,7 @@ from typing import Any
 from ...context import state
 from ...derived import derive
 from ...function import Equation, Function, Literal, Var, read, write
+from ...single_flight import made_once
 from ...tracer import Trace
 from .policies import keeps
 
@@ -38,10 +39,7 @@ class Split:
 def split_for(function: Function, active: tuple[bool, ...], policy: Any) -> Split:
     """Returns the split for given active arguments (inputs, then captures) and policy."""
     key = ("checkpoint", active, policy)
-    split = function.derived.get(key)
-    if split is None:
-        split = function.derived[key] = _split(function, active, policy)
-    return split
+    return made_once(function.derived, key, lambda: _split(function, active, policy))
 
 
 def _split(function: Function, active: tuple[bool, ...], policy: Any) -> Split:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...deferred import DeferredFunction, resolved
 from ...function import Function
+from ...single_flight import made_once
 from ...symbolic import Zero
 from ...trace import trace_function
 from ...tracer import Tracer
@@ -73,10 +74,7 @@ def wants_zeros(rule: Any) -> bool:
 def derived_rule(rule: Any, key: Hashable, make: Callable[[], Any]) -> Any:
     """Returns what was made from a rule under a key; a rule that uses itself needs it once only."""
     derived = rule.derived if isinstance(rule, Rule) else resolved(rule).derived
-    made = derived.get(key)
-    if made is None:
-        made = derived[key] = make()
-    return made
+    return made_once(derived, key, make)
 
 
 def jvp_rule(

@@ -15,6 +15,7 @@ from axir.dialect.context import state
 from axir.dialect.errors import DTypeError, NonArrayArgumentError, TreeError
 from axir.dialect.ops.control_flow.bodies import Body, same_types, trace_body
 from axir.dialect.ops.conversion import convert_element_type
+from axir.dialect.single_flight import made_once
 from axir.dialect.trace import function_name
 from axir.dialect.tracer import Tracer
 from axir.dialect.types import ShapedArray
@@ -84,18 +85,21 @@ def trace_user_body(
     key = (role, in_tree, tuple(types), config.cache_key, axis_sizes, is_branch)
     try:
         table = _traced.setdefault(owner, {})
-        known = table.get(key)
     except TypeError:  # neither hashable nor weakly referable
-        table, known = {}, None
-    if known is not None:
-        return known
-    flat = FlatFunction(function, in_tree)
-    body = trace_body(flat, types, flat.name, is_branch=is_branch)
-    if not any(type(x) is Tracer for x in body.captured):
+        table = {}
+
+    def trace() -> tuple[Body, tree.TreeDef]:
+        flat = FlatFunction(function, in_tree)
+        body = trace_body(flat, types, flat.name, is_branch=is_branch)
         if len(table) >= _LIMIT:
             table.clear()
-        table[key] = body, flat.out_tree
-    return body, flat.out_tree
+        return body, flat.out_tree
+
+    return made_once(table, key, trace, _is_closed)
+
+
+def _is_closed(traced: tuple[Body, tree.TreeDef]) -> bool:
+    return not any(type(x) is Tracer for x in traced[0].captured)
 
 
 def flatten_values(value: Any, name: str) -> tuple[list[Any], tree.TreeDef]:

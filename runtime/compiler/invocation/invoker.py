@@ -6,6 +6,7 @@ What does not live here: what is compiled with which flags (`compilation.py`).
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -36,6 +37,9 @@ def _enable_callback_diagnostics() -> Callable[..., None]:
     function.restype = None
     function.argtypes = [ctypes.c_void_p, ctypes.c_int, _DIAGNOSTIC_CALLBACK, ctypes.c_void_p]
     return function
+
+
+_process_flags_lock = threading.Lock()
 
 
 @cache
@@ -100,7 +104,8 @@ class Invoker:
         try:
             session, count = self._idle.setdefault(flags, []).pop()
         except IndexError:
-            _set_process_flags(self._process_flags)
+            with _process_flags_lock:
+                _set_process_flags(self._process_flags)
             session, count = Session(), 0
             try:
                 session.set_flags(*flags)
