@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from iree.compiler import ir
 
 from .context import context, describe_location
@@ -18,6 +19,12 @@ from .sources import remember_source
 
 _QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
 _ESCAPED = re.compile(rb"\\([0-9A-F]{2})")
+# The parser calls itself for each bracket and prefix sign that is open: 5,000 overflow its stack.
+_DEEPEST = 1000
+_NO_TOKEN = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->')
+_NO_BRACKET = bytes(set(range(256)) - set(b"()[]{}<>"))
+_STEPS = np.zeros(256, np.int8)
+_STEPS[list(b"([{<")], _STEPS[list(b")]}>")] = 1, -1
 _BYTECODE = b"ML\xefR"
 # What to do about the mistakes that editing makes, by what MLIR says of them.
 _WAYS_OUT = {
@@ -40,11 +47,34 @@ def parse_module(text: str | bytes, name: str = "<string>") -> ir.Module:
     Raises:
         ParseError: with the first diagnostic and its line.
     """
+    check_depth(text.encode(errors="replace") if isinstance(text, str) else text, name)
     module = _parsed(lambda: ir.Module.parse(text, context=context()), name)
     if isinstance(text, bytes):
         text = "" if text.startswith(_BYTECODE) else text.decode()
     remember_source(module, name, text)
     return module
+
+
+def check_depth(text: bytes, name: str) -> None:
+    """Refuses text that is nested so deeply that the parser would end the process.
+
+    Raises:
+        ParseError: if it is.
+    """
+    if text.startswith(_BYTECODE):
+        return
+    tokens = _NO_TOKEN.sub(b"", text)
+    brackets = np.frombuffer(tokens.translate(None, _NO_BRACKET), np.uint8)
+    level = np.cumsum(_STEPS[brackets], dtype=np.int64)
+    # A bracket that was never opened makes nothing less deep.
+    depth = int((level - np.minimum.accumulate(np.minimum(level, 0))).max(initial=0))
+    signs = b"-" * _DEEPEST
+    if depth > _DEEPEST or (signs in tokens.translate(None, b" \t\r\n")):
+        raise ParseError(
+            f"{name} nests brackets or signs more than {_DEEPEST:,} deep.",
+            "Close brackets that were left open, or take inner regions out into functions.",
+            where=name,
+        )
 
 
 def _parsed(parse: Callable[[], ir.Module], name: str) -> ir.Module:
@@ -120,6 +150,7 @@ def read_file(path: str | Path) -> ir.Module:
             "Compiled .vmfb files are run with `axir run`, not read as modules.",
             str(path),
         ) from None
+    check_depth(data, str(path))
     # Not the text read above: parsing the file gives ops locations that name it.
     module = _parsed(lambda: ir.Module.parseFile(str(path), context=context()), str(path))
     remember_source(module, str(path), path)

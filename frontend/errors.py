@@ -60,6 +60,7 @@ from axir.runtime.errors import (
     HostCallError,
     JaxRuntimeError,
     LoadError,
+    OutOfMemoryError,
     RuntimeExecutionError,
 )
 
@@ -97,6 +98,7 @@ __all__ = [
     "NonArrayArgumentError",
     "NonConcreteBooleanIndexError",
     "OutOfBoundsError",
+    "OutOfMemoryError",
     "ParameterError",
     "ParseError",
     "ReverseModeError",

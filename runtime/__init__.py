@@ -26,6 +26,7 @@ from .errors import (
     DeviceNotFoundError,
     HostCallError,
     LoadError,
+    OutOfMemoryError,
     RuntimeExecutionError,
 )
 from .executable import Executable, Program
@@ -44,6 +45,7 @@ __all__ = [
     "Executable",
     "HostCallError",
     "LoadError",
+    "OutOfMemoryError",
     "Program",
     "ProgramCache",
     "RuntimeExecutionError",

@@ -37,6 +37,10 @@ class RuntimeExecutionError(JaxRuntimeError):
     """A compiled program failed while it ran."""
 
 
+class OutOfMemoryError(RuntimeExecutionError, MemoryError):
+    """A compiled program needs more memory than its device has."""
+
+
 class HostCallError(JaxRuntimeError):
     """A Python function that a compiled program calls gave something else than was declared."""
 

@@ -26,7 +26,7 @@ from axir.passes.lower_to_stablehlo import HostCall
 
 from .buffers import Buffer, BufferType, HalBufferView
 from .devices import INSTANCE, Device, short_status
-from .errors import LoadError, RuntimeExecutionError
+from .errors import LoadError, OutOfMemoryError, RuntimeExecutionError
 from .fork_safety import abandon, call_in_forked_child
 from .host_calls import HostCalls, take_exception
 
@@ -281,11 +281,19 @@ class Executable:
         raised_by_host = take_exception()
         if raised_by_host is not None:
             return raised_by_host
-        failure = RuntimeExecutionError(
-            f"The compiled function {self.name!r} failed on {self.program.device}: "
-            f"{short_status(error)}.",
-            "Check that the arguments have the shapes and dtypes that it was compiled for.",
-        )
+        status = short_status(error)
+        failure: RuntimeExecutionError
+        if status.startswith("resource exhausted"):
+            failure = OutOfMemoryError(
+                f"The compiled function {self.name!r} needs an array for which "
+                f"{self.program.device} has no memory.",
+                "Compute in smaller pieces, or look for an extent larger than it should be.",
+            )
+        else:
+            failure = RuntimeExecutionError(
+                f"The compiled function {self.name!r} failed on {self.program.device}: {status}.",
+                "Check that the arguments have the shapes and dtypes that it was compiled for.",
+            )
         failure.__cause__ = error
         return failure
 

@@ -108,7 +108,7 @@ class Helper:
                 case ("binary", binary):
                     return binary
                 case ("failed",):
-                    # What makes the compiler fail may have damaged its memory: it then crashes later.
+                    # What made the compiler fail may have damaged its memory.
                     self.is_sound = False
                     return None
         raise self._crash()
