@@ -41,13 +41,23 @@ _WAYS_OUT = {
 _WAY_OUT = "Correct the text there, or export the module again."
 
 
+# Reads bytecode where a crash does no harm; the runtime sets it.
+_trial: Callable[[bytes], str | None] | None = None
+
+
+def set_trial(trial: Callable[[bytes], str | None]) -> None:
+    """Sets what reads bytecode before this process does; it returns how that crashed, if it did."""
+    global _trial
+    _trial = trial
+
+
 def parse_module(text: str | bytes, name: str = "<string>") -> ir.Module:
     """Parses MLIR text or bytecode.
 
     Raises:
         ParseError: with the first diagnostic and its line.
     """
-    check_depth(text.encode(errors="replace") if isinstance(text, str) else text, name)
+    _check_readable(text.encode(errors="replace") if isinstance(text, str) else text, name)
     module = _parsed(lambda: ir.Module.parse(text, context=context()), name)
     if isinstance(text, bytes):
         text = "" if text.startswith(_BYTECODE) else text.decode()
@@ -55,13 +65,20 @@ def parse_module(text: str | bytes, name: str = "<string>") -> ir.Module:
     return module
 
 
-def check_depth(text: bytes, name: str) -> None:
-    """Refuses text that is nested so deeply that the parser would end the process.
+def _check_readable(text: bytes, name: str) -> None:
+    """Refuses what the parser would not survive: damaged bytecode, text nested too deeply.
 
     Raises:
-        ParseError: if it is.
+        ParseError: if it is that.
     """
     if text.startswith(_BYTECODE):
+        crash = None if _trial is None else _trial(text)
+        if crash is not None:
+            raise ParseError(
+                f"{name} is damaged bytecode: reading it crashes ({crash}).",
+                "Export the module again.",
+                where=name,
+            )
         return
     tokens = _NO_TOKEN.sub(b"", text)
     brackets = np.frombuffer(tokens.translate(None, _NO_BRACKET), np.uint8)
@@ -82,7 +99,7 @@ def _parsed(parse: Callable[[], ir.Module], name: str) -> ir.Module:
         module = parse()
     except ir.MLIRError as error:
         raise _syntax_error(error, name) from None
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, RuntimeError) as error:  # the latter of names that are not UTF-8
         raise ParseError(f"{name} is neither MLIR text nor bytecode: {error}", where=name) from None
     check_names(module)
     return module
@@ -150,7 +167,7 @@ def read_file(path: str | Path) -> ir.Module:
             "Compiled .vmfb files are run with `axir run`, not read as modules.",
             str(path),
         ) from None
-    check_depth(data, str(path))
+    _check_readable(data, str(path))
     # Not the text read above: parsing the file gives ops locations that name it.
     module = _parsed(lambda: ir.Module.parseFile(str(path), context=context()), str(path))
     remember_source(module, str(path), path)

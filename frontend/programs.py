@@ -26,7 +26,15 @@ from axir.dialect.signature import (
 )
 from axir.dialect.summary import summarize
 from axir.passes.pipeline import run_passes
-from axir.runtime import CompileError, Executable, Target, compile_module, default_device, devices
+from axir.runtime import (
+    CompileError,
+    Executable,
+    Target,
+    check_binary,
+    compile_module,
+    default_device,
+    devices,
+)
 from axir.runtime import Program as LoadedProgram
 
 _WAYS_OUT = {
@@ -245,6 +253,7 @@ def open_program(path: str | Path, device: str | None = None, opt_level: int = 2
     path = Path(path)
     if path.suffix == ".vmfb":
         binary = path.read_bytes()
+        check_binary(binary, str(path))
         platform = device or binary_target(LoadedProgram(binary, devices("cpu")[0]))
         return Program(binary, None, devices(platform)[0] if platform else default_device())
     module, dialect = open_module(path)

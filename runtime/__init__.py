@@ -6,6 +6,7 @@ What does not live here: what operations mean (`axir.dialect`), how programs are
 
 from __future__ import annotations
 
+from .binaries import check_binary
 from .buffers import Buffer, BufferType, aligned_empty
 from .cache import ProgramCache, cache_directory
 from .compiler import compile_command, compile_module
@@ -53,6 +54,7 @@ __all__ = [
     "VulkanDevice",
     "aligned_empty",
     "cache_directory",
+    "check_binary",
     "compile_command",
     "compile_module",
     "default_device",

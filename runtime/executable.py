@@ -79,7 +79,7 @@ class Program:
         self._host_calls = HostCalls(host_functions, device) if host_functions else None
         try:
             self._module = iree_runtime.VmModule.copy_buffer(INSTANCE, binary)
-        except (ValueError, RuntimeError) as error:
+        except (ValueError, RuntimeError, LookupError) as error:
             raise LoadError(
                 f"The compiled program cannot be loaded: {short_status(error)}.",
                 "It is damaged, or from another version of IREE: compile it again.",

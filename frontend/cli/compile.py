@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import subprocess
 import sys
@@ -99,7 +100,11 @@ def _check_machine(target: TargetWithFlags) -> None:
         return
     machine = [target.backend, target.cpu, target.gpu_architecture or "", *target.extra]
     probe = subprocess.run(
-        [sys.executable, "-c", _PROBE, *machine], capture_output=True, text=True, check=False
+        [sys.executable, "-c", _PROBE, *machine],
+        env={**os.environ, "AXIR_ISOLATE_COMPILER": "never"},  # what it prints is wanted, too
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if probe.returncode == 0 and "is not a recognized processor" not in probe.stderr:
         return

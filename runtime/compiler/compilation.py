@@ -20,6 +20,7 @@ from iree.compiler import version
 
 from axir.dialect.config import config
 from axir.dialect.errors import ParameterError
+from axir.dialect.parsing import set_trial
 from axir.dialect.single_flight import single_flight
 
 from ..cache import cache_directory, program_cache
@@ -140,6 +141,22 @@ def _invoke(
                 ) from error
             _LOGGER.warning("compiling in this process, for no helper process starts: %s", error)
     return _invoker().compile(source, flags, report)
+
+
+def _try_to_read(bytecode: bytes) -> str | None:
+    """Reads bytecode in a helper; returns how that crashed, if it did."""
+    if config.axir_isolate_compiler == "never":
+        return None
+    try:
+        helpers.try_to_read(bytecode)
+    except CompilerEndedError as crash:
+        return crash.ending
+    except HelperStartError as error:
+        _LOGGER.warning("bytecode is read without a trial, for no helper starts: %s", error)
+    return None
+
+
+set_trial(_try_to_read)
 
 
 @cache

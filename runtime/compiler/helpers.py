@@ -11,6 +11,7 @@ does not live here: what a helper does (`invocation/server.py`), and when to use
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
 import subprocess
@@ -80,6 +81,11 @@ class Helper:
             self._output.close()
             raise HelperStartError(str(error)) from error
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended, as when the system needed its memory."""
+        return self._process.poll() is None
+
     def compile(
         self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None]
     ) -> bytes | None:
@@ -91,16 +97,8 @@ class Helper:
           HelperStartError: the helper ended before it was ready.
         """
         self.count += 1
-        requests: Any = self._process.stdin
-        answers: Any = self._process.stdout
-        try:
-            send(requests, PROCESS_FLAGS, _working_directory(), flags, source)
-        except OSError:  # it has ended: the answers tell
-            self.is_sound = False
-        while (answer := receive(answers)) is not None:
+        for answer in self._ask("compile", PROCESS_FLAGS, _working_directory(), flags, source):
             match answer:
-                case ("ready",):
-                    self._is_ready = True
                 case ("error", text):
                     report(text)
                 case ("rejected", text):
@@ -111,6 +109,23 @@ class Helper:
                     # What made the compiler fail may have damaged its memory.
                     self.is_sound = False
                     return None
+        raise AssertionError("a helper answers or ends")
+
+    def try_to_read(self, bytecode: bytes) -> None:
+        """Lets the helper read bytecode; raises as `compile` does if that crashes."""
+        next(self._ask("read", bytecode))
+
+    def _ask(self, *request: Any) -> Iterator[tuple[Any, ...]]:
+        """Sends a request and yields the answers; raises when the helper ends."""
+        requests: Any = self._process.stdin
+        answers: Any = self._process.stdout
+        with contextlib.suppress(OSError):  # it has ended: so will the answers
+            send(requests, *request)
+        while (answer := receive(answers)) is not None:
+            if answer == ("ready",):
+                self._is_ready = True
+            else:
+                yield answer
         raise self._crash()
 
     def _crash(self) -> CompilerEndedError | HelperStartError:
@@ -164,6 +179,11 @@ class HelperPool:
         with self._helper() as helper:
             return helper.compile(source, flags, report)
 
+    def try_to_read(self, bytecode: bytes) -> None:
+        """Reads bytecode in a helper; see `Helper.try_to_read`."""
+        with self._helper() as helper:
+            helper.try_to_read(bytecode)
+
     def close(self) -> None:
         """Ends all helpers for good."""
         with self._condition:
@@ -183,6 +203,15 @@ class HelperPool:
         abandon(self._helpers)
         self._begin()
 
+    def _take_idle(self) -> Helper | None:
+        while self._idle:
+            helper = self._idle.pop()
+            if helper.is_running:
+                return helper
+            self._helpers.discard(helper)
+            helper.end()
+        return None
+
     def _add(self) -> Helper:
         helper = Helper()
         self._helpers.add(helper)
@@ -197,7 +226,7 @@ class HelperPool:
                 self._condition.wait_for(lambda: self._idle or len(self._helpers) < self._limit)
                 if self._is_closed:
                     raise HelperStartError("the interpreter is ending")
-                helper = self._idle.pop() if self._idle else self._add()
+                helper = self._take_idle() or self._add()
             yield helper
             is_usable = helper.is_sound and helper.count < _COMPILATIONS_PER_HELPER
         finally:

@@ -1,9 +1,9 @@
 """The helper process: compiles what it is sent on its standard input, until that ends.
 
 It answers on its standard output: `ready` once, then for each request any number of `error`s and
-one of `binary`, `failed` and `rejected`. A compiler that crashes ends this process and no other.
-When the parent ends, however it does, so does the input, and with it this process, also in the
-middle of a compilation.
+one of `binary`, `failed`, `rejected` and `read`. A compiler that crashes ends this process and no
+other. When the parent ends, however it does, so does the input, and with it this process, also in
+the middle of a compilation.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from .invoker import Invoker, RejectedFlagsError
 from .messages import receive, send
+from .reader import try_to_read
 
 # Who has not compiled for so long has loaded its programs, and can use the memory.
 _SECONDS_UNTIL_TIDY = 10.0
@@ -46,7 +47,11 @@ def main() -> None:
             invoker = None
             _release_memory()
             continue
-        process_flags, *rest = request
+        if request[0] == "read":
+            try_to_read(request[1])
+            send(answers, "read")
+            continue
+        _, process_flags, *rest = request
         invoker = invoker or Invoker(process_flags)
         _answer(invoker, answers, *rest)
 
