@@ -1,9 +1,9 @@
-"""Compiles StableHLO with IREE, in process: `compile_module(module, target) -> bytes`.
+"""Compiles StableHLO with IREE: `compile_module(module, target) -> bytes`.
 
-One compiler session per set of flags is kept and reused; compiling releases the interpreter lock,
-so threads compile side by side, each in a session of its own. Results go through the disk cache
-(`cache.py`). What does not live here: reading the module (`analysis.py`), the choice of flags
-(`target.py`), loading and running (`executable.py`).
+Results go through the disk cache (`cache.py`); threads that want the same program share one run of
+the compiler. What does not live here: reading the module (`analysis.py`), the choice of flags
+(`target.py`), the compiler itself (`invocation/`) and its processes (`helpers.py`), loading and
+running (`executable.py`).
 """
 
 from __future__ import annotations

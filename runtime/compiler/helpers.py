@@ -66,11 +66,12 @@ class Helper:
         self.count = 0
         self.is_sound = True
         self._is_ready = False
+        command = _command()
         # A file of no folder: a pipe would have to be emptied.
         self._output = open(os.memfd_create("axir-compiler"), "rb", buffering=0)
         try:
             self._process = subprocess.Popen(
-                _command(),
+                command,
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
