@@ -21,7 +21,7 @@ PACKAGES = {
     "passes": "axir.passes",
     "dialect": "axir.dialect",
 }
-# The one part of the runtime that talks to the compiler: its session.
+# The one part of the runtime that talks to the compiler.
 COMPILER_SESSION = "axir.runtime.compiler"
 # Needed by tests and benchmarks only.
 FOREIGN = ("jax", "jaxlib", "pytest", "hypothesis")
@@ -163,7 +163,7 @@ def test_relative_imports_of_a_package_start_at_the_package() -> None:
         ("axir.numpy", "from . import lax\nfrom .dialect import types"),
         ("axir.runtime.cache", "from ..passes import jvp\nimport iree.runtime"),
         ("axir.runtime.compiler", "from iree.compiler import api"),
-        ("axir.runtime.compiler.session", "from iree.compiler import api"),
+        ("axir.runtime.compiler.invocation", "from iree.compiler import api"),
         ("axir.passes.vmap", "from ..dialect.primitive import Primitive\nimport iree.compiler.ir"),
         ("axir.dialect.types", "from iree.compiler import ir\nimport numpy"),
     ],
