@@ -70,6 +70,8 @@ def single_flight(key: Hashable, make: Callable[[], Any]) -> tuple[Any, bool]:
                 del _flights[key]
         if not _wait(flight, thread):
             return make(), True
+        if _flights.get(key) is flight:  # interrupted before it was taken away
+            _flights.pop(key, None)
         if flight.failure is not None:
             raise flight.failure
         if flight.is_complete:

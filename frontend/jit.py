@@ -121,6 +121,7 @@ class JitFunction:
     ):
         functools.update_wrapper(self, function)
         self.__name__ = getattr(function, "__name__", None) or function_name(function)
+        self.__qualname__ = getattr(function, "__qualname__", self.__name__)
         self._function = function
         self._static_argnums = static_argnums
         self._static_argnames = frozenset(static_argnames)
@@ -236,6 +237,9 @@ class JitFunction:
 
     def _entry(self, key: Any) -> _Entry:
         """Returns the entry of a call signature, traced by one thread for all that call."""
+        if state.axis_sizes and key not in self._entries:
+            # What was traced without named axes asks for none.
+            key = (*key, tuple(state.axis_sizes.items()))
 
         def trace() -> _Entry:
             in_tree, static, types, *_ = key

@@ -13,6 +13,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from ..fork_safety import call_in_forked_child
 from ..target import Target
 from .invocation.invoker import BYTECODE_MAGIC
 
@@ -26,6 +27,14 @@ _TILED_MATRIX = 1 << 19
 _LARGE_MATRIX = 1 << 16
 
 _analysis_lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _analysis_lock
+    _analysis_lock = threading.Lock()
+
+
+call_in_forked_child(_renew_lock)
 
 
 @cache

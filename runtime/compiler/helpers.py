@@ -67,20 +67,22 @@ class Helper:
         self.is_sound = True
         self._is_ready = False
         command = _command()
-        # A file of no folder: a pipe would have to be emptied.
-        self._output = open(os.memfd_create("axir-compiler"), "rb", buffering=0)
-        try:
-            self._process = subprocess.Popen(
-                command,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._output,
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._output.close()
-            raise HelperStartError(str(error)) from error
+        with contextlib.ExitStack() as cleanup:
+            try:
+                # A file of no folder: a pipe would have to be emptied.
+                self._output = open(os.memfd_create("axir-compiler"), "rb", buffering=0)
+                cleanup.callback(self._output.close)
+                self._process = subprocess.Popen(
+                    command,
+                    bufsize=0,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._output,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise HelperStartError(str(error)) from error
+            cleanup.pop_all()
 
     @property
     def is_running(self) -> bool:

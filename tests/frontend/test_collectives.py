@@ -239,3 +239,10 @@ def test_errors_name_what_does_not_fit(
 ) -> None:
     with pytest.raises(error, match=message):
         axir.vmap(program, axis_name="i")(X)
+
+
+def test_a_jitted_function_is_traced_for_each_extent_of_a_named_axis():
+    counted = axir.jit(lambda x: x * lax.axis_size("i"))
+    for size in (2, 3):
+        result = axir.vmap(counted, axis_name="i")(anp.ones(size))
+        np.testing.assert_array_equal(result, np.full(size, size, np.float32))
