@@ -40,5 +40,5 @@ def check_binary(binary: bytes, name: str) -> None:
         raise LoadError(
             f"The compiled program {name} is damaged: its content does not have the checksum that "
             "was written with it.",
-            "Compile it again, or copy it again.",
+            "It is cut off or changed: copy it again, or compile it again.",
         )
