@@ -1,6 +1,7 @@
 """The errors that axir raises: classes of its own, and the names by which JAX programs catch them.
 
-Every class derives from `AxirError`, and from the built-in exception that stands for its kind.
+Every class derives from `AxirError`, and from the built-in exception that stands for its kind;
+`CompileFailureWarning` is a warning.
 
 >>> import axir, axir.numpy as jnp
 >>> try:
