@@ -18,7 +18,7 @@ from .context import context, state
 from .types import ShapedArray
 
 if TYPE_CHECKING:
-    from .array import Array
+    from .array import ConcreteArray
     from .primitive import Primitive
 
 
@@ -51,7 +51,7 @@ class Literal(Var):
 
     __slots__ = ("array",)
 
-    def __init__(self, value: ir.Value, array: Array):
+    def __init__(self, value: ir.Value, array: ConcreteArray):
         super().__init__(value, array.type)
         self.array = array
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .array import Array
+from .array import ConcreteArray
 from .function import Equation, Function, Literal, Var, functions_in
 from .types import ShapedArray
 
@@ -174,7 +174,7 @@ class _Printer:
         return str(value)
 
 
-def _literal(array: Array) -> str:
+def _literal(array: ConcreteArray) -> str:
     if array.ndim == 0:
         value = array.host()[()]
         number = value.item() if array.dtype.kind != "V" else float(value)

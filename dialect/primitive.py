@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .application import Application
-from .array import Array, as_array
+from .array import Array, ConcreteArray, as_array
 from .config import config
 from .context import state
 from .errors import FloatingPointError_, MissingRuleError, UnsupportedRuleError
@@ -169,7 +169,7 @@ class Primitive:
         types = []
         device = None
         for operand in operands:
-            if type(operand) is not Array:
+            if type(operand) is not ConcreteArray:
                 operand = as_array(operand, f"operand of {self.name}")
             types.append(operand.type)
             host = operand._host
@@ -237,7 +237,7 @@ def _wrap(primitive: Primitive, array_type: ShapedArray, host: Any, device: Any)
         host = np.asarray(host, dtype=array_type.dtype)
     if config.jax_debug_nans or config.jax_debug_infs:
         check_finite(primitive.name, host)
-    return Array(array_type, host, None, device)
+    return ConcreteArray(array_type, host, None, device)
 
 
 def check_finite(name: str, host: np.ndarray) -> None:

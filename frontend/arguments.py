@@ -10,7 +10,7 @@ import numpy as np
 
 from axir import tree
 from axir.dialect import dtypes
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import ConcreteArray, as_array
 from axir.dialect.config import config
 from axir.dialect.errors import AxirError, NonArrayArgumentError, TreeError
 from axir.dialect.function import Function
@@ -39,7 +39,7 @@ def to_value(x: Any, describe: Callable[[], str]) -> Value:
         x: The leaf.
         describe: Tells which leaf it is, for the error.
     """
-    if type(x) is Array or type(x) is Tracer:
+    if type(x) is ConcreteArray or type(x) is Tracer:
         return x
     try:
         return as_array(x)
@@ -61,7 +61,7 @@ def _shorten(x: Any) -> str:
 def to_values(leaves: Sequence[Any], trees: Any, name: str) -> list[Value]:
     """Returns the leaves of an argument tree as values; errors name the leaf by its path."""
     for x in leaves:
-        if type(x) is not Array and type(x) is not Tracer:
+        if type(x) is not ConcreteArray and type(x) is not Tracer:
             break
     else:
         return list(leaves)
@@ -222,7 +222,7 @@ def trace_known(
 
 def type_of(x: Any) -> ShapedArray:
     """Returns the type of an array, a scalar, or anything that has a shape and a dtype."""
-    if type(x) is Array or type(x) is Tracer:
+    if type(x) is ConcreteArray or type(x) is Tracer:
         return x.type
     if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, (np.ndarray, np.generic)):
         return ShapedArray(

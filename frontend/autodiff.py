@@ -23,7 +23,7 @@ from axir.arguments import (
     trace_known,
 )
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import GradientError, ParameterError, TreeError
 from axir.dialect.function import Function
 from axir.dialect.ops.conversion import convert_element_type
@@ -67,7 +67,7 @@ def _check_tangents(primals: Sequence[Value], tangents: Sequence[Value], what: s
 
 
 def _is_plain_zero(tangent: Value) -> bool:
-    return type(tangent) is Array and not tangent.host().any()
+    return type(tangent) is ConcreteArray and not tangent.host().any()
 
 
 def _materialize(tangent: Any) -> Value:
@@ -413,7 +413,7 @@ def value_and_grad(
         )
         derivative = Derivative(partial, selected, has_aux, "Grad")
         value = _check_scalar(derivative.outs, derivative.flat.out_tree, holomorphic, name)
-        one = Array(value.type, np.ones((), value.dtype))
+        one = ConcreteArray(value.type, np.ones((), value.dtype))
         gradients = [_materialize(ct) for ct in derivative.pull([one])]
         gradient = derivative.in_tree.unflatten(gradients)[0]
         if is_single:

@@ -18,7 +18,7 @@ from typing import Any
 
 from axir import tree
 from axir.callbacks import callback_name
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import Array, ConcreteArray, as_array
 from axir.dialect.context import user_frame
 from axir.dialect.errors import AxirError, NonArrayArgumentError, ParameterError
 from axir.dialect.ops.callbacks import Callback, debug_callback_primitive
@@ -83,7 +83,7 @@ def _bind(
 
 def _value(leaf: Any) -> Any:
     """Returns a leaf as a value, or None for what is not an array."""
-    if type(leaf) is Array or type(leaf) is Tracer:
+    if type(leaf) is ConcreteArray or type(leaf) is Tracer:
         return leaf
     try:
         return as_array(leaf)

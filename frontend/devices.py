@@ -9,7 +9,7 @@ import numpy as np
 from axir import tree
 from axir.arguments import to_value
 from axir.compilation import buffer_of
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.tracer import Tracer
 from axir.runtime import Device, default_device, device_count, devices, local_devices
 
@@ -71,7 +71,7 @@ def device_put(x: Any, device: Device | None = None) -> Any:
         value = to_value(leaf, lambda: "An argument of device_put")
         if type(value) is Tracer or device is None:
             return value
-        return Array(value.type, value._host, buffer_of(value, device), device)
+        return ConcreteArray(value.type, value._host, buffer_of(value, device), device)
 
     return tree.map(put, x)
 
@@ -83,12 +83,12 @@ def device_get(x: Any) -> Any:
     >>> axir.device_get({"a": jnp.ones(2)})
     {'a': array([1., 1.], dtype=float32)}
     """
-    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, ConcreteArray) else leaf, x)
 
 
 def block_until_ready(x: Any) -> Any:
     """Waits until all arrays of a tree have been computed, and returns the tree."""
     for leaf in tree.leaves(x):
-        if isinstance(leaf, Array):
+        if isinstance(leaf, ConcreteArray):
             leaf.block_until_ready()
     return x

@@ -16,7 +16,7 @@ from typing import Any
 from axir import tree
 from axir.arguments import FlatFunction, check_callable, to_values, trace_abstract, type_of
 from axir.compilation import CompiledFunction, compiled
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.config import config
 from axir.dialect.context import state
 from axir.dialect.effects import is_staged
@@ -30,7 +30,7 @@ from axir.stages import Lowered, Traced
 
 # Signatures remembered for one function; a program with more makes a new one each time.
 _ENTRY_LIMIT = 4096
-_ARRAYS_ONLY = frozenset((Array,))
+_ARRAYS_ONLY = frozenset((ConcreteArray,))
 
 
 class _Entry:
@@ -49,22 +49,22 @@ class _Entry:
         self.compiled: CompiledFunction | None = None
         self.returns_one_array = out_tree.is_leaf()
 
-    def run(self, leaves: Sequence[Array]) -> Any:
+    def run(self, leaves: Sequence[ConcreteArray]) -> Any:
         """Runs the compiled function on the leaves of the arguments."""
         assert self.compiled is not None
         results = self.compiled(leaves)
         return results[0] if self.returns_one_array else self.out_tree.unflatten(results)
 
 
-def _direct_key(args: tuple[Any, ...]) -> tuple[Any, Sequence[Array]]:
+def _direct_key(args: tuple[Any, ...]) -> tuple[Any, Sequence[ConcreteArray]]:
     """Returns a key and the leaves of arguments that are uncommitted arrays, or lists of such.
 
     The key is None for other arguments, which need flattening by `tree`.
     """
     key: list[Any] = [config.cache_key]
-    leaves: list[Array] = []
+    leaves: list[ConcreteArray] = []
     for x in args:
-        if type(x) is Array:
+        if type(x) is ConcreteArray:
             if x._device is not None:
                 return None, leaves
             key.append(x.type)
@@ -158,7 +158,7 @@ class JitFunction:
         return entry.run(leaves)
 
     def _remember_direct(
-        self, direct_key: Any, values: Sequence[Array], args: tuple[Any, ...]
+        self, direct_key: Any, values: Sequence[ConcreteArray], args: tuple[Any, ...]
     ) -> _Entry | None:
         """Returns the entry of a call that has been made before, for calls without flattening."""
         in_tree = tree.structure((args, {}))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..array import Array
+from ..array import ConcreteArray
 from ..context import state
 from ..derived import derive, derive_batched
 from ..effects import is_staged
@@ -25,7 +25,7 @@ from ..tracer import Tracer
 from ..types import ShapedArray
 from .table import declare
 
-Executor = Callable[[Function, Sequence[Array]], list[Array]]
+Executor = Callable[[Function, Sequence[ConcreteArray]], list[ConcreteArray]]
 _executor: Executor | None = None
 
 
@@ -63,7 +63,7 @@ def _infer(*types: ShapedArray, jaxpr: Function, **params: Any) -> list[ShapedAr
 
 def _evaluate(*operands: np.ndarray, jaxpr: Function, **params: Any) -> list[np.ndarray]:
     arrays = [
-        Array(v.type, x)
+        ConcreteArray(v.type, x)
         for v, x in zip((*jaxpr.inputs, *jaxpr.captures), operands, strict=True)
     ]
     return [x.host() for x in jaxpr.interpret(arrays)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import AxisError, ParameterError, ShapeError
 from axir.dialect.ops import broadcasting
 from axir.dialect.ops.broadcasting import broadcast_shapes
@@ -63,7 +63,7 @@ def reshape(
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
     """
-    if type(a) is not Array and type(a) is not Tracer:
+    if type(a) is not ConcreteArray and type(a) is not Tracer:
         a = array_argument("reshape", a)
     new_sizes = _inferred_shape(a, shape)
     if order == "C":
@@ -254,7 +254,7 @@ def transpose(a: Any, axes: Any = None) -> Value:
     >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 0, -1)).shape
     (3, 2, 4)
     """
-    if type(a) is not Array and type(a) is not Tracer:
+    if type(a) is not ConcreteArray and type(a) is not Tracer:
         a = array_argument("transpose", a)
     rank = a.type.ndim
     if axes is None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import AxirError, ParameterError
 from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.constants import iota
@@ -318,7 +318,7 @@ def _width(value: Any) -> int:
 
 def _pairs(values: Any, ndim: int, what: str) -> list[Pair]:
     """Spreads the short forms of a pair per axis: a number, a pair, a pair in brackets."""
-    if isinstance(values, np.ndarray) or type(values) is Array:
+    if isinstance(values, np.ndarray) or type(values) is ConcreteArray:
         values = np.asarray(values).tolist()
     if not isinstance(values, (tuple, list)):
         return [(values, values)] * ndim

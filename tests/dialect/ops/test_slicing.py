@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import ConcreteArray, as_array
 from axir.dialect.errors import (
     AxirError,
     AxisError,
@@ -222,7 +222,7 @@ def test_update_in_dim_takes_an_entry_with_or_without_its_axis() -> None:
 
 
 def test_weak_type_is_that_of_the_array_not_of_the_indices() -> None:
-    weak = Array(ShapedArray((3,), np.float32, True), np.zeros(3, np.float32))
+    weak = ConcreteArray(ShapedArray((3,), np.float32, True), np.zeros(3, np.float32))
     assert slicing.dynamic_slice(weak, (INDEX,), (1,)).weak_type
     assert not slicing.dynamic_slice(zeros(3), (1,), (1,)).weak_type
     assert not slicing.dynamic_update_slice(weak, zeros(1), (1,)).weak_type

@@ -12,7 +12,7 @@ from against_jax import assert_same
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import Array, from_numpy
+from axir.dialect.array import ConcreteArray, from_numpy
 from axir.dialect.errors import DTypeError, NonArrayArgumentError
 
 F = np.array([[1.5, -2.0, 3.0], [4.0, 5.5, -6.0]], np.float32)
@@ -90,7 +90,7 @@ def test_numpy_arrays_and_scalars_leave_operators_to_arrays() -> None:
         (F + x, F + F), (np.float32(2) * x, 2 * F), (np.int32(2) - x, 2 - F), (F[0] < x, F[0] < F),
         (np.float64(2) / x, 2 / F), (F == x, F == F),
     ):  # fmt: skip
-        assert type(result) is Array
+        assert type(result) is ConcreteArray
         np.testing.assert_allclose(result, value)
     traced = axir.grad(lambda x: (F * x).sum())(x)
     np.testing.assert_array_equal(traced, F)
