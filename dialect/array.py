@@ -57,8 +57,8 @@ class Array:
     >>> import axir, axir.numpy as jnp
     >>> isinstance(jnp.ones(2), axir.Array)
     True
-    >>> axir.eval_shape(lambda x: x * isinstance(x, axir.Array), 1.0).weak_type
-    True
+    >>> axir.make_jaxpr(lambda x: x if isinstance(x, axir.Array) else -x)(1.0)
+    { lambda ; a:f32[]. let in (a,) }
     """
 
     __slots__ = ()
@@ -335,6 +335,9 @@ def as_array(value: Any, what: str = "operand") -> ConcreteArray:
 
     Raises:
         NonArrayArgumentError: for anything else, naming it.
+
+    >>> as_array(np.arange(2.0))
+    Array([0., 1.], dtype=float32)
     """
     python_type = type(value)
     if python_type is ConcreteArray:

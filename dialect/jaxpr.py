@@ -133,7 +133,7 @@ class _Printer:
 
     def bind(self, variable: Var) -> str:
         name = self.names[variable] = next(self.fresh)
-        return f"{name}:{variable.type.str_short()}"
+        return f"{name}:{_short(variable.type)}"
 
     def use(self, variable: Var) -> str:
         if type(variable) is Literal:
@@ -143,7 +143,7 @@ class _Printer:
     def equation(self, equation: Equation, used: set[Var]) -> str:
         operands = " ".join(self.use(v) for v in equation.operands)
         results = " ".join(
-            self.bind(v) if v in used else f"_:{v.type.str_short()}" for v in equation.results
+            self.bind(v) if v in used else f"_:{_short(v.type)}" for v in equation.results
         )
         params = [
             f"{name}={self.param(value)}"
@@ -174,12 +174,16 @@ class _Printer:
         return str(value)
 
 
+def _short(value_type: ShapedArray) -> str:
+    return value_type.str_short(short_dtypes=True)
+
+
 def _literal(array: ConcreteArray) -> str:
     if array.ndim == 0:
         value = array.host()[()]
         number = value.item() if array.dtype.kind != "V" else float(value)
-        return f"{number}:{array.type.str_short()}"
-    return f"<constant {array.type.str_short()}>"
+        return f"{number}:{_short(array.type)}"
+    return f"<constant {_short(array.type)}>"
 
 
 def print_function(function: Function) -> str:

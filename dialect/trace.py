@@ -22,7 +22,7 @@ def trace_function(
     types: Sequence[ShapedArray],
     *,
     name: str | None = None,
-    kind: str = "Trace",
+    kind: str = "Jit",
 ) -> Function:
     """Traces a callable that takes and returns flat values.
 

@@ -107,7 +107,10 @@ class Tracer(Var, Array):
         return id(self)
 
     def __repr__(self) -> str:
-        return f"Traced<{self.type}>with<{self.owner.kind}>"
+        trace = self.owner
+        if not trace.is_open or trace.environment is None:
+            return _name(self)
+        return f"{_name(self)[:-1]}, primal={trace.value_of(self)})"
 
     __str__ = __repr__
 
@@ -119,6 +122,11 @@ def _is_splat(array: ConcreteArray) -> bool:
     """Tells whether all elements are one element of memory, as `full` makes them."""
     host = array._host
     return host is not None and host.size > 1 and not any(host.strides)
+
+
+def _name(tracer: Tracer) -> str:
+    """Returns what errors call a tracer: they may not compute its value, as `repr` does."""
+    return f"{tracer.owner.kind}Tracer({tracer.type})"
 
 
 def _birth(tracer: Tracer) -> str:
@@ -139,7 +147,7 @@ def _not_concrete(
         TracerArrayConversionError: "Use axir.numpy instead of numpy inside transformed functions.",
     }
     return error(
-        f"The value of {tracer!r} ({_birth(tracer)}) was needed {use}, but while "
+        f"The value of {_name(tracer)} ({_birth(tracer)}) was needed {use}, but while "
         f"{tracer.owner.name!r} is being traced only its type is known.",
         fixes.get(
             error, "Make the argument that it comes from static with jit(..., static_argnums=...)."
@@ -150,7 +158,7 @@ def _not_concrete(
 def leaked(tracer: Tracer) -> UnexpectedTracerError:
     """Returns the error for a tracer used after its trace has ended."""
     return UnexpectedTracerError(
-        f"{tracer!r} ({_birth(tracer)}) leaked: it was used after the tracing of "
+        f"{_name(tracer)} ({_birth(tracer)}) leaked: it was used after the tracing of "
         f"{tracer.owner.name!r} had ended.",
         "Return values from the function instead of storing them in globals, attributes or lists "
         "outside it.",
@@ -196,7 +204,7 @@ class Trace:
     def __init__(
         self,
         name: str,
-        kind: str = "Trace",
+        kind: str = "Jit",
         writes_splats: bool = False,
         is_ambient: bool = True,
         is_branch: bool = False,

@@ -77,7 +77,7 @@ def trace_user_function(
 
     leaves, in_tree = tree.flatten((dynamic, kwargs))
     flat = FlatFunction(partial if static else fun, in_tree)
-    function = trace_abstract(flat, [type_of(x) for x in leaves], "Trace")
+    function = trace_abstract(flat, [type_of(x) for x in leaves], "Jit")
     return function, flat
 
 

@@ -89,12 +89,12 @@ def zeros(*shape: int) -> Any:
         (
             lambda: slicing.dynamic_slice(MATRIX, (0.5, 0), (1, 1)),
             DTypeError,
-            "start indices must be integers of one dtype, but got float32[], float32[].",
+            "start indices must be integers of one dtype, but got ~float32[], ~float32[].",
         ),
         (
             lambda: slicing.dynamic_slice(MATRIX, (np.array([0]), 0), (1, 1)),
             ShapeError,
-            "start indices must be scalars, but got int32[1], int32[].",
+            "start indices must be scalars, but got int32[1], ~int32[].",
         ),
         (
             lambda: slicing.dynamic_update_slice(MATRIX, zeros(4, 1), (0, 0)),
