@@ -17,6 +17,7 @@ from .application import Application
 from .array import Array, ConcreteArray, as_array
 from .config import config
 from .context import state
+from .effects import acts_where_it_stands
 from .errors import FloatingPointError_, MissingRuleError, UnsupportedRuleError
 from .numerics import ignore_floating_point_warnings, restore_warnings
 from .tracer import Tracer
@@ -153,8 +154,14 @@ class Primitive:
                 candidate = operand.owner
                 if trace is None or candidate.level > trace.level:
                     trace = candidate
-        if trace is None and self.is_staged:
-            trace = state.ambient
+        if self.is_staged:
+            ambient = state.ambient
+            if trace is None or (
+                ambient is not None
+                and ambient.level > trace.level
+                and acts_where_it_stands(self, params)
+            ):
+                trace = ambient
         if trace is not None:
             branch = state.branch
             if branch is not None and branch.level > trace.level:

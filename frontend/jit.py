@@ -335,8 +335,8 @@ def _numbers(value: Any, name: str) -> tuple[int, ...]:
 def jit(
     fun: Callable[..., Any] | None = None,
     /,
-    *,
     static_argnums: int | Sequence[int] | None = None,
+    *,
     static_argnames: str | Sequence[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
@@ -351,7 +351,7 @@ def jit(
     Args:
         fun: Function of arrays or trees of arrays; without it, `jit` is a decorator with options.
         static_argnums: Positional arguments that are Python values fixed at compile time. They
-            must be hashable; each new value compiles again.
+            must be hashable; each new value compiles again. Older programs pass it by position.
         static_argnames: The same, by name.
         donate_argnums: Positional arguments whose memory results may take; they are deleted.
         donate_argnames: The same, by name.

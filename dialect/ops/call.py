@@ -15,7 +15,7 @@ import numpy as np
 from ..array import ConcreteArray
 from ..context import state
 from ..derived import derive, derive_batched
-from ..effects import is_staged
+from ..effects import acts_where_it_stands, is_staged
 from ..errors import ParameterError
 from ..function import Function
 from ..primitive import Sample
@@ -194,13 +194,17 @@ def call(function: Function, *arguments: Any) -> list[Any]:
 
 
 def _call_staged(function: Function, operands: list[Any]) -> list[Any]:
+    parameters = _parameters(function)
     owners = [x.owner for x in operands if type(x) is Tracer]
-    trace = max(owners, key=lambda owner: owner.level) if owners else state.ambient
-    if trace is None:
-        return jit_primitive.bind(*operands, **_parameters(function))
+    ambient = state.ambient
+    if ambient and (not owners or acts_where_it_stands(jit_primitive, parameters)):
+        owners.append(ambient)
+    if not owners:
+        return jit_primitive.bind(*operands, **parameters)
+    trace = max(owners, key=lambda owner: owner.level)
     if state.branch is not None and state.branch.level > trace.level:
         trace = state.branch
     if trace.environment is not None:
         # Values are known: op by op, effects happen now, once, and in order.
         return function.interpret(operands)
-    return trace.record(jit_primitive, operands, _parameters(function))
+    return trace.record(jit_primitive, operands, parameters)

@@ -5,9 +5,12 @@ What does not live here: turning arguments into arrays of one dtype (`promotion.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import index
 from typing import Any
+
+import numpy as np
 
 from axir.dialect.errors import AxirError, AxisError, axis_error
 from axir.dialect.ops.broadcasting import broadcast_in_dim
@@ -45,6 +48,13 @@ def canonical_axis(name: str, axis: Any, ndim: int) -> int:
     return axis + ndim if axis < 0 else axis
 
 
+def is_sequence(numbers: Any) -> bool:
+    """Tells several numbers, of whatever sequence or NumPy array, from a single one."""
+    if type(numbers) is np.ndarray:
+        return numbers.ndim > 0
+    return isinstance(numbers, Sequence)
+
+
 def canonical_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """Returns an `axis` argument (None, an integer or a sequence) as axes counted from the front.
 
@@ -56,7 +66,7 @@ def canonical_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
         return all_axes(ndim)
     if type(axis) is int and -ndim <= axis < ndim:
         return (axis % ndim,)
-    if not isinstance(axis, (tuple, list)):
+    if not is_sequence(axis):
         return (canonical_axis(name, axis, ndim),)
     axes = tuple([canonical_axis(name, entry, ndim) for entry in axis])
     if len(set(axes)) != len(axes):

@@ -44,7 +44,7 @@ def _elements(name: str, arrays: Any) -> list[Value]:
     """Returns a sequence of arrays, or an array along its first axis, as a list."""
     if type(arrays) is ConcreteArray or type(arrays) is Tracer or isinstance(arrays, np.ndarray):
         return list(unstack(arrays))
-    if not isinstance(arrays, (tuple, list)):
+    if not isinstance(arrays, Sequence) or isinstance(arrays, str):
         raise NonArrayArgumentError(
             f"jnp.{name}: takes a sequence of arrays, not {type(arrays).__name__!r}.",
             f"Write jnp.{name}([a, b]).",
