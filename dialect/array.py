@@ -148,15 +148,19 @@ class ConcreteArray(Array):
         """Returns the elements as a NumPy array that must not be written to."""
         host = self._host
         if host is None:
-            buffer = self._buffer
-            if buffer is None or buffer.is_deleted:
-                raise DeletedArrayError(
-                    f"This {self.type} array has been deleted or donated.",
-                    "Donated arguments cannot be used again: use the function's result, or drop "
-                    "donate_argnums.",
-                )
-            host = self._host = buffer.to_numpy()
+            self.check_alive()
+            assert self._buffer is not None
+            host = self._host = self._buffer.to_numpy()
         return host
+
+    def check_alive(self) -> None:
+        """Raises `DeletedArrayError` if the memory has been given back or donated."""
+        if self.is_deleted():
+            raise DeletedArrayError(
+                f"This {self.type} array has been deleted or donated.",
+                "Donated arguments cannot be used again: use the function's result, or drop "
+                "donate_argnums.",
+            )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         host = self.host()
@@ -168,32 +172,37 @@ class ConcreteArray(Array):
         view.flags.writeable = False
         return view
 
+    def __buffer__(self, flags: int) -> memoryview:
+        """Returns the elements as read-only, contiguous memory.
+
+        Python asks for it from 3.12 on; before, `memoryview(np.asarray(x))` gives the same.
+        """
+        if flags & _WRITABLE:
+            raise BufferError("Arrays are immutable: their memory cannot be written to.")
+        try:
+            return memoryview(_contiguous(self.host())).toreadonly()
+        except ValueError:
+            raise BufferError(
+                f"Python's buffers have no elements of dtype {self.dtype}: take those of "
+                "x.view(dtype) for an integer dtype of the same size."
+            ) from None
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
     def __dlpack__(self, **options: Any) -> Any:
-        host = self.host()
-        if not host.flags.c_contiguous:
-            host = np.ascontiguousarray(host)
         # NumPy exports only writable memory unless the consumer knows of read-only tensors.
-        return _writable_view(host).__dlpack__(**options)
+        return _writable_view(_contiguous(self.host())).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
     def block_until_ready(self) -> ConcreteArray:
         """Waits until the elements have been computed, and returns the array itself."""
+        self.check_alive()
         if self._buffer is not None:
             self._buffer.block_until_ready()
         return self
-
-    def devices(self) -> set[Any]:
-        """Returns the device that the array is on, as a set."""
-        return {self.device}
-
-    @property
-    def device(self) -> Any:
-        """The device whose memory holds the array; None while only the host has it."""
-        if self._device is None and self._buffer is not None:
-            return self._buffer.device
-        return self._device
 
     @property
     def committed(self) -> bool:
@@ -279,6 +288,14 @@ class ConcreteArray(Array):
 
     def __deepcopy__(self, memo: Any) -> ConcreteArray:
         return ConcreteArray(self.type, self.host().copy(), None, self._device)
+
+
+# What a consumer of a buffer asks for (PyBUF_WRITABLE).
+_WRITABLE = 1
+
+
+def _contiguous(host: np.ndarray) -> np.ndarray:
+    return host if host.flags.c_contiguous else np.ascontiguousarray(host)
 
 
 def _printable(host: np.ndarray) -> np.ndarray:

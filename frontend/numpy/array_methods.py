@@ -20,6 +20,7 @@ from axir.dialect.tracer import Tracer
 
 from . import (
     arithmetic,
+    array_placement,
     cumulative,
     diagonals,
     exponential,
@@ -240,18 +241,6 @@ def _view(self: Value, dtype: Any = None) -> Value:
     return bitcast_convert_type(reshape_operation(self, grouped), new)
 
 
-def _devices(self: ConcreteArray) -> set[Any]:
-    """Returns the set of the one device that the array is on."""
-    return {_device(self)}
-
-
-def _device(self: ConcreteArray) -> Any:
-    """The device that the array is on."""
-    from axir.runtime import default_device
-
-    return self._device or default_device()
-
-
 def _to_device(self: Value, device: Any, *, stream: None = None) -> Value:
     """Moves the array to a device."""
     from axir.devices import device_put
@@ -288,7 +277,7 @@ def _install_methods() -> None:
     }
     for name, getter in properties.items():
         setattr(Array, name, property(getter))
-    _install(ConcreteArray, devices=_devices, device=property(_device))
+    array_placement.install()
 
 
 def install() -> None:

@@ -249,4 +249,4 @@ def test_environment_information_names_versions_and_devices(
     text = capsys.readouterr().out
     assert text == f"{axir.print_environment_info(return_string=True)}\n"
     assert f"numpy               {np.__version__}\n" in text
-    assert "CPU_0" in text
+    assert "cpu:0" in text
