@@ -69,6 +69,13 @@ def acts_where_it_stands(primitive: Primitive, params: dict[str, Any]) -> bool:
     )
 
 
+def primitives_that_act(equation: Equation) -> frozenset[Primitive]:
+    """Returns the primitives with effects among that of an op and those of functions it calls."""
+    own = [equation.primitive] if equation.primitive.is_effectful else []
+    within = (primitives_that_act(inner) for f in _callees(equation) for inner in f.equations)
+    return frozenset(own).union(*within)
+
+
 def _callees(equation: Equation) -> Iterator[Function]:
     for value in equation.params.values():
         yield from functions_in(value)

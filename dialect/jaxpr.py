@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .array import ConcreteArray
+from .effects import primitives_that_act
 from .function import Equation, Function, Literal, Var, functions_in
 from .types import ShapedArray
 
@@ -27,20 +28,38 @@ class Jaxpr:
 
     Attributes:
         function: What is shown.
+        is_called: Whether an op calls it. The captures are operands of the call, hence inputs.
     """
 
-    def __init__(self, function: Function):
+    def __init__(self, function: Function, is_called: bool = False):
         self.function = function
+        self.is_called = is_called
 
     @property
     def invars(self) -> list[Var]:
         """The inputs."""
-        return list(self.function.inputs)
+        captures = self.function.captures if self.is_called else ()
+        return [*self.function.inputs, *captures]
 
     @property
     def constvars(self) -> list[Var]:
         """The captures: inputs for values of the surroundings."""
-        return list(self.function.captures)
+        return [] if self.is_called else list(self.function.captures)
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        """Types of the inputs."""
+        return [v.type for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """Types of the outputs."""
+        return self.function.output_types
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        """The primitives that act in it; empty if it only computes."""
+        return frozenset().union(*map(primitives_that_act, self.function.equations))
 
     @property
     def outvars(self) -> list[Var]:
@@ -90,6 +109,11 @@ class ClosedJaxpr:
     def eqns(self) -> list[Equation]:
         """The equations, in order."""
         return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        """The primitives that act in it; empty if it only computes."""
+        return self.jaxpr.effects
 
     def module(self) -> Any:
         """Returns the program as an MLIR module of the jaxpr dialect, with `main`."""

@@ -221,6 +221,13 @@ class Primitive:
             return [_as_type(r) for r in results]
         return _as_type(results)
 
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Returns what `bind` takes for the parameters of an equation: the same.
+
+        Functions and rules among them are values that `bind` understands.
+        """
+        return dict(params)
+
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Defines how concrete operands are evaluated; the rule gets them as they were passed."""
         self.implementation = rule

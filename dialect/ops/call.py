@@ -128,9 +128,10 @@ def spread_cotangents(
     ]
 
 
-def _transpose(
+def transpose_call(
     cotangents: Sequence[Any], *operands: Any, jaxpr: Function, **params: Any
 ) -> list[Any]:
+    """Calls the transpose of a function; the transpose rule of calls."""
     is_linear = tuple(is_undefined_primal(x) for x in operands)
     active = tuple(type(ct) is not Zero for ct in cotangents)
     derived = derive(jaxpr, "transpose", is_linear, active)
@@ -173,7 +174,7 @@ jit_primitive = declare(
     evaluate=_evaluate,
     value_and_jvp=_value_and_jvp,
     linearize=_linearize,
-    transpose=_transpose,
+    transpose=transpose_call,
     batch=_batch,
     lower=_lower,
     samples=_samples,

@@ -73,7 +73,7 @@ def jaxprs_in_params(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
     """Yields the jaxprs that parameters of an equation are or hold."""
     for value in params.values():
         for function in functions_in(value):
-            yield Jaxpr(function)
+            yield function.jaxpr
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
