@@ -180,7 +180,8 @@ class ConcreteArray(Array):
         if flags & _WRITABLE:
             raise BufferError("Arrays are immutable: their memory cannot be written to.")
         try:
-            return memoryview(_contiguous(self.host())).toreadonly()
+            host: Any = _contiguous(self.host())
+            return memoryview(host).toreadonly()
         except ValueError:
             raise BufferError(
                 f"Python's buffers have no elements of dtype {self.dtype}: take those of "

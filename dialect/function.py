@@ -214,7 +214,7 @@ class Function:
     @property
     def effects(self) -> frozenset[Any]:
         """The primitives that act in it; empty if it only computes."""
-        return self.jaxpr.effects  # type: ignore[no-any-return]
+        return self.jaxpr.effects
 
     def evaluate(self, *arguments: Any) -> list[Any]:
         """Applies the function to values, op by op; captures take the values captured.

@@ -289,6 +289,10 @@ class JitFunction:
         """Returns shapes and dtypes of the results; see `axir.eval_shape`."""
         return self.trace(*args, **kwargs).out_info
 
+    def _cache_size(self) -> int:
+        """Returns for how many signatures the function has been traced, as libraries ask."""
+        return len(self._entries)
+
     def clear_cache(self) -> None:
         """Forgets all traced and compiled versions."""
         self._entries.clear()

@@ -13,7 +13,7 @@ import numpy as np
 
 from axir.dialect import dtypes
 from axir.dialect.array import Array, ConcreteArray
-from axir.dialect.errors import DTypeError, ShapeError
+from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.conversion import bitcast_convert_type
 from axir.dialect.ops.shape import reshape as reshape_operation
 from axir.dialect.tracer import Tracer
@@ -248,6 +248,16 @@ def _to_device(self: Value, device: Any, *, stream: None = None) -> Value:
     return device_put(self, device)
 
 
+def _contains(self: Value, element: Any) -> bool:
+    """Tells whether any element of a vector is equal to a value."""
+    if self.ndim != 1:
+        raise ParameterError(
+            f"'in' searches arrays of one axis, and this one is {self.type}.",
+            "Write jnp.any(array == element), or search one of its axes with jnp.isin.",
+        )
+    return bool(reductions.any(logic.equal(self, element)))
+
+
 def _array_namespace(self: Value, *, api_version: str | None = None) -> Any:
     """Returns the module `axir.numpy`, as the array API standard asks."""
     import axir.numpy
@@ -267,6 +277,7 @@ def _install_methods() -> None:
         view=_view,
         to_device=_to_device,
         __array_namespace__=_array_namespace,
+        __contains__=_contains,
     )
     properties: dict[str, Callable[[Any], Any]] = {
         "T": manipulation.transpose,

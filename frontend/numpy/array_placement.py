@@ -21,7 +21,7 @@ class DeviceMemoryError(AxirError, ValueError):
 def device(array: ConcreteArray) -> Device:
     """The device that the array is on."""
     if array._device is None and array._buffer is not None:
-        return array._buffer.device  # type: ignore[no-any-return]
+        return array._buffer.device
     return array._device or default_device()
 
 
@@ -44,7 +44,7 @@ def shards(array: ConcreteArray) -> list[Shard]:
 
 def addressable_data(array: ConcreteArray, index: int) -> ConcreteArray:
     """Returns the part that a device of this process holds, by its number."""
-    return shards(array)[index].data  # type: ignore[no-any-return]
+    return shards(array)[index].data
 
 
 def is_whole(array: ConcreteArray) -> bool:

@@ -5,15 +5,18 @@ What does not live here: turning arguments into arrays of one dtype (`promotion.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from axir.dialect.errors import AxirError, AxisError, axis_error
 from axir.dialect.ops.broadcasting import broadcast_in_dim
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class OutArgumentError(AxirError, NotImplementedError):
@@ -27,6 +30,31 @@ def reject_out(name: str, out: Any) -> None:
             f"jnp.{name}: the argument 'out' is not supported, since arrays are immutable.",
             "Use the returned array.",
         )
+
+
+def accepts_older_keyword(
+    old: str, new: str, translate: Callable[[Any], Any] = lambda value: value
+) -> Callable[[Function], Function]:
+    """Returns a decorator: the function also takes a keyword under the name it once had.
+
+    Args:
+        old: The older name; using it is a `DeprecationWarning`.
+        new: The name of today.
+        translate: From the value of the older one to that of today.
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def accepting(*args: Any, **kwargs: Any) -> Any:
+            if old in kwargs:
+                message = f"{function.__name__}: the argument {old!r} is now {new!r}."
+                warnings.warn(message, DeprecationWarning, stacklevel=2)
+                kwargs[new] = translate(kwargs.pop(old))
+            return function(*args, **kwargs)
+
+        return accepting  # type: ignore[return-value]
+
+    return decorate
 
 
 @lru_cache(maxsize=256)

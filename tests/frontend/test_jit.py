@@ -34,6 +34,17 @@ def test_static_arguments_by_position(static: object) -> None:
     assert int(axir.jit(f, static_argnums=static)(1, 3)) == 1
 
 
+def test_a_partial_function_keeps_its_name_and_a_cache_its_size() -> None:
+    def scaled(x: object, factor: float) -> object:
+        return x
+
+    f = axir.jit(functools.partial(scaled, factor=2.0))
+    assert f.__name__ == "scaled"
+    assert f._cache_size() == 0
+    axir.make_jaxpr(f)(1.0)
+    assert f._cache_size() == 1
+
+
 def test_static_arguments_by_number_and_by_name() -> None:
     seen = []
 
