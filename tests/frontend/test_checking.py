@@ -115,7 +115,7 @@ def test_what_vmap_rules_compute_is_checked() -> None:
 _KEPT: list[Any] = []
 TRACERS: dict[str, Callable[..., Any]] = {
     "Jit": axir.jit,
-    "Trace": axir.make_jaxpr,
+    "Jit": axir.make_jaxpr,
     "Grad": axir.grad,
     "Jvp": lambda f: lambda x: axir.jvp(f, (x,), (x,)),
     "Vjp": lambda f: lambda x: axir.vjp(f, x),
