@@ -1,8 +1,9 @@
-"""`Array`: the concrete kind of value. Immutable, on the host, on a device, or both.
+"""`Array`: what users call an array, and `ConcreteArray`: one whose elements are known.
 
-The host side is a NumPy array, the device side any object with `to_numpy()`; each is made from the
-other when it is first asked for. Operators and methods are the functions of `axir.numpy`, installed
-on `ArrayMethods` by the frontend, which this file knows nothing of.
+The other kind of array, a `Tracer`, stands in `tracer.py`. A concrete array is immutable, on the
+host, on a device, or both. The host side is a NumPy array, the device side any object with
+`to_numpy()`; each is made from the other when it is first asked for. Operators and methods are the
+functions of `axir.numpy`, installed on `Array` by the frontend, which this file knows nothing of.
 """
 
 from __future__ import annotations
@@ -44,13 +45,31 @@ class DeviceBuffer(Protocol):
         ...
 
 
-class ArrayMethods:
-    """Base of `Array` and `Tracer`: where the frontend installs operators and methods."""
+class Array:
+    """An array: of known elements, or a tracer, which stands for one inside a transformation.
+
+    Nothing is of this very class: `isinstance(x, axir.Array)` holds for both kinds, and
+    `isinstance(x, axir.core.Tracer)` tells them apart. `axir.numpy.array` makes arrays.
+
+    Raises:
+        TypeError: if it is called.
+
+    >>> import axir, axir.numpy as jnp
+    >>> isinstance(jnp.ones(2), axir.Array)
+    True
+    >>> axir.make_jaxpr(lambda x: x if isinstance(x, axir.Array) else -x)(1.0)
+    { lambda ; a:f32[]. let in (a,) }
+    """
 
     __slots__ = ()
+    # As users name it; types are part of what they read.
+    __module__ = "axir"
     # NumPy's operators leave mixed expressions to ours.
     __array_priority__ = 100
     type: ShapedArray
+
+    def __init__(self, *arguments: Any, **options: Any):
+        raise TypeError("axir.Array has no constructor: make arrays with axir.numpy.array(...).")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -105,11 +124,8 @@ class ArrayMethods:
         )
 
 
-class Array(ArrayMethods):
-    """An immutable array of known values.
-
-    Make arrays with `axir.numpy.array`, not with this constructor.
-    """
+class ConcreteArray(Array):
+    """An immutable array of known elements."""
 
     __slots__ = ("__weakref__", "_buffer", "_device", "_host", "type")
     _host: np.ndarray | None
@@ -132,15 +148,19 @@ class Array(ArrayMethods):
         """Returns the elements as a NumPy array that must not be written to."""
         host = self._host
         if host is None:
-            buffer = self._buffer
-            if buffer is None or buffer.is_deleted:
-                raise DeletedArrayError(
-                    f"This {self.type} array has been deleted or donated.",
-                    "Donated arguments cannot be used again: use the function's result, or drop "
-                    "donate_argnums.",
-                )
-            host = self._host = buffer.to_numpy()
+            self.check_alive()
+            assert self._buffer is not None
+            host = self._host = self._buffer.to_numpy()
         return host
+
+    def check_alive(self) -> None:
+        """Raises `DeletedArrayError` if the memory has been given back or donated."""
+        if self.is_deleted():
+            raise DeletedArrayError(
+                f"This {self.type} array has been deleted or donated.",
+                "Donated arguments cannot be used again: use the function's result, or drop "
+                "donate_argnums.",
+            )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         host = self.host()
@@ -152,32 +172,38 @@ class Array(ArrayMethods):
         view.flags.writeable = False
         return view
 
+    def __buffer__(self, flags: int) -> memoryview:
+        """Returns the elements as read-only, contiguous memory.
+
+        Python asks for it from 3.12 on; before, `memoryview(np.asarray(x))` gives the same.
+        """
+        if flags & _WRITABLE:
+            raise BufferError("Arrays are immutable: their memory cannot be written to.")
+        try:
+            host: Any = _contiguous(self.host())
+            return memoryview(host).toreadonly()
+        except ValueError:
+            raise BufferError(
+                f"Python's buffers have no elements of dtype {self.dtype}: take those of "
+                "x.view(dtype) for an integer dtype of the same size."
+            ) from None
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
     def __dlpack__(self, **options: Any) -> Any:
-        host = self.host()
-        if not host.flags.c_contiguous:
-            host = np.ascontiguousarray(host)
         # NumPy exports only writable memory unless the consumer knows of read-only tensors.
-        return _writable_view(host).__dlpack__(**options)
+        return _writable_view(_contiguous(self.host())).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
-    def block_until_ready(self) -> Array:
+    def block_until_ready(self) -> ConcreteArray:
         """Waits until the elements have been computed, and returns the array itself."""
+        self.check_alive()
         if self._buffer is not None:
             self._buffer.block_until_ready()
         return self
-
-    def devices(self) -> set[Any]:
-        """Returns the device that the array is on, as a set."""
-        return {self.device}
-
-    @property
-    def device(self) -> Any:
-        """The device whose memory holds the array; None while only the host has it."""
-        if self._device is None and self._buffer is not None:
-            return self._buffer.device
-        return self._device
 
     @property
     def committed(self) -> bool:
@@ -230,7 +256,7 @@ class Array(ArrayMethods):
             raise TypeError("Iteration over a scalar array: it has no axes.")
         element = ShapedArray(self.type.shape[1:], self.type.dtype)
         host = self.host()
-        return (Array(element, np.asarray(host[i])) for i in range(len(host)))
+        return (ConcreteArray(element, np.asarray(host[i])) for i in range(len(host)))
 
     def __format__(self, specification: str) -> str:
         if self.ndim == 0:
@@ -258,11 +284,19 @@ class Array(ArrayMethods):
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (np.array(self.host()), self.weak_type)
 
-    def __copy__(self) -> Array:
+    def __copy__(self) -> ConcreteArray:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Array:
-        return Array(self.type, self.host().copy(), None, self._device)
+    def __deepcopy__(self, memo: Any) -> ConcreteArray:
+        return ConcreteArray(self.type, self.host().copy(), None, self._device)
+
+
+# What a consumer of a buffer asks for (PyBUF_WRITABLE).
+_WRITABLE = 1
+
+
+def _contiguous(host: np.ndarray) -> np.ndarray:
+    return host if host.flags.c_contiguous else np.ascontiguousarray(host)
 
 
 def _printable(host: np.ndarray) -> np.ndarray:
@@ -288,16 +322,16 @@ class _Memory:
         }
 
 
-def _unpickle(host: np.ndarray, weak_type: bool) -> Array:
-    return Array(ShapedArray(host.shape, host.dtype, weak_type), host)
+def _unpickle(host: np.ndarray, weak_type: bool) -> ConcreteArray:
+    return ConcreteArray(ShapedArray(host.shape, host.dtype, weak_type), host)
 
 
-def from_numpy(value: np.ndarray, weak_type: bool = False) -> Array:
+def from_numpy(value: np.ndarray, weak_type: bool = False) -> ConcreteArray:
     """Wraps a NumPy array, whose memory nobody may write to from now on."""
-    return Array(ShapedArray(value.shape, value.dtype, weak_type), value)
+    return ConcreteArray(ShapedArray(value.shape, value.dtype, weak_type), value)
 
 
-def scalar(value: Any, dtype: np.dtype | None = None, weak_type: bool = True) -> Array:
+def scalar(value: Any, dtype: np.dtype | None = None, weak_type: bool = True) -> ConcreteArray:
     """Returns a rank-0 array of a Python scalar; its dtype is weak unless told otherwise."""
     if dtype is None:
         dtype = dtypes.scalar_dtype(value)
@@ -308,20 +342,23 @@ def scalar(value: Any, dtype: np.dtype | None = None, weak_type: bool = True) ->
         host = np.asarray(value).astype(dtype)
         if dtypes.is_integer(dtype):
             raise OverflowError(f"Python int {value} is too large for {dtype}.") from None
-    return Array(ShapedArray((), dtype, weak_type), host)
+    return ConcreteArray(ShapedArray((), dtype, weak_type), host)
 
 
 _SCALARS = (bool, int, float, complex)
 
 
-def as_array(value: Any, what: str = "operand") -> Array:
-    """Turns a NumPy array or scalar, a Python scalar, or an array-like object into an `Array`.
+def as_array(value: Any, what: str = "operand") -> ConcreteArray:
+    """Turns a NumPy array or scalar, a Python scalar, or an array-like object into an array.
 
     Raises:
         NonArrayArgumentError: for anything else, naming it.
+
+    >>> as_array(np.arange(2.0))
+    Array([0., 1.], dtype=float32)
     """
     python_type = type(value)
-    if python_type is Array:
+    if python_type is ConcreteArray:
         return value
     if python_type in _SCALARS:
         return scalar(value)

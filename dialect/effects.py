@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+from .axes import axis_names_of
 from .function import Equation, Function, functions_in
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
 
 _HAS_EFFECTS = "has effects"
 _IS_STAGED = "is staged"
@@ -47,6 +52,28 @@ def is_staged(function: Function) -> bool:
         )
         function.derived[_IS_STAGED] = known
     return known
+
+
+def acts_where_it_stands(primitive: Primitive, params: dict[str, Any]) -> bool:
+    """Tells whether an op must not move out of the code that applies it.
+
+    Such are ops with effects, which happen as often as that code runs, and ops that communicate,
+    over an axis that only the code within the map can name; also calls of functions with such.
+    """
+    if primitive.is_effectful or primitive.axis_names is not None:
+        return True
+    return any(
+        has_effects(function) or axis_names_of(function)
+        for value in params.values()
+        for function in functions_in(value)
+    )
+
+
+def primitives_that_act(equation: Equation) -> frozenset[Primitive]:
+    """Returns the primitives with effects among that of an op and those of functions it calls."""
+    own = [equation.primitive] if equation.primitive.is_effectful else []
+    within = (primitives_that_act(inner) for f in _callees(equation) for inner in f.equations)
+    return frozenset(own).union(*within)
 
 
 def _callees(equation: Equation) -> Iterator[Function]:

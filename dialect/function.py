@@ -18,7 +18,7 @@ from .context import context, state
 from .types import ShapedArray
 
 if TYPE_CHECKING:
-    from .array import Array
+    from .array import ConcreteArray
     from .primitive import Primitive
 
 
@@ -51,7 +51,7 @@ class Literal(Var):
 
     __slots__ = ("array",)
 
-    def __init__(self, value: ir.Value, array: Array):
+    def __init__(self, value: ir.Value, array: ConcreteArray):
         super().__init__(value, array.type)
         self.array = array
 
@@ -94,6 +94,13 @@ class Equation:
     def outvars(self) -> list[Var]:
         """The results, under JAX's name."""
         return list(self.results)
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        """The primitives that act in it, itself or in functions it calls."""
+        from .effects import primitives_that_act
+
+        return primitives_that_act(self)
 
     def __repr__(self) -> str:
         return f"<Equation {self.primitive.name} of {[str(v.type) for v in self.operands]}>"
@@ -176,15 +183,38 @@ class Function:
 
     @property
     def jaxpr(self) -> Any:
-        """The view of the function that interpreters expect; see `Jaxpr`."""
+        """The view of the function that interpreters expect where an op calls it; see `Jaxpr`.
+
+        Its inputs are the operands of the call: what the function captured is among them.
+        """
         from .jaxpr import Jaxpr
 
-        return Jaxpr(self)
+        return Jaxpr(self, is_called=True)
 
     @property
     def consts(self) -> list[Any]:
-        """The values captured, under JAX's name."""
-        return list(self.captured)
+        """Values of `jaxpr.constvars`, of which there are none."""
+        return []
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        """Types of the operands of a call, under JAX's name."""
+        return [v.type for v in (*self.inputs, *self.captures)]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """Types of the outputs, under JAX's name."""
+        return self.output_types
+
+    @property
+    def eqns(self) -> list[Equation]:
+        """The equations, in order, under JAX's name."""
+        return list(self.equations)
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        """The primitives that act in it; empty if it only computes."""
+        return self.jaxpr.effects
 
     def evaluate(self, *arguments: Any) -> list[Any]:
         """Applies the function to values, op by op; captures take the values captured.

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .array import Array
+from .array import ConcreteArray
+from .effects import primitives_that_act
 from .function import Equation, Function, Literal, Var, functions_in
 from .types import ShapedArray
 
@@ -27,20 +28,38 @@ class Jaxpr:
 
     Attributes:
         function: What is shown.
+        is_called: Whether an op calls it. The captures are operands of the call, hence inputs.
     """
 
-    def __init__(self, function: Function):
+    def __init__(self, function: Function, is_called: bool = False):
         self.function = function
+        self.is_called = is_called
 
     @property
     def invars(self) -> list[Var]:
         """The inputs."""
-        return list(self.function.inputs)
+        captures = self.function.captures if self.is_called else ()
+        return [*self.function.inputs, *captures]
 
     @property
     def constvars(self) -> list[Var]:
         """The captures: inputs for values of the surroundings."""
-        return list(self.function.captures)
+        return [] if self.is_called else list(self.function.captures)
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        """Types of the inputs."""
+        return [v.type for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """Types of the outputs."""
+        return self.function.output_types
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        """The primitives that act in it; empty if it only computes."""
+        return frozenset().union(*map(primitives_that_act, self.function.equations))
 
     @property
     def outvars(self) -> list[Var]:
@@ -91,6 +110,11 @@ class ClosedJaxpr:
         """The equations, in order."""
         return self.jaxpr.eqns
 
+    @property
+    def effects(self) -> frozenset[Any]:
+        """The primitives that act in it; empty if it only computes."""
+        return self.jaxpr.effects
+
     def module(self) -> Any:
         """Returns the program as an MLIR module of the jaxpr dialect, with `main`."""
         from .writing import write_module
@@ -133,7 +157,7 @@ class _Printer:
 
     def bind(self, variable: Var) -> str:
         name = self.names[variable] = next(self.fresh)
-        return f"{name}:{variable.type.str_short()}"
+        return f"{name}:{_short(variable.type)}"
 
     def use(self, variable: Var) -> str:
         if type(variable) is Literal:
@@ -143,7 +167,7 @@ class _Printer:
     def equation(self, equation: Equation, used: set[Var]) -> str:
         operands = " ".join(self.use(v) for v in equation.operands)
         results = " ".join(
-            self.bind(v) if v in used else f"_:{v.type.str_short()}" for v in equation.results
+            self.bind(v) if v in used else f"_:{_short(v.type)}" for v in equation.results
         )
         params = [
             f"{name}={self.param(value)}"
@@ -174,12 +198,16 @@ class _Printer:
         return str(value)
 
 
-def _literal(array: Array) -> str:
+def _short(value_type: ShapedArray) -> str:
+    return value_type.str_short(short_dtypes=True)
+
+
+def _literal(array: ConcreteArray) -> str:
     if array.ndim == 0:
         value = array.host()[()]
         number = value.item() if array.dtype.kind != "V" else float(value)
-        return f"{number}:{array.type.str_short()}"
-    return f"<constant {array.type.str_short()}>"
+        return f"{number}:{_short(array.type)}"
+    return f"<constant {_short(array.type)}>"
 
 
 def print_function(function: Function) -> str:

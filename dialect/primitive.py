@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from .application import Application
-from .array import Array, as_array
+from .array import Array, ConcreteArray, as_array
 from .config import config
 from .context import state
+from .effects import acts_where_it_stands
 from .errors import FloatingPointError_, MissingRuleError, UnsupportedRuleError
 from .numerics import ignore_floating_point_warnings, restore_warnings
 from .tracer import Tracer
@@ -153,8 +154,14 @@ class Primitive:
                 candidate = operand.owner
                 if trace is None or candidate.level > trace.level:
                     trace = candidate
-        if trace is None and self.is_staged:
-            trace = state.ambient
+        if self.is_staged:
+            ambient = state.ambient
+            if trace is None or (
+                ambient is not None
+                and ambient.level > trace.level
+                and acts_where_it_stands(self, params)
+            ):
+                trace = ambient
         if trace is not None:
             branch = state.branch
             if branch is not None and branch.level > trace.level:
@@ -169,7 +176,7 @@ class Primitive:
         types = []
         device = None
         for operand in operands:
-            if type(operand) is not Array:
+            if type(operand) is not ConcreteArray:
                 operand = as_array(operand, f"operand of {self.name}")
             types.append(operand.type)
             host = operand._host
@@ -214,6 +221,13 @@ class Primitive:
             return [_as_type(r) for r in results]
         return _as_type(results)
 
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Returns what `bind` takes for the parameters of an equation: the same.
+
+        Functions and rules among them are values that `bind` understands.
+        """
+        return dict(params)
+
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Defines how concrete operands are evaluated; the rule gets them as they were passed."""
         self.implementation = rule
@@ -237,7 +251,7 @@ def _wrap(primitive: Primitive, array_type: ShapedArray, host: Any, device: Any)
         host = np.asarray(host, dtype=array_type.dtype)
     if config.jax_debug_nans or config.jax_debug_infs:
         check_finite(primitive.name, host)
-    return Array(array_type, host, None, device)
+    return ConcreteArray(array_type, host, None, device)
 
 
 def check_finite(name: str, host: np.ndarray) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from .array import Array
+from .array import ConcreteArray
 from .attributes import decode, dense_to_numpy
 from .context import describe_location
 from .deferred import DeferredFunction
@@ -217,7 +217,7 @@ def _read_constant(op: ir.Operation) -> Literal:
             "Write one type for the value and for the result.",
             where=_where(op),
         )
-    return Literal(op.results[0], Array(expected, host))
+    return Literal(op.results[0], ConcreteArray(expected, host))
 
 
 # Primitives of the table by the names of their ops: those met so far.

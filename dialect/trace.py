@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from .types import ShapedArray
 
 def function_name(function: Callable[..., Any]) -> str:
     """Returns the name of a callable that suits an MLIR symbol."""
+    while isinstance(function, functools.partial):
+        function = function.func
     name = getattr(function, "__name__", None) or type(function).__name__
     name = "".join(letter if letter.isalnum() or letter == "_" else "_" for letter in name)
     return name.strip("_") or "function"
@@ -22,7 +25,7 @@ def trace_function(
     types: Sequence[ShapedArray],
     *,
     name: str | None = None,
-    kind: str = "Trace",
+    kind: str = "Jit",
 ) -> Function:
     """Traces a callable that takes and returns flat values.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from iree.compiler import ir
 
 from .application import Application
-from .array import Array, ArrayMethods, as_array
+from .array import Array, ConcreteArray, as_array
 from .attributes import dense
 from .context import context, current_location, describe_location, state
 from .effects import is_effectful
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .primitive import Primitive
 
 
-class Tracer(Var, ArrayMethods):
+class Tracer(Var, Array):
     """The traced kind of value: stands for an array while a function is traced.
 
     Attributes:
@@ -107,7 +107,10 @@ class Tracer(Var, ArrayMethods):
         return id(self)
 
     def __repr__(self) -> str:
-        return f"Traced<{self.type}>with<{self.owner.kind}>"
+        trace = self.owner
+        if not trace.is_open or trace.environment is None:
+            return _name(self)
+        return f"{_name(self)[:-1]}, primal={trace.value_of(self)})"
 
     __str__ = __repr__
 
@@ -115,10 +118,15 @@ class Tracer(Var, ArrayMethods):
         return repr(self)
 
 
-def _is_splat(array: Array) -> bool:
+def _is_splat(array: ConcreteArray) -> bool:
     """Tells whether all elements are one element of memory, as `full` makes them."""
     host = array._host
     return host is not None and host.size > 1 and not any(host.strides)
+
+
+def _name(tracer: Tracer) -> str:
+    """Returns what errors call a tracer: they may not compute its value, as `repr` does."""
+    return f"{tracer.owner.kind}Tracer({tracer.type})"
 
 
 def _birth(tracer: Tracer) -> str:
@@ -139,7 +147,7 @@ def _not_concrete(
         TracerArrayConversionError: "Use axir.numpy instead of numpy inside transformed functions.",
     }
     return error(
-        f"The value of {tracer!r} ({_birth(tracer)}) was needed {use}, but while "
+        f"The value of {_name(tracer)} ({_birth(tracer)}) was needed {use}, but while "
         f"{tracer.owner.name!r} is being traced only its type is known.",
         fixes.get(
             error, "Make the argument that it comes from static with jit(..., static_argnums=...)."
@@ -150,7 +158,7 @@ def _not_concrete(
 def leaked(tracer: Tracer) -> UnexpectedTracerError:
     """Returns the error for a tracer used after its trace has ended."""
     return UnexpectedTracerError(
-        f"{tracer!r} ({_birth(tracer)}) leaked: it was used after the tracing of "
+        f"{_name(tracer)} ({_birth(tracer)}) leaked: it was used after the tracing of "
         f"{tracer.owner.name!r} had ended.",
         "Return values from the function instead of storing them in globals, attributes or lists "
         "outside it.",
@@ -196,7 +204,7 @@ class Trace:
     def __init__(
         self,
         name: str,
-        kind: str = "Trace",
+        kind: str = "Jit",
         writes_splats: bool = False,
         is_ambient: bool = True,
         is_branch: bool = False,
@@ -211,7 +219,7 @@ class Trace:
         self.equations: list[Equation] = []
         self._captured: dict[int, Var] = {}
         # Arrays whose ids are keys of `_captured`, while nothing else holds them.
-        self._kept: list[Array] = []
+        self._kept: list[ConcreteArray] = []
         self.writes_splats = writes_splats
         self._constants: dict[Any, Literal] = {}
         # Values one level out, by variable; None where only types are known.
@@ -246,9 +254,7 @@ class Trace:
         """Appends the op of a primitive, and returns its result tracer(s)."""
         if not self.is_open:
             raise leaked(next(x for x in operands if type(x) is Tracer and x.owner is self))
-        variables = [
-            x if type(x) is Tracer and x.owner is self else self.lift(x) for x in operands
-        ]
+        variables = [x if type(x) is Tracer and x.owner is self else self.lift(x) for x in operands]
         if primitive.infer is None and self.environment is not None:
             return self._record_by_value(primitive, variables, params)
         application = primitive.apply_to(tuple([v.type for v in variables]), params)
@@ -328,12 +334,17 @@ class Trace:
             if not value.owner.is_open:
                 raise leaked(value)
         else:
-            if type(value) is not Array:
+            if type(value) is not ConcreteArray:
                 value = as_array(value)
             if not value.type.shape:
                 return self._literal(value)
         known = self._captured.get(id(value))
-        if known is None and self.writes_splats and type(value) is Array and _is_splat(value):
+        if (
+            known is None
+            and self.writes_splats
+            and type(value) is ConcreteArray
+            and _is_splat(value)
+        ):
             return self._splat(value)
         if known is None:
             capture = known = self._argument(value.type)
@@ -344,25 +355,25 @@ class Trace:
                 self.environment[capture] = value
         return known
 
-    def _literal(self, array: Array) -> Literal:
+    def _literal(self, array: ConcreteArray) -> Literal:
         key = (array.host().tobytes(), array.type)
         literal = self._constants.get(key)
         if literal is None:
             literal = self._constants[key] = self.constant(array)
         return literal
 
-    def _splat(self, array: Array) -> Var:
+    def _splat(self, array: ConcreteArray) -> Var:
         from .ops.table import OPS
 
         host = array.host()
         first: tuple[Any, ...] = (*(0,) * host.ndim, ...)
-        scalar = Array(ShapedArray((), array.dtype, array.weak_type), host[first])
+        scalar = ConcreteArray(ShapedArray((), array.dtype, array.weak_type), host[first])
         params = {"shape": array.shape, "broadcast_dimensions": ()}
         known = self._captured[id(array)] = self.record(OPS["broadcast_in_dim"], [scalar], params)
         self._kept.append(array)
         return known
 
-    def constant(self, array: Array) -> Literal:
+    def constant(self, array: ConcreteArray) -> Literal:
         """Appends a `jaxpr.constant` op that holds an array in the text of the module."""
         with context():
             op = ir.Operation.create(
@@ -377,7 +388,7 @@ class Trace:
             )
         return Literal(op.result, array)
 
-    def embed(self, array: Array) -> None:
+    def embed(self, array: ConcreteArray) -> None:
         """Makes later uses of an array a constant in the text instead of a capture."""
         if id(array) not in self._captured:
             self._captured[id(array)] = self.constant(array)

@@ -67,6 +67,8 @@ class ShapedArray:
 
     >>> ShapedArray((2, 3), np.float32)
     ShapedArray(float32[2,3])
+    >>> print(ShapedArray((), np.float32, weak_type=True))
+    ~float32[]
     """
 
     __slots__ = ("_mlir", "dtype", "ndim", "shape", "weak_type")
@@ -120,17 +122,20 @@ class ShapedArray:
             return self
         return ShapedArray(self.shape, dtypes.float0)
 
-    def str_short(self) -> str:
-        """Renders the type as jaxprs do: `f32[2,3]`."""
-        return f"{_SHORT_NAMES[self.dtype]}[{','.join(map(str, self.shape))}]"
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """Renders shape and dtype: `float32[2,3]`, or `f32[2,3]` as in jaxprs."""
+        if short_dtypes:
+            name = _SHORT_NAMES[self.dtype]
+        else:
+            name = "float0" if self.dtype == dtypes.float0 else str(self.dtype)
+        return f"{name}[{','.join(map(str, self.shape))}]"
 
     def __str__(self) -> str:
-        name = "float0" if self.dtype == dtypes.float0 else str(self.dtype)
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        return f"~{self.str_short()}" if self.weak_type else self.str_short()
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({self}{weak})"
+        return f"ShapedArray({self.str_short()}{weak})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ShapedArray, (self.shape, self.dtype, self.weak_type)

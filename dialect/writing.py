@@ -7,7 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from .array import Array
+from .array import ConcreteArray
 from .context import context
 from .deferred import deferred_in
 from .function import Equation, Function, functions_in
@@ -116,7 +116,7 @@ def embed_captures(function: Function) -> Function:
 
         def embed(values: Sequence[Any]) -> Sequence[Any]:
             for value in values:
-                if type(value) is Array and value.shape:
+                if type(value) is ConcreteArray and value.shape:
                     trace.embed(value)
             return values
 

@@ -60,7 +60,8 @@ from axir.jacobian import hessian, jacfwd, jacrev
 from axir.jit import clear_caches, jit
 from axir.parallel import pmap
 from axir.scopes import ensure_compile_time_eval, named_call, named_scope
-from axir.staging import ShapeDtypeStruct, eval_shape, make_jaxpr, typeof
+from axir.shape_dtype_struct import ShapeDtypeStruct
+from axir.staging import eval_shape, make_jaxpr, typeof
 from axir.vectorize import vmap
 
 __version__ = "0.1.0"
@@ -84,6 +85,7 @@ _LOADED_WHEN_NAMED = frozenset(
         "ops",
         "random",
         "scipy",
+        "sharding",
         "stages",
         "test_util",
         "tree_util",
@@ -163,6 +165,7 @@ __all__ = [
     "pure_callback",
     "random",
     "remat",
+    "sharding",
     "stages",
     "test_util",
     "threefry_partitionable",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from axir import tree
 from axir.dialect import dtypes
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import ConcreteArray, as_array
 from axir.dialect.config import config
 from axir.dialect.errors import AxirError, NonArrayArgumentError, TreeError
 from axir.dialect.function import Function
@@ -39,7 +40,7 @@ def to_value(x: Any, describe: Callable[[], str]) -> Value:
         x: The leaf.
         describe: Tells which leaf it is, for the error.
     """
-    if type(x) is Array or type(x) is Tracer:
+    if type(x) is ConcreteArray or type(x) is Tracer:
         return x
     try:
         return as_array(x)
@@ -58,10 +59,19 @@ def _shorten(x: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def to_values(leaves: Sequence[Any], trees: Any, name: str) -> list[Value]:
-    """Returns the leaves of an argument tree as values; errors name the leaf by its path."""
+def to_values(
+    leaves: Sequence[Any], trees: Any, name: str, given: Container[int] = ()
+) -> list[Value]:
+    """Returns the leaves of an argument tree as values; errors name the leaf by its path.
+
+    Args:
+        leaves: The leaves.
+        trees: The arguments.
+        name: What the function is called.
+        given: Numbers of the leaves that stay as they are.
+    """
     for x in leaves:
-        if type(x) is not Array and type(x) is not Tracer:
+        if type(x) is not ConcreteArray and type(x) is not Tracer:
             break
     else:
         return list(leaves)
@@ -69,11 +79,19 @@ def to_values(leaves: Sequence[Any], trees: Any, name: str) -> list[Value]:
     def described(index: int) -> Callable[[], str]:
         return lambda: f"Argument {tree.paths(trees)[index]} of {name!r}"
 
-    return [to_value(x, described(index)) for index, x in enumerate(leaves)]
+    return [
+        x if index in given else to_value(x, described(index)) for index, x in enumerate(leaves)
+    ]
 
 
 class FlatFunction:
     """A user's function as one of flat values, which remembers the tree of its last result.
+
+    Args:
+        function: The user's function.
+        in_tree: Structure of its arguments, as a tuple and a dict.
+        has_aux: Whether it returns a pair, of which the second part is auxiliary.
+        given: By their number leaves of the arguments that are handed on as they are.
 
     Attributes:
         out_tree: Structure of what the function returned.
@@ -86,9 +104,11 @@ class FlatFunction:
         function: Callable[..., Any],
         in_tree: tree.TreeDef,
         has_aux: bool = False,
+        given: Mapping[int, Any] = MappingProxyType({}),
     ):
         self.function = function
         self.in_tree = in_tree
+        self.given = given
         self.has_aux = has_aux
         self.name = function_name(function)
         self.out_tree: tree.TreeDef = None  # type: ignore[assignment]
@@ -96,7 +116,7 @@ class FlatFunction:
 
     def __call__(self, *leaves: Value) -> list[Value]:
         """Maps leaves of the arguments to leaves of the results, then of the auxiliary results."""
-        args, kwargs = self.in_tree.unflatten(leaves)
+        args, kwargs = self.in_tree.unflatten(self._completed(leaves) if self.given else leaves)
         result = self.function(*args, **kwargs)
         auxiliary: list[Value] = []
         if self.has_aux:
@@ -113,8 +133,16 @@ class FlatFunction:
         ]
         return [*outputs, *auxiliary]
 
+    def _completed(self, leaves: Sequence[Value]) -> list[Any]:
+        remaining = iter(leaves)
+        return [
+            self.given[index] if index in self.given else next(remaining)
+            for index in range(self.in_tree.num_leaves)
+        ]
+
     def _result(self, index: int, result: Any) -> str:
-        return f"Result {tree.paths(result)[index]} of {self.name!r}"
+        path = tree.paths(result)[index]
+        return f"Result {path} of {self.name!r}" if path else f"The result of {self.name!r}"
 
     def _split(self, result: Any) -> tuple[Any, list[Value]]:
         if not isinstance(result, tuple) or len(result) != 2:
@@ -222,7 +250,7 @@ def trace_known(
 
 def type_of(x: Any) -> ShapedArray:
     """Returns the type of an array, a scalar, or anything that has a shape and a dtype."""
-    if type(x) is Array or type(x) is Tracer:
+    if type(x) is ConcreteArray or type(x) is Tracer:
         return x.type
     if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, (np.ndarray, np.generic)):
         return ShapedArray(

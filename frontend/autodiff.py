@@ -23,16 +23,23 @@ from axir.arguments import (
     trace_known,
 )
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import GradientError, ParameterError, TreeError
 from axir.dialect.function import Function
-from axir.dialect.ops.conversion import convert_element_type
-from axir.dialect.ops.family import as_value, full, instantiate
-from axir.dialect.symbolic import UndefinedPrimal, Zero
-from axir.dialect.types import ShapedArray
+from axir.dialect.ops.family import as_value
+from axir.dialect.symbolic import Zero
+from axir.linearization import (
+    LinearFunction,
+    Linearization,
+    Pullback,
+    check_tangents,
+    materialize,
+    pull_through,
+    push_through,
+    without_float0,
+)
 from axir.passes.jvp import jvp as push_forward
 from axir.passes.linearize import linearize as linearize_traced
-from axir.passes.transpose import transpose as pull_back
 
 
 def _is_active(value: Value) -> bool:
@@ -41,39 +48,6 @@ def _is_active(value: Value) -> bool:
 
 def _captured_zeros(function: Function) -> list[Zero]:
     return [Zero(v.type.to_tangent_aval()) for v in function.captures]
-
-
-def _check_tangents(primals: Sequence[Value], tangents: Sequence[Value], what: str) -> list[Any]:
-    """Checks tangents (or cotangents) against the types they must have; float0 becomes `Zero`."""
-    checked = []
-    for primal, tangent in zip(primals, tangents, strict=True):
-        expected = primal.to_tangent_aval()
-        if expected.dtype == dtypes.float0:
-            if tangent.dtype not in (dtypes.float0, dtypes.bool_) and not _is_plain_zero(tangent):
-                raise GradientError(
-                    f"{what} of type {tangent.type} for a value of type {primal}.",
-                    f"A value of an integer or bool dtype has {what.lower()}s of dtype float0: "
-                    "numpy.zeros(shape, axir.dtypes.float0).",
-                )
-            checked.append(Zero(expected))
-            continue
-        if tangent.dtype != expected.dtype or tangent.shape != expected.shape:
-            raise GradientError(
-                f"{what} of type {tangent.type} for a value of type {primal}.",
-                f"A {what.lower()} has the shape and dtype of its value: {expected}.",
-            )
-        checked.append(tangent)
-    return checked
-
-
-def _is_plain_zero(tangent: Value) -> bool:
-    return type(tangent) is Array and not tangent.host().any()
-
-
-def _materialize(tangent: Any) -> Value:
-    if type(tangent) is Zero and tangent.aval.dtype == dtypes.float0:
-        return np.zeros(tangent.aval.shape, dtypes.float0)
-    return instantiate(tangent)
 
 
 def jvp(
@@ -116,9 +90,9 @@ def jvp(
         )
     flat = FlatFunction(fun, in_tree, has_aux)
     values = to_values(leaves, tuple(primals), flat.name)
-    moving = _check_tangents(
+    moving = check_tangents(
         [x.type for x in values],
-        to_values(_without_float0(tangent_leaves), tuple(tangents), flat.name),
+        to_values(without_float0(tangent_leaves), tuple(tangents), flat.name),
         "Tangent",
     )
     function, known = trace_known(flat, values, "Jvp")
@@ -129,20 +103,12 @@ def jvp(
     outs = [as_value(x) for x in outs]
     result = (
         flat.out_tree.unflatten(outs[:count]),
-        flat.out_tree.unflatten([_materialize(t) for t in out_tangents[:count]]),
+        flat.out_tree.unflatten([materialize(t) for t in out_tangents[:count]]),
     )
     if has_aux:
         assert flat.auxiliary_tree is not None
         return (*result, flat.auxiliary_tree.unflatten(outs[count:]))
     return result
-
-
-def _without_float0(leaves: Sequence[Any]) -> list[Any]:
-    """Replaces float0 arrays, which are no array values, by false, which `jvp` takes for them."""
-    return [
-        full(np.shape(x), False, dtypes.bool_) if getattr(x, "dtype", None) == dtypes.float0 else x
-        for x in leaves
-    ]
 
 
 class Derivative:
@@ -168,81 +134,42 @@ class Derivative:
         assert self.flat.auxiliary_tree is not None
         return self.flat.auxiliary_tree.unflatten(self.auxiliary)
 
+    def linearization(self) -> Linearization:
+        """Returns what is known of the linear function without its residuals."""
+        linear = self.result.linear
+        without_residuals = Function(
+            linear.name, linear.op, linear.inputs, linear.captures, (), linear.outputs,
+            linear.equations,
+        )  # fmt: skip
+        return Linearization(
+            self.flat.name,
+            without_residuals,
+            self.in_tree,
+            self.flat.out_tree,
+            [x.type for x in self.values],
+            [x.type for x in self.outs],
+            self.active,
+            self.active_outputs,
+        )
+
+    @property
+    def residuals(self) -> Sequence[Value]:
+        """What the linear function keeps of the point."""
+        return self.result.linear.captured
+
     def push(self, tangents: Sequence[Any]) -> list[Value]:
         """Maps tangents of the arguments to tangents of the outputs."""
-        linear = self.result.linear
-        moving = [
-            instantiate(t) for t, active in zip(tangents, self.active, strict=True) if active
-        ]
-        remaining = iter(linear.evaluate(*moving))
-        return [
-            next(remaining) if active else _materialize(Zero(out.type.to_tangent_aval()))
-            for out, active in zip(self.outs, self.active_outputs, strict=True)
-        ]
+        types = [x.type for x in self.outs]
+        return push_through(
+            self.result.linear, self.residuals, tangents, self.active, self.active_outputs, types
+        )
 
     def pull(self, cotangents: Sequence[Any]) -> list[Any]:
         """Maps cotangents of the outputs to cotangents of the arguments (perhaps `Zero`)."""
-        linear = self.result.linear
         types = [x.type for x in self.values]
         return pull_through(
-            linear, linear.captured, cotangents, self.active_outputs, self.active, types
+            self.result.linear, self.residuals, cotangents, self.active_outputs, self.active, types
         )
-
-
-def pull_through(
-    linear: Function,
-    residuals: Sequence[Value],
-    cotangents: Sequence[Any],
-    active_outputs: Sequence[bool],
-    active: Sequence[bool],
-    types: Sequence[ShapedArray],
-) -> list[Any]:
-    """Maps cotangents of outputs to cotangents of arguments (perhaps `Zero`).
-
-    Args:
-        linear: From tangents of the active arguments to those of the active outputs.
-        residuals: Values of its captures.
-        cotangents: A cotangent for each output.
-        active_outputs: Which of them the linear function gives.
-        active: Which arguments it takes.
-        types: Types of all arguments.
-    """
-    chosen = [ct for ct, is_active in zip(cotangents, active_outputs, strict=True) if is_active]
-    # Auxiliary results have no cotangents.
-    chosen += [Zero(v.type) for v in linear.outputs[len(chosen) :]]
-    arguments = [*(UndefinedPrimal(v.type) for v in linear.inputs), *residuals]
-    results = iter(pull_back(linear, arguments, chosen))
-    return [
-        _of_type(next(results), t) if is_active else Zero(t.to_tangent_aval())
-        for t, is_active in zip(types, active, strict=True)
-    ]
-
-
-def checked_cotangents(
-    cotangent: Any, out_tree: tree.TreeDef, types: Sequence[ShapedArray], name: str
-) -> list[Any]:
-    """Flattens a cotangent, and checks it against the outputs that it belongs to.
-
-    Raises:
-        TreeError: for another structure.
-        GradientError: for another shape or dtype.
-    """
-    leaves, cotangent_tree = tree.flatten(cotangent)
-    if cotangent_tree != out_tree:
-        raise TreeError(
-            f"The pullback of {name!r} was called with a cotangent of structure {cotangent_tree}, "
-            f"expected {out_tree}.",
-            "A cotangent has the structure of the function's result.",
-        )
-    values = to_values(_without_float0(leaves), cotangent, name)
-    return _check_tangents(types, values, "Cotangent")
-
-
-def _of_type(cotangent: Any, primal: ShapedArray) -> Any:
-    """Returns a cotangent with the weakness of its primal's dtype, so that updates keep types."""
-    if type(cotangent) is Zero or cotangent.aval is primal:
-        return cotangent
-    return convert_element_type(cotangent, primal.dtype, primal.weak_type)
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -256,7 +183,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         has_aux: Whether `fun` returns a pair of which only the first is differentiated.
 
     Returns:
-        `(outputs, function of tangents)`, and with `has_aux` the auxiliary result third.
+        `(outputs, function of tangents)`, and with `has_aux` the auxiliary result third. The
+        function is a tree, too, whose leaves are what it keeps of the point.
 
     >>> import axir, axir.numpy as jnp
     >>> y, derivative = axir.linearize(lambda x: x * x, 3.0)
@@ -265,24 +193,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     check_callable(fun, "linearize")
     derivative = Derivative(fun, primals, has_aux, "Linearize")
-    out_tree = derivative.flat.out_tree
-
-    def linear(*tangents: Any) -> Any:
-        leaves, tangent_tree = tree.flatten((tangents, {}))
-        if tangent_tree != derivative.in_tree:
-            raise TreeError(
-                f"The linear function of {derivative.flat.name!r} was called with tangents of "
-                f"structure {tangent_tree}, expected {derivative.in_tree}.",
-                "Give a tangent for each argument of linearize.",
-            )
-        moving = _check_tangents(
-            [x.type for x in derivative.values],
-            to_values(_without_float0(leaves), tangents, derivative.flat.name),
-            "Tangent",
-        )
-        return out_tree.unflatten(derivative.push(moving))
-
-    outputs = out_tree.unflatten(derivative.outs)
+    linear = LinearFunction(derivative.linearization(), derivative.residuals)
+    outputs = derivative.flat.out_tree.unflatten(derivative.outs)
     if has_aux:
         return outputs, linear, derivative.auxiliary_result()
     return outputs, linear
@@ -313,7 +225,8 @@ def vjp(
     Returns:
         `(outputs, pullback)`, and with `has_aux` the auxiliary result third. The pullback takes a
         cotangent of the structure, shapes and dtypes of the outputs, and returns a tuple with a
-        cotangent for each argument.
+        cotangent for each argument. It is a tree, too, whose leaves are what it keeps of the point,
+        so it may be returned from `jit`, carried by `scan`, or kept by a rule of one's own.
 
     Raises:
         GradientError: by the pullback, if a cotangent has another shape or dtype than its output.
@@ -326,15 +239,8 @@ def vjp(
     check_callable(fun, "vjp")
     _check_reduce_axes("vjp", reduce_axes)
     derivative = Derivative(fun, primals, has_aux, "Vjp")
-    out_tree = derivative.flat.out_tree
-
-    def pullback(cotangent: Any) -> tuple[Any, ...]:
-        types = [x.type for x in derivative.outs]
-        cotangents = checked_cotangents(cotangent, out_tree, types, derivative.flat.name)
-        results = [_materialize(ct) for ct in derivative.pull(cotangents)]
-        return tree.unflatten(derivative.in_tree, results)[0]
-
-    outputs = out_tree.unflatten(derivative.outs)
+    pullback = Pullback(derivative.linearization(), derivative.residuals)
+    outputs = derivative.flat.out_tree.unflatten(derivative.outs)
     if has_aux:
         return outputs, pullback, derivative.auxiliary_result()
     return outputs, pullback
@@ -413,8 +319,8 @@ def value_and_grad(
         )
         derivative = Derivative(partial, selected, has_aux, "Grad")
         value = _check_scalar(derivative.outs, derivative.flat.out_tree, holomorphic, name)
-        one = Array(value.type, np.ones((), value.dtype))
-        gradients = [_materialize(ct) for ct in derivative.pull([one])]
+        one = ConcreteArray(value.type, np.ones((), value.dtype))
+        gradients = [materialize(ct) for ct in derivative.pull([one])]
         gradient = derivative.in_tree.unflatten(gradients)[0]
         if is_single:
             gradient = gradient[0]

@@ -270,7 +270,7 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
 
     >>> import axir, axir.numpy as jnp
     >>> print_saved_residuals(axir.checkpoint(lambda x: jnp.sin(jnp.sin(x))), 1.0)
-    float32[] from the argument [0][0]
+    ~float32[] from the argument [0][0]
     """
     for array_type, origin in saved_residuals(f, *args, **kwargs):
         print(f"{array_type} {origin}")

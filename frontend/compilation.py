@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import ConcreteArray, as_array
 from axir.dialect.config import config
 from axir.dialect.context import outside_traces, user_frame
 from axir.dialect.effects import has_effects
@@ -44,7 +44,7 @@ TUNING = {"cpu": "tune-for-cpu"}
 _TUNING_LEVEL = 1
 
 
-def buffer_of(array: Array, device: Any) -> Buffer:
+def buffer_of(array: ConcreteArray, device: Any) -> Buffer:
     """Returns an array's memory on a device, copying it there only if it is not there yet."""
     buffer: Any = array._buffer
     if buffer is not None and not buffer.is_deleted:
@@ -95,7 +95,7 @@ class CompiledFunction:
         program = Program(binary, self.device, calls or ())
         return program.function("main", work=_largest_work(function))
 
-    def __call__(self, arguments: Sequence[Array]) -> list[Array]:
+    def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the function on the inputs' values."""
         if self._is_empty:
             return []
@@ -115,19 +115,21 @@ class CompiledFunction:
             buffers.append(buffer)
         buffers += self._constants
         outputs = run(buffers)
-        results = list(map(Array, self.result_types, _NO_HOST, outputs))
+        results = list(map(ConcreteArray, self.result_types, _NO_HOST, outputs))
         if is_checked:
             self._check_finite(originals, results)
         return results
 
-    def _evaluate(self, arguments: Sequence[Array]) -> list[Array]:
+    def _evaluate(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the function op by op in NumPy, calls and loops in it as well."""
         if self.donated:
             arguments = _give_away(arguments, self.donated)
         with outside_traces(), config(jax_disable_jit=True):
             return self.function.evaluate(*arguments)
 
-    def _check_finite(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
+    def _check_finite(
+        self, arguments: Sequence[ConcreteArray], results: Sequence[ConcreteArray]
+    ) -> None:
         """Under the debugging options: finds the op that made a NaN or infinity, and raises."""
         failure: FloatingPointError | None = None
         for x in results:
@@ -152,22 +154,24 @@ def _warn_of(error: CompileError, name: str) -> None:
     warnings.warn_explicit(text, CompileFailureWarning, file, line)
 
 
-def _kept(arguments: Sequence[Array], donated: tuple[int, ...]) -> list[Array]:
+def _kept(arguments: Sequence[ConcreteArray], donated: tuple[int, ...]) -> list[ConcreteArray]:
     """Returns the arguments, those donated as copies that a run leaves alone."""
     return [
-        Array(x.type, np.array(x.host())) if index in donated else x
+        ConcreteArray(x.type, np.array(x.host())) if index in donated else x
         for index, x in enumerate(arguments)
     ]
 
 
-def _give_away(arguments: Sequence[Array], donated: tuple[int, ...]) -> list[Array]:
+def _give_away(arguments: Sequence[ConcreteArray], donated: tuple[int, ...]) -> list[ConcreteArray]:
     """Deletes donated arrays; returns arguments whose memory the program may overwrite."""
     given = list(arguments)
     for index in donated:
         original = arguments[index]
         host, buffer = original._host, original._buffer
         # Memory that the host has seen may be visible through NumPy arrays: those must not change.
-        given[index] = Array(original.type, np.array(host) if host is not None else None, buffer)
+        given[index] = ConcreteArray(
+            original.type, np.array(host) if host is not None else None, buffer
+        )
         if host is not None:
             given[index]._buffer = None
         original._host = original._buffer = None
@@ -218,7 +222,7 @@ def compiled(function: Function, device: Any, donated: tuple[int, ...] = ()) -> 
     return made_once(function.derived, key, lambda: CompiledFunction(function, device, donated))
 
 
-def device_of(arguments: Sequence[Array]) -> Any:
+def device_of(arguments: Sequence[ConcreteArray]) -> Any:
     """Returns the device that arguments are committed to, else the default device."""
     for x in arguments:
         if x._device is not None:
@@ -226,9 +230,9 @@ def device_of(arguments: Sequence[Array]) -> Any:
     return default_device()
 
 
-def execute_call(function: Function, operands: Sequence[Any]) -> list[Array]:
+def execute_call(function: Function, operands: Sequence[Any]) -> list[ConcreteArray]:
     """Runs the body of a nested `jit` on concrete operands, as one compiled unit."""
-    arrays = [x if type(x) is Array else as_array(x) for x in operands]
+    arrays = [x if type(x) is ConcreteArray else as_array(x) for x in operands]
     if config.jax_disable_jit:
         return function.interpret(arrays)
     unit = made_once(function.derived, "unit", lambda: _unit_of(function))

@@ -18,13 +18,20 @@ from typing import Any
 
 from axir import tree
 from axir.callbacks import callback_name
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import Array, ConcreteArray, as_array
 from axir.dialect.context import user_frame
 from axir.dialect.errors import AxirError, NonArrayArgumentError, ParameterError
 from axir.dialect.ops.callbacks import Callback, debug_callback_primitive
 from axir.dialect.tracer import Tracer
 
 __all__ = ["breakpoint", "callback", "print"]
+
+
+class MissingFormatArgumentError(AxirError, KeyError, IndexError):
+    """A format string names an argument that was not passed."""
+
+    # KeyError would show the text in quotes.
+    __str__ = AxirError.__str__
 
 
 def callback(
@@ -83,7 +90,7 @@ def _bind(
 
 def _value(leaf: Any) -> Any:
     """Returns a leaf as a value, or None for what is not an array."""
-    if type(leaf) is Array or type(leaf) is Tracer:
+    if type(leaf) is ConcreteArray or type(leaf) is Tracer:
         return leaf
     try:
         return as_array(leaf)
@@ -122,7 +129,7 @@ def print(
 
     Raises:
         ParameterError: while tracing, if the format string leaves arguments unused or is malformed.
-        IndexError, KeyError: if it names arguments that are not there.
+        MissingFormatArgumentError: if it names arguments that are not there.
 
     >>> import axir, axir.numpy as jnp
     >>> @axir.jit
@@ -147,6 +154,8 @@ def _check_format(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
     checker = _FormatChecker()
     try:
         checker.format(fmt, *args, **kwargs)
+    except (IndexError, KeyError) as error:
+        raise _missing_argument(fmt, error, args, kwargs) from None
     except ValueError as error:
         problem = str(error)
         raise ParameterError(
@@ -157,6 +166,22 @@ def _check_format(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
             f"debug.print: the format string uses no argument {', '.join(checker.unused)}.",
             "Name each with {} or {name}; an f-string has none left: pass a plain string.",
         )
+
+
+def _missing_argument(
+    fmt: str, error: IndexError | KeyError, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> MissingFormatArgumentError:
+    names = ", ".join(map(repr, kwargs)) or "none"
+    missing = f"no argument named {error.args[0]!r} was passed"
+    if isinstance(error, IndexError):
+        wanted = [field for _, field, _, _ in string.Formatter().parse(fmt) if field is not None]
+        missing = f"more positional arguments are needed than the {len(args)} passed"
+        if all(not field for field in wanted):
+            missing = f"{len(wanted)} positional arguments are needed, but {len(args)} were passed"
+    return MissingFormatArgumentError(
+        f"debug.print: {fmt!r} names what is not there: {missing}. Named arguments: {names}.",
+        "Pass a value for each {} and {name}.",
+    )
 
 
 def _print(fmt: str, *args: Any, **kwargs: Any) -> None:

@@ -9,9 +9,11 @@ import numpy as np
 from axir import tree
 from axir.arguments import to_value
 from axir.compilation import buffer_of
-from axir.dialect.array import Array
+from axir.dialect.array import Array, ConcreteArray
+from axir.dialect.errors import ParameterError
 from axir.dialect.tracer import Tracer
 from axir.runtime import Device, default_device, device_count, devices, local_devices
+from axir.sharding import SingleDeviceSharding
 
 __all__ = [
     "Device",
@@ -52,28 +54,50 @@ def process_index(backend: str | None = None) -> int:
 host_id = process_index
 
 
-def device_put(x: Any, device: Device | None = None) -> Any:
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: Any = False,
+    may_alias: Any = None,
+) -> Any:
     """Moves the arrays of a tree to a device and commits them to it.
 
     Computations on committed arrays run on their device.
 
     Args:
         x: Array, scalar, or tree of them.
-        device: Where to; without it, arrays stay uncommitted on the default device.
+        device: Where to: a device, a `SingleDeviceSharding`, or a tree of them that is a prefix of
+            `x`. Without it, arrays stay uncommitted on the default device.
+        src: Where from; arrays know that.
+        donate: Whether the memory of `x` may be reused. A hint: it never is.
+        may_alias: Whether results may share memory with `x`. A hint: what is immutable does.
+
+    Raises:
+        ParameterError: if `device` is something else.
 
     >>> import axir, axir.numpy as jnp
     >>> x = axir.device_put(jnp.ones(3), axir.devices("cpu")[0])
     >>> x.devices()
     {CpuDevice(id=0)}
     """
+    places = tree.broadcast_prefix(device, x, "device")
+    leaves, structure = tree.flatten(x)
+    return structure.unflatten([_put(leaf, p) for leaf, p in zip(leaves, places, strict=True)])
 
-    def put(leaf: Any) -> Any:
-        value = to_value(leaf, lambda: "An argument of device_put")
-        if type(value) is Tracer or device is None:
-            return value
-        return Array(value.type, value._host, buffer_of(value, device), device)
 
-    return tree.map(put, x)
+def _put(leaf: Any, place: Any) -> Any:
+    value = to_value(leaf, lambda: "An argument of device_put")
+    device = place.device if isinstance(place, SingleDeviceSharding) else place
+    if device is not None and not isinstance(device, Device):
+        raise ParameterError(
+            f"device_put: {place!r} is neither a device nor a sharding.",
+            "Take one of axir.devices(), or axir.sharding.SingleDeviceSharding of one.",
+        )
+    if type(value) is Tracer or device is None:
+        return value
+    return ConcreteArray(value.type, value._host, buffer_of(value, device), device)
 
 
 def device_get(x: Any) -> Any:
@@ -89,6 +113,6 @@ def device_get(x: Any) -> Any:
 def block_until_ready(x: Any) -> Any:
     """Waits until all arrays of a tree have been computed, and returns the tree."""
     for leaf in tree.leaves(x):
-        if isinstance(leaf, Array):
+        if isinstance(leaf, ConcreteArray):
             leaf.block_until_ready()
     return x

@@ -19,7 +19,7 @@ from axir import tree, tree_text
 from axir.arguments import check_callable, to_value
 from axir.compilation import compiled, device_of
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.attributes import is_opaque
 from axir.dialect.errors import (
     DTypeError,
@@ -334,7 +334,7 @@ def conform(value: Any, argument: Argument) -> Any:
     """
     wanted = argument.type
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype == wanted.dtype:
-        value = Array(ShapedArray(value.shape, value.dtype), np.asarray(value))
+        value = ConcreteArray(ShapedArray(value.shape, value.dtype), np.asarray(value))
     else:
         value = to_value(value, lambda: f"Argument {argument.name!r}")
     if value.type.shape != wanted.shape:

@@ -7,50 +7,9 @@ from typing import Any
 
 from axir.argnums import normalize_argnums, select_arguments
 from axir.arguments import check_callable
-from axir.autodiff import Derivative, checked_cotangents, pull_through
-from axir.custom_derivatives.zeros import materialized
-from axir.dialect.function import Function
-from axir.dialect.symbolic import Zero
+from axir.autodiff import Derivative
 from axir.jit import jit
-from axir.tree_registration import register_pytree_node
-
-
-class _Pullback:
-    """What is known of a backward pass once the forward pass is traced: all but the residuals."""
-
-    def __init__(self, derivative: Derivative):
-        linear = derivative.result.linear
-        self.linear = Function(
-            linear.name, linear.op, linear.inputs, linear.captures, (), linear.outputs,
-            linear.equations,
-        )  # fmt: skip
-        self.name = derivative.flat.name
-        self.in_tree, self.out_tree = derivative.in_tree, derivative.flat.out_tree
-        self.argument_types = [x.type for x in derivative.values]
-        self.result_types = [x.type for x in derivative.outs]
-        self.active, self.active_outputs = derivative.active, derivative.active_outputs
-
-    def pull(self, residuals: Sequence[Any], cotangent: Any) -> tuple[Any, ...]:
-        """Returns the cotangents of the arguments."""
-        cotangents = checked_cotangents(cotangent, self.out_tree, self.result_types, self.name)
-        results = pull_through(
-            self.linear, residuals, cotangents, self.active_outputs, self.active,
-            self.argument_types,
-        )  # fmt: skip
-        leaves = [materialized(ct) if type(ct) is Zero else ct for ct in results]
-        arguments: Any = self.in_tree.unflatten(leaves)
-        return tuple(arguments[0])
-
-
-class _Residuals:
-    """The residuals of a forward pass: a tree of arrays."""
-
-    def __init__(self, pullback: _Pullback, values: Sequence[Any]):
-        self.pullback = pullback
-        self.values = tuple(values)
-
-
-register_pytree_node(_Residuals, lambda r: (r.values, r.pullback), _Residuals)
+from axir.linearization import Pullback
 
 
 def fwd_and_bwd(
@@ -61,8 +20,8 @@ def fwd_and_bwd(
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Returns the forward and the backward pass of a function.
 
-    What `vjp` returns is another function for each call; these two compile once, and what the
-    forward pass keeps for the backward pass travels between them as a tree of arrays.
+    What `vjp` returns is another function for each call; these two compile once. What the forward
+    pass keeps for the backward pass travels between them as a tree of arrays: a pullback of `vjp`.
 
     Args:
         fun: Function of arrays or trees of arrays.
@@ -93,14 +52,14 @@ def fwd_and_bwd(
         partial = select_arguments(fun, args, kwargs, chosen)
         selected = tuple(args[number] for number in chosen)
         derivative = Derivative(partial, selected, has_aux, "Vjp")
-        residuals = _Residuals(_Pullback(derivative), derivative.result.linear.captured)
+        residuals = Pullback(derivative.linearization(), derivative.residuals)
         outputs = derivative.flat.out_tree.unflatten(derivative.outs)
         if has_aux:
             return outputs, residuals, derivative.auxiliary_result()
         return outputs, residuals
 
-    def backward(residuals: _Residuals, cotangent: Any) -> Any:
-        results = residuals.pullback.pull(residuals.values, cotangent)
+    def backward(residuals: Pullback, cotangent: Any) -> Any:
+        results = residuals(cotangent)
         return results[0] if isinstance(argnums, int) else results
 
     return (jit(forward), jit(backward)) if jitted else (forward, backward)

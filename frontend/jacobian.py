@@ -13,7 +13,7 @@ from axir.argnums import check_differentiable, normalize_argnums, select_argumen
 from axir.arguments import Value, check_callable, to_values
 from axir.autodiff import Derivative
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.axes import BatchFrame
 from axir.dialect.errors import GradientError
 from axir.dialect.ops.family import full, instantiate
@@ -33,7 +33,7 @@ def _basis(types: Sequence[ShapedArray]) -> tuple[list[Value], int]:
         rows = np.zeros((total, t.size), t.dtype)
         rows[offset + np.arange(t.size), np.arange(t.size)] = 1
         host = rows.reshape(total, *t.shape)
-        stacked.append(Array(ShapedArray(host.shape, t.dtype), host))
+        stacked.append(ConcreteArray(ShapedArray(host.shape, t.dtype), host))
         offset += t.size
     return stacked, total
 

@@ -19,7 +19,7 @@ from typing import Any
 from axir import tree
 from axir.arguments import FlatFunction, check_callable, to_values, trace_abstract, type_of
 from axir.compilation import CompiledFunction, compiled
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.config import config
 from axir.dialect.context import state
 from axir.dialect.effects import is_staged
@@ -34,7 +34,7 @@ from axir.stages import Lowered, Traced
 
 # Signatures remembered for one function; a program with more makes a new one each time.
 _ENTRY_LIMIT = 4096
-_ARRAYS_ONLY = frozenset((Array,))
+_ARRAYS_ONLY = frozenset((ConcreteArray,))
 
 
 class _Entry:
@@ -55,7 +55,7 @@ class _Entry:
         self.compiled: CompiledFunction | None = None
         self.returns_one_array = out_tree.is_leaf()
 
-    def run(self, leaves: Sequence[Array]) -> Any:
+    def run(self, leaves: Sequence[ConcreteArray]) -> Any:
         """Runs the compiled function on the leaves of the arguments."""
         assert self.compiled is not None
         results = self.compiled(leaves)
@@ -66,15 +66,15 @@ def _is_closed(entry: _Entry) -> bool:
     return entry.is_closed
 
 
-def _direct_key(args: tuple[Any, ...]) -> tuple[Any, Sequence[Array]]:
+def _direct_key(args: tuple[Any, ...]) -> tuple[Any, Sequence[ConcreteArray]]:
     """Returns a key and the leaves of arguments that are uncommitted arrays, or lists of such.
 
     The key is None for other arguments, which need flattening by `tree`.
     """
     key: list[Any] = [config.cache_key]
-    leaves: list[Array] = []
+    leaves: list[ConcreteArray] = []
     for x in args:
-        if type(x) is Array:
+        if type(x) is ConcreteArray:
             if x._device is not None:
                 return None, leaves
             key.append(x.type)
@@ -198,7 +198,7 @@ class JitFunction:
         return entry.run(leaves)
 
     def _remember_direct(
-        self, direct_key: Any, values: Sequence[Array], args: tuple[Any, ...]
+        self, direct_key: Any, values: Sequence[ConcreteArray], args: tuple[Any, ...]
     ) -> _Entry | None:
         """Returns the entry of a call that has been made before, for calls without flattening."""
         in_tree = tree.structure((args, {}))
@@ -329,6 +329,10 @@ class JitFunction:
         """Returns shapes and dtypes of the results; see `axir.eval_shape`."""
         return self.trace(*args, **kwargs).out_info
 
+    def _cache_size(self) -> int:
+        """Returns for how many signatures the function has been traced, as libraries ask."""
+        return len(self._entries)
+
     def clear_cache(self) -> None:
         """Forgets all traced and compiled versions."""
         self._entries.clear()
@@ -375,8 +379,8 @@ def _numbers(value: Any, name: str) -> tuple[int, ...]:
 def jit(
     fun: Callable[..., Any] | None = None,
     /,
-    *,
     static_argnums: int | Sequence[int] | None = None,
+    *,
     static_argnames: str | Sequence[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
@@ -391,7 +395,7 @@ def jit(
     Args:
         fun: Function of arrays or trees of arrays; without it, `jit` is a decorator with options.
         static_argnums: Positional arguments that are Python values fixed at compile time. They
-            must be hashable; each new value compiles again.
+            must be hashable; each new value compiles again. Older programs pass it by position.
         static_argnames: The same, by name.
         donate_argnums: Positional arguments whose memory results may take; they are deleted.
         donate_argnames: The same, by name.

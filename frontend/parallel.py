@@ -74,7 +74,7 @@ def pmap(
         function, dynamic, dynamic_axes = _without_static(fun, args, in_axes, static)
         check_number(dynamic_axes, dynamic, getattr(fun, "__name__", "the function"))
         flat, values, axes, size = mapped_arguments(
-            function, dynamic, kwargs, dynamic_axes, axis_size
+            function, dynamic, kwargs, dynamic_axes, axis_size, traces_unmapped=True
         )
         if not any(type(x) is Tracer for x in values):
             _check_devices(size, devices, backend)

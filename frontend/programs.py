@@ -14,7 +14,7 @@ from typing import Any
 from axir import tree_text
 from axir.arguments import Value
 from axir.compilation import buffer_of, prepare_for_target
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import ParameterError, ParseError
 from axir.dialect.reading import parse_module, read_file, read_module
 from axir.dialect.signature import (
@@ -188,7 +188,7 @@ class Program:
             )
         return self.signatures[name]
 
-    def run(self, values: Sequence[Array], name: str = "main") -> list[Array]:
+    def run(self, values: Sequence[ConcreteArray], name: str = "main") -> list[ConcreteArray]:
         """Calls a function with arrays of the types that it takes."""
         results = self.signature(name).results
         if not results:
@@ -197,7 +197,7 @@ class Program:
         if executable is None:
             executable = self._executables[name] = self._loaded.function(name)
         buffers: Sequence[Any] = executable([buffer_of(x, self.device) for x in values])
-        return [Array(r.type, None, b) for r, b in zip(results, buffers, strict=True)]
+        return [ConcreteArray(r.type, None, b) for r, b in zip(results, buffers, strict=True)]
 
     def __call__(self, *arguments: Value) -> Any:
         """Calls `main`; one result is returned as it is, several as a tuple.

@@ -33,7 +33,7 @@ from axir.dialect.jaxpr import ClosedJaxpr
 from axir.dialect.tracer import Tracer
 from axir.dialect.types import ShapedArray
 from axir.runtime import default_device, devices
-from axir.staging import ShapeDtypeStruct
+from axir.shape_dtype_struct import ShapeDtypeStruct
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 
@@ -126,7 +126,7 @@ class _Stage:
         """Shapes and dtypes of the results."""
         types = self.function.output_types
         return self.out_tree.unflatten(
-            [ShapeDtypeStruct(t.shape, t.dtype, t.weak_type) for t in types]
+            [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
         )
 
 

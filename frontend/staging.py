@@ -12,49 +12,7 @@ from axir.arguments import FlatFunction, check_callable, trace_abstract, type_of
 from axir.dialect.axes import named_axis
 from axir.dialect.jaxpr import ClosedJaxpr
 from axir.dialect.types import ShapedArray
-
-
-class ShapeDtypeStruct:
-    """Shape and dtype of an array that need not exist.
-
-    >>> import axir, axir.numpy as jnp
-    >>> axir.eval_shape(jnp.sin, axir.ShapeDtypeStruct((2,), "float32"))
-    ShapeDtypeStruct(shape=(2,), dtype=float32)
-    """
-
-    __slots__ = ("dtype", "shape", "weak_type")
-
-    def __init__(self, shape: Sequence[int], dtype: Any, weak_type: bool = False):
-        from axir.dialect.dtypes import as_dtype
-
-        self.shape = tuple(int(extent) for extent in shape)
-        self.dtype = as_dtype(dtype)
-        self.weak_type = weak_type
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        size = 1
-        for extent in self.shape:
-            size *= extent
-        return size
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and (
-            (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.weak_type))
-
-    def __repr__(self) -> str:
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{weak})"
+from axir.shape_dtype_struct import ShapeDtypeStruct
 
 
 def trace_user_function(
@@ -77,7 +35,7 @@ def trace_user_function(
 
     leaves, in_tree = tree.flatten((dynamic, kwargs))
     flat = FlatFunction(partial if static else fun, in_tree)
-    function = trace_abstract(flat, [type_of(x) for x in leaves], "Trace")
+    function = trace_abstract(flat, [type_of(x) for x in leaves], "Jit")
     return function, flat
 
 
@@ -116,7 +74,8 @@ def make_jaxpr(
 
 
 def _structs(function: Any) -> list[ShapeDtypeStruct]:
-    return [ShapeDtypeStruct(t.shape, t.dtype, t.weak_type) for t in function.output_types]
+    types = function.output_types
+    return [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
 
 
 def typeof(x: Any, /) -> ShapedArray:

@@ -16,7 +16,7 @@ from axir import tree
 from axir.arguments import check_callable, to_values
 from axir.autodiff import jvp, vjp
 from axir.dialect import dtypes
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import ConcreteArray, as_array
 from axir.dialect.errors import AxirError, ParameterError
 from axir.dialect.types import ShapedArray
 
@@ -291,12 +291,14 @@ def _numerical_jvp(
     return [_difference(a, b, step) for a, b in zip(ahead, behind, strict=True)]
 
 
-def _shifted(x: Array, tangent: Any, step: float) -> Array:
+def _shifted(x: ConcreteArray, tangent: Any, step: float) -> ConcreteArray:
     host = x.host()
     if not _is_moving(host):
         return x
     wide = _widened(host) + step * _widened(_host(tangent))
-    return Array(ShapedArray(x.shape, x.dtype, x.weak_type), np.asarray(wide).astype(x.dtype))
+    return ConcreteArray(
+        ShapedArray(x.shape, x.dtype, x.weak_type), np.asarray(wide).astype(x.dtype)
+    )
 
 
 def _difference(ahead: np.ndarray, behind: np.ndarray, step: float) -> np.ndarray:

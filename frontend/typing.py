@@ -12,11 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from axir.dialect.array import Array
-from axir.dialect.tracer import Tracer
 
 __all__ = ["ArrayLike", "DTypeLike"]
 
-ArrayLike = Array | Tracer | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 """What functions of arrays take for an array: arrays, traced ones, NumPy's, and scalars."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from axir import tree
 from axir.arguments import FlatFunction, Value, check_callable, to_values, trace_abstract
 from axir.dialect.axes import BatchFrame, named_axis
-from axir.dialect.errors import AxisError, BatchSizeError, ParameterError, TreeError
+from axir.dialect.errors import AxisError, BatchSizeError, TreeError
 from axir.dialect.function import Function
 from axir.dialect.ops.family import as_value
 from axir.dialect.types import ShapedArray
@@ -31,16 +31,17 @@ def vmap(
         fun: Function of arrays or trees of arrays.
         in_axes: Which axis of the arguments to map over: an integer or None (not mapped) for all,
             or a tuple or list with an entry for each positional argument, which may be a tree that
-            is a prefix of the argument's. Keyword arguments are mapped over axis 0.
+            is a prefix of the argument's. What is not mapped reaches `fun` as it is, and need not
+            be an array. Keyword arguments are mapped over axis 0.
         out_axes: Where the mapped axis goes in the results: an integer, None for results that do
             not depend on mapped arguments, or a tree that is a prefix of the result's.
         axis_name: What collectives (`axir.lax.psum` and others) call the mapped axis.
         axis_size: Extent of the mapped axis; needed only if no argument is mapped.
-        spmd_axis_name: Only None: the axis is not spread over devices.
-        sum_match: Only False: results without the axis are not sums over it.
+        spmd_axis_name: Axes of a mesh that sharding constraints in `fun` spread the mapped axis
+            over. Without effect: there is one device.
+        sum_match: The same for results that are unreduced sums over the mapped axis.
 
     Raises:
-        ParameterError: for another `spmd_axis_name` or `sum_match`.
         TreeError: if `in_axes` or `out_axes` does not fit.
         BatchSizeError: if mapped axes differ in extent.
         AxisError: if an argument does not have the axis.
@@ -50,12 +51,6 @@ def vmap(
     Array([3., 4.], dtype=float32)
     """
     check_callable(fun, "vmap")
-    if spmd_axis_name is not None or sum_match:
-        raise ParameterError(
-            f"vmap: spmd_axis_name={spmd_axis_name!r} and sum_match={sum_match!r} say how the axis "
-            "is spread over a mesh of devices, and there is none.",
-            "Leave both out.",
-        )
     in_axes = checked_in_axes(in_axes)
     check_axes(out_axes, "out_axes")
     fun_name = getattr(fun, "__name__", "the function")
@@ -63,7 +58,9 @@ def vmap(
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         check_number(in_axes, args, fun_name)
-        flat, values, axes, size = mapped_arguments(fun, args, kwargs, in_axes, axis_size)
+        flat, values, axes, size = mapped_arguments(
+            fun, args, kwargs, in_axes, axis_size, traces_unmapped=False
+        )
         function = trace_element(flat, values, axes, size, axis_name, "Vmap")
         axes += [None] * len(function.captures)
         frame = BatchFrame(size, axis_name)
@@ -86,23 +83,32 @@ def mapped_arguments(
     kwargs: dict[str, Any],
     in_axes: Any,
     axis_size: int | None,
+    traces_unmapped: bool,
 ) -> tuple[FlatFunction, list[Value], list[int | None], int]:
     """Flattens the arguments of a mapped function.
+
+    Args:
+        fun: The function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        in_axes: As `vmap` takes it.
+        axis_size: As `vmap` takes it.
+        traces_unmapped: Whether leaves that are not mapped count as arguments, too, instead of
+            being handed on as they are.
 
     Returns:
         The function of flat values, the values, which axis of each is mapped, and its extent.
     """
     leaves, in_tree = tree.flatten((args, kwargs))
-    flat = FlatFunction(fun, in_tree)
-    values = to_values(leaves, args, flat.name)
     axes = tree.broadcast_prefix(in_axes, args, "in_axes") if args else []
-    axes = [*axes, *(0 for _ in range(len(values) - len(axes)))]
+    axes = [*axes, *(0 for _ in range(len(leaves) - len(axes)))]
+    unmapped = {n: leaves[n] for n, axis in enumerate(axes) if axis is None}
+    flat = FlatFunction(fun, in_tree, given={} if traces_unmapped else unmapped)
+    values = to_values(leaves, (args, kwargs) if kwargs else args, flat.name, flat.given)
     size = _batch_size(values, axes, (args, kwargs), flat.name, axis_size)
-    axes = [
-        axis if axis is None or axis >= 0 else axis + x.ndim
-        for x, axis in zip(values, axes, strict=True)
-    ]
-    return flat, values, axes, size
+    pairs = [pair for n, pair in enumerate(zip(values, axes, strict=True)) if n not in flat.given]
+    axes = [axis if axis is None or axis >= 0 else axis + x.ndim for x, axis in pairs]
+    return flat, [x for x, _ in pairs], axes, size
 
 
 def trace_element(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from iree.compiler import ir
 
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.context import state
 from axir.dialect.derived import derive, transformation
 from axir.dialect.effects import is_effectful
@@ -135,7 +135,7 @@ class _Simplifier:
 def _key(equation: Equation, operands: Sequence[Any]) -> Any:
     """Returns what equal ops share, or None if parameters cannot be compared."""
     sources = tuple(
-        (x.host().tobytes(), x.type) if type(x) is Array and not x.shape else id(x)
+        (x.host().tobytes(), x.type) if type(x) is ConcreteArray and not x.shape else id(x)
         for x in operands
     )
     if is_effectful(equation):

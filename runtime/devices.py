@@ -138,7 +138,21 @@ class Device:
         return f"{self._class_name}(id={self.id})"
 
     def __str__(self) -> str:
-        return f"{self.platform.upper()}_{self.id}"
+        return f"{self.platform}:{self.id}"
+
+    @property
+    def host_id(self) -> int:
+        """The older name of `process_index`."""
+        return self.process_index
+
+    @property
+    def local_hardware_id(self) -> int:
+        """The number of the device in its process, which is its `id`."""
+        return self.id
+
+    def memory_stats(self) -> None:
+        """Returns None: IREE's drivers count no memory."""
+        return None
 
 
 class CpuDevice(Device):

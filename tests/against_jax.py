@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from axir.dialect.array import Array, as_array, from_numpy
+from axir.dialect.array import ConcreteArray, as_array, from_numpy
 
 # Units in the last place by which sums in another order may differ.
 RESOLUTION = {
@@ -61,7 +61,7 @@ def assert_same(ours: Any, theirs: Any, factor: float = 4.0, what: str = "") -> 
     if not isinstance(theirs, jax.Array):
         assert ours == theirs, what
         return
-    assert type(ours) is Array, f"{what}: {ours!r}"
+    assert type(ours) is ConcreteArray, f"{what}: {ours!r}"
     assert ours.shape == theirs.shape, f"{what}: shape {ours.shape}, not {theirs.shape}"
     assert ours.dtype == theirs.dtype, f"{what}: dtype {ours.dtype}, not {theirs.dtype}"
     assert ours.weak_type == theirs.weak_type, f"{what}: weak_type is {ours.weak_type}"

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..array import Array
+from ..array import ConcreteArray
 from ..context import state
 from ..derived import derive, derive_batched
-from ..effects import is_staged
+from ..effects import acts_where_it_stands, is_staged
 from ..errors import ParameterError
 from ..function import Function
 from ..primitive import Sample
@@ -25,7 +25,7 @@ from ..tracer import Tracer
 from ..types import ShapedArray
 from .table import declare
 
-Executor = Callable[[Function, Sequence[Array]], list[Array]]
+Executor = Callable[[Function, Sequence[ConcreteArray]], list[ConcreteArray]]
 _executor: Executor | None = None
 
 
@@ -63,7 +63,7 @@ def _infer(*types: ShapedArray, jaxpr: Function, **params: Any) -> list[ShapedAr
 
 def _evaluate(*operands: np.ndarray, jaxpr: Function, **params: Any) -> list[np.ndarray]:
     arrays = [
-        Array(v.type, x)
+        ConcreteArray(v.type, x)
         for v, x in zip((*jaxpr.inputs, *jaxpr.captures), operands, strict=True)
     ]
     return [x.host() for x in jaxpr.interpret(arrays)]
@@ -128,9 +128,10 @@ def spread_cotangents(
     ]
 
 
-def _transpose(
+def transpose_call(
     cotangents: Sequence[Any], *operands: Any, jaxpr: Function, **params: Any
 ) -> list[Any]:
+    """Calls the transpose of a function; the transpose rule of calls."""
     is_linear = tuple(is_undefined_primal(x) for x in operands)
     active = tuple(type(ct) is not Zero for ct in cotangents)
     derived = derive(jaxpr, "transpose", is_linear, active)
@@ -173,7 +174,7 @@ jit_primitive = declare(
     evaluate=_evaluate,
     value_and_jvp=_value_and_jvp,
     linearize=_linearize,
-    transpose=_transpose,
+    transpose=transpose_call,
     batch=_batch,
     lower=_lower,
     samples=_samples,
@@ -194,13 +195,17 @@ def call(function: Function, *arguments: Any) -> list[Any]:
 
 
 def _call_staged(function: Function, operands: list[Any]) -> list[Any]:
+    parameters = _parameters(function)
     owners = [x.owner for x in operands if type(x) is Tracer]
-    trace = max(owners, key=lambda owner: owner.level) if owners else state.ambient
-    if trace is None:
-        return jit_primitive.bind(*operands, **_parameters(function))
+    ambient = state.ambient
+    if ambient and (not owners or acts_where_it_stands(jit_primitive, parameters)):
+        owners.append(ambient)
+    if not owners:
+        return jit_primitive.bind(*operands, **parameters)
+    trace = max(owners, key=lambda owner: owner.level)
     if state.branch is not None and state.branch.level > trace.level:
         trace = state.branch
     if trace.environment is not None:
         # Values are known: op by op, effects happen now, once, and in order.
         return function.interpret(operands)
-    return trace.record(jit_primitive, operands, _parameters(function))
+    return trace.record(jit_primitive, operands, parameters)

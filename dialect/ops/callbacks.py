@@ -14,7 +14,7 @@ import numpy as np
 from iree.compiler import ir
 
 from .. import dtypes
-from ..array import Array
+from ..array import ConcreteArray
 from ..axes import current_frame
 from ..context import describe_location, outside_traces
 from ..errors import CallbackError, HostCallNeededError, MissingRuleError
@@ -49,7 +49,9 @@ class Callback:
     def __repr__(self) -> str:
         return self.name
 
-    def run(self, arrays: Sequence[Array], result_types: Sequence[ShapedArray]) -> list[np.ndarray]:
+    def run(
+        self, arrays: Sequence[ConcreteArray], result_types: Sequence[ShapedArray]
+    ) -> list[np.ndarray]:
         """Calls the function; returns its results after a look at their types.
 
         Raises:
@@ -86,7 +88,9 @@ class _Looped(Callback):
         self.callback, self.axes, self.size = callback, tuple(axes), size
         self.element_types = tuple(result_types)
 
-    def run(self, arrays: Sequence[Array], result_types: Sequence[ShapedArray]) -> list[np.ndarray]:
+    def run(
+        self, arrays: Sequence[ConcreteArray], result_types: Sequence[ShapedArray]
+    ) -> list[np.ndarray]:
         """Calls the callback for each place; returns the results, stacked."""
         hosts = [
             x.host() if axis is None else np.moveaxis(x.host(), axis, 0)
@@ -104,13 +108,13 @@ class _Looped(Callback):
         return results
 
 
-def _wrapped(host: np.ndarray) -> Array:
-    return Array(ShapedArray(host.shape, host.dtype), host)
+def _wrapped(host: np.ndarray) -> ConcreteArray:
+    return ConcreteArray(ShapedArray(host.shape, host.dtype), host)
 
 
 def _canonical(result: Any, wanted: ShapedArray) -> np.ndarray:
     """Returns a result as an array; Python scalars and disabled 64-bit dtypes are converted."""
-    host = result.host() if type(result) is Array else np.asarray(result)
+    host = result.host() if type(result) is ConcreteArray else np.asarray(result)
     is_scalar = type(result) in (bool, int, float, complex)
     if is_scalar and dtypes.kind(host.dtype) == dtypes.kind(wanted.dtype):
         return host.astype(wanted.dtype)
@@ -212,9 +216,7 @@ def _batch_pure(
     return results, [0] * len(results)
 
 
-def _led(
-    operands: Sequence[Any], axes: Sequence[int | None], size: int, method: str
-) -> list[Any]:
+def _led(operands: Sequence[Any], axes: Sequence[int | None], size: int, method: str) -> list[Any]:
     """Returns the operands with the batch axis first, and those without one as asked for."""
     led = []
     for x, axis in zip(operands, axes, strict=True):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..array import Array, from_numpy
+from ..array import ConcreteArray, from_numpy
 from ..derived import derive
 from ..errors import DTypeError, ParameterError, ShapeError
 from ..function import Function
@@ -218,6 +218,6 @@ def single_op(function: Function) -> str | None:
 
 def _starts_from_identity(name: str | None, init: Any) -> bool:
     """Tells whether an op has an identity, and an initial value is known to be it."""
-    if name not in IDENTITIES or type(init) is not Array:
+    if name not in IDENTITIES or type(init) is not ConcreteArray:
         return False
     return bool(init.host() == IDENTITIES[name](init.dtype))

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..array import Array, from_numpy
+from ..array import ConcreteArray, from_numpy
 from ..errors import DTypeError, ShapeError, axis_error
 from ..primitive import Primitive, Sample
 from ..tracer import Tracer
@@ -69,7 +69,7 @@ _constant: Primitive = declare(
 )
 
 
-def constant(value: Any) -> Array:
+def constant(value: Any) -> ConcreteArray:
     """Returns the array of known elements.
 
     Args:
@@ -124,7 +124,7 @@ _iota: Primitive = declare(
 )
 
 
-def iota(dtype: Any, size: int) -> Array:
+def iota(dtype: Any, size: int) -> ConcreteArray:
     """Returns the numbers 0, 1, ... of a dtype.
 
     >>> iota(np.float32, 3)
@@ -137,7 +137,7 @@ def iota(dtype: Any, size: int) -> Array:
 
 def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: None = None
-) -> Array:
+) -> ConcreteArray:
     """Returns numbers that count along one dimension of a shape.
 
     Raises:
@@ -199,10 +199,10 @@ def full(
     return broadcast(value, shape) if type(value) is Tracer else _repeat(value, shape)
 
 
-def _repeat(value: Array, shape: tuple[int, ...]) -> Array:
+def _repeat(value: ConcreteArray, shape: tuple[int, ...]) -> ConcreteArray:
     # A view: takes the memory of one element however large the shape.
     repeated = np.broadcast_to(value.host(), shape)
-    return Array(ShapedArray(shape, value.dtype, value.weak_type), repeated)
+    return ConcreteArray(ShapedArray(shape, value.dtype, value.weak_type), repeated)
 
 
 def full_like(

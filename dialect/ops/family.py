@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..array import Array, as_array, scalar
+from ..array import Array, ConcreteArray, as_array, scalar
 from ..errors import DTypeError, ParameterError, ShapeError
 from ..primitive import Primitive, Sample
 from ..symbolic import UndefinedPrimal, Zero
@@ -132,9 +132,9 @@ def instantiate(tangent: Any) -> Value:
 def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Array:
     """Returns a concrete array filled with a value, taking the memory of one element."""
     if dtype == dtypes.float0:
-        return Array(ShapedArray(shape, dtype), np.zeros(shape, dtype))
+        return ConcreteArray(ShapedArray(shape, dtype), np.zeros(shape, dtype))
     host = np.broadcast_to(np.asarray(value).astype(dtype), shape)
-    return Array(ShapedArray(shape, dtype), host)
+    return ConcreteArray(ShapedArray(shape, dtype), host)
 
 
 def zero_tangent(primals: Any, tangents: Any, out: Any, **params: Any) -> Any:
@@ -361,12 +361,12 @@ def _fitting_scalar(value: Any, dtype: np.dtype) -> Array:
 
 def as_value(x: Any) -> Value:
     """Returns a tracer or array as it is, and anything else as an array."""
-    return x if type(x) is Tracer or type(x) is Array else as_array(x)
+    return x if type(x) is Tracer or type(x) is ConcreteArray else as_array(x)
 
 
 def is_constant(value: Value, number: float) -> bool:
     """Tells whether a value is a known scalar equal to a number, with the same sign."""
-    if type(value) is not Array or value.shape or dtypes.is_complex(value.dtype):
+    if type(value) is not ConcreteArray or value.shape or dtypes.is_complex(value.dtype):
         return False
     known = float(value.host())
     return known == number and np.signbit(known) == np.signbit(number)

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..array import Array
+from ..array import ConcreteArray
 from ..errors import ParameterError, ShapeError
 from ..primitive import Sample
 from ..symbolic import Zero, is_undefined_primal
@@ -116,7 +116,7 @@ def _fill_parameter(value: Any) -> Any:
     """Returns a fill value as a parameter: a Python number, a complex one as its two parts."""
     if value is None or type(value) in (bool, int):
         return value
-    if isinstance(value, (np.ndarray, np.generic, Array)):
+    if isinstance(value, (np.ndarray, np.generic, ConcreteArray)):
         value = np.asarray(value).item()
     if isinstance(value, complex):
         if value.imag:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..array import Array
+from ..array import ConcreteArray
 from ..errors import DTypeError, ParameterError
 from ..primitive import Primitive, Sample
 from ..symbolic import Zero, is_undefined_primal
@@ -179,6 +179,6 @@ def pad(
     Array([0, 1, 0, 2, 0], dtype=int32)
     """
     config = tuple([integers("pad", "an entry of padding_config", e) for e in padding_config])
-    if type(padding_value) is not Array:
+    if type(padding_value) is not ConcreteArray:
         operand, padding_value = match_scalars(operand, padding_value)
     return _pad.bind(operand, padding_value, padding_config=config)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..array import Array, from_numpy
+from ..array import ConcreteArray, from_numpy
 from ..errors import DTypeError, ShapeError
 from ..function import Function
 from ..primitive import Sample
@@ -260,7 +260,7 @@ def select_and_scatter(
     fields = window_of(_NAME, operand.shape, window_dimensions, window_strides, padding)[:3]
     choice = _traced(select, operand.dtype, dtypes.bool_)
     combiner = _traced(scatter, operand.dtype, operand.dtype)
-    is_sum = single_op(combiner) == "add" and type(init) is Array and not init.host()
+    is_sum = single_op(combiner) == "add" and type(init) is ConcreteArray and not init.host()
     if is_sum and single_op(choice) in ("ge", "le") and _is_in_order(choice):
         return select_and_scatter_add(source, operand, single_op(choice) or "", *fields)
     params = dict(zip(Window._fields, fields, strict=False))

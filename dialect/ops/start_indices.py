@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..array import Array, scalar
+from ..array import Array, ConcreteArray, scalar
 from ..errors import DTypeError, ParameterError, ShapeError
 from ..types import ShapedArray
 from .elementwise import add, lt, select_n
@@ -115,7 +115,7 @@ def start_operands(
 
 
 def _split(starts: Value) -> list[Value]:
-    if type(starts) is Array:
+    if type(starts) is ConcreteArray:
         return list(starts)
     return [index_in_dim(starts, i, 0, keepdims=False) for i in range(starts.shape[0])]
 
@@ -130,7 +130,7 @@ def _wrap(start: Any, extent: int) -> Any:
         from .conversion import convert_element_type
 
         start = convert_element_type(start, dtypes.int32)
-    if type(start) is Array:
+    if type(start) is ConcreteArray:
         known = int(start.host())
         return start if known >= 0 else scalar(known + extent, start.dtype, start.weak_type)
     return select_n(lt(start, 0), start, add(start, extent))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.signature import Argument, Signature, parse_type, replace_name
 from axir.dialect.types import ShapedArray
@@ -30,7 +30,7 @@ def read_inputs(
     signature: Signature,
     function: str = "main",
     fills_missing: bool = False,
-) -> list[Array]:
+) -> list[ConcreteArray]:
     """Reads the arguments of a call.
 
     Args:
@@ -45,7 +45,7 @@ def read_inputs(
         OSError: if a file cannot be read.
     """
     arguments = _by_name(signature.arguments)
-    values: dict[str, Array] = {}
+    values: dict[str, ConcreteArray] = {}
     positional: list[str] = []
     unused: list[str] = []
     for text in inputs:
@@ -137,7 +137,7 @@ def _split(text: str, arguments: Mapping[str, Argument], function: str) -> tuple
     )
 
 
-def _assign(values: dict[str, Array], name: str, value: Array) -> None:
+def _assign(values: dict[str, ConcreteArray], name: str, value: ConcreteArray) -> None:
     if name in values:
         raise ParameterError(f"The argument {name} is given twice.", "Give it once.", where="")
     values[name] = value
@@ -148,7 +148,7 @@ def _is_archive(value: str) -> bool:
 
 
 def _assign_archive(
-    values: dict[str, Array], path: Path, arguments: Mapping[str, Argument]
+    values: dict[str, ConcreteArray], path: Path, arguments: Mapping[str, Argument]
 ) -> list[str]:
     """Takes from an archive what the function takes; returns what there is to say of the rest.
 
@@ -189,7 +189,7 @@ def _unreadable(path: Path, error: Exception) -> ParameterError:
     )
 
 
-def _read_value(text: str, argument: Argument) -> Array:
+def _read_value(text: str, argument: Argument) -> ConcreteArray:
     if text.startswith("@"):
         content = _load(Path(text[1:]))
         if not isinstance(content, np.ndarray):
@@ -256,7 +256,7 @@ def _number(word: str, dtype: np.dtype) -> Any:
     return number
 
 
-def _array(argument: Argument, host: np.ndarray) -> Array:
+def _array(argument: Argument, host: np.ndarray) -> ConcreteArray:
     """Returns the array for an argument, whose type the values must have."""
     wanted = argument.type
     if host.dtype.kind == "V" and host.dtype.itemsize == 2 and wanted.dtype == dtypes.bfloat16:
@@ -275,4 +275,4 @@ def _array(argument: Argument, host: np.ndarray) -> Array:
             f"Convert it: numpy.save(path, x.astype({str(wanted.dtype)!r})).",
             where="",
         )
-    return Array(wanted, np.ascontiguousarray(host).reshape(wanted.shape))
+    return ConcreteArray(wanted, np.ascontiguousarray(host).reshape(wanted.shape))

@@ -11,7 +11,7 @@ import click
 from axir.cli.group import Verb, module_argument, read_input, verbose_option
 from axir.cli.inputs import read_inputs
 from axir.cli.outputs import check_outputs, print_results, save_results
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import ParameterError
 from axir.dialect.reading import read_module
 from axir.dialect.signature import Signature, signatures
@@ -69,7 +69,7 @@ def run(
         program = open_for_running(file, device)
         signature = program.signature(function)
 
-        def call(values: Sequence[Array]) -> Sequence[Array]:
+        def call(values: Sequence[ConcreteArray]) -> Sequence[ConcreteArray]:
             return program.run(values, function)
 
     check_outputs(outputs, len(signature.results))

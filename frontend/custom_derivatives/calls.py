@@ -239,7 +239,10 @@ class Applying(ABC):
         trace = innermost(operands)
         if trace is None:
             return self._run(*operands)
-        if trace.environment is None:
+        ambient = state.ambient
+        is_within = ambient is not None and ambient.level > trace.level
+        if trace.environment is None or (is_within and ambient.environment is None):
+            # The code that calls may close over values of which only types are known.
             return self.record(operands)
         return self._apply_known(trace, operands)
 

@@ -17,7 +17,7 @@ from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.constants import full
 from axir.dialect.ops.family import as_value
 from axir.dialect.ops.layout import check_layout
-from axir.staging import ShapeDtypeStruct
+from axir.shape_dtype_struct import ShapeDtypeStruct
 
 
 def platform_dependent(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import ParameterError
 from axir.dialect.ops.elementwise import add, clamp, div, ge, gt, le, lt, mul, neg, select_n, square
 from axir.dialect.ops.elementwise import max as maximum
@@ -41,14 +41,14 @@ _DIRECT = frozenset((dtypes.float32, dtypes.float64))
 
 
 def _inexact(name: str, x: Any) -> Value:
-    if (type(x) is Array or type(x) is Tracer) and dtypes.is_inexact(x.type.dtype):
+    if (type(x) is ConcreteArray or type(x) is Tracer) and dtypes.is_inexact(x.type.dtype):
         return x
     return promote_inexact(f"nn.{name}", x)[0]
 
 
 def _beside_floats(name: str, x: Any) -> Value:
     """Promotes as beside a Python float: integers become weak floats."""
-    if (type(x) is Array or type(x) is Tracer) and dtypes.is_inexact(x.type.dtype):
+    if (type(x) is ConcreteArray or type(x) is Tracer) and dtypes.is_inexact(x.type.dtype):
         return x
     return promote_arguments(f"nn.{name}", x, 1.0)[0]
 
@@ -236,7 +236,7 @@ def silu(x: Any) -> Value:
     Array(0., dtype=float32, weak_type=True)
     """
     x = _inexact("silu", x)
-    if type(x) is Array and x.type.dtype in _DIRECT:
+    if type(x) is ConcreteArray and x.type.dtype in _DIRECT:
         return evaluate("nn.silu", _silu_of, x.type, x)
     return mul(x, logistic(x))
 

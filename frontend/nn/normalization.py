@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, from_numpy
+from axir.dialect.array import ConcreteArray, from_numpy
 from axir.dialect.errors import ParameterError
 from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.conversion import convert_element_type, stop_gradient
@@ -80,7 +80,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Value:
     >>> axir.nn.softmax(jnp.array([0.0, 0.0]))
     Array([0.5, 0.5], dtype=float32)
     """
-    if where is None and type(x) is Array and x.type.dtype in _DIRECT and x.type.size:
+    if where is None and type(x) is ConcreteArray and x.type.dtype in _DIRECT and x.type.size:
         axes = canonical_axes("nn.softmax", axis, x.ndim)
         return evaluate("nn.softmax", lambda v: _softmax_of(v, axes), x.type.strip_weak_type(), x)
     shifted, mask = _shifted("softmax", x, axis, where)
@@ -98,7 +98,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Value:
     >>> axir.nn.log_softmax(jnp.array([1000.0, 0.0]))
     Array([    0., -1000.], dtype=float32)
     """
-    if where is None and type(x) is Array and x.type.dtype in _DIRECT and x.type.size:
+    if where is None and type(x) is ConcreteArray and x.type.dtype in _DIRECT and x.type.size:
         axes = canonical_axes("nn.log_softmax", axis, x.ndim)
         result = x.type.strip_weak_type()
         return evaluate("nn.log_softmax", lambda v: _log_softmax_of(v, axes), result, x)

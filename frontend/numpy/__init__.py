@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math as _math
 
-from axir.dialect.array import ArrayMethods as ndarray
+from axir.dialect.array import Array as ndarray
 
 from . import array_methods as _array_methods
 from . import fft

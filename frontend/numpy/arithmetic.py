@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import Array, ConcreteArray
 from axir.dialect.errors import DTypeError, ParameterError
 from axir.dialect.ops import elementwise as lax
 from axir.dialect.ops.conversion import complex_, convert_element_type, imag, real, stop_gradient
@@ -173,7 +173,7 @@ pow = power
 
 
 def _static_power(x: Any, exponent: int) -> Value:
-    if (type(x) is not Array and type(x) is not Tracer) or x.type.dtype == dtypes.bool_:
+    if (type(x) is not ConcreteArray and type(x) is not Tracer) or x.type.dtype == dtypes.bool_:
         (x,) = promote_numeric("power", x)
     if exponent < 0 and dtypes.is_integer(x.type.dtype):
         raise DTypeError(
@@ -187,7 +187,7 @@ def _static_power(x: Any, exponent: int) -> Value:
 def _integer_power(x: Value, y: Value) -> Value:
     """Multiplies along the binary digits of the exponents (Knuth, TAOCP 4.6.3)."""
     one, zero = _like(1, x), _like(0, x)
-    if type(y) is Array:
+    if type(y) is ConcreteArray:
         digits = int(y.host().max(initial=1)).bit_length()
     else:
         digits = 8 * y.dtype.itemsize - (not dtypes.is_unsigned(y.dtype))
@@ -424,7 +424,7 @@ def gcd(x1: Any, x2: Any) -> Value:
     # Consecutive Fibonacci numbers take longest: 1.44 divisions per bit.
     for _ in range(int(1.4405 * 8 * x.dtype.itemsize) + 1):
         is_done = lax.eq(y, zero)
-        if type(is_done) is Array and is_done.host().all():
+        if type(is_done) is ConcreteArray and is_done.host().all():
             break
         divisor = lax.select_n(is_done, y, one)
         rest = lax.select_n(is_done, lax.rem(x, divisor), zero)

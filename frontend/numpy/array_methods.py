@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, ArrayMethods
-from axir.dialect.errors import DTypeError, ShapeError
+from axir.dialect.array import Array, ConcreteArray
+from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.conversion import bitcast_convert_type
 from axir.dialect.ops.shape import reshape as reshape_operation
 from axir.dialect.tracer import Tracer
 
 from . import (
     arithmetic,
+    array_placement,
     cumulative,
     diagonals,
     exponential,
@@ -40,7 +41,7 @@ from .promotion import SCALARS, Value, constant, dtype_argument, not_an_array
 
 # Operators -------------------------------------------------------------------------------------
 
-_OPERANDS = frozenset((Array, Tracer, *SCALARS))
+_OPERANDS = frozenset((ConcreteArray, Tracer, *SCALARS))
 
 _BINARY_OPERATORS = {
     "add": arithmetic.add,
@@ -124,18 +125,18 @@ def _round(self: Value, ndigits: int | None = None) -> Value:
 
 def _install_operators() -> None:
     for name, function in (_BINARY_OPERATORS | _COMPARISONS).items():
-        setattr(ArrayMethods, f"__{name}__", _operator(name, function))
+        setattr(Array, f"__{name}__", _operator(name, function))
     for name, function in _BINARY_OPERATORS.items():
-        setattr(ArrayMethods, f"__r{name}__", _reflected(name, function))
+        setattr(Array, f"__r{name}__", _reflected(name, function))
     for name, function in _UNARY_OPERATORS.items():
-        setattr(ArrayMethods, f"__{name}__", function)
+        setattr(Array, f"__{name}__", function)
     _install(
-        ArrayMethods,
+        Array,
         __pow__=_power,
         __rpow__=_reflected("pow", arithmetic.power),
         __round__=_round,
     )
-    _install(Array, __getitem__=indexing.getitem_array)
+    _install(ConcreteArray, __getitem__=indexing.getitem_array)
     _install(Tracer, __getitem__=indexing.getitem_tracer)
 
 
@@ -240,23 +241,21 @@ def _view(self: Value, dtype: Any = None) -> Value:
     return bitcast_convert_type(reshape_operation(self, grouped), new)
 
 
-def _devices(self: Array) -> set[Any]:
-    """Returns the set of the one device that the array is on."""
-    return {_device(self)}
-
-
-def _device(self: Array) -> Any:
-    """The device that the array is on."""
-    from axir.runtime import default_device
-
-    return self._device or default_device()
-
-
 def _to_device(self: Value, device: Any, *, stream: None = None) -> Value:
     """Moves the array to a device."""
     from axir.devices import device_put
 
     return device_put(self, device)
+
+
+def _contains(self: Value, element: Any) -> bool:
+    """Tells whether any element of a vector is equal to a value."""
+    if self.ndim != 1:
+        raise ParameterError(
+            f"'in' searches arrays of one axis, and this one is {self.type}.",
+            "Write jnp.any(array == element), or search one of its axes with jnp.isin.",
+        )
+    return bool(reductions.any(logic.equal(self, element)))
 
 
 def _array_namespace(self: Value, *, api_version: str | None = None) -> Any:
@@ -267,9 +266,9 @@ def _array_namespace(self: Value, *, api_version: str | None = None) -> Any:
 
 
 def _install_methods() -> None:
-    _install(ArrayMethods, **_METHODS)
+    _install(Array, **_METHODS)
     _install(
-        ArrayMethods,
+        Array,
         reshape=_reshape,
         transpose=_transpose,
         flatten=_flatten,
@@ -278,6 +277,7 @@ def _install_methods() -> None:
         view=_view,
         to_device=_to_device,
         __array_namespace__=_array_namespace,
+        __contains__=_contains,
     )
     properties: dict[str, Callable[[Any], Any]] = {
         "T": manipulation.transpose,
@@ -287,8 +287,8 @@ def _install_methods() -> None:
         "at": At,
     }
     for name, getter in properties.items():
-        setattr(ArrayMethods, name, property(getter))
-    _install(Array, devices=_devices, device=property(_device))
+        setattr(Array, name, property(getter))
+    array_placement.install()
 
 
 def install() -> None:

@@ -5,12 +5,18 @@ What does not live here: turning arguments into arrays of one dtype (`promotion.
 
 from __future__ import annotations
 
-from functools import lru_cache
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from axir.dialect.errors import AxirError, AxisError, axis_error
 from axir.dialect.ops.broadcasting import broadcast_in_dim
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class OutArgumentError(AxirError, NotImplementedError):
@@ -24,6 +30,31 @@ def reject_out(name: str, out: Any) -> None:
             f"jnp.{name}: the argument 'out' is not supported, since arrays are immutable.",
             "Use the returned array.",
         )
+
+
+def accepts_older_keyword(
+    old: str, new: str, translate: Callable[[Any], Any] = lambda value: value
+) -> Callable[[Function], Function]:
+    """Returns a decorator: the function also takes a keyword under the name it once had.
+
+    Args:
+        old: The older name; using it is a `DeprecationWarning`.
+        new: The name of today.
+        translate: From the value of the older one to that of today.
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def accepting(*args: Any, **kwargs: Any) -> Any:
+            if old in kwargs:
+                message = f"{function.__name__}: the argument {old!r} is now {new!r}."
+                warnings.warn(message, DeprecationWarning, stacklevel=2)
+                kwargs[new] = translate(kwargs.pop(old))
+            return function(*args, **kwargs)
+
+        return accepting  # type: ignore[return-value]
+
+    return decorate
 
 
 @lru_cache(maxsize=256)
@@ -45,6 +76,13 @@ def canonical_axis(name: str, axis: Any, ndim: int) -> int:
     return axis + ndim if axis < 0 else axis
 
 
+def is_sequence(numbers: Any) -> bool:
+    """Tells several numbers, of whatever sequence or NumPy array, from a single one."""
+    if type(numbers) is np.ndarray:
+        return numbers.ndim > 0
+    return isinstance(numbers, Sequence)
+
+
 def canonical_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """Returns an `axis` argument (None, an integer or a sequence) as axes counted from the front.
 
@@ -56,7 +94,7 @@ def canonical_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
         return all_axes(ndim)
     if type(axis) is int and -ndim <= axis < ndim:
         return (axis % ndim,)
-    if not isinstance(axis, (tuple, list)):
+    if not is_sequence(axis):
         return (canonical_axis(name, axis, ndim),)
     axes = tuple([canonical_axis(name, entry, ndim) for entry in axis])
     if len(set(axes)) != len(axes):

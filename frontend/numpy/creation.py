@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, as_array, from_numpy, scalar
+from axir.dialect.array import Array, ConcreteArray, as_array, from_numpy, scalar
 from axir.dialect.errors import (
     ConcretizationTypeError,
     NonArrayArgumentError,
@@ -151,8 +151,8 @@ def array(
         raise ParameterError(f"jnp.array: order {order!r} is neither 'C' nor 'K'.")
     new_dtype = None if dtype is None else dtype_argument("array", dtype)
     result = _as_array(object, new_dtype)
-    if copy and result is object and type(result) is Array:
-        result = Array(result.type, result.host().copy(), None, result._device)
+    if copy and result is object and type(result) is ConcreteArray:
+        result = ConcreteArray(result.type, result.host().copy(), None, result._device)
     if ndmin > result.ndim:
         result = expand_dims(result, range(ndmin - result.ndim))
     return to_device(result, device)
@@ -160,7 +160,7 @@ def array(
 
 def _as_array(value: Any, dtype: np.dtype | None) -> Value:
     python_type = type(value)
-    if python_type is Array or python_type is Tracer:
+    if python_type is ConcreteArray or python_type is Tracer:
         return value if dtype is None else _converted(value, dtype)
     if python_type in SCALARS:
         return scalar(value) if dtype is None else _from_host(value, dtype)
@@ -341,7 +341,7 @@ def _filled(name: str, value: int, summary: str) -> Any:
 def _repeated(shape: tuple[int, ...], value: int, dtype: np.dtype) -> Array:
     # A view: takes the memory of one element however large the shape.
     host = np.broadcast_to(np.array(value, dtype), shape)
-    return Array(ShapedArray(shape, dtype), host)
+    return ConcreteArray(ShapedArray(shape, dtype), host)
 
 
 zeros = _filled("zeros", 0, "Returns an array of zeros.")

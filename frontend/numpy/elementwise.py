@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.config import config
 from axir.dialect.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.primitive import Primitive, check_finite
@@ -107,7 +107,7 @@ def unary(
     direct = frozenset(domain)
 
     def function(x: Any, /) -> Value:
-        if (type(x) is Array or type(x) is Tracer) and x.type.dtype in direct:
+        if (type(x) is ConcreteArray or type(x) is Tracer) and x.type.dtype in direct:
             return apply(x)
         return apply(*promotion(name, x))
 
@@ -143,25 +143,30 @@ def binary(  # noqa: C901
     # One flat body: each call of a Python function costs a twentieth of an operation.
     def function(x: Any, y: Any, /) -> Value:
         x_class, y_class = type(x), type(y)
-        if x_class is Array or x_class is Tracer:
+        if x_class is ConcreteArray or x_class is Tracer:
             x_type = x.type
             dtype = x_type.dtype
             if dtype in direct:
-                if y_class is Array or y_class is Tracer:
+                if y_class is ConcreteArray or y_class is Tracer:
                     if y.type is x_type:
                         return apply(x, y)
                 elif (y_class is int and dtype in numbers) or (
                     y_class is float and dtype in inexact
                 ):
                     return apply(x, constant(y, dtype, x_type.weak_type))
-        elif y_class is Array or y_class is Tracer:
+        elif y_class is ConcreteArray or y_class is Tracer:
             y_type = y.type
             dtype = y_type.dtype
             if (x_class is int and dtype in numbers) or (x_class is float and dtype in inexact):
                 return apply(constant(x, dtype, y_type.weak_type), y)
         x, y = promotion(name, x, y)
         if x.type.shape != y.type.shape:
-            if type(x) is Array and type(y) is Array and x.type.dtype in direct and primitive:
+            if (
+                type(x) is ConcreteArray
+                and type(y) is ConcreteArray
+                and x.type.dtype in direct
+                and primitive
+            ):
                 return evaluate_broadcast(primitive, name, x, y)
             x, y = broadcast_arguments(name, x, y)
         return apply_promoted(x, y)
@@ -178,7 +183,9 @@ def _with_bool(
     return apply
 
 
-def evaluate_broadcast(primitive: Primitive, name: str, x: Array, y: Array) -> Array:
+def evaluate_broadcast(
+    primitive: Primitive, name: str, x: ConcreteArray, y: ConcreteArray
+) -> ConcreteArray:
     """Evaluates a primitive on arrays of different shapes, which NumPy broadcasts by itself."""
     shape = broadcast_shape(name, (x.type.shape, y.type.shape))
     types = tuple([ShapedArray(shape, t.dtype, t.weak_type) for t in (x.type, y.type)])
@@ -188,8 +195,8 @@ def evaluate_broadcast(primitive: Primitive, name: str, x: Array, y: Array) -> A
 
 
 def evaluate(
-    name: str, function: Callable[..., Any], result_type: ShapedArray, *operands: Array
-) -> Array:
+    name: str, function: Callable[..., Any], result_type: ShapedArray, *operands: ConcreteArray
+) -> ConcreteArray:
     """Computes a NumPy function of concrete arrays, as a single operation."""
     device = None
     hosts = []
@@ -205,7 +212,7 @@ def evaluate(
         host = np.asarray(host, dtype=result_type.dtype)
     if config.jax_debug_nans or config.jax_debug_infs:
         check_finite(name, host)
-    return Array(result_type, host, None, device)
+    return ConcreteArray(result_type, host, None, device)
 
 
 def evaluated_by(
@@ -221,7 +228,7 @@ def evaluated_by(
 
     def decorate(composed: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
         def apply(x: Value, y: Value) -> Value:
-            if type(x) is Array and type(y) is Array and x.type.dtype in direct:
+            if type(x) is ConcreteArray and type(y) is ConcreteArray and x.type.dtype in direct:
                 x_type, y_type = x.type, y.type
                 shape = x_type.shape or y_type.shape
                 is_weak = x_type.weak_type and y_type.weak_type

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, as_array, from_numpy
+from axir.dialect.array import ConcreteArray, as_array, from_numpy
 from axir.dialect.errors import (
     ConcretizationTypeError,
     IndexTypeError,
@@ -131,7 +131,7 @@ def _normal_item(item: Any) -> Any:
     kind = type(item)
     if item is None or item is Ellipsis or kind in (int, slice, bool):
         return item
-    if kind is Array or kind is Tracer:
+    if kind is ConcreteArray or kind is Tracer:
         return _checked_dtype(item)
     if isinstance(item, np.bool_):
         return bool(item)
@@ -167,7 +167,7 @@ def _checked_dtype(item: Value) -> Value:
 def _axes_used(item: Any) -> int:
     if item is None or item is Ellipsis or type(item) is bool:
         return 0
-    if type(item) in (Array, Tracer) and item.dtype == dtypes.bool_:
+    if type(item) in (ConcreteArray, Tracer) and item.dtype == dtypes.bool_:
         return item.ndim
     return 1
 

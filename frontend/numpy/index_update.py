@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, from_numpy
+from axir.dialect.array import ConcreteArray, from_numpy
 from axir.dialect.ops import elementwise as lax
 from axir.dialect.ops import scatter as scatters
 from axir.dialect.ops.broadcasting import broadcast_in_dim
@@ -213,7 +213,7 @@ def update(
         # As jnp.divide does; the other updates keep the dtype of the array.
         x = converted(x, arithmetic.divide(full_like(x, 1, shape=()), 1).dtype)
     values = _fitting(x, array_argument(f"ndarray.at[...].{kind}", values), kind)
-    if type(x) is type(values) is Array:
+    if type(x) is type(values) is ConcreteArray:
         known = update_known(x, index, kind, values, mode is None and wrap_negative_indices)
         if known is not None:
             return known
@@ -276,7 +276,7 @@ def apply(
 
 def _are_distinct(vectors: Value) -> bool:
     """Tells whether index vectors are known and none occurs twice."""
-    if type(vectors) is not Array:
+    if type(vectors) is not ConcreteArray:
         return False
     rows = vectors.host().reshape(-1, vectors.shape[-1])
     return len(np.unique(rows, axis=0)) == len(rows)
@@ -461,7 +461,7 @@ def _update_by_mask(x: Value, index: Any, kind: str, values: Value) -> Value | N
     mask = index[0] if type(index) is tuple and len(index) == 1 else index
     if isinstance(mask, np.ndarray) and mask.dtype == np.bool_:
         mask = array_argument("ndarray.at", mask)
-    is_mask = type(mask) in (Array, Tracer) and mask.dtype == dtypes.bool_ and mask.ndim
+    is_mask = type(mask) in (ConcreteArray, Tracer) and mask.dtype == dtypes.bool_ and mask.ndim
     if not is_mask or values.ndim or mask.shape != x.shape[: mask.ndim]:
         return None
     chosen = mask

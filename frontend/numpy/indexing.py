@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, from_numpy
+from axir.dialect.array import ConcreteArray, from_numpy
 from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops import elementwise as lax
 from axir.dialect.ops.broadcasting import broadcast_in_dim, expand_dims
@@ -44,7 +44,7 @@ _bind_slice, _bind_squeeze = OPS["slice"].bind, OPS["squeeze"].bind
 # x[index] --------------------------------------------------------------------------------------
 
 
-def getitem_array(self: Array, index: Any) -> Array:
+def getitem_array(self: ConcreteArray, index: Any) -> ConcreteArray:
     """`x[index]` of an `Array` with known indices: what NumPy does with its memory.
 
     NumPy refuses what lies out of bounds; `read` then says what is wrong, or clamps.
@@ -64,7 +64,7 @@ def getitem_array(self: Array, index: Any) -> Array:
         return read(self, index)
     array_type = self.type
     part_type = ShapedArray(part.shape, array_type.dtype, array_type.weak_type)
-    return Array(part_type, part, None, self._device)
+    return ConcreteArray(part_type, part, None, self._device)
 
 
 def getitem_tracer(self: Tracer, index: Any) -> Value:
@@ -90,7 +90,7 @@ def numpy_index(items: tuple[Any, ...]) -> tuple[Any, ...] | None:
     has_ellipsis = False
     for item in items:
         kind = type(item)
-        if kind is Array:
+        if kind is ConcreteArray:
             item = item.host()
         elif kind not in _BASIC:
             return None
@@ -245,7 +245,7 @@ def _in_range(positions: Value, extent: int, wraps: bool) -> Value:
     positions = convert_element_type(positions, dtype)
     if not wraps or dtypes.is_unsigned(positions.dtype):
         return positions
-    if type(positions) is Array and (positions.host() >= 0).all():
+    if type(positions) is ConcreteArray and (positions.host() >= 0).all():
         return positions
     wrapped = lax.add(positions, constant(extent, dtype))
     return lax.select_n(lax.lt(positions, constant(0, dtype)), positions, wrapped)
@@ -325,7 +325,7 @@ def take(
     reject_out("take", out)
     a = array_argument("take", a)
     positions = _positions("take", indices)
-    if type(a) is Array and type(positions) is Array and mode in _RAISING:
+    if type(a) is ConcreteArray and type(positions) is ConcreteArray and mode in _RAISING:
         try:
             return _take_known(a, positions, axis)
         except (IndexError, TypeError):  # something lies out of bounds
@@ -350,10 +350,10 @@ def take(
     )
 
 
-def _take_known(a: Array, positions: Array, axis: int | None) -> Array:
+def _take_known(a: ConcreteArray, positions: ConcreteArray, axis: int | None) -> ConcreteArray:
     part = a.host().take(positions.host(), axis)
     part_type = ShapedArray(part.shape, a.type.dtype, a.type.weak_type)
-    return Array(part_type, np.asarray(part), None, a._device or positions._device)
+    return ConcreteArray(part_type, np.asarray(part), None, a._device or positions._device)
 
 
 def take_along_axis(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, from_numpy
+from axir.dialect.array import ConcreteArray, from_numpy
 from axir.dialect.errors import NonArrayArgumentError, ParameterError, ShapeError
 from axir.dialect.ops.broadcasting import broadcast_in_dim, expand_dims
 from axir.dialect.ops.constants import iota
@@ -42,9 +42,9 @@ Value = Any
 
 def _elements(name: str, arrays: Any) -> list[Value]:
     """Returns a sequence of arrays, or an array along its first axis, as a list."""
-    if type(arrays) is Array or type(arrays) is Tracer or isinstance(arrays, np.ndarray):
+    if type(arrays) is ConcreteArray or type(arrays) is Tracer or isinstance(arrays, np.ndarray):
         return list(unstack(arrays))
-    if not isinstance(arrays, (tuple, list)):
+    if not isinstance(arrays, Sequence) or isinstance(arrays, str):
         raise NonArrayArgumentError(
             f"jnp.{name}: takes a sequence of arrays, not {type(arrays).__name__!r}.",
             f"Write jnp.{name}([a, b]).",
@@ -116,7 +116,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
            [2, 4]], dtype=int32)
     """
     reject_out("stack", out)
-    if type(arrays) is Array or type(arrays) is Tracer or isinstance(arrays, np.ndarray):
+    if type(arrays) is ConcreteArray or type(arrays) is Tracer or isinstance(arrays, np.ndarray):
         value = array_argument("stack", arrays)
         value = value if dtype is None else convert_element_type(value, dtype)
         return moveaxis(value, 0, canonical_axis("stack", axis, value.ndim))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.config import config
 from axir.dialect.numerics import ignore_floating_point_warnings, restore_warnings
 
@@ -29,8 +29,8 @@ _IN_PLACE: dict[str, Any] = {
 
 
 def update_known(
-    x: Array, index: Any, kind: str, values: Array, is_plain: bool
-) -> Array | None:
+    x: ConcreteArray, index: Any, kind: str, values: ConcreteArray, is_plain: bool
+) -> ConcreteArray | None:
     """Updates a small array as NumPy does with its memory, which is faster than doing it by ops.
 
     Returns None where NumPy's rules are others: for positions out of bounds, for `mode`s unless all
@@ -59,7 +59,7 @@ def update_known(
         return None
     finally:
         restore_warnings(token)
-    return Array(x.type, host, None, x._device)
+    return ConcreteArray(x.type, host, None, x._device)
 
 
 def _is_inside(known: tuple[Any, ...], shape: tuple[int, ...]) -> bool:

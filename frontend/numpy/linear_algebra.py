@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.config import config
 from axir.dialect.errors import AxisError, ParameterError, ShapeError
 from axir.dialect.ops.conversion import conj
@@ -84,8 +84,8 @@ def matmul(
 
 def _plain_product(a: Any, b: Any) -> Any:
     """Returns the dimension numbers of a product of vectors and matrices that needs no checks."""
-    if (type(a) is not Array and type(a) is not Tracer) or (
-        type(b) is not Array and type(b) is not Tracer
+    if (type(a) is not ConcreteArray and type(a) is not Tracer) or (
+        type(b) is not ConcreteArray and type(b) is not Tracer
     ):
         return None
     lhs, rhs = a.type, b.type

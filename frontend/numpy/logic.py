@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import Array, ConcreteArray
 from axir.dialect.errors import DTypeError, NonArrayArgumentError
 from axir.dialect.ops import elementwise as lax
 from axir.dialect.ops.conversion import convert_element_type, imag, real
@@ -267,7 +267,7 @@ def _all(x: Value) -> Value:
 def _listed(x: Any) -> Any:
     from .creation import asarray
 
-    return x if type(x) is Array or type(x) is Tracer else asarray(x)
+    return x if type(x) is ConcreteArray or type(x) is Tracer else asarray(x)
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Value:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import AxisError, ParameterError, ShapeError
 from axir.dialect.ops import broadcasting
 from axir.dialect.ops.broadcasting import broadcast_shapes
@@ -25,7 +25,7 @@ from axir.dialect.ops.static_slicing import slice_in_dim
 from axir.dialect.ops.table import OPS
 from axir.dialect.tracer import Tracer
 
-from .checks import canonical_axes, canonical_axis
+from .checks import canonical_axes, canonical_axis, is_sequence
 from .promotion import BroadcastError, array_argument
 
 __all__ = [
@@ -63,7 +63,7 @@ def reshape(
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
     """
-    if type(a) is not Array and type(a) is not Tracer:
+    if type(a) is not ConcreteArray and type(a) is not Tracer:
         a = array_argument("reshape", a)
     new_sizes = _inferred_shape(a, shape)
     if order == "C":
@@ -144,7 +144,7 @@ def expand_dims(a: Any, axis: Any) -> Value:
     (1, 2, 3, 1)
     """
     a = array_argument("expand_dims", a)
-    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (index(axis),)
+    axes = tuple(axis) if is_sequence(axis) else (index(axis),)
     canonical = canonical_axes("expand_dims", axes, a.ndim + len(axes))
     return broadcasting.expand_dims(a, canonical)
 
@@ -254,7 +254,7 @@ def transpose(a: Any, axes: Any = None) -> Value:
     >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 0, -1)).shape
     (3, 2, 4)
     """
-    if type(a) is not Array and type(a) is not Tracer:
+    if type(a) is not ConcreteArray and type(a) is not Tracer:
         a = array_argument("transpose", a)
     rank = a.type.ndim
     if axes is None:
@@ -444,7 +444,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Value:
     a = array_argument("roll", a)
     if axis is None:
         return reshape(roll(reshape(a, (a.size,)), shift, 0), a.shape)
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    given = axis if is_sequence(axis) else (axis,)
     axes = [canonical_axis("roll", d, a.ndim) for d in given]
     for amount, d in zip(*_paired(_shifts(shift), axes), strict=True):
         a = _rolled(a, amount, d)
@@ -452,7 +452,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Value:
 
 
 def _shifts(shift: Any) -> list[Any]:
-    if isinstance(shift, (tuple, list)):
+    if isinstance(shift, Sequence):
         return list(shift)
     if type(shift) is Tracer:
         if not shift.ndim:

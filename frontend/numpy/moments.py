@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import ParameterError, ShapeError
 from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.conversion import conj, real
@@ -43,7 +43,7 @@ _DIRECT = frozenset((dtypes.float32, dtypes.float64))
 
 
 def _evaluated(
-    name: str, function: Callable[..., Any], a: Array, axis: Any, keepdims: bool,
+    name: str, function: Callable[..., Any], a: ConcreteArray, axis: Any, keepdims: bool,
     correction: Any = 0,
 ) -> Value:  # fmt: skip
     """Computes a function of a concrete array, its axes, their number of elements, and so on."""
@@ -126,7 +126,7 @@ def mean(
     >>> jnp.mean(jnp.array([[1, 2], [3, 5]]), axis=0)
     Array([2. , 3.5], dtype=float32)
     """
-    if type(a) is Array and dtype is None and where is None and a.type.dtype in _DIRECT:
+    if type(a) is ConcreteArray and dtype is None and where is None and a.type.dtype in _DIRECT:
         reject_out("mean", out)
         return _evaluated("mean", _mean_of, a, axis, keepdims)
     reject_out("mean", out)
@@ -266,7 +266,7 @@ def _is_direct(
     a: Any, dtype: Any, where: Any, center: Any, ddof: Any, correction: Any
 ) -> bool:
     """Tells whether `_variance_of` computes what is asked for."""
-    if type(a) is not Array or a.type.dtype not in _DIRECT:
+    if type(a) is not ConcreteArray or a.type.dtype not in _DIRECT:
         return False
     if dtype is not None or where is not None or center is not None or type(ddof) is not int:
         return False
@@ -324,7 +324,7 @@ def normalized_squares(total: Value, count: Value, correction: Any, dtype: np.dt
         count = sub(count, converted(array_argument("var", correction), count.dtype))
     quotient = div(total, count)
     is_positive = gt(count, constant(0, count.dtype))
-    if type(count) is Array and not count.shape:
+    if type(count) is ConcreteArray and not count.shape:
         # Known while tracing: no need to choose in the program.
         valid = bool(is_positive)
         result = quotient if valid else mul(quotient, constant(np.nan, count.dtype))

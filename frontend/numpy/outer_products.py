@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.dtypes import is_inexact
 from axir.dialect.errors import ParameterError
 from axir.dialect.ops.broadcasting import broadcast_in_dim, expand_dims
@@ -36,7 +36,12 @@ def outer(a: Any, b: Any, out: None = None) -> Value:
     """
     reject_out("outer", out)
     a, b = array_argument("outer", a), array_argument("outer", b, 1)
-    if type(a) is Array and type(b) is Array and a.type is b.type and is_inexact(a.dtype):
+    if (
+        type(a) is ConcreteArray
+        and type(b) is ConcreteArray
+        and a.type is b.type
+        and is_inexact(a.dtype)
+    ):
         result = ShapedArray((a.size, b.size), a.dtype, a.type.weak_type)
         return evaluate("outer", _outer_of, result, a, b)
     return multiply(reshape(a, (a.size, 1)), reshape(b, (1, b.size)))

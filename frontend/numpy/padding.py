@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import AxirError, ParameterError
 from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.constants import iota
@@ -20,6 +20,7 @@ from axir.dialect.ops.shape import concatenate, reshape, rev
 from axir.dialect.ops.static_slicing import slice_in_dim
 from axir.dialect.tracer import Tracer
 
+from .checks import is_sequence
 from .joining import tile
 from .manipulation import moveaxis
 from .moments import mean
@@ -318,9 +319,9 @@ def _width(value: Any) -> int:
 
 def _pairs(values: Any, ndim: int, what: str) -> list[Pair]:
     """Spreads the short forms of a pair per axis: a number, a pair, a pair in brackets."""
-    if isinstance(values, np.ndarray) or type(values) is Array:
+    if isinstance(values, np.ndarray) or type(values) is ConcreteArray:
         values = np.asarray(values).tolist()
-    if not isinstance(values, (tuple, list)):
+    if not is_sequence(values):
         return [(values, values)] * ndim
     if not any(_is_sequence(x) for x in values):
         if len(values) in (1, 2):
@@ -337,8 +338,8 @@ def _pairs(values: Any, ndim: int, what: str) -> list[Pair]:
 def _is_sequence(x: Any) -> bool:
     if type(x) is Tracer:
         return x.ndim > 0
-    return isinstance(x, (tuple, list)) or np.ndim(x) > 0
+    return is_sequence(x) or np.ndim(x) > 0
 
 
 def _entries(x: Any) -> list[Any]:
-    return list(x) if isinstance(x, (tuple, list)) else list(np.asarray(x).tolist())
+    return list(x) if is_sequence(x) else list(np.asarray(x).tolist())

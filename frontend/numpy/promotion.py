@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, as_array, scalar
+from axir.dialect.array import Array, ConcreteArray, as_array, scalar
 from axir.dialect.config import config
 from axir.dialect.errors import DTypeError, NonArrayArgumentError, ShapeError
 from axir.dialect.ops.broadcasting import broadcast_in_dim
@@ -29,7 +29,7 @@ SCALARS = frozenset(_PYTHON_TYPES)
 _WIDENS_TO_FLOAT = "biu"
 # What arrays of a kind of dtype meet without any promotion.
 _FITTING = {
-    kind: frozenset((Array, Tracer, *scalars))
+    kind: frozenset((ConcreteArray, Tracer, *scalars))
     for kind, scalars in {
         "b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "c": (int, float, complex),
     }.items()
@@ -55,7 +55,7 @@ def array_argument(name: str, x: Any, position: int = 0) -> Value:
         NonArrayArgumentError: for anything else, lists and tuples among it.
     """
     python_type = type(x)
-    if python_type is Array or python_type is Tracer:
+    if python_type is ConcreteArray or python_type is Tracer:
         return x
     if isinstance(x, (list, tuple, dict, set, str, bytes)) or x is None:
         raise not_an_array(name, x, position)
@@ -103,7 +103,7 @@ def _new_constant(value: Any, dtype: np.dtype, weak_type: bool) -> Array:
     is_integer = type(value) is int and dtypes.is_integer(dtype)
     if is_integer and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         wide = scalar(value).host()  # raises if even the default dtype is too narrow
-        return Array(ShapedArray((), dtype, weak_type), wide.astype(dtype))
+        return ConcreteArray(ShapedArray((), dtype, weak_type), wide.astype(dtype))
     if dtype == dtypes.bool_ and type(value) is not bool:
         value = bool(value)
     return scalar(value, dtype, weak_type)
@@ -144,7 +144,7 @@ def cast(x: Any, dtype: np.dtype, weak_type: bool = False) -> Value:
 def operands(name: str, args: Sequence[Any]) -> list[Any]:
     """Returns arguments as arrays, save for Python scalars, which stay."""
     return [
-        x if type(x) is Array or type(x) is Tracer or type(x) in SCALARS
+        x if type(x) is ConcreteArray or type(x) is Tracer or type(x) in SCALARS
         else array_argument(name, x, position)
         for position, x in enumerate(args)
     ]  # fmt: skip

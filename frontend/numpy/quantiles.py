@@ -39,7 +39,7 @@ from axir.dialect.ops.shape import reshape, transpose
 from axir.dialect.ops.sort import sort
 from axir.dialect.ops.static_slicing import index_in_dim
 
-from .checks import canonical_axes, reject_out, spread
+from .checks import accepts_older_keyword, canonical_axes, reject_out, spread
 from .promotion import array_argument, constant, promote_arguments, promote_inexact
 
 __all__ = [
@@ -50,6 +50,7 @@ Value = Any
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
+@accepts_older_keyword("interpolation", "method")
 def quantile(
     a: Any,
     q: Any,
@@ -92,6 +93,7 @@ def quantile(
     return _quantile("quantile", a, _fractions("quantile", q), axis, method, keepdims, weights)
 
 
+@accepts_older_keyword("interpolation", "method")
 def nanquantile(
     a: Any,
     q: Any,
@@ -114,6 +116,7 @@ def nanquantile(
     return _quantile("nanquantile", a, fractions, axis, method, keepdims, weights, skips_nan=True)
 
 
+@accepts_older_keyword("interpolation", "method")
 def percentile(
     a: Any,
     q: Any,
@@ -138,6 +141,7 @@ def percentile(
     return _quantile("percentile", a, fractions, axis, method, keepdims, weights)
 
 
+@accepts_older_keyword("interpolation", "method")
 def nanpercentile(
     a: Any,
     q: Any,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops import reduce
 from axir.dialect.ops.conversion import convert_element_type
@@ -160,7 +160,7 @@ _bind_min = reduce.reduce_min.primitive.bind
 
 def _is_plain(a: Any) -> bool:
     """Tells whether an argument is a non-empty array whose dtype no reduction changes."""
-    if type(a) is not Array and type(a) is not Tracer:
+    if type(a) is not ConcreteArray and type(a) is not Tracer:
         return False
     array_type = a.type
     return dtypes.is_inexact(array_type.dtype) and not array_type.weak_type

@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import Array, ConcreteArray
 from axir.dialect.errors import DTypeError, ParameterError
 from axir.dialect.tracer import Tracer
 
@@ -147,7 +147,7 @@ def result_type(*args: Any) -> np.dtype:
 
 
 def _pair(arg: Any) -> tuple[np.dtype, bool]:
-    if type(arg) in SCALARS or type(arg) is Array or type(arg) is Tracer:
+    if type(arg) in SCALARS or type(arg) is ConcreteArray or type(arg) is Tracer:
         return dtype_and_weakness(arg)
     if isinstance(arg, type) and arg in (int, float, complex):
         return dtypes.canonicalize_dtype(arg), True
@@ -226,7 +226,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Tells whether NumPy's rules allow a conversion; `casting` as in `numpy.can_cast`."""
-    source = from_.dtype if isinstance(from_, (Array, Tracer)) else dtypes.as_dtype(from_)
+    source = from_.dtype if isinstance(from_, Array) else dtypes.as_dtype(from_)
     return bool(np.can_cast(source, dtypes.as_dtype(to), casting=casting))  # type: ignore[arg-type]
 
 
@@ -267,7 +267,7 @@ def isrealobj(x: Any) -> bool:
 
 def isscalar(element: Any) -> bool:
     """Tells whether a value is a scalar: a Python or NumPy number, or an array of rank 0."""
-    if isinstance(element, (Array, Tracer)):
+    if isinstance(element, Array):
         return element.ndim == 0
     return bool(np.isscalar(element)) and not isinstance(element, (str, bytes))
 

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, from_numpy
+from axir.dialect.array import ConcreteArray, from_numpy
 from axir.dialect.errors import (
     ConcretizationTypeError,
     DTypeError,
@@ -79,8 +79,8 @@ def where(
     if size is not None or fill_value is not None:
         raise ParameterError("jnp.where: size and fill_value are for calls without x and y.")
     condition = as_bool("where", condition)
-    x_is_array = type(x) is Array or type(x) is Tracer
-    if not (x_is_array and (type(y) is Array or type(y) is Tracer) and x.type is y.type):
+    x_is_array = type(x) is ConcreteArray or type(x) is Tracer
+    if not (x_is_array and (type(y) is ConcreteArray or type(y) is Tracer) and x.type is y.type):
         x, y = promote_arguments("where", x, y)
     return _select_n(*broadcast_arguments("where", condition, y, x))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, scalar
+from axir.dialect.array import ConcreteArray, scalar
 from axir.dialect.config import config
 from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.conversion import convert_element_type
@@ -91,7 +91,7 @@ def _make_key(name: str, seed: Any, impl: str | None) -> Value:
         # Hashes of 64 bits are usual seeds, so a Python integer may exceed the default dtype.
         number = int(np.int64(seed))
         high = number >> 32 & 0xFFFFFFFF if config.jax_enable_x64 else 0
-        return Array(KEY_TYPE, np.array((high, number & 0xFFFFFFFF), np.uint32))
+        return ConcreteArray(KEY_TYPE, np.array((high, number & 0xFFFFFFFF), np.uint32))
     seed = to_value(name, "seed", seed)
     if seed.ndim:
         raise ShapeError(
@@ -135,7 +135,7 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Value:
 
 def _split(key: Value, shape: tuple[int, ...]) -> Value:
     count = math.prod(shape)
-    if type(key) is Array:
+    if type(key) is ConcreteArray:
         host = key.host()
         if config.jax_threefry_partitionable:
             words = np.stack(known_pairs(host, count), axis=1)
@@ -153,7 +153,7 @@ def _split(key: Value, shape: tuple[int, ...]) -> Value:
 def split_pair(key: Value) -> tuple[Value, Value]:
     """Splits a checked key in two."""
     keys = _split(key, (2,))
-    if type(keys) is Array:
+    if type(keys) is ConcreteArray:
         first, second = (wrap(words, keys) for words in keys.host())
         return first, second
     return index_in_dim(keys, 0, keepdims=False), index_in_dim(keys, 1, keepdims=False)
@@ -185,7 +185,7 @@ def fold_in(key: Any, data: Any) -> Value:
         )
     data = convert_element_type(data, dtypes.uint32)
     zero = np.zeros((), np.uint32)
-    if type(key) is Array and type(data) is Array:
+    if type(key) is ConcreteArray and type(data) is ConcreteArray:
         words = encrypt(key.host(), zero, data.host())
         return wrap(np.array([word.item() for word in words], np.uint32), key)
     words = threefry2x32(*key_words(key), zero, data)

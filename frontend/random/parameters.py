@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import Array, ConcreteArray, as_array
 from axir.dialect.config import config
 from axir.dialect.errors import AxirError, DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.broadcasting import broadcast_in_dim, broadcast_shapes
@@ -26,7 +26,7 @@ _PYTHON_NUMBERS = (bool, int, float)
 
 def to_value(name: str, argument: str, x: Any) -> Value:
     """Returns an argument as an `Array` or `Tracer`; lists and other objects are refused."""
-    if type(x) is Array or type(x) is Tracer:
+    if type(x) is ConcreteArray or type(x) is Tracer:
         return x
     return as_array(x, f"argument {argument} of random.{name}")
 
@@ -39,7 +39,7 @@ def check_key(name: str, key: Any) -> Value:
         DTypeError, ShapeError: if it does not hold keys.
         ParameterError: if it holds several keys.
     """
-    if (type(key) is Array or type(key) is Tracer) and key.type is KEY_TYPE:
+    if (type(key) is ConcreteArray or type(key) is Tracer) and key.type is KEY_TYPE:
         return key
     key = check_keys(name, key)
     if key.ndim > 1:
@@ -124,7 +124,7 @@ def integer_dtype(name: str, dtype: Any, error: type[AxirError] = ParameterError
 def parameter(name: str, argument: str, x: Any, dtype: np.dtype) -> Value:
     """Returns a real parameter of a distribution in the dtype of its samples."""
     if type(x) in _PYTHON_NUMBERS:
-        return Array(ShapedArray((), dtype), np.asarray(x, dtype))
+        return ConcreteArray(ShapedArray((), dtype), np.asarray(x, dtype))
     x = to_value(name, argument, x)
     if dtypes.is_complex(x.dtype):
         raise DTypeError(f"random.{name}: {argument} must be real, not {x.type}.")
@@ -159,4 +159,4 @@ def with_parameters(
 @cache
 def constant(number: float, dtype: np.dtype) -> Array:
     """Returns a number of a formula in the dtype of the samples."""
-    return Array(ShapedArray((), dtype), np.asarray(number, dtype))
+    return ConcreteArray(ShapedArray((), dtype), np.asarray(number, dtype))

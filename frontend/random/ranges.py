@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import ConcreteArray, as_array
 from axir.dialect.config import config
 from axir.dialect.errors import DTypeError, ShapeError
 from axir.dialect.ops.broadcasting import broadcast_shapes
@@ -93,7 +93,7 @@ def draw_uniform(
         if minval == 0.0 and maxval == 1.0:
             return unit
         low, width, is_finite = _interval(minval, maxval, dtype)
-        if type(unit) is Array and is_finite:
+        if type(unit) is ConcreteArray and is_finite:
             # Rounding may lead below the interval.
             return wrap(np.maximum(unit.host() * width + low, low), unit)
         return max(add(mul(unit, width), low), low)
@@ -134,7 +134,7 @@ def _layout(dtype: np.dtype) -> _FloatLayout:
 def _unit_floats(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
     """Draws floats from [0, 1), equally spaced by the machine epsilon."""
     layout = _layout(dtype)
-    if type(key) is Array:
+    if type(key) is ConcreteArray:
         known = known_bits(key.host(), layout.random_width, shape)
         known = known.astype(layout.unsigned, copy=False) >> layout.shift | layout.bits_of_one
         return wrap(np.asarray(known).view(dtype) - layout.one, key)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import Array, ConcreteArray
 from axir.dialect.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.constants import iota
 from axir.dialect.ops.conversion import convert_element_type
@@ -76,7 +76,7 @@ def _whole_number(name: str, x: Value) -> int:
 
 def _integers_below(count: int, key: Value) -> Value:
     dtype = dtypes.canonicalize_dtype(int)
-    if type(key) is Array or count <= 0:
+    if type(key) is ConcreteArray or count <= 0:
         return iota(dtype, sorted((0, count))[1])
     return count_up(key, dtype, count)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import Array, ConcreteArray
 from axir.dialect.config import config
 from axir.dialect.errors import ParameterError
 from axir.dialect.ops import OPS
@@ -74,7 +74,7 @@ def bits(
 
 def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
     """Draws unsigned integers of 8, 16, 32 or 64 bits with a checked key."""
-    if type(key) is Array:
+    if type(key) is ConcreteArray:
         return wrap(known_bits(key.host(), bit_width, shape), key)
     size = math.prod(shape)
     dtype = UNSIGNED[bit_width]
@@ -95,8 +95,8 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
 def wrap(host: Any, like: Value) -> Array:
     """Wraps samples computed by NumPy; they live where the key lives."""
     host = np.asarray(host)
-    device = like._device if type(like) is Array else None
-    return Array(ShapedArray(host.shape, host.dtype), host, None, device)
+    device = like._device if type(like) is ConcreteArray else None
+    return ConcreteArray(ShapedArray(host.shape, host.dtype), host, None, device)
 
 
 def _join(high: Value, low: Value) -> Value:

@@ -16,6 +16,7 @@ from axir.dialect.ops.linalg.rules import check_matrix
 from axir.dialect.ops.linalg.triangular_solve import triangular_solve
 from axir.dialect.ops.shape import reshape
 from axir.numpy import linalg as numpy_linalg
+from axir.numpy.checks import accepts_older_keyword
 from axir.numpy.promotion import broadcast_shape, broadcast_value, promote_inexact
 
 __all__ = [
@@ -176,6 +177,7 @@ def solve_triangular(
     return _vector_again(x, is_vector)
 
 
+@accepts_older_keyword("sym_pos", "assume_a", lambda is_positive: "pos" if is_positive else "gen")
 def solve(
     a: Any,
     b: Any,

@@ -434,7 +434,7 @@ class TestTheRest:
     def test_info(self) -> None:
         facts = json.loads(succeeds("info", "--json"))
         assert facts["versions"]["axir"] == axir.__version__
-        assert facts["devices"]["cpu"] == "CPU_0 (cpu)"
+        assert facts["devices"]["cpu"] == "cpu:0 (cpu)"
         assert facts["options"]["axir_opt_level"] == 2
         assert facts["cache"]["folder"] in succeeds("info")
 

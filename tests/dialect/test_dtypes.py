@@ -69,7 +69,7 @@ def test_types_are_interned() -> None:
     assert ShapedArray([2, np.int64(3)], "float32") is ShapedArray((2, 3), np.float32)
     assert ShapedArray((2,), np.float32, True) is not ShapedArray((2,), np.float32)
     assert str(ShapedArray((2, 3), np.float32)) == "float32[2,3]"
-    assert ShapedArray((), dtypes.bfloat16).str_short() == "bf16[]"
+    assert ShapedArray((), dtypes.bfloat16).str_short(short_dtypes=True) == "bf16[]"
 
 
 @pytest.mark.parametrize(

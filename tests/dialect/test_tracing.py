@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,10 +104,58 @@ def test_uniform_arrays_become_a_scalar_and_a_broadcast_under_jit() -> None:
     assert "broadcast_in_dim" in str(closed)
 
 
-def test_repr_of_tracers() -> None:
+def _texts_of_tracers(transform: Callable[..., Any], *arguments: Any) -> list[str]:
     seen = []
-    axir.jit(lambda x: seen.append(repr(x)))(jnp.ones((2, 3)))
-    assert seen == ["Traced<float32[2,3]>with<Jit>"]
+
+    def f(x: Any) -> Any:
+        y = x * 2
+        seen.extend((repr(x), f"{y}"))
+        return jnp.sum(y)
+
+    transform(f, *arguments)
+    return seen
+
+
+ONES = np.ones(2, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("transform", "argument", "texts"),
+    [
+        (axir.eval_shape, 1.0, ["JitTracer(~float32[])", "JitTracer(~float32[])"]),
+        (
+            lambda f, x: axir.make_jaxpr(f)(x),
+            np.ones((2, 3), np.int32),
+            ["JitTracer(int32[2,3])", "JitTracer(int32[2,3])"],
+        ),
+        (
+            lambda f, x: axir.grad(f)(x),
+            ONES,
+            ["GradTracer(float32[2], primal=[1. 1.])", "GradTracer(float32[2], primal=[2. 2.])"],
+        ),
+        (
+            lambda f, x: axir.make_jaxpr(axir.grad(f))(x),
+            ONES,
+            ["GradTracer(float32[2], primal=JitTracer(float32[2]))"] * 2,
+        ),
+        (
+            lambda f, x: axir.vmap(f)(x),
+            np.ones((3, 2), np.float32),
+            ["VmapTracer(float32[2])", "VmapTracer(float32[2])"],
+        ),
+    ],
+    ids=["eval_shape", "make_jaxpr", "grad", "grad within", "vmap"],
+)
+def test_text_of_a_tracer_names_transformation_type_and_known_value(
+    transform: Callable[..., Any], argument: Any, texts: list[str]
+) -> None:
+    assert _texts_of_tracers(transform, argument) == texts
+
+
+def test_text_of_a_tracer_that_leaked_has_no_value() -> None:
+    kept: list[Any] = []
+    axir.grad(lambda x: (kept.append(x), x)[1])(1.0)
+    assert repr(kept[0]) == "GradTracer(~float32[])"
 
 
 def test_tracing_leaves_no_garbage_cycles() -> None:

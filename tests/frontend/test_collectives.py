@@ -154,6 +154,20 @@ def test_jit_between_the_map_and_the_collective() -> None:
     _check(axir.jit(ours)(X, 0.25), theirs(X, 0.25))
 
 
+@pytest.mark.parametrize("transform", ["grad", "jit"])
+def test_a_collective_of_a_value_of_the_surroundings(transform: str) -> None:
+    def program(lib: Any, np_: Any) -> Any:
+        total = lib.jit(lambda s: lib.lax.psum(s, "i"))
+
+        def f(s: Any) -> Any:
+            mapped = lib.vmap(lambda x: x * lib.lax.psum(s, "i") * total(s), axis_name="i")
+            return mapped(np_.arange(3.0)).sum()
+
+        return getattr(lib, transform)(f)(2.0)
+
+    assert float(program(axir, anp)) == float(program(jax, jnp))
+
+
 def test_positions_that_are_sent_nothing_hold_zeros() -> None:
     shift = axir.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 3)]), axis_name="i")
     expected = np.stack([np.zeros_like(X[0]), X[0], np.zeros_like(X[0]), X[1]])

@@ -341,10 +341,10 @@ def with_rule(rule: Any) -> Any:
         (lambda p, t: p[0], "must produce a pair .* but got"),
         (lambda p, t: (p[0], (t[0], t[0])), "equal container .pytree. structures, but got"),
         (lambda p, t: (p[0], None), "equal container .pytree. structures, but got"),
-        (lambda p, t: (p[0], jnp.ones(2) * t[0]), r"Expected float32\[\] .* but got float32\[2\]"),
+        (lambda p, t: (p[0], jnp.ones(2) * t[0]), r"Expected ~float32\[\] .* but got float32\[2\]"),
         (
             lambda p, t: (p[0], t[0].astype("float16")),
-            r"Expected float32\[\] \(tangent type of float32\[\]\) but got float16\[\]",
+            r"Expected ~float32\[\] \(tangent type of ~float32\[\]\) but got float16\[\]",
         ),
     ],
 )

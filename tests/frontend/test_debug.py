@@ -49,8 +49,10 @@ def test_print_formats_as_python_does(run: Callable[..., Any], lines: Any) -> No
         ("{}", (1, 2), {}, ParameterError, "uses no argument 1"),
         ("{x}", (), {"x": 1, "y": 2}, ParameterError, "uses no argument 'y'"),
         ("{x", (), {"x": 1}, ParameterError, "is no format string: expected '}'"),
-        ("{} {}", (1,), {}, IndexError, "out of range"),
-        ("{y}", (), {"x": 1}, KeyError, "y"),
+        ("{} {}", (1,), {}, IndexError, "2 positional arguments are needed, but 1 were passed"),
+        ("{0} {1}", (1,), {}, IndexError, "more positional arguments are needed than the 1"),
+        ("{y}", (), {"x": 1}, KeyError, "no argument named 'y' was passed. Named arguments: 'x'."),
+        ("{y}", (), {}, KeyError, "Pass a value for each {} and {name}."),
         (3, (), {}, NonArrayArgumentError, "a format string first, not 3"),
     ],
 )

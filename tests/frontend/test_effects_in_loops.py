@@ -194,3 +194,16 @@ def test_nans_are_traced_to_the_line_in_the_body(
         run(function)(2.0)
     assert "invalid value (nan) encountered in log" in str(caught.value)
     assert f"at {place}" in str(caught.value)
+
+
+def test_what_a_body_prints_of_its_surroundings_is_printed_each_time(lines: Any) -> None:
+    def f(y: Any) -> Any:
+        def step(i: Any, total: Any) -> Any:
+            axir.debug.print("{}", y)
+            return total + y
+
+        return lax.fori_loop(0, 3, step, 0.0)
+
+    assert axir.jit(f)(2.0) == 6.0
+    assert axir.jit(axir.grad(f))(2.0) == 3.0
+    assert lines() == ["2.0"] * 6

@@ -25,6 +25,26 @@ def test_results_agree_with_eager_and_keep_types() -> None:
     assert compiled["none"] is None
 
 
+@pytest.mark.parametrize("static", [0, (0,), [0]])
+def test_static_arguments_by_position(static: object) -> None:
+    def f(n: int, x: object) -> object:
+        return x if n > 1 else n
+
+    assert int(axir.jit(f, static)(2, 3)) == 3
+    assert int(axir.jit(f, static_argnums=static)(1, 3)) == 1
+
+
+def test_a_partial_function_keeps_its_name_and_a_cache_its_size() -> None:
+    def scaled(x: object, factor: float) -> object:
+        return x
+
+    f = axir.jit(functools.partial(scaled, factor=2.0))
+    assert f.__name__ == "scaled"
+    assert f._cache_size() == 0
+    axir.make_jaxpr(f)(1.0)
+    assert f._cache_size() == 1
+
+
 def test_static_arguments_by_number_and_by_name() -> None:
     seen = []
 
@@ -198,7 +218,7 @@ def test_debug_nans_is_off_by_default() -> None:
         (lambda: axir.jit(lambda d: d)({"a": {"b": object}}), errors.NonArrayArgumentError,
          "Argument [0]['a']['b'] of '<lambda>'"),
         (lambda: axir.jit(lambda x: "text")(1.0), errors.NonArrayArgumentError,
-         "Result  of 'lambda' is 'text' of type 'str'"),
+         "The result of 'lambda' is 'text' of type 'str'"),
         (lambda: axir.jit(3), errors.NonArrayArgumentError, "jit takes a function, not 3"),
         (lambda: axir.jit(lambda x: float(x))(1.0), errors.ConcretizationTypeError,
          "was needed by float(), but while 'lambda' is being traced only its type is known."),

@@ -28,7 +28,6 @@ EXCEPTIONS = {
     "checkpoint": _DECORATOR,
     "default_device": _SETTING,
     "default_matmul_precision": _SETTING,
-    "device_put": "one process owns the memory: nothing is donated or aliased",
     "extend.core.jaxpr_as_fun": "JAX shows the arguments of the function that it returns",
     "extend.core.unmapped_aval": "there is no mesh",
     "jit": "there are no shardings",

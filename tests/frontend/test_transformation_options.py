@@ -119,8 +119,9 @@ def test_an_argument_is_not_named_twice() -> None:
 
 
 def test_options_of_several_devices() -> None:
-    with pytest.raises(ParameterError, match="vmap: spmd_axis_name='i'"):
-        axir.vmap(lambda x: x, spmd_axis_name="i")
+    for name in ("i", ("i", "j")):
+        spread = axir.vmap(lambda x: 2 * x, spmd_axis_name=name, sum_match=True)
+        assert spread(jnp.ones(2)).tolist() == [2.0, 2.0]
     with pytest.raises(ParameterError, match="grad: reduce_axes must be empty"):
         axir.grad(lambda x: x, reduce_axes=("i",))
     with pytest.raises(ParameterError, match="vjp: reduce_axes must be empty"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -97,3 +99,60 @@ def test_errors(call, error, text) -> None:
     with pytest.raises(error) as caught:
         call()
     assert text in str(caught.value)
+
+
+# Arguments that are not mapped -------------------------------------------------------------------
+
+
+class Scale:
+    factor = 3.0
+
+
+@pytest.mark.parametrize("lib", [axir, jax], ids=["axir", "jax"])
+def test_what_is_not_mapped_reaches_the_function_as_it_is(lib: Any) -> None:
+    seen = []
+
+    def f(x: Any, options: Any, count: Any, table: Any, known: Any) -> Any:
+        seen.append((type(count), type(table), isinstance(known, lib.core.Tracer)))
+        y = options["f"](x) * options["scale"].factor + options["mapped"]
+        return y + table[count] if count > 1 else y + known
+
+    options = {"f": lib.numpy.negative, "scale": Scale(), "mapped": np.arange(2.0)}
+    in_axes = (0, {"f": None, "scale": None, "mapped": 0}, None, None, None)
+    table = np.array([10.0, 20.0, 30.0])
+    known = lib.numpy.float32(5)
+    mapped = lib.vmap(f, in_axes)
+    assert mapped(np.arange(2.0), options, 2, table, known).tolist() == [30.0, 28.0]
+    assert mapped(np.arange(2.0), options, 0, table, known).tolist() == [5.0, 3.0]
+    assert seen == [(int, np.ndarray, False)] * 2
+
+
+def test_unmapped_tracers_differentiate_and_nest() -> None:
+    def f(x: Any, y: Any) -> Any:
+        inner = axir.vmap(lambda a, b: a * b["y"] ** 2, in_axes=(0, None))
+        return jnp.sum(inner(x, {"y": y}))
+
+    x = jnp.arange(1.0, 4.0)
+    assert float(axir.grad(f, 1)(x, 2.0)) == 24.0
+    rows = axir.vmap(f, in_axes=(None, 0))(x, jnp.array([1.0, 2.0]))
+    assert rows.tolist() == [6.0, 24.0]
+
+
+def test_no_argument_need_be_mapped_if_the_size_is_given() -> None:
+    f = axir.vmap(lambda g, x: g(x), in_axes=None, axis_size=2)
+    assert f(jnp.negative, 3.0).tolist() == [-3.0, -3.0]
+
+
+def test_mapped_arguments_and_results_must_be_arrays() -> None:
+    with pytest.raises(
+        errors.NonArrayArgumentError, match=r"Argument \[1\] of 'lambda' is 'a' of type"
+    ):
+        axir.vmap(lambda x, y: x)(jnp.ones(2), "a")
+    with pytest.raises(
+        errors.NonArrayArgumentError, match=r"Argument \[1\]\['g'\] of 'lambda' is <"
+    ):
+        axir.vmap(lambda x, g: x)(jnp.ones(2), g=jnp.cos)
+    with pytest.raises(
+        errors.NonArrayArgumentError, match="The result of 'lambda' is 'a' of type 'str'"
+    ):
+        axir.vmap(lambda x: "a")(jnp.ones(2))

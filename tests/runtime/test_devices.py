@@ -23,7 +23,7 @@ def test_the_cpu_is_the_default_device():
     assert default_device() is cpu
     assert (cpu.id, cpu.platform, cpu.device_kind, cpu.process_index) == (0, "cpu", "cpu", 0)
     assert repr(cpu) == "CpuDevice(id=0)"
-    assert str(cpu) == "CPU_0"
+    assert str(cpu) == "cpu:0"
 
 
 def test_handles_are_made_once():

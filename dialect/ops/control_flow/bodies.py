@@ -38,7 +38,7 @@ def trace_body(
     function: Callable[..., Sequence[Any]],
     types: Sequence[ShapedArray],
     name: str | None = None,
-    kind: str = "Trace",
+    kind: str = "Jit",
     is_branch: bool = False,
 ) -> Body:
     """Traces a callable of flat values into a closed function.

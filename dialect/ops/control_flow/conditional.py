@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import dtypes
 from ... import stablehlo as hlo
-from ...array import Array
+from ...array import ConcreteArray
 from ...derived import derive, derive_batched
 from ...effects import acts, has_effects
 from ...errors import ParameterError, UnsupportedRuleError
@@ -375,7 +375,7 @@ def _chosen_body(
 ) -> tuple[Function, list[Any]] | None:
     if len(branches) == 1:
         return branches[0], list(operands)
-    if type(index) is not Array:
+    if type(index) is not ConcreteArray:
         return None
     return branches[min(max(int(index), 0), len(branches) - 1)], list(operands)
 

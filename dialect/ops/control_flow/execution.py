@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ...array import Array, as_array
+from ...array import ConcreteArray, as_array
 from ...config import config
 from ...effects import has_effects
 from ...function import Equation, Function, functions_in
@@ -98,7 +98,7 @@ class Unit:
             name=self._primitive.name,
         )
 
-    def __call__(self, operands: Sequence[Array]) -> list[Array]:
+    def __call__(self, operands: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the op compiled."""
         function = self.function
         function.derived.setdefault("used", set()).add(config.cache_key)
@@ -107,7 +107,7 @@ class Unit:
 
 def implementation(
     primitive: Primitive, gain: Callable[..., float]
-) -> Callable[..., list[Array]]:
+) -> Callable[..., list[ConcreteArray]]:
     """Returns what applies a primitive to concrete operands.
 
     Args:
@@ -115,7 +115,7 @@ def implementation(
         gain: Estimates the microseconds that it runs faster compiled, from its parameters.
     """
 
-    def implement(*operands: Any, **params: Any) -> list[Array]:
+    def implement(*operands: Any, **params: Any) -> list[ConcreteArray]:
         if may_compile(params):
             arrays = [as_array(x) for x in operands]
             unit = Unit(primitive, params, [x.type for x in arrays])

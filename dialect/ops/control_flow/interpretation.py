@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...array import Array, as_array
+from ...array import ConcreteArray, as_array
 from ...config import config
 from ...function import Equation, Function, Literal, Var
 from ...numerics import ignore_floating_point_warnings, restore_warnings
@@ -81,7 +81,7 @@ class Steps:
     def _checked(self, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Under the debugging options: op by op, so that the first bad value names its op."""
         variables = (*self.function.inputs, *self.function.captures)
-        arrays = [Array(v.type, x) for v, x in zip(variables, arguments, strict=True)]
+        arrays = [ConcreteArray(v.type, x) for v, x in zip(variables, arguments, strict=True)]
         return [x.host() for x in self.function.interpret(arrays)]
 
 
@@ -100,7 +100,7 @@ def _by_implementation(primitive: Primitive, types: Sequence[Any]) -> Callable[.
     """Returns an evaluation rule that hands the arrays to what the primitive is implemented by."""
 
     def evaluate(*hosts: np.ndarray, **params: Any) -> Any:
-        arrays = [Array(t, x) for t, x in zip(types, hosts, strict=True)]
+        arrays = [ConcreteArray(t, x) for t, x in zip(types, hosts, strict=True)]
         if primitive.implementation is not None:
             results = primitive.implementation(*arrays, **params)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...array import Array
+from ...array import ConcreteArray
 from ...context import state
 from ...effects import is_effectful
 from ...function import Equation, Function, Var, read, write
@@ -47,7 +47,7 @@ def _restrict(function: Function, inputs: Sequence[bool], outputs: Sequence[bool
 
         def value_of(variable: Var) -> Any:
             value = read(environment, variable)
-            if type(value) is Array and value.shape:
+            if type(value) is ConcreteArray and value.shape:
                 trace.embed(value)  # it was a constant in the text
             return value
 

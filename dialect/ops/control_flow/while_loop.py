@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import dtypes
 from ... import stablehlo as hlo
-from ...array import Array, as_array
+from ...array import ConcreteArray, as_array
 from ...axes import current_frame
 from ...derived import derive, derive_batched
 from ...errors import ParameterError, ReverseModeError
@@ -117,7 +117,7 @@ def _evaluate(*operands: np.ndarray, **params: Any) -> list[np.ndarray]:
     return _iterate(operands, **params)[0]
 
 
-def _implement(*operands: Any, **params: Any) -> list[Array]:
+def _implement(*operands: Any, **params: Any) -> list[ConcreteArray]:
     if not may_compile(params):
         return while_primitive._evaluate(operands, params)
     arrays = [as_array(x) for x in operands]
@@ -129,7 +129,7 @@ def _implement(*operands: Any, **params: Any) -> list[Array]:
     carry, has_ended = _iterate([x.host() for x in arrays], **params, seconds=seconds)
     consts = params["cond_nconsts"] + params["body_nconsts"]
     results = [
-        Array(t, x) for t, x in zip(params["body_jaxpr"].output_types, carry, strict=True)
+        ConcreteArray(t, x) for t, x in zip(params["body_jaxpr"].output_types, carry, strict=True)
     ]
     return results if has_ended else unit([*arrays[:consts], *results])
 

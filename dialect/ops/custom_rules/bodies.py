@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
-from ...array import Array
+from ...array import ConcreteArray
 from ...context import state
 from ...deferred import resolved
 from ...derived import derive, derive_batched
@@ -83,7 +83,7 @@ def inexact(types: Sequence[ShapedArray]) -> list[bool]:
 
 def evaluate_body(function: Function, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Evaluates a function on NumPy arrays."""
-    arrays = [Array(t, x) for t, x in zip(arguments_of(function), operands, strict=True)]
+    arrays = [ConcreteArray(t, x) for t, x in zip(arguments_of(function), operands, strict=True)]
     return [x.host() for x in function.interpret(arrays)]
 
 

@@ -18,6 +18,7 @@ from ...function import Function
 from ...primitive import Sample
 from ...trace import trace_function
 from ...types import ShapedArray
+from ..call import transpose_call
 from ..table import declare
 from .bodies import (
     batched_body,
@@ -163,6 +164,13 @@ def _samples() -> list[Sample]:
     return [Sample((x, y, np.array(4, np.int32)), params)]
 
 
+def _transpose(
+    cotangents: Sequence[Any], *operands: Any, call_jaxpr: Function, **params: Any
+) -> list[Any]:
+    # Differentiation is over: what is transposed is the function itself, which must be linear.
+    return transpose_call(cotangents, *operands, jaxpr=call_jaxpr)
+
+
 custom_jvp_call = declare(
     "custom_jvp_call",
     multiple_results=True,
@@ -175,11 +183,8 @@ custom_jvp_call = declare(
     lower=_lower,
     body=lambda *, call_jaxpr, **params: call_jaxpr,
     deferred_params=("jvp_jaxpr_fun",),
+    transpose=_transpose,
     samples=_samples,
-    unsupported={
-        "transpose": "a custom_jvp function is transposed after differentiation, which replaces it "
-        "by its rule."
-    },
 )
 custom_jvp_call.implementation = _implement
 

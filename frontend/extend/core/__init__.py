@@ -24,13 +24,13 @@ from axir.core import (
     Var,
     jaxpr_as_fun,
 )
-from axir.dialect.array import Array
+from axir.dialect.array import Array, ConcreteArray
 from axir.dialect.dtypes import as_dtype
 from axir.dialect.errors import AxirError, AxisError, ConcretizationTypeError
 from axir.dialect.errors import VerificationError as JaxprTypeError
 from axir.dialect.function import functions_in
 from axir.dialect.reading import parse_module
-from axir.dialect.tracer import Trace, Tracer
+from axir.dialect.tracer import Trace
 from axir.dialect.types import ShapedArray
 from axir.dialect.writing import write_module
 from axir.extend.core import primitives
@@ -57,7 +57,7 @@ __all__ = [
     "valid_jaxtype",
 ]
 
-array_types = {Array, np.ndarray, np.generic}
+array_types = {ConcreteArray, np.ndarray, np.generic}
 
 
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
@@ -73,7 +73,7 @@ def jaxprs_in_params(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
     """Yields the jaxprs that parameters of an equation are or hold."""
     for value in params.values():
         for function in functions_in(value):
-            yield Jaxpr(function)
+            yield function.jaxpr
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
@@ -153,7 +153,7 @@ def valid_jaxtype(x: Any) -> bool:
     >>> valid_jaxtype(1.0), valid_jaxtype("1.0")
     (True, False)
     """
-    if isinstance(x, (Array, Tracer)):
+    if isinstance(x, Array):
         return True
     try:
         type_of(x)

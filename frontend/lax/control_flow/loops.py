@@ -9,7 +9,7 @@ from typing import Any
 from axir import tree
 from axir.arguments import to_value
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.config import config
 from axir.dialect.errors import ConcretizationTypeError, DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.control_flow.while_loop import bind_while
@@ -111,7 +111,7 @@ def fori_loop(
     """
     check_body(body_fun, "fori_loop: body_fun")
     first, last = _bounds(lower, upper)
-    is_known = type(first) is Array and type(last) is Array
+    is_known = type(first) is ConcreteArray and type(last) is ConcreteArray
     if is_known and dtypes.is_integer(first.dtype):
         length = max(int(last) - int(first), 0)
         if not length and config.jax_disable_jit:

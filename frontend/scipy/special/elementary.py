@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect import dtypes
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.ops import transcendental as lax
 from axir.dialect.ops.conversion import convert_element_type, real, stop_gradient
 from axir.dialect.ops.elementwise import abs as absolute
@@ -153,7 +153,7 @@ def kl_div(p: Any, q: Any) -> Value:
 _DIRECT = frozenset((dtypes.float32, dtypes.float64))
 
 
-def _evaluated_logsumexp(a: Array, axis: Any, keepdims: bool) -> Value:
+def _evaluated_logsumexp(a: ConcreteArray, axis: Any, keepdims: bool) -> Value:
     axes = canonical_axes("logsumexp", axis, a.ndim)
     extents = [1 if d in axes else extent for d, extent in enumerate(a.shape)]
     shape = tuple([n for d, n in enumerate(extents) if keepdims or d not in axes])
@@ -199,7 +199,7 @@ def logsumexp(
     """
     name = "logsumexp"
     if (
-        type(a) is Array and b is None and where is None and not return_sign
+        type(a) is ConcreteArray and b is None and where is None and not return_sign
         and a.type.dtype in _DIRECT and a.type.size
     ):  # fmt: skip
         return _evaluated_logsumexp(a, axis, keepdims)

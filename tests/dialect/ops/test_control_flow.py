@@ -9,7 +9,7 @@ import pytest
 
 import axir
 from axir import lax
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import ConcreteArray, as_array
 from axir.dialect.errors import VerificationError
 from axir.dialect.ops.elementwise import add, gt, lt, mul
 from axir.dialect.ops.loops import cond_values, fori_values, while_values
@@ -197,5 +197,5 @@ def test_transposing_a_loop_with_a_counter_runs_the_counter_first() -> None:
         [zero, as_array(np.float32(1))], as_array(np.int32(2)), UndefinedPrimal(scalar), **params
     )
     assert results[0] is None
-    assert type(results[1]) is Array
+    assert type(results[1]) is ConcreteArray
     assert float(results[1]) == 2 * 3 * 4 * 5

@@ -12,7 +12,7 @@ from against_jax import compare
 import axir
 import axir.scipy.special
 from axir import lax
-from axir.dialect.array import Array
+from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import DTypeError
 
 
@@ -40,7 +40,7 @@ def test_integers_have_no_negative_powers() -> None:
 
 
 def test_first_powers_are_arrays() -> None:
-    assert type(lax.integer_pow(np.float32(2), 1)) is Array
+    assert type(lax.integer_pow(np.float32(2), 1)) is ConcreteArray
     with pytest.raises(DTypeError, match="integer_pow does not accept bool"):
         lax.integer_pow(np.bool_(True), 1)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import axir.passes.vmap
-from axir.dialect.array import Array, as_array, scalar
+from axir.dialect.array import Array, ConcreteArray, as_array, scalar
 from axir.dialect.axes import BatchFrame
 from axir.dialect.errors import AxirError, AxisError, DTypeError, ParameterError, ShapeError
 from axir.dialect.function import Function
@@ -125,8 +125,12 @@ def test_complex_extrema_compare_real_parts_first() -> None:
 
 def test_weak_type_stays() -> None:
     assert reduce_sum(scalar(2.0), ()).weak_type
-    assert cumsum(Array(ShapedArray((2,), np.float32, True), np.ones(2, np.float32))).weak_type
-    assert not argmax(Array(ShapedArray((2,), np.int32, True), np.ones(2, np.int32)), 0).weak_type
+    assert cumsum(
+        ConcreteArray(ShapedArray((2,), np.float32, True), np.ones(2, np.float32))
+    ).weak_type
+    assert not argmax(
+        ConcreteArray(ShapedArray((2,), np.int32, True), np.ones(2, np.int32)), 0
+    ).weak_type
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])

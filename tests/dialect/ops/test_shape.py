@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from axir.dialect.array import Array, as_array
+from axir.dialect.array import ConcreteArray, as_array
 from axir.dialect.errors import AxirError, AxisError, DTypeError, ParameterError, ShapeError
 from axir.dialect.ops import constants, shape
 from axir.dialect.symbolic import UndefinedPrimal
@@ -290,6 +290,6 @@ def test_constant_follows_the_64_bit_switch() -> None:
 
 def test_copy_has_memory_of_its_own() -> None:
     copied = constants.copy(MATRIX)
-    assert type(copied) is Array
+    assert type(copied) is ConcreteArray
     assert not np.shares_memory(copied.host(), MATRIX.host())
     np.testing.assert_array_equal(copied, MATRIX)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Container
 from typing import Any
 
 import jax
@@ -12,7 +13,8 @@ from against_jax import assert_same
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import Array, from_numpy
+from axir import errors
+from axir.dialect.array import ConcreteArray, from_numpy
 from axir.dialect.errors import DTypeError, NonArrayArgumentError
 
 F = np.array([[1.5, -2.0, 3.0], [4.0, 5.5, -6.0]], np.float32)
@@ -90,7 +92,7 @@ def test_numpy_arrays_and_scalars_leave_operators_to_arrays() -> None:
         (F + x, F + F), (np.float32(2) * x, 2 * F), (np.int32(2) - x, 2 - F), (F[0] < x, F[0] < F),
         (np.float64(2) / x, 2 / F), (F == x, F == F),
     ):  # fmt: skip
-        assert type(result) is Array
+        assert type(result) is ConcreteArray
         np.testing.assert_allclose(result, value)
     traced = axir.grad(lambda x: (F * x).sum())(x)
     np.testing.assert_array_equal(traced, F)
@@ -237,3 +239,15 @@ def test_operators_are_differentiable() -> None:
     ours = axir.grad(loss)(from_numpy(F))
     theirs = jax.grad(loss)(jax.numpy.asarray(F))
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+def test_in_compares_with_all_elements() -> None:
+    for lib in (axir, jax):
+        x = lib.numpy.arange(6)
+        assert 4 in x
+        assert 6 not in x
+        assert isinstance(x, Container)
+        with pytest.raises(ValueError, match="one"):
+            4 in x.reshape(2, 3)  # noqa: B015
+    with pytest.raises(errors.TracerBoolConversionError):
+        axir.make_jaxpr(lambda x: 1 in x)(jnp.arange(3))

@@ -12,6 +12,7 @@ from against_jax import Weak, assert_close, compare, same_error
 
 import axir
 import axir.numpy as jnp
+from axir import errors
 from axir.dialect.array import from_numpy
 from axir.dialect.config import enable_x64
 
@@ -303,3 +304,48 @@ def test_compiled_as_evaluated() -> None:
     for ours, expected in zip(compiled, evaluated, strict=True):
         assert ours.type is expected.type
         assert_close(np.asarray(ours), np.asarray(expected), 16.0)
+
+
+# Axes by any sequence ----------------------------------------------------------------------------
+
+AXES = range(2)
+CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize("axes", [range(2), [0, 1], np.array([0, 1]), (np.int64(0), 1)], ids=repr)
+def test_axes_are_any_sequence_of_integers(axes: Any) -> None:
+    for lib in (axir, jax):
+        x = lib.numpy.asarray(CUBE)
+        assert lib.numpy.sum(x, axis=axes).tolist() == CUBE.sum((0, 1)).tolist()
+        assert x.max(axes).tolist() == CUBE.max((0, 1)).tolist()
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        lambda lib, x: lib.numpy.transpose(x, range(2, -1, -1)),
+        lambda lib, x: lib.numpy.flip(x, AXES),
+        lambda lib, x: lib.numpy.squeeze(x[None, None], AXES),
+        lambda lib, x: lib.numpy.expand_dims(x, AXES),
+        lambda lib, x: lib.numpy.roll(x, AXES, AXES),
+        lambda lib, x: lib.numpy.moveaxis(x, AXES, range(1, 3)),
+        lambda lib, x: lib.numpy.mean(x, AXES),
+        lambda lib, x: lib.numpy.count_nonzero(x, AXES),
+        lambda lib, x: lib.numpy.gradient(x, axis=AXES)[1],
+        lambda lib, x: lib.numpy.pad(x, range(1, 3)),
+        lambda lib, x: lib.numpy.stack(range(3)),
+        lambda lib, x: lib.numpy.fft.fftn(x, axes=AXES).real,
+        lambda lib, x: lib.nn.softmax(x, AXES),
+        lambda lib, x: lib.lax.reduce(x, 0.0, lib.lax.add, AXES),
+        lambda lib, x: lib.jit(lambda x, axes: x.sum(axes), static_argnums=1)(x, AXES),
+    ],
+    ids=lambda f: ".".join(f.__code__.co_names[:2]),
+)
+def test_ranges_name_axes(apply: Any) -> None:
+    ours, theirs = apply(axir, axir.numpy.asarray(CUBE)), apply(jax, jax.numpy.asarray(CUBE))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_a_traced_axis_is_named_as_such() -> None:
+    with pytest.raises(errors.TracerIntegerConversionError):
+        axir.make_jaxpr(lambda x, axis: jnp.sum(x, axis))(CUBE, 1)

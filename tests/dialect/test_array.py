@@ -1,0 +1,108 @@
+"""`Array` is the class of concrete arrays and of tracers."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import axir
+import axir.numpy as jnp
+from axir import lax
+
+ROOT = Path(__file__).parents[2]
+
+TRANSFORMATIONS: dict[str, Callable[[Callable[..., Any]], Any]] = {
+    "make_jaxpr": lambda f: axir.make_jaxpr(f)(jnp.ones(3)),
+    "grad": lambda f: axir.grad(f)(jnp.ones(3)),
+    "jvp": lambda f: axir.jvp(f, (jnp.ones(3),), (jnp.ones(3),)),
+    "linearize": lambda f: axir.linearize(f, jnp.ones(3)),
+    "vmap": lambda f: axir.vmap(f)(jnp.ones((2, 3))),
+    "scan": lambda f: lax.scan(lambda carry, x: (carry + f(x), x), 0.0, jnp.ones((2, 3))),
+    "cond": lambda f: lax.cond(True, f, f, jnp.ones(3)),
+    "checkpoint": lambda f: axir.checkpoint(f)(jnp.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_tracers_are_arrays(name: str) -> None:
+    seen: list[tuple[bool, bool, bool]] = []
+
+    def f(x: Any) -> Any:
+        is_array, is_ndarray = isinstance(x, axir.Array), isinstance(x, jnp.ndarray)
+        seen.append((is_array, is_ndarray, isinstance(x, axir.core.Tracer)))
+        return jnp.sum(x)
+
+    TRANSFORMATIONS[name](f)
+    assert set(seen) == {(True, True, True)}
+
+
+def test_concrete_arrays_are_arrays_and_nothing_else_is() -> None:
+    assert jnp.ndarray is axir.Array
+    x = jnp.ones(3)
+    assert isinstance(x, axir.Array)
+    assert not isinstance(x, axir.core.Tracer)
+    assert issubclass(type(x), axir.Array)
+    others = (1.0, np.ones(3), np.float32(1), axir.ShapeDtypeStruct((3,), jnp.float32), x.aval)
+    assert not any(isinstance(other, axir.Array) for other in others)
+
+
+def test_dispatch_by_class_finds_both_kinds() -> None:
+    @functools.singledispatch
+    def kind(x: Any) -> str:
+        return "other"
+
+    @kind.register(axir.Array)
+    def _(x: Any) -> str:
+        return "array"
+
+    seen = []
+    axir.eval_shape(lambda x: seen.append(kind(x)), 1.0)
+    assert [kind(jnp.ones(2)), kind(np.ones(2)), *seen] == ["array", "other", "array"]
+
+
+def test_the_class_serves_in_annotations() -> None:
+    assert str(axir.Array | None) == "axir.Array | None"
+    assert repr(axir.Array) == "<class 'axir.Array'>"
+
+
+def test_the_class_has_no_constructor() -> None:
+    with pytest.raises(TypeError, match=r"axir\.Array has no constructor.*axir\.numpy\.array"):
+        axir.Array((3,), jnp.float32)
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_and_pickles_are_arrays_of_the_same_type(duplicate: Callable[[Any], Any]) -> None:
+    for x in (jnp.arange(3), jnp.ones((0, 2), jnp.bfloat16), jnp.asarray(1.0)):
+        again = duplicate(x)
+        assert type(again) is type(x)
+        assert again.aval is x.aval
+        np.testing.assert_array_equal(again, x)
+
+
+def misuses(path: Path) -> Iterator[str]:
+    """Yields where the class itself is called or compared with the class of a value."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names: list[ast.expr] = []
+        if isinstance(node, ast.Call):
+            names = [node.func]
+        elif isinstance(node, ast.Compare):
+            names = [node.left, *node.comparators]
+        if any(isinstance(name, ast.Name) and name.id == "Array" for name in names):
+            yield f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_nothing_is_taken_for_an_instance_of_the_very_class() -> None:
+    # What compares type(x) means ConcreteArray; with Array the comparison would never hold.
+    rooms = ("dialect", "passes", "runtime", "frontend")
+    paths = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    assert [place for path in paths for place in misuses(path)] == []
