@@ -42,6 +42,7 @@ PASSES: dict[str, str] = {
     "separate-scatter-indices": "axir.passes.tune.scatter_indices:SeparateScatterIndices",
     "sign-unsigned-data": "axir.passes.legalize.unsigned_data:SignUnsignedData",
     "simplify": "axir.passes.simplify:Simplify",
+    "sort-by-digits": "axir.passes.legalize.sort_by_digits:SortByDigits",
     "split-complex-constants": "axir.passes.legalize.complex_constants:SplitComplexConstants",
     "split-complex-conv": "axir.passes.legalize.complex_convolution:SplitComplexConv",
     "split-complex-pad": "axir.passes.legalize.complex_pad:SplitComplexPad",

@@ -11,6 +11,7 @@ from axir.passes.base import Pass
 from axir.passes.registry import find_pass
 
 STAGES = (
+    "sort-by-digits",
     "expand-fft",
     "expand-complex",
     "expand-power",
@@ -47,6 +48,7 @@ STAGES = (
 """The passes in order; why it matters stands in `LegalizeForIree`."""
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
+_ONLY_ON = {"sort-by-digits": "cpu"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,9 +74,12 @@ class LegalizeForIree(Pass):
 
     name: ClassVar[str] = "legalize-for-iree"
     device: str = "__device_0"
+    platform: str = "cpu"
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
         for name in STAGES:
+            if _ONLY_ON.get(name, self.platform) != self.platform:
+                continue
             options: dict[str, object] = {"device": self.device} if name in _ON_DEVICE else {}
             find_pass(name).from_options(options).run(module)

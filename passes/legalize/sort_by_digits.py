@@ -1,0 +1,233 @@
+"""`sort-by-digits`: a sort is a kernel, or a few of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect import stablehlo as hlo
+from axir.passes.legalize.gather import IN_BOUNDS
+from axir.passes.legalize.rewriting import RewritePass
+from axir.passes.legalize.sort_kernels import KEY_BITS, sort_records
+from axir.passes.legalize.sort_order import Comparator, Key
+
+_LARGEST_EXTENT = 2**31 - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class SortByDigits(RewritePass):
+    """Sorts by keys that are unsigned integers, digit by digit.
+
+    The fact: IREE sorts by exchanging neighbours, which takes 49 s for 1e5 numbers, keeps what it
+    sorts on the stack, if there is more than one operand ("exceeded stack allocation limit"), and
+    is not stable.
+
+    1. Read the comparator: which functions of the elements it compares, one after the other. A sort
+       whose comparator is of another kind stays (`stabilize-sort`).
+    2. Compute these keys for all elements, as unsigned integers in the same order: the sign bit of
+       signed integers is flipped, so is that of floats, and all other bits of negative ones. If
+       floats are not compared in total order, -0.0 becomes 0.0 before, and NaN the largest NaN. For
+       a descending order all bits are flipped.
+    3. Cut the keys into words of 32 bits, several narrow keys into one.
+    4. For each word, the last one first: make records of it and of what it goes with, and sort
+       these with a kernel (`sort_kernels.py`), which keeps the order of equal ones. What goes
+       with a word is the position of the element; with the only word of a sort with one result
+       of at most 32 bits, the element itself.
+    5. Gather the operands at the sorted positions.
+
+    Before::
+
+        %0 = "stablehlo.sort"(%x) … : tensor<1000xi32>
+
+    After::
+
+        %1 = stablehlo.xor %x, %minimum : tensor<1000xi32>
+        %2 = … : tensor<1000xi64>                                 // %1 · 2³² + %x
+        %3 = flow.dispatch.region -> (tensor<2x1000xi64>) { … }
+        %4 = stablehlo.slice %3 [0:1, 0:1000]
+        %5 = stablehlo.convert %4 : (tensor<1x1000xi64>) -> tensor<1x1000xi32>
+
+    Only for CPUs: what a kernel does is a loop. Measured against JAX: see `benchmarks`.
+    """
+
+    name: ClassVar[str] = "sort-by-digits"
+    operations: ClassVar[tuple[str, ...]] = ("stablehlo.sort",)
+
+    def rewrite(self, operation: ir.Operation) -> list[ir.Value] | None:
+        """Builds keys, kernels and gathers."""
+        operands = list(operation.operands)
+        shape = hlo.shape_of(operands[0])
+        dimension = ir.IntegerAttr(operation.attributes["dimension"]).value
+        if not math.prod(shape) or shape[dimension] == 1:
+            return operands
+        comparator = Comparator(operation.regions[0].blocks[0])
+        keys = comparator.keys()
+        if keys is None or shape[dimension] > _LARGEST_EXTENT:
+            return None
+        lines = _Lines(shape, dimension)
+        digits = [_digits(comparator.computed(key, operands), key) for key in keys]
+        words = _words([(lines.rows(bits), width) for bits, width in digits])
+        used = [number for number, result in enumerate(operation.results) if any(result.uses)]
+        if len(words) == 1 and len(used) == 1 and _fits(operands[used[0]]):
+            (number,) = used
+            sorted_ = _sorted_with(*words[0], _bits(lines.rows(operands[number])))
+            operands[number] = lines.back(_from_bits(sorted_, operands[number]))
+            return operands
+        positions = _sorted_positions(words)
+        for number in used:
+            operands[number] = lines.gather(operands[number], positions)
+        return operands
+
+
+@dataclasses.dataclass(frozen=True)
+class _Lines:
+    """The lines along a dimension, as rows `[number, extent]`."""
+
+    shape: tuple[int, ...]
+    dimension: int
+
+    @property
+    def _others(self) -> list[int]:
+        return [axis for axis in range(len(self.shape)) if axis != self.dimension]
+
+    def rows(self, array: ir.Value) -> ir.Value:
+        """Brings an array into rows."""
+        order = [*self._others, self.dimension]
+        moved = array if order == sorted(order) else hlo.transpose(array, order)
+        extent = self.shape[self.dimension]
+        return hlo.reshape(moved, (math.prod(self.shape) // extent, extent))
+
+    def back(self, rows: ir.Value) -> ir.Value:
+        """Undoes `rows`."""
+        order = [*self._others, self.dimension]
+        moved = hlo.reshape(rows, [self.shape[axis] for axis in order])
+        if order == sorted(order):
+            return moved
+        return hlo.transpose(moved, [order.index(axis) for axis in range(len(order))])
+
+    def gather(self, array: ir.Value, positions: ir.Value) -> ir.Value:
+        """Reads each line of an array at positions in it, given as rows."""
+        if self._counts(array):
+            return self.back(hlo.convert(positions, hlo.element_type_of(array)))
+        return self.back(_gather_rows(self.rows(array), positions))
+
+    def _counts(self, array: ir.Value) -> bool:
+        """Tells whether the elements of an array are their positions."""
+        if isinstance(array, ir.BlockArgument) or array.owner.name != "stablehlo.iota":
+            return False
+        return ir.IntegerAttr(array.owner.attributes["iota_dimension"]).value == self.dimension
+
+
+def _gather_rows(rows: ir.Value, positions: ir.Value) -> ir.Value:
+    number, extent = hlo.shape_of(positions)
+    gathered = hlo.gather(
+        rows,
+        hlo.reshape(positions, (number, extent, 1)),
+        offset_dims=(),
+        collapsed_slice_dims=(1,),
+        operand_batching_dims=(0,),
+        start_indices_batching_dims=(0,),
+        start_index_map=(1,),
+        index_vector_dim=2,
+        slice_sizes=(1, 1),
+    )
+    gathered.owner.attributes[IN_BOUNDS] = ir.UnitAttr.get()
+    return gathered
+
+
+def _digits(array: ir.Value, key: Key) -> tuple[ir.Value, int]:
+    """Signless integers, and their width, whose order without signs is that of a key."""
+    if hlo.is_float(array):
+        array = array if key.is_total else _canonical(array)
+        bits = _bits(array)
+        width = hlo.element_type_of(bits).width
+        sign = hlo.shift_right_arithmetic(bits, hlo.full_like(bits, width - 1))
+        bits = hlo.xor(bits, hlo.or_(sign, hlo.full_like(bits, -(2 ** (width - 1)))))
+    else:
+        bits = _bits(array)
+        width = hlo.element_type_of(bits).width
+        if width > 1 and not hlo.is_unsigned(array):
+            bits = hlo.xor(bits, hlo.full_like(bits, -(2 ** (width - 1))))
+    return (hlo.not_(bits) if key.is_descending else bits), width
+
+
+def _canonical(array: ir.Value) -> ir.Value:
+    """Floats of which equal ones have equal bits, and NaN is the largest."""
+    zero, nan = hlo.full_like(array, 0), hlo.full_like(array, np.nan)
+    array = hlo.select(hlo.compare(array, zero, "EQ"), zero, array)
+    return hlo.select(hlo.compare(array, array, "NE"), nan, array)
+
+
+def _fits(array: ir.Value) -> bool:
+    return not hlo.is_complex(array) and hlo.element_type_of(array).width <= KEY_BITS
+
+
+def _bits(array: ir.Value) -> ir.Value:
+    """The bits of numbers as signless integers."""
+    return hlo.bitcast_convert(array, _integer(hlo.element_type_of(array).width))
+
+
+def _from_bits(bits: ir.Value, like: ir.Value) -> ir.Value:
+    """Undoes `_bits`, for bits in the lower half of records."""
+    element = hlo.element_type_of(like)
+    return hlo.bitcast_convert(hlo.convert(bits, _integer(element.width)), element)
+
+
+def _integer(width: int) -> ir.Type:
+    return ir.IntegerType.get_signless(width)
+
+
+def _words(digits: Sequence[tuple[ir.Value, int]]) -> list[tuple[ir.Value, int]]:
+    """Puts keys, given in the order in which they decide, into words, the last of them first.
+
+    A word is an `i64` that is not negative, and less than two to the power of its width.
+    """
+    words: list[tuple[ir.Value, int]] = []
+    for bits, width in reversed(digits):
+        wide = _unsigned(bits)
+        if width > KEY_BITS:
+            low = hlo.and_(wide, hlo.full_like(wide, 2**KEY_BITS - 1))
+            high = hlo.shift_right_logical(wide, hlo.full_like(wide, KEY_BITS))
+            words += [(low, KEY_BITS), (high, width - KEY_BITS)]
+        elif words and words[-1][1] + width <= KEY_BITS:
+            word, below = words.pop()
+            shifted = hlo.shift_left(wide, hlo.full_like(wide, below))
+            words.append((hlo.or_(word, shifted), below + width))
+        else:
+            words.append((wide, width))
+    return words
+
+
+def _unsigned(bits: ir.Value) -> ir.Value:
+    """Integers of any width as `i64`, with zeros in front."""
+    width = hlo.element_type_of(bits).width
+    if width == 1:
+        return hlo.convert(bits, _integer(64))  # truth values are 0 and 1
+    wide = hlo.convert(bits, _integer(64))
+    return hlo.and_(wide, hlo.full_like(wide, 2**width - 1)) if width < 64 else wide
+
+
+def _sorted_with(word: ir.Value, width: int, companions: ir.Value) -> ir.Value:
+    """The companions of a word, as `i64`, in the order of the word; above them lies the word."""
+    above = hlo.shift_left(word, hlo.full_like(word, KEY_BITS))
+    records = hlo.optimization_barrier(hlo.or_(above, _unsigned(companions)))[0]
+    return sort_records(records, width)
+
+
+def _sorted_positions(words: Sequence[tuple[ir.Value, int]]) -> ir.Value:
+    """The positions `[rows, extent]` of elements in the order of their words, the last one first."""
+    (first, width), *others = words
+    positions = hlo.iota(hlo.shape_of(first), 1, np.int32)
+    positions = _positions(_sorted_with(first, width, positions))
+    for word, width in others:
+        positions = _positions(_sorted_with(_gather_rows(word, positions), width, positions))
+    return positions
+
+
+def _positions(records: ir.Value) -> ir.Value:
+    return hlo.convert(records, np.int32)
