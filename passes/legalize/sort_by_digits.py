@@ -17,6 +17,7 @@ from axir.passes.legalize.sort_kernels import KEY_BITS, sort_records
 from axir.passes.legalize.sort_order import Comparator, Key
 
 _LARGEST_EXTENT = 2**31 - 1
+_UNROLLED = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,12 +222,33 @@ def _sorted_with(word: ir.Value, width: int, companions: ir.Value) -> ir.Value:
 
 def _sorted_positions(words: Sequence[tuple[ir.Value, int]]) -> ir.Value:
     """The positions `[rows, extent]` of elements in the order of their words, the last one first."""
-    (first, width), *others = words
-    positions = hlo.iota(hlo.shape_of(first), 1, np.int32)
-    positions = _positions(_sorted_with(first, width, positions))
-    for word, width in others:
-        positions = _positions(_sorted_with(_gather_rows(word, positions), width, positions))
+    positions = hlo.iota(hlo.shape_of(words[0][0]), 1, np.int32)
+    if len(words) > _UNROLLED:
+        return _sorted_in_loop(words, positions)
+    for number, (word, width) in enumerate(words):
+        moved = _gather_rows(word, positions) if number else word
+        positions = _positions(_sorted_with(moved, width, positions))
     return positions
+
+
+def _sorted_in_loop(words: Sequence[tuple[ir.Value, int]], positions: ir.Value) -> ir.Value:
+    """The same by a loop, for each kernel takes its time to compile."""
+    shape = hlo.shape_of(positions)
+    width = max(width for _, width in words)
+    narrow = [hlo.reshape(hlo.convert(word, np.int32), (1, *shape)) for word, _ in words]
+    stacked = hlo.concatenate(narrow, 0)
+
+    def is_left(number: ir.Value, _: ir.Value) -> ir.Value:
+        return hlo.compare(number, hlo.full_like(number, len(words)), "LT")
+
+    def by_word(number: ir.Value, positions: ir.Value) -> list[ir.Value]:
+        zero = hlo.full_like(number, 0)
+        word = hlo.reshape(hlo.dynamic_slice(stacked, [number, zero, zero], (1, *shape)), shape)
+        moved = _unsigned(_gather_rows(word, positions))
+        sorted_ = _positions(_sorted_with(moved, width, positions))
+        return [hlo.add(number, hlo.full_like(number, 1)), sorted_]
+
+    return hlo.while_([hlo.constant(0, np.int32), positions], is_left, by_word)[1]
 
 
 def _positions(records: ir.Value) -> ir.Value:
