@@ -337,9 +337,7 @@ class _Rows:
 
     def read(self) -> Tensor:
         """Returns the rows; a single one without its axis."""
-        part_type = _without_ones(
-            hlo.tensor_type(self.sizes, self.whole.value.type.element_type)
-        )
+        part_type = _without_ones(hlo.tensor_type(self.sizes, self.whole.value.type.element_type))
         created = ir.Operation.create(
             "tensor.extract_slice",
             results=[part_type],

@@ -216,12 +216,11 @@ def _unsigned(bits: ir.Value) -> ir.Value:
 def _sorted_with(word: ir.Value, width: int, companions: ir.Value) -> ir.Value:
     """The companions of a word, as `i64`, in the order of the word; above them lies the word."""
     above = hlo.shift_left(word, hlo.full_like(word, KEY_BITS))
-    records = hlo.optimization_barrier(hlo.or_(above, _unsigned(companions)))[0]
-    return sort_records(records, width)
+    return sort_records(hlo.or_(above, _unsigned(companions)), width)
 
 
 def _sorted_positions(words: Sequence[tuple[ir.Value, int]]) -> ir.Value:
-    """The positions `[rows, extent]` of elements in the order of their words, the last one first."""
+    """The positions `[rows, extent]` of elements sorted by words, the last of which comes first."""
     positions = hlo.iota(hlo.shape_of(words[0][0]), 1, np.int32)
     if len(words) > _UNROLLED:
         return _sorted_in_loop(words, positions)

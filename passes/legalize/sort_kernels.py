@@ -41,6 +41,8 @@ Row = Callable[[Tensor, Tensor], Tensor]
 def sort_records(records: ir.Value, width: int) -> ir.Value:
     """Sorts each row of `[rows, extent]` records by keys that are less than `2**width`."""
     rows, extent = hlo.shape_of(records)
+    # IREE draws a conversion to wider integers into the kernel, where whole arrays do not compile.
+    (records,) = hlo.optimization_barrier(records)
     workgroups = max(1, min(_WORKGROUPS, rows * extent // _RECORDS_OF_A_WORKGROUP))
     if extent <= _SHORT_ROW:
         return _sort_rows(_counted, records, records.type, workgroups)
