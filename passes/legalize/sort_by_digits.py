@@ -24,9 +24,8 @@ _UNROLLED = 3
 class SortByDigits(RewritePass):
     """Sorts by keys that are unsigned integers, digit by digit.
 
-    The fact: IREE sorts by exchanging neighbours, which takes 49 s for 1e5 numbers, keeps what it
-    sorts on the stack, if there is more than one operand ("exceeded stack allocation limit"), and
-    is not stable.
+    The fact: IREE sorts by exchanging neighbours, which takes 49 s for 1e5 numbers, keeps operands
+    on the stack whose result nobody uses ("exceeded stack allocation limit"), and is not stable.
 
     1. Read the comparator: which functions of the elements it compares, one after the other. A sort
        whose comparator is of another kind stays (`stabilize-sort`).
@@ -53,7 +52,7 @@ class SortByDigits(RewritePass):
         %4 = stablehlo.slice %3 [0:1, 0:1000]
         %5 = stablehlo.convert %4 : (tensor<1x1000xi64>) -> tensor<1x1000xi32>
 
-    Only for CPUs: what a kernel does is a loop. Measured against JAX: see `benchmarks`.
+    Only for CPUs: what a workgroup does is a loop. Figures stand in `benchmarks/README.md`.
     """
 
     name: ClassVar[str] = "sort-by-digits"
