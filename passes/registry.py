@@ -23,6 +23,7 @@ PASSES: dict[str, str] = {
     "expand-trigonometry": "axir.passes.legalize.trigonometry:ExpandTrigonometry",
     "fill-empty-dot": "axir.passes.legalize.contractions:FillEmptyDot",
     "fit-conv-windows": "axir.passes.legalize.convolution:FitConvWindows",
+    "fit-scatter-operands": "axir.passes.legalize.scatter_operands:FitScatterOperands",
     "index-scatter-windows": "axir.passes.legalize.scatter_windows:IndexScatterWindows",
     "jvp": "axir.passes.jvp:Jvp",
     "keep-denormal-halves": "axir.passes.legalize.conversions:KeepDenormalHalves",

@@ -29,6 +29,7 @@ STAGES = (
     "position-select-and-scatter",
     "clamp-gather",
     "drop-scatter",
+    "fit-scatter-operands",
     "index-scatter-windows",
     "lead-scatter-dims",
     "stabilize-sort",
