@@ -70,16 +70,16 @@ def window_cases(
             yield _case(generator, roles, number % 3)
 
 
-def _case(
-    generator: np.random.Generator, roles: tuple[str, ...], index_rank: int
-) -> WindowCase:
+def _case(generator: np.random.Generator, roles: tuple[str, ...], index_rank: int) -> WindowCase:
     def having(*names: str) -> list[int]:
         return [d for d, role in enumerate(roles) if role in names]
 
     def shuffled(dimensions: list[int]) -> tuple[int, ...]:
         return tuple(map(int, generator.permutation(dimensions)))
 
-    shape = tuple(map(int, generator.choice([1, 2, 3, 4, 5], len(roles), p=[0.1, 0.1, 0.3, 0.3, 0.2])))
+    shape = tuple(
+        map(int, generator.choice([1, 2, 3, 4, 5], len(roles), p=[0.1, 0.1, 0.3, 0.3, 0.2]))
+    )
     sizes = {
         "whole": lambda extent: extent,
         "window": lambda extent: int(generator.integers(1, extent + 1)),
@@ -96,8 +96,7 @@ def _case(
     index_shape = dict(zip(batch_places, (shape[d] for d in batching), strict=True))
     rest = iter(free)
     batch_shape = tuple(
-        index_shape[d] if d in index_shape else next(rest)
-        for d in range(len(free) + len(batching))
+        index_shape[d] if d in index_shape else next(rest) for d in range(len(free) + len(batching))
     )
     kept = having("window", "whole", "front")
     rank = len(batch_shape) + len(kept)

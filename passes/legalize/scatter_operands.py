@@ -23,12 +23,14 @@ class FitScatterOperands(RewritePass):
     least one element"), or whose windows leave something out in a dimension that is not indexed
     ("shape of update value must match original value"). They begin at 0 there.
 
-    1. Take a scatter with no index, or with windows that are smaller than the operand in dimensions
-       that are neither indexed nor batching ones, inserted dimensions among them.
-    2. Slice the operands to the windows' sizes in these dimensions.
-    3. Reshape the operands: inserted ones of these dimensions go away; if nothing is indexed, one
+    1. Take batching dimensions of extent 1 for inserted ones, with which IREE has problems, too
+       ("expected rank to be smaller or equal to the other rank").
+    2. Take a scatter with no index, or with windows that are smaller than the operand in dimensions
+       that are neither indexed nor batching ones, or with inserted ones among these.
+    3. Slice the operands to the windows' sizes in these dimensions.
+    4. Reshape the operands: inserted ones of these dimensions go away; if nothing is indexed, one
        of extent 1 comes first, whose index is 0.
-    4. Write the results into the whole operands.
+    5. Write the results into the whole operands.
 
     Before::
 
@@ -54,6 +56,7 @@ class FitScatterOperands(RewritePass):
         operands, indices, updates = values[:count], values[count], values[count + 1 :]
         shape = hlo.shape_of(operands[0])
         indexed = numbers["scatter_dims_to_operand_dims"]
+        numbers = _without_single_batches(numbers, shape)
         sizes = window_sizes(len(shape), hlo.shape_of(updates[0]), numbers)
         reached = [*shape]
         for axis in range(len(shape)):
@@ -65,6 +68,19 @@ class FitScatterOperands(RewritePass):
         slices = [hlo.slice(x, [0] * len(shape), reached) for x in operands]
         results = _scatter(operation, [*slices, indices, *updates], numbers, gone)
         return [_put_back(*pair) for pair in zip(operands, results, strict=True)]
+
+
+def _without_single_batches(numbers: DimensionNumbers, shape: tuple[int, ...]) -> DimensionNumbers:
+    """Batching dimensions of extent 1 are inserted ones, and those of the indices like others."""
+    batching = numbers["input_batching_dims"], numbers["scatter_indices_batching_dims"]
+    kept = [pair for pair in zip(*batching, strict=True) if shape[pair[0]] != 1]
+    single = [axis for axis in batching[0] if shape[axis] == 1]
+    return DimensionNumbers(
+        numbers,
+        input_batching_dims=tuple(axis for axis, _ in kept),
+        scatter_indices_batching_dims=tuple(axis for _, axis in kept),
+        inserted_window_dims=tuple(sorted([*numbers["inserted_window_dims"], *single])),
+    )
 
 
 def _scatter(
