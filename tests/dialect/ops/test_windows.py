@@ -55,7 +55,7 @@ PROGRAMS: dict[str, Program] = {
 def drawn_cases(generator: np.random.Generator) -> list[WindowCase]:
     """All roles of one and two dimensions, and some of three."""
     large = list(window_cases(generator, (3,)))
-    return [*window_cases(generator, (1, 2)), *large[generator.integers(5) :: 5]]
+    return [*window_cases(generator, (1, 2)), *large[generator.integers(9) :: 9]]
 
 
 def test_the_cases_have_windows_of_all_kinds() -> None:

@@ -65,24 +65,6 @@ EXAMPLES = [
         adding(update_window_dims=(), inserted_window_dims=(0, 1), scatter_dims_to_operand_dims=()),
         after(((0, 0), COLUMNS[0].sum())),
     ),
-    Example(
-        "two_operands",
-        (X, -X, ROWS, COLUMNS, COLUMNS),
-        lambda x, y, i, u, v: hlo.scatter(
-            [x, y],
-            i,
-            [u, v],
-            lambda a, b, c, d: (hlo.add(a, c), hlo.subtract(b, d)),
-            update_window_dims=(1,),
-            inserted_window_dims=(0,),
-            scatter_dims_to_operand_dims=(0,),
-            index_vector_dim=1,
-        ),
-        [
-            after(*((np.s_[row, :3], u) for row, u in zip(ROWS[:, 0], COLUMNS, strict=True))),
-            -after(*((np.s_[row, :3], u) for row, u in zip(ROWS[:, 0], COLUMNS, strict=True))),
-        ],
-    ),
 ]
 
 
