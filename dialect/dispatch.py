@@ -168,7 +168,7 @@ def scalar(number: complex, like: Tensor | Scalar) -> Scalar:
     return _scalar("arith.constant", element, attributes={"value": attribute})
 
 
-def scratch(shape: tuple[int, ...], like: Tensor | hlo.ElementType) -> Tensor:
+def scratch(shape: tuple[int, ...], like: Tensor | ir.Type) -> Tensor:
     """Returns memory for a kernel's own use, with elements of a type, or of another tensor's.
 
     It lies on the stack: at most 32 KB for all of a kernel.
