@@ -56,12 +56,13 @@ _ONLY_ON = {"sort-by-digits": "cpu"}
 class LegalizeForIree(Pass):
     """Rewrites a StableHLO module into what IREE compiles and computes right.
 
-    1. `expand-fft`, then functions of numbers, in any order: each of the passes takes those of its
-       own types.
+    1. `sort-by-digits`, on CPUs only, and `expand-fft`, which leave all kinds of operations behind;
+       then functions of numbers, in any order: each of the passes takes those of its own types.
     2. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot`, `split-complex-conv`,
        `fit-conv-windows` and `widen-unsigned-dot`, in any order.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`; `drop-scatter`,
-       then `index-scatter-windows`, then `lead-scatter-dims`; `stabilize-sort`.
+       then `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
+       `stabilize-sort` for the sorts that are left.
     4. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
        `drop-scatter` pads too; then `split-complex-constants`.
     5. `negate-products` and `limit-fusion`, when all elementwise operations are there, then
