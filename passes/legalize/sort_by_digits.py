@@ -38,7 +38,8 @@ class SortByDigits(RewritePass):
        these with a kernel (`sort_kernels.py`), which keeps the order of equal ones. What goes
        with a word is the position of the element; with the only word of a sort with one result
        of at most 32 bits, the element itself.
-    5. Gather the operands at the sorted positions.
+    5. Gather the operands at the sorted positions. Where all that is read of the results are slices
+       of the front, only so much of them is made, and kernels sort only the smallest keys.
 
     Before::
 
@@ -73,14 +74,18 @@ class SortByDigits(RewritePass):
         digits = [_digits(comparator.computed(key, operands), key) for key in keys]
         words = _words([(lines.rows(bits), width) for bits, width in digits])
         used = [number for number, result in enumerate(operation.results) if any(result.uses)]
+        needed = _needed(operation, dimension)
         if len(words) == 1 and len(used) == 1 and _fits(operands[used[0]]):
             (number,) = used
-            sorted_ = _sorted_with(*words[0], _bits(lines.rows(operands[number])))
+            sorted_ = _sorted_with(*words[0], _bits(lines.rows(operands[number])), needed)
             operands[number] = lines.back(_from_bits(sorted_, operands[number]))
-            return operands
-        positions = _sorted_positions(words)
-        for number in used:
-            operands[number] = lines.gather(operands[number], positions)
+        else:
+            positions = _sorted_positions(words, needed)
+            for number in used:
+                operands[number] = lines.gather(operands[number], positions)
+        if needed < shape[dimension]:
+            _slice_instead(operation, operands)
+            return list(operation.operands)
         return operands
 
 
@@ -103,9 +108,10 @@ class _Lines:
         return hlo.reshape(moved, (math.prod(self.shape) // extent, extent))
 
     def back(self, rows: ir.Value) -> ir.Value:
-        """Undoes `rows`."""
+        """Undoes `rows`; lines may have become shorter."""
         order = [*self._others, self.dimension]
-        moved = hlo.reshape(rows, [self.shape[axis] for axis in order])
+        extent = hlo.shape_of(rows)[1]
+        moved = hlo.reshape(rows, [*(self.shape[axis] for axis in self._others), extent])
         if order == sorted(order):
             return moved
         return hlo.transpose(moved, [order.index(axis) for axis in range(len(order))])
@@ -212,25 +218,40 @@ def _unsigned(bits: ir.Value) -> ir.Value:
     return hlo.and_(wide, hlo.full_like(wide, 2**width - 1)) if width < 64 else wide
 
 
-def _sorted_with(word: ir.Value, width: int, companions: ir.Value) -> ir.Value:
-    """The companions of a word, as `i64`, in the order of the word; above them lies the word."""
+def _sorted_with(word: ir.Value, width: int, companions: ir.Value, needed: int) -> ir.Value:
+    """The companions of a word, as `i64`, in the order of the word; above them lies the word.
+
+    Only the first ones of each row, as many as are needed.
+    """
     above = hlo.shift_left(word, hlo.full_like(word, KEY_BITS))
-    return sort_records(hlo.or_(above, _unsigned(companions)), width)
+    return sort_records(hlo.or_(above, _unsigned(companions)), width, needed)
 
 
-def _sorted_positions(words: Sequence[tuple[ir.Value, int]]) -> ir.Value:
-    """The positions `[rows, extent]` of elements sorted by words, the last of which comes first."""
-    positions = hlo.iota(hlo.shape_of(words[0][0]), 1, np.int32)
-    if len(words) > _UNROLLED:
-        return _sorted_in_loop(words, positions)
-    for number, (word, width) in enumerate(words):
-        moved = _gather_rows(word, positions) if number else word
-        positions = _positions(_sorted_with(moved, width, positions))
-    return positions
+def _sorted_positions(words: Sequence[tuple[ir.Value, int]], needed: int) -> ir.Value:
+    """The positions of elements sorted by words, the last of which comes first.
+
+    `[rows, needed]`: the first ones of each row, as many as are needed.
+    """
+    shape = hlo.shape_of(words[0][0])
+    positions = hlo.iota(shape, 1, np.int32)
+    *later, (first, first_width) = words
+    if len(later) > _UNROLLED:
+        positions = _sorted_in_loop(later, positions)
+    else:
+        for word, width in later:
+            positions = _by_word(word, width, positions, shape[1])
+    return _by_word(first, first_width, positions, needed)
+
+
+def _by_word(word: ir.Value, width: int, positions: ir.Value, needed: int) -> ir.Value:
+    """Positions sorted by the word there."""
+    is_first = isinstance(positions, ir.OpResult) and positions.owner.name == "stablehlo.iota"
+    moved = word if is_first else _gather_rows(word, positions)
+    return hlo.convert(_sorted_with(moved, width, positions, needed), np.int32)
 
 
 def _sorted_in_loop(words: Sequence[tuple[ir.Value, int]], positions: ir.Value) -> ir.Value:
-    """The same by a loop, for each kernel takes its time to compile."""
+    """Positions sorted by words in a loop, for each kernel takes its time to compile."""
     shape = hlo.shape_of(positions)
     width = max(width for _, width in words)
     narrow = [hlo.reshape(hlo.convert(word, np.int32), (1, *shape)) for word, _ in words]
@@ -242,12 +263,27 @@ def _sorted_in_loop(words: Sequence[tuple[ir.Value, int]], positions: ir.Value) 
     def by_word(number: ir.Value, positions: ir.Value) -> list[ir.Value]:
         zero = hlo.full_like(number, 0)
         word = hlo.reshape(hlo.dynamic_slice(stacked, [number, zero, zero], (1, *shape)), shape)
-        moved = _unsigned(_gather_rows(word, positions))
-        sorted_ = _positions(_sorted_with(moved, width, positions))
-        return [hlo.add(number, hlo.full_like(number, 1)), sorted_]
+        next_number = hlo.add(number, hlo.full_like(number, 1))
+        return [next_number, _by_word(_unsigned(word), width, positions, shape[1])]
 
     return hlo.while_([hlo.constant(0, np.int32), positions], is_left, by_word)[1]
 
 
-def _positions(records: ir.Value) -> ir.Value:
-    return hlo.convert(records, np.int32)
+def _needed(operation: ir.Operation, dimension: int) -> int:
+    """How many of the first elements along a dimension the users of a sort read."""
+    extent = hlo.shape_of(operation.operands[0])[dimension]
+    limits = [0]
+    for result in operation.results:
+        for use in result.uses:
+            user = use.owner.operation
+            if user.name != "stablehlo.slice":
+                return extent
+            limits.append(user.attributes["limit_indices"][dimension])
+    return max(limits) or extent
+
+
+def _slice_instead(operation: ir.Operation, parts: Sequence[ir.Value]) -> None:
+    """Lets the slices of a sort's results be slices of their parts."""
+    for result, part in zip(operation.results, parts, strict=True):
+        for use in list(result.uses):
+            use.owner.operands[use.operand_number] = part

@@ -187,7 +187,41 @@ ALONE = [
         np.argsort(X, kind="stable"),
     ),
 ]
+
+
+def front(name: str, x: np.ndarray, limits: tuple[int, int], dimension: int = 0) -> Example:
+    """Only slices of the two results are read."""
+    order = np.argsort(x, axis=dimension, kind="stable").astype(np.int32)
+
+    def first(y: Any, number: int) -> Any:
+        limit = [number if d == dimension else size for d, size in enumerate(x.shape)]
+        return hlo.slice(y, [0] * x.ndim, limit)
+
+    def builder(x: Any, y: Any) -> list[Any]:
+        results = hlo.sort([x, y], dimension, by_first("LT"))
+        return [first(y, number) for y, number in zip(results, limits, strict=True)]
+
+    wanted = [np.take_along_axis(x, order, dimension), order]
+    return Example(
+        f"front_{name}",
+        (x, positions_like(x, dimension)),
+        builder,
+        [y.take(range(limit), dimension) for y, limit in zip(wanted, limits, strict=True)],
+    )
+
+
+FRONTS = [
+    front("of_short_row", X[:20], (3, 5)),
+    front("of_few", np.sort(Y.repeat(20))[::-1].copy(), (7, 7)),
+    front("of_ties", below(3, np.int32).repeat(30), (9, 2)),
+    front("of_one_value", np.ones(500, np.uint8), (9, 2)),
+    front("of_most", Y.repeat(5), (200, 3)),
+    front("of_two_words", RNG.integers(-(2**60), 2**60, (3, 400)), (5, 11), 1),
+    front("of_columns", RNG.normal(size=(400, 3)).astype(np.float32), (5, 11)),
+    front("of_rows", RNG.integers(0, 2**16, (40, 400)).astype(np.int32), (5, 11), 1),
+]
 EXAMPLES = [
+    *FRONTS,
     *map(integers_of, INTEGERS),
     *map(floats_of, FLOATS),
     *map(total_order_of, FLOATS),
@@ -210,6 +244,11 @@ def test_values(results: dict[str, list[np.ndarray]], example: Example) -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
 def test_no_sort_is_left(example: Example) -> None:
     assert "stablehlo.sort" not in text_after(example, "sort-by-digits")
+
+
+def test_what_is_not_read_is_not_made() -> None:
+    text = text_after(FRONTS[1], "sort-by-digits")
+    assert "(tensor<1x1000xf32>, tensor<1x7x1xi32>) -> tensor<1x7xf32>" in text
 
 
 UNREADABLE = {
