@@ -40,7 +40,7 @@ PASSES: dict[str, str] = {
     "protect-inputs": "axir.passes.legalize.inputs:ProtectInputs",
     "put-features-last": "axir.passes.tune.conv_layout:PutFeaturesLast",
     "saturate-conversions": "axir.passes.legalize.conversions:SaturateConversions",
-    "separate-scatter-indices": "axir.passes.tune.scatter_indices:SeparateScatterIndices",
+    "separate-scatter-reads": "axir.passes.legalize.scatter_reads:SeparateScatterReads",
     "sign-unsigned-data": "axir.passes.legalize.unsigned_data:SignUnsignedData",
     "simplify": "axir.passes.simplify:Simplify",
     "sort-by-digits": "axir.passes.legalize.sort_by_digits:SortByDigits",

@@ -43,6 +43,7 @@ STAGES = (
     "sign-unsigned-data",
     "protect-inputs",
     "copy-returned-inputs",
+    "separate-scatter-reads",
     "store-slices",
     "branch-loops",
 )
@@ -68,7 +69,8 @@ class LegalizeForIree(Pass):
     5. `negate-products` and `limit-fusion`, when all elementwise operations are there, then
        `sign-unsigned-data`.
     6. `protect-inputs` when all operations that work in place are there. Then
-       `copy-returned-inputs` and `store-slices`, whose barriers `protect-inputs` would remove.
+       `copy-returned-inputs`, `separate-scatter-reads` and `store-slices`, whose barriers
+       `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
