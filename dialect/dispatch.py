@@ -17,7 +17,8 @@ the old one is not used again::
 What compiles (IREE 3.13): elements only, no operations on whole tensors; a loop returns its tensors
 in the places where it got them. Axes of extent 1 often fail ("operand #0 does not dominate this
 use"): `dispatch` leaves them out of what IREE sees. What does not live here: the kernels, which
-stand with the ops that they compute (`dialect/ops/linalg/kernels.py`).
+stand with the ops that they compute (`dialect/ops/linalg/kernels.py`), or with the passes that put
+them in (`passes/legalize/sort_kernels.py`).
 """
 
 from __future__ import annotations
