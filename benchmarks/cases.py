@@ -215,6 +215,26 @@ def _decomposition(name: str, shape: tuple[int, ...]) -> Callable[[ModuleType], 
     return _compiled(program, shape)
 
 
+_SORTS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    "sort-1e5": (lambda lib, x: lib.numpy.sort(x), (100_000,)),
+    "sort-8-of-10000": (lambda lib, x: lib.numpy.sort(x), (10_000, 8)),
+    "sort-rows-of-1000": (lambda lib, x: lib.numpy.sort(x), (1000, 1000)),
+    "argsort-1e5": (lambda lib, x: lib.numpy.argsort(x), (100_000,)),
+    "median-of-1000x300": (lambda lib, x: lib.numpy.median(x, axis=0), (1000, 300)),
+    "lexsort-3x5000": (lambda lib, x: lib.numpy.lexsort(tuple(lib.numpy.round(x))), (3, 5000)),
+    "top-k-of-1e5": (lambda lib, x: lib.lax.top_k(x, 10), (100_000,)),
+    "permutation-60000": (
+        lambda lib, x: lib.random.permutation(lib.random.key(x[0].astype(int)), 60_000),
+        (1,),
+    ),
+}
+
+
+def _sort(name: str) -> Callable[[ModuleType], Program]:
+    program, shape = _SORTS[name]
+    return _compiled(lambda lib: lambda x: program(lib, x), shape)
+
+
 def _softmax(lib: ModuleType) -> Callable[..., Any]:
     return lambda x: lib.nn.softmax(x, axis=-1)
 
@@ -242,5 +262,6 @@ CASES: dict[str, Case] = {
     "softmax-1024": Case(_both(_compiled(_softmax, (1024, 1024)))),
     **{f"{name}-{size}": Case(_both(_decomposition(name, shape)))
        for name in _DECOMPOSITIONS for size, shape in _MATRICES.items()},
+    **{name: Case(_both(_sort(name))) for name in _SORTS},
     **EVALUATOR_CASES,
 }

@@ -17,7 +17,8 @@ the old one is not used again::
 What compiles (IREE 3.13): elements only, no operations on whole tensors; a loop returns its tensors
 in the places where it got them. Axes of extent 1 often fail ("operand #0 does not dominate this
 use"): `dispatch` leaves them out of what IREE sees. What does not live here: the kernels, which
-stand with the ops that they compute (`dialect/ops/linalg/kernels.py`).
+stand with the ops that they compute (`dialect/ops/linalg/kernels.py`), or with the passes that put
+them in (`passes/legalize/sort_kernels.py`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ Position = Any  # an index, or a tuple of such
 
 # The predicates of arith.cmpf and arith.cmpi.
 _COMPARISONS = {"eq": (1, 0), "lt": (4, 2), "gt": (2, 4)}
+_WORKGROUPS = "#iree_codegen.workgroup_mapping<x>"
 
 
 class Scalar:
@@ -55,6 +57,16 @@ class Scalar:
 
     def __truediv__(self, other: Number) -> Scalar:
         return _arithmetic("div", self, other)
+
+    def __and__(self, other: Number) -> Scalar:
+        return _scalar("arith.andi", self.value.type, self, _like(other, self))
+
+    def __xor__(self, other: Number) -> Scalar:
+        return _scalar("arith.xori", self.value.type, self, _like(other, self))
+
+    def __rshift__(self, other: Number) -> Scalar:
+        """Shifts an integer right, and zeros in."""
+        return _scalar("arith.shrui", self.value.type, self, _like(other, self))
 
     def __gt__(self, other: Number) -> Scalar:
         return self._compare("gt", other)
@@ -90,12 +102,15 @@ class Scalar:
 
     def to_float(self, like: Tensor) -> Scalar:
         """Converts an index to a number of the type of a tensor's elements."""
-        number = _scalar("arith.index_cast", ir.IntegerType.get_signless(64), self)
-        return _scalar("arith.sitofp", like.value.type.element_type, number)
+        return _scalar("arith.sitofp", like.value.type.element_type, self.to_integer(64))
 
     def to_index(self) -> Scalar:
         """Converts an integer to an index."""
         return _scalar("arith.index_cast", ir.IndexType.get(), self)
+
+    def to_integer(self, bits: int) -> Scalar:
+        """Converts an index to an integer."""
+        return _scalar("arith.index_cast", ir.IntegerType.get_signless(bits), self)
 
 
 class Tensor:
@@ -140,7 +155,7 @@ class Tensor:
     def _indices(self, position: Position) -> list[Scalar]:
         given = position if isinstance(position, tuple) else (position,)
         indices = zip((*self.place, *given), self.shape, strict=True)
-        return [_index(i) for i, extent in indices if extent != 1]
+        return [index(i) for i, extent in indices if extent != 1]
 
 
 def scalar(number: complex, like: Tensor | Scalar) -> Scalar:
@@ -154,12 +169,12 @@ def scalar(number: complex, like: Tensor | Scalar) -> Scalar:
     return _scalar("arith.constant", element, attributes={"value": attribute})
 
 
-def scratch(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Returns memory for a kernel's own use, with elements of the type of another tensor's.
+def scratch(shape: tuple[int, ...], like: Tensor | ir.Type) -> Tensor:
+    """Returns memory for a kernel's own use, with elements of a type, or of another tensor's.
 
     It lies on the stack: at most 32 KB for all of a kernel.
     """
-    element = like.value.type.element_type
+    element = like.value.type.element_type if isinstance(like, Tensor) else like
     value_type = _without_ones(hlo.tensor_type(shape, element))
     return Tensor(_create("tensor.empty", value_type), shape)
 
@@ -181,7 +196,7 @@ def loop(lower: Number, upper: Number, carried: Any, step: Callable[..., Any]) -
     created = ir.Operation.create(
         "scf.for",
         results=[x.type for x in inits],
-        operands=[_index(lower).value, _index(upper).value, _index(1).value, *inits],
+        operands=[index(lower).value, index(upper).value, index(1).value, *inits],
         regions=1,
     )
     block = created.regions[0].blocks.append(ir.IndexType.get(), *[x.type for x in inits])
@@ -211,6 +226,47 @@ def dispatch(
         operands: Arrays of real dtypes, none of them empty.
         result_type: The type of the result, for which the same holds.
     """
+    return _dispatch(kernel, operands, result_type, 1)
+
+
+def dispatch_rows(
+    kernel: Callable[..., Tensor],
+    operands: Sequence[ir.Value],
+    result_type: ir.Type,
+    workgroups: int,
+) -> ir.Value:
+    """Runs a kernel as one dispatch whose workgroups, which run in parallel, share the rows.
+
+    Args:
+        kernel: From the first row of a workgroup and the number of its rows, both indices, tensors
+            for the operands, and an empty one for these rows of the result alone, to the latter.
+        operands: As those of `dispatch`.
+        result_type: The type of the result; a row is what has one index in its first axis.
+        workgroups: How many of them at most.
+    """
+    rows = result_type.shape[0]
+    share = -(-rows // workgroups)
+    count = -(-rows // share)
+    if count == 1:
+        return dispatch(
+            lambda *tensors: kernel(index(0), index(rows), *tensors), operands, result_type
+        )
+
+    def all_rows(*tensors: Tensor) -> Tensor:
+        *inputs, output = tensors
+        return _in_parallel(
+            lambda *place: kernel(*place[:2], *inputs, place[2]), output, count, share
+        )
+
+    return _dispatch(all_rows, operands, result_type, count)
+
+
+def _dispatch(
+    kernel: Callable[..., Tensor],
+    operands: Sequence[ir.Value],
+    result_type: ir.Type,
+    workgroups: int,
+) -> ir.Value:
     inputs = [Tensor(_squeezed(x), hlo.shape_of(x)) for x in operands]
     squeezed = _without_ones(result_type)
     created = ir.Operation.create(
@@ -224,9 +280,84 @@ def dispatch(
         empty = Tensor(_create("tensor.empty", squeezed), tuple(result_type.shape))
         ir.Operation.create("flow.return", operands=[kernel(*inputs, empty).value])
     with ir.InsertionPoint(count):
-        one = _index(1).value
-        ir.Operation.create("flow.return", operands=[one, one, one])
+        counts = [index(number).value for number in (workgroups, 1, 1)]
+        ir.Operation.create("flow.return", operands=counts)
     return hlo.reshape(created.result, result_type.shape)
+
+
+def _in_parallel(
+    kernel: Callable[[Scalar, Scalar, Tensor], Tensor], output: Tensor, count: int, share: int
+) -> Tensor:
+    """Runs `kernel(first row, number of rows, these rows)` for `count` shares of the rows."""
+    number = ir.DenseI64ArrayAttr.get
+    created = ir.Operation.create(
+        "scf.forall",
+        results=[output.value.type],
+        operands=[output.value],
+        attributes={
+            "staticLowerBound": number([0]),
+            "staticUpperBound": number([count]),
+            "staticStep": number([1]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0, 0, 1]),
+            "mapping": ir.ArrayAttr.get([hlo.attribute(_WORKGROUPS)]),
+        },
+        regions=1,
+    )
+    block = created.regions[0].blocks.append(ir.IndexType.get(), output.value.type)
+    with ir.InsertionPoint(block):
+        whole = Tensor(block.arguments[1], output.shape)
+        first = Scalar(block.arguments[0]) * share
+        rows = index(share)
+        if is_uneven := bool(output.shape[0] % share):
+            left = index(output.shape[0]) - first
+            rows = (left < share).choose(left, rows)
+        slice_ = _Rows(whole, first, rows if is_uneven else None, share)
+        part = kernel(first, rows, slice_.read())
+        end = ir.Operation.create("scf.forall.in_parallel", regions=1)
+        with ir.InsertionPoint(end.regions[0].blocks.append()):
+            slice_.write(part)
+    return output.became(created.result)
+
+
+class _Rows:
+    """Rows of a tensor: the first one, and how many, a number or an index that varies."""
+
+    def __init__(self, whole: Tensor, first: Scalar, varying: Scalar | None, share: int):
+        self.whole = whole
+        self.share = share
+        self.operands = [first.value, *([varying.value] if varying else ())]
+        dynamic = ir.ShapedType.get_dynamic_size()
+        others = list(whole.value.type.shape[1:])
+        number = ir.DenseI64ArrayAttr.get
+        self.sizes = [dynamic if varying else share, *others]
+        self.attributes = {
+            "static_offsets": number([dynamic, *[0] * len(others)]),
+            "static_sizes": number(self.sizes),
+            "static_strides": number([1] * len(self.sizes)),
+        }
+
+    def read(self) -> Tensor:
+        """Returns the rows; a single one without its axis."""
+        part_type = _without_ones(hlo.tensor_type(self.sizes, self.whole.value.type.element_type))
+        created = ir.Operation.create(
+            "tensor.extract_slice",
+            results=[part_type],
+            operands=[self.whole.value, *self.operands],
+            attributes={**self.attributes, **self._segments(1)},
+        )
+        return Tensor(created.result, (self.share, *self.whole.shape[1:]))
+
+    def write(self, part: Tensor) -> None:
+        """Puts rows into the place of these, at the end of a parallel loop."""
+        ir.Operation.create(
+            "tensor.parallel_insert_slice",
+            operands=[part.value, self.whole.value, *self.operands],
+            attributes={**self.attributes, **self._segments(1, 1)},
+        )
+
+    def _segments(self, *tensors: int) -> dict[str, ir.Attribute]:
+        counts = [*tensors, 1, len(self.operands) - 1, 0]
+        return {"operandSegmentSizes": ir.DenseI32ArrayAttr.get(counts)}
 
 
 def _without_ones(type_: ir.Type) -> ir.Type:
@@ -247,7 +378,8 @@ def _like(number: Number, other: Scalar) -> Scalar:
     return number if isinstance(number, Scalar) else scalar(number, other)
 
 
-def _index(number: Number) -> Scalar:
+def index(number: Number) -> Scalar:
+    """Returns an index, also one that is known while the kernel is built."""
     if isinstance(number, Scalar):
         return number
     index = ir.IndexType.get()

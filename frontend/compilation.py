@@ -194,7 +194,7 @@ def _largest_work(function: Function) -> int:
 
 def prepare_for_target(module: Any, platform: str, opt_level: int) -> None:
     """Legalizes a StableHLO module for IREE, and tunes it for a platform, in place."""
-    run_passes(module, LEGALIZATION)
+    run_passes(module, f"{LEGALIZATION}{{platform={platform}}}")
     if opt_level >= _TUNING_LEVEL and platform in TUNING:
         run_passes(module, TUNING[platform])
 

@@ -61,7 +61,7 @@ class DropScatter(RewritePass):
         operands, indices = list(operation.operands)[:count], operation.operands[count]
         updates = list(operation.operands)[count + 1 :]
         shape = hlo.shape_of(operands[0])
-        windows = _window_sizes(len(shape), hlo.shape_of(updates[0]), numbers)
+        windows = window_sizes(len(shape), hlo.shape_of(updates[0]), numbers)
         limits = [shape[axis] - windows[axis] for axis in indexed]
         vector_dim = numbers["index_vector_dim"][0]
         if _are_constant_within(indices, limits, vector_dim):
@@ -73,7 +73,7 @@ class DropScatter(RewritePass):
         return [hlo.slice(result, [0] * len(shape), shape) for result in scattered.results]
 
 
-def _window_sizes(rank: int, update_shape: tuple[int, ...], numbers: DimensionNumbers) -> list[int]:
+def window_sizes(rank: int, update_shape: tuple[int, ...], numbers: DimensionNumbers) -> list[int]:
     """The extent of an update window in each dimension of the operand."""
     missing = {*numbers["inserted_window_dims"], *numbers["input_batching_dims"]}
     sizes = iter(update_shape[axis] for axis in numbers["update_window_dims"])

@@ -19,12 +19,12 @@ _NARROW = 16
 class IndexScatterWindows(RewritePass):
     """Gives each position that a window covers in the indexed dimensions an index of its own.
 
-    The fact: IREE compiles no `stablehlo.scatter` that indexes several dimensions unless the
-    window has no extent in them: "expected indices to be equal to batch rank or batch rank + 1".
-    The gradient of a `dynamic_slice`, and each batched `dynamic_update_slice`, is such a scatter.
+    The fact: IREE compiles hardly any `stablehlo.scatter` whose windows have an extent in the
+    dimensions that are indexed: "expected indices to be equal to batch rank or batch rank + 1",
+    "mismatch in shape of indices and update value". The gradient of a `dynamic_slice`, and each
+    batched `dynamic_update_slice`, is such a scatter.
 
-    1. Take a scatter of indices in two dimensions or more, some of which are not among the
-       inserted ones.
+    1. Take a scatter that indexes dimensions which are not among the inserted ones.
     2. Repeat its indices along new dimensions, one for each of these with the extent of the window
        there, and add the position in the window.
     3. Transpose the updates so that these dimensions stand behind those of the indices.
@@ -56,7 +56,7 @@ class IndexScatterWindows(RewritePass):
         numbers = dimension_numbers(operation.attributes["scatter_dimension_numbers"])
         indexed = numbers["scatter_dims_to_operand_dims"]
         windowed = sorted(set(indexed) - set(numbers["inserted_window_dims"]))
-        if len(indexed) + len(numbers["input_batching_dims"]) < 2 or not windowed:
+        if not windowed:
             return None
         count = (len(operation.operands) - 1) // 2
         values = list(operation.operands)
@@ -88,7 +88,10 @@ def _window_places(rank: int, numbers: DimensionNumbers) -> dict[int, int]:
 
 def _vectors_last(indices: ir.Value, numbers: DimensionNumbers) -> ir.Value:
     vector_dim = numbers["index_vector_dim"][0]
-    rank = len(hlo.shape_of(indices))
+    shape = hlo.shape_of(indices)
+    rank = len(shape)
+    if vector_dim == rank:  # each index is a scalar
+        return hlo.reshape(indices, (*shape, 1))
     order = [axis for axis in range(rank) if axis != vector_dim]
     return hlo.transpose(indices, [*order, vector_dim]) if vector_dim < rank - 1 else indices
 

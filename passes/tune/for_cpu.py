@@ -17,7 +17,6 @@ STAGES = (
     "spread-matvecs",
     "transpose-rhs",
     "split-reductions",
-    "separate-scatter-indices",
 )
 """The passes in order; why it matters stands in `TuneForCpu`."""
 
@@ -29,8 +28,7 @@ class TuneForCpu(Pass):
     1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind;
        `put-features-last` takes the convolutions that remain.
     2. `absorb-transposes`, then `spread-matvecs`, which leaves reductions behind, and
-       `transpose-rhs` for the transpositions that pay.
-    3. `split-reductions` and `separate-scatter-indices`, in any order.
+       `transpose-rhs` for the transpositions that pay; `split-reductions` last.
 
     Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
     Before and after: see the passes.

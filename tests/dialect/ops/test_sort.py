@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,13 +12,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from op_programs import Programs
 
+import axir
+import axir.numpy as jnp
+from axir import lax, random
 from axir.dialect import dtypes
 from axir.dialect.array import as_array
 from axir.dialect.errors import AxisError, DTypeError, ParameterError, ShapeError
 from axir.dialect.ops import OPS
 from axir.dialect.ops.sort import sort, sort_key_val, top_k
 from axir.dialect.symbolic import Zero
+from axir.dialect.trace import trace_function
 
 # NaNs of both signs, zeros of both signs, infinities, ties.
 HARD = [1.0, np.nan, -0.0, 0.0, -np.inf, 2.0, 0.0, -0.0, np.inf, -np.nan, -1.0, 2.0]
@@ -173,6 +179,48 @@ def test_batches_with_different_axes() -> None:
     results, axes = OPS["sort"].batch([as_array(keys.T), as_array(values)], [1, None], **params)
     assert axes == [1, 1]
     np.testing.assert_array_equal(np.asarray(results[1]).T, [[1, 2, 0], [0, 1, 2]])
+
+
+def large_programs() -> dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]]:
+    """What is built on sorting, of more elements than a dispatch's stack could hold."""
+    generator = np.random.default_rng(5)
+    long = generator.integers(-5000, 5000, 20_000).astype(np.float32) / 4
+    long[::1000] = np.nan
+    wide = generator.normal(size=(300, 70)).astype(np.float32)
+    few = generator.integers(0, 3, (3, 5000)).astype(np.int16)
+    key = np.array([0, 7], np.uint32)
+    targets = generator.normal(size=500).astype(np.float32)
+    return {
+        "argsort": (jnp.argsort, (long,)),
+        "twice": (lambda x: sort((x, x)), (long,)),
+        "descending": (lambda x: jnp.sort(x, descending=True), (long,)),
+        "lexsort": (lambda x: jnp.lexsort((x[0], x[1] > 0, x[2])), (few,)),
+        "permutation": (lambda key: random.permutation(key, 6000), (key,)),
+        "unique": (lambda x: jnp.unique(x, axis=1, size=30, return_inverse=True), (few,)),
+        "median": (lambda x: jnp.median(x, axis=0), (wide,)),
+        "quantile": (lambda x: jnp.quantile(x, np.float32(0.25), axis=1), (wide,)),
+        "top_k": (lambda x: top_k(x, 100), (long,)),
+        "searchsorted": (lambda x, y: jnp.searchsorted(x, y, method="sort"), (targets, long)),
+        "gradient": (axir.grad(lambda x: (jnp.sort(x, axis=0) * x).sum()), (wide,)),
+        "vectorized": (axir.vmap(lambda x: sort((x, -x, 2 * x), num_keys=2), 1), (wide,)),
+        "repeated": (lambda x: lax.fori_loop(0, 3, lambda i, x: jnp.sort(-x, axis=0), x), (wide,)),
+    }
+
+
+def test_compiled_programs_of_large_arrays_agree_with_the_evaluator() -> None:
+    functions, given, wanted = {}, {}, {}
+    for name, (function, arguments) in large_programs().items():
+        arrays = [as_array(x) for x in arguments]
+        functions[name] = trace_function(
+            lambda *xs, f=function: axir.tree.leaves(f(*xs)), [x.type for x in arrays]
+        )
+        given[name] = [x.host() for x in (*arrays, *functions[name].captured)]
+        wanted[name] = [x.host() for x in functions[name].evaluate(*arrays)]
+    compiled = Programs(functions, with_host_calls=False)
+    assert compiled.failures == {}
+    for name, expected in wanted.items():
+        for ours, theirs in zip(compiled(name, *given[name]), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize(

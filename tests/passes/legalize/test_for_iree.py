@@ -108,3 +108,14 @@ def test_what_is_right_already_stays() -> None:
     before = str(module)
     run_passes(module, "legalize-for-iree")
     assert str(module) == before
+
+
+def test_only_cpus_sort_by_kernels() -> None:
+    def sort(x):
+        return hlo.sort([x], 0, lambda a, b: hlo.compare(a, b, "LT"))
+
+    for platform, is_kernel in (("cpu", True), ("vulkan", False)):
+        module = build({"f": ((X,), sort)})
+        run_passes(module, f"legalize-for-iree{{platform={platform}}}")
+        assert ("flow.dispatch.region" in str(module)) is is_kernel
+        assert ("stablehlo.sort" in str(module)) is not is_kernel

@@ -1,4 +1,4 @@
-"""`separate-scatter-indices`."""
+"""`separate-scatter-reads`: large indices, and slices as operands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from axir.dialect import stablehlo as hlo
 from axir.passes.pipeline import run_passes
 
 RNG = np.random.default_rng(0)
-PASSES = "drop-scatter,separate-scatter-indices,protect-inputs"
+EARLIER = "drop-scatter,fit-scatter-operands,protect-inputs"
 COUNT = 10_000  # 40 KB of indices
 
 
@@ -46,9 +46,21 @@ EXAMPLES = [
 ]
 
 
+def slice_example() -> Example:
+    """Updates of the first columns, which `fit-scatter-operands` slices off."""
+    operand = RNG.integers(-4, 5, size=(COUNT, 5)).astype(np.float32)
+    updates = np.ones((4, 3), np.float32)
+    expected = operand.copy()
+    expected[:4, :3] += 1
+    return Example("slice", (operand, np.arange(4, dtype=np.int32), updates), scatter_add, expected)
+
+
+EXAMPLES.append(slice_example())
+
+
 @pytest.fixture(scope="module")
 def results():
-    return run_examples(EXAMPLES, PASSES)
+    return run_examples(EXAMPLES, f"{EARLIER},separate-scatter-reads")
 
 
 @pytest.mark.parametrize("case", EXAMPLES, ids=lambda case: case.name)
@@ -56,10 +68,10 @@ def test_values(results, case: Example) -> None:
     np.testing.assert_array_equal(results[case.name][0], case.expected)
 
 
-def test_without_the_pass_many_indices_do_not_compile() -> None:
-    case = EXAMPLES[0]
+@pytest.mark.parametrize("case", [EXAMPLES[0], EXAMPLES[-1]], ids=lambda case: case.name)
+def test_the_pass_is_still_needed(case: Example) -> None:
     module = build({case.name: (case.arguments, case.builder)})
-    run_passes(module, "drop-scatter,protect-inputs")
+    run_passes(module, EARLIER)
     with pytest.raises(CompilationError, match="exceeded stack allocation limit"):
         compile_module(module)
 
@@ -81,5 +93,5 @@ def test_arguments_need_no_barrier() -> None:
         )
 
     module = build({"f": ((operand, indices[:, None], updates), builder)})
-    run_passes(module, "separate-scatter-indices")
+    run_passes(module, "separate-scatter-reads")
     assert "optimization_barrier" not in str(module)
