@@ -25,10 +25,10 @@ _KINDS = ("array", "bytes", "float", "count", "flag")
 # How a carried value of any kind comes to its next one.
 _FLOWS = ("same", "swap", "constant", "captured", "copy", "chosen", "nested", "branch")
 _RULES = {
-    "array": ("turned", "mixed", "scaled", "counted", "stored"),
-    "bytes": ("turned", "mixed"),
-    "float": ("halved", "mean", "difference"),
-    "count": ("up", "up", "down", "doubled", "position", "from_flag"),
+    "array": ("turned", "mixed", "scaled", "counted", "stored", "indexed"),
+    "bytes": ("turned", "mixed", "indexed"),
+    "float": ("halved", "mean", "difference", "indexed"),
+    "count": ("up", "up", "down", "doubled", "position", "from_flag", "indexed"),
     "flag": ("inverted", "less", "odd", "any"),
 }
 _FORMS = ("while", "while", "while", "fori", "traced_fori", "scan")
@@ -117,7 +117,8 @@ _GUARDS: dict[str, Guard] = {
     "unequal_counter": (
         lambda x, y, n: [_int(n)],
         lambda s, y, n: s[0] != 0,
-        lambda s, y: [jnp.maximum(s[0] - 1, 0)],  # another guard may go on
+        # Another guard may go on.
+        lambda s, y: [jnp.maximum(s[0] - 1, 0)],
     ),
     "byte_counter": (
         lambda x, y, n: [jnp.asarray(n, np.uint8)],
@@ -219,15 +220,15 @@ def run(plan: Plan, x: Value, y: Value) -> list[Value]:
     around = _Surroundings(x, y)
     init = [around.start(*kind) for kind in zip(plan.kinds, plan.starts, strict=True)]
 
-    def advance(state: Sequence[Value]) -> list[Value]:
-        return _advance(plan, list(state), around)
+    def advance(state: Sequence[Value], index: Value = 1) -> list[Value]:
+        return _advance(plan, list(state), around, index)
 
     body = axir.jit(advance) if plan.is_jitted else advance
     if plan.form == "fori":
-        return list(lax.fori_loop(0, plan.passes, lambda i, state: body(state), init))
+        return list(lax.fori_loop(0, plan.passes, lambda i, state: body(state, i), init))
     if plan.form == "traced_fori":
         bound = jnp.max(indices(y)) % 2 + plan.passes
-        return list(lax.fori_loop(plan.passes % 2, bound, lambda i, state: body(state), init))
+        return list(lax.fori_loop(plan.passes % 2, bound, lambda i, state: body(state, i), init))
     if plan.form == "scan":
         rows = jnp.arange(plan.passes + 1, dtype=x.dtype) * 0.25
 
@@ -264,10 +265,16 @@ def _run_while(
     return [*ends, *(v for values in guard_ends for v in values)]
 
 
-def _advance(plan: Plan, state: list[Value], around: _Surroundings) -> list[Value]:
+def _advance(
+    plan: Plan, state: list[Value], around: _Surroundings, passes: Value
+) -> list[Value]:
     new: list[Value] = []
     for index, (kind, rule) in enumerate(zip(plan.kinds, plan.rules, strict=True)):
-        new.append(_follow(plan, index, kind, rule, state, new, around).astype(state[index].dtype))
+        own = state[index]
+        if rule[0] == "indexed":
+            new.append(own + jnp.asarray(passes).astype(own.dtype))
+        else:
+            new.append(_follow(plan, index, kind, rule, state, new, around).astype(own.dtype))
     return new
 
 

@@ -98,14 +98,13 @@ def _branch_loop(loop: ir.Operation, scalars: HostScalars) -> None:
         with ir.InsertionPoint(loop):
             _branch_to(condition, _passed(loop.operands, on_host, scalars))
         for index, result in enumerate(loop.results):
-            carried = old = condition.arguments[index]
+            tensor = condition.arguments[index]
+            for later in (body.arguments[index], result):
+                later.replace_all_uses_with(tensor)
             if index in on_host:
-                number = condition.add_argument(scalar_type(old), loop.location)
+                number = condition.add_argument(scalar_type(tensor), loop.location)
                 with ir.InsertionPoint.at_block_begin(condition):
-                    carried = scalars.as_tensor(number, old)
-                old.replace_all_uses_with(carried)
-            body.arguments[index].replace_all_uses_with(carried)
-            result.replace_all_uses_with(carried)
+                    scalars.replace(tensor, number)
     for block in (condition, body):
         block.append_to(loop.block.region)
     with _at_end(condition) as terminator:

@@ -19,7 +19,7 @@ _BINARY["xor"] = "xori"
 _ORDERED = {"maximum": "max", "minimum": "min"}
 _SUPPORTED = frozenset(
     f"stablehlo.{name}"
-    for name in (*_BINARY, *_ORDERED, "not", "compare", "select", "convert", "reshape")
+    for name in (*_BINARY, *_ORDERED, "not", "compare", "select", "convert", "bitcast_convert", "reshape")
 )
 _PREDICATES = {
     "EQ": ("eq", "eq"), "NE": ("ne", "ne"), "LT": ("slt", "ult"), "LE": ("sle", "ule"),
@@ -56,13 +56,17 @@ class HostScalars:
             return {value}
         return set().union(*(self.roots(x, depth - 1) for x in operation.operands))
 
-    def as_tensor(self, value: ir.Value, like: ir.Value) -> ir.Value:
-        """A scalar as a tensor of the type of `like`, which is known from then on."""
+    def replace(self, old: ir.Value, value: ir.Value) -> None:
+        """Gives the uses of a tensor to one that is made of a scalar here, and known from now."""
         tensor = _tensor(value)
-        if hlo.is_unsigned(like):
-            tensor = hlo.bitcast_convert(tensor, hlo.element_type_of(like))
+        if hlo.is_unsigned(old):
+            tensor = hlo.bitcast_convert(tensor, hlo.element_type_of(old))
         self._known[tensor] = value
-        return tensor
+        for use in list(old.uses):
+            user = use.owner.operation
+            if user.name == "stablehlo.convert" and hlo.is_unsigned(user.results[0]):
+                _convert_signless(user)
+        old.replace_all_uses_with(tensor)
 
     def as_scalar(self, value: ir.Value) -> ir.Value:
         """A tensor as a scalar: computed from known ones, or else read from the device."""
@@ -110,6 +114,19 @@ def _tensor(value: ir.Value) -> ir.Value:
     return ir.Operation.create("tensor.from_elements", results=[kind], operands=[value]).result
 
 
+def _convert_signless(operation: ir.Operation) -> None:
+    """Converts to signless integers, whose bits are taken for unsigned ones.
+
+    IREE gives the tensor of a scalar that is converted to unsigned integers the type of neither.
+    """
+    (operand,), (result,) = operation.operands, operation.results
+    unsigned = hlo.element_type_of(result)
+    with ir.InsertionPoint(operation), operation.location:
+        signless = hlo.convert(operand, ir.IntegerType.get_signless(unsigned.width))
+        result.replace_all_uses_with(hlo.bitcast_convert(signless, unsigned))
+    operation.erase()
+
+
 def _definition(value: ir.Value) -> ir.Operation | None:
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
@@ -125,7 +142,7 @@ def _constant(operation: ir.Operation) -> ir.Value:
 def _compute(operation: ir.Operation, operands: list[Scalar]) -> Scalar:
     name = operation.name.removeprefix("stablehlo.")
     is_unsigned = hlo.is_unsigned(operation.operands[0]) or operands[0].width == 1
-    if name == "reshape":
+    if name in ("reshape", "bitcast_convert"):
         return operands[0]
     if name in _BINARY:
         return scalar.operation(f"arith.{_BINARY[name]}", operands)

@@ -135,6 +135,23 @@ def counted(kind):
     return build
 
 
+def converted(kind):
+    """Adds the number of each pass, converted, to a scalar and to an array."""
+
+    def build(x, y):
+        element = hlo.element_type_of(x)
+
+        def step(i, x, y):
+            number_of_pass = hlo.convert(i, element)
+            spread = hlo.broadcast_in_dim(number_of_pass, y.type.shape, ())
+            return [hlo.add(i, number(1, kind)), hlo.add(x, number_of_pass), hlo.add(y, spread)]
+
+        initial = [number(0, kind), x, y]
+        return hlo.while_(initial, lambda i, *_: hlo.compare(i, number(4, kind), "LT"), step)
+
+    return build
+
+
 def _branched(x, index):
     x = x.copy()
     for i in range(4):
@@ -186,6 +203,16 @@ EXAMPLES = [
     *(
         Example(f"counted_{kind.__name__}", (X,), counted(kind), [kind(4), X.sum()])
         for kind in (np.int8, np.int32, np.int64, np.uint8, np.uint32)
+    ),
+    *(
+        Example(
+            f"converted_{kind.__name__}_{other.__name__}",
+            (other(1), X.astype(other)),
+            converted(kind),
+            [kind(4), other(7), X.astype(other) + other(6)],
+        )
+        for kind in (np.int32, np.uint8)
+        for other in (np.int8, np.int64, np.uint8, np.uint32, np.float32)
     ),
 ]
 
