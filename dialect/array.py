@@ -14,7 +14,13 @@ import ml_dtypes
 import numpy as np
 
 from . import dtypes
-from .errors import DeletedArrayError, ImmutableArrayError, NonArrayArgumentError
+from .errors import (
+    DeletedArrayError,
+    ImmutableArrayError,
+    KeyConversionError,
+    NonArrayArgumentError,
+)
+from .extended import KeyDtype, keys_of, words_of
 from .types import ShapedArray
 
 
@@ -139,11 +145,23 @@ class Array(ArrayMethods):
                     "Donated arguments cannot be used again: use the function's result, or drop "
                     "donate_argnums.",
                 )
-            host = self._host = buffer.to_numpy()
+            host = buffer.to_numpy()
+            if type(self.type.dtype) is KeyDtype:
+                host = keys_of(host, self.type.dtype)
+            self._host = host
         return host
 
+    def _numbers(self) -> np.ndarray:
+        """Returns the elements for uses as numbers, which random keys are not."""
+        if type(self.type.dtype) is KeyDtype:
+            raise KeyConversionError(
+                f"An array of random keys ({self.type}) has no numbers.",
+                "axir.random.key_data returns the words of keys.",
+            )
+        return self.host()
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        host = self.host()
+        host = self._numbers()
         if dtype is not None and np.dtype(dtype) != host.dtype:
             return host.astype(dtype)
         if copy:
@@ -153,7 +171,7 @@ class Array(ArrayMethods):
         return view
 
     def __dlpack__(self, **options: Any) -> Any:
-        host = self.host()
+        host = self._numbers()
         if not host.flags.c_contiguous:
             host = np.ascontiguousarray(host)
         # NumPy exports only writable memory unless the consumer knows of read-only tensors.
@@ -196,27 +214,27 @@ class Array(ArrayMethods):
 
     def tolist(self) -> Any:
         """Returns the elements as nested lists of Python scalars."""
-        return self.host().tolist()
+        return self._numbers().tolist()
 
     def item(self, *index: int) -> Any:
         """Returns one element as a Python scalar."""
-        return self.host().item(*index)
+        return self._numbers().item(*index)
 
     def tobytes(self, order: Any = "C") -> bytes:
         """Returns the elements as bytes."""
-        return self.host().tobytes(order)
+        return self._numbers().tobytes(order)
 
     def __bool__(self) -> bool:
-        return bool(self.host())
+        return bool(self._numbers())
 
     def __int__(self) -> int:
-        return int(self.host()[()] if self.ndim == 0 else self.host().item())
+        return int(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
 
     def __float__(self) -> float:
-        return float(self.host()[()] if self.ndim == 0 else self.host().item())
+        return float(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
 
     def __complex__(self) -> complex:
-        return complex(self.host()[()] if self.ndim == 0 else self.host().item())
+        return complex(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
 
     def __index__(self) -> int:
         if self.ndim or not dtypes.is_integer(self.dtype):
@@ -233,13 +251,15 @@ class Array(ArrayMethods):
         return (Array(element, np.asarray(host[i])) for i in range(len(host)))
 
     def __format__(self, specification: str) -> str:
-        if self.ndim == 0:
+        if self.ndim == 0 and type(self.type.dtype) is not KeyDtype:
             return format(self.host()[()], specification)
         return format(str(self), specification)
 
     def __repr__(self) -> str:
         if self.is_deleted():
             return f"Array(<deleted>, dtype={self.dtype})"
+        if type(self.type.dtype) is KeyDtype:
+            return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{words_of(self.host())}"
         weak = ", weak_type=True" if self.weak_type else ""
         suffix = f", dtype={self.dtype}{weak})"
         host = _printable(self.host())
@@ -250,13 +270,15 @@ class Array(ArrayMethods):
         return f"Array({body}{suffix}"
 
     def __str__(self) -> str:
+        if type(self.type.dtype) is KeyDtype:
+            return repr(self)
         return str(_printable(self.host()))
 
     def __hash__(self) -> int:
         raise TypeError("Arrays are unhashable: compare them with jnp.array_equal instead.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (np.array(self.host()), self.weak_type)
+        return Array, (self.type, np.array(self.host()))
 
     def __copy__(self) -> Array:
         return self
@@ -286,10 +308,6 @@ class _Memory:
             **owner.__array_interface__,
             "data": (pointer, False),
         }
-
-
-def _unpickle(host: np.ndarray, weak_type: bool) -> Array:
-    return Array(ShapedArray(host.shape, host.dtype, weak_type), host)
 
 
 def from_numpy(value: np.ndarray, weak_type: bool = False) -> Array:

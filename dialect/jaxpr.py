@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .array import Array
+from .dtypes import is_key
 from .function import Equation, Function, Literal, Var, functions_in
 from .types import ShapedArray
 
@@ -175,7 +176,7 @@ class _Printer:
 
 
 def _literal(array: Array) -> str:
-    if array.ndim == 0:
+    if array.ndim == 0 and not is_key(array.dtype):
         value = array.host()[()]
         number = value.item() if array.dtype.kind != "V" else float(value)
         return f"{number}:{array.type.str_short()}"

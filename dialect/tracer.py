@@ -21,6 +21,7 @@ from .application import Application
 from .array import Array, ArrayMethods, as_array
 from .attributes import dense
 from .context import context, current_location, describe_location, state
+from .dtypes import is_key
 from .effects import is_effectful
 from .errors import (
     ConcretizationTypeError,
@@ -29,6 +30,7 @@ from .errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from .extended import words_of
 from .function import (
     Equation,
     Function,
@@ -330,7 +332,7 @@ class Trace:
         else:
             if type(value) is not Array:
                 value = as_array(value)
-            if not value.type.shape:
+            if not value.type.shape and not is_key(value.type.dtype):
                 return self._literal(value)
         known = self._captured.get(id(value))
         if known is None and self.writes_splats and type(value) is Array and _is_splat(value):
@@ -369,7 +371,7 @@ class Trace:
                 "jaxpr.constant",
                 [array.type.mlir],
                 [],
-                {"value": dense(array.host())},
+                {"value": dense(words_of(array.host()))},
                 None,
                 0,
                 current_location(),

@@ -5,6 +5,7 @@ What does not live here: dtype promotion (`dtypes.py`) and attributes of ops (`a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +15,7 @@ from iree.compiler import ir
 from . import dtypes
 from .context import context
 from .errors import DTypeError, ShapeError
+from .extended import KeyDtype, key_dtype
 
 _SHORT_NAMES = {
     dtypes.bool_: "bool",
@@ -44,6 +46,7 @@ def _element_types() -> dict[np.dtype, ir.Type]:
 
 _ELEMENT_TYPES = _element_types()
 _DTYPES = {str(element): dtype for dtype, element in _ELEMENT_TYPES.items()}
+_KEY = re.compile(r"!jaxpr\.key<(\w+)>")
 
 
 def element_type(dtype: np.dtype) -> ir.Type:
@@ -51,6 +54,9 @@ def element_type(dtype: np.dtype) -> ir.Type:
     try:
         return _ELEMENT_TYPES[dtype]
     except KeyError:
+        if type(dtype) is KeyDtype:
+            with context():
+                return ir.OpaqueType.get("jaxpr", dtype.name)
         raise DTypeError(f"dtype {dtype} has no MLIR type.") from None
 
 
@@ -59,6 +65,9 @@ def numpy_dtype(element: ir.Type) -> np.dtype:
     try:
         return _DTYPES[str(element)]
     except KeyError:
+        match = _KEY.fullmatch(str(element))
+        if match is not None:
+            return key_dtype(match[1])  # type: ignore[return-value]
         raise DTypeError(f"MLIR type {element} is no array element type.") from None
 
 
@@ -102,6 +111,14 @@ class ShapedArray:
                 )
         return self._mlir
 
+    @property
+    def words(self) -> ShapedArray:
+        """The type of the words, where elements are random keys; else the type itself."""
+        dtype: Any = self.dtype
+        if type(dtype) is not KeyDtype:
+            return self
+        return ShapedArray((*self.shape, dtype.words), dtypes.uint32)
+
     def update(self, **changes: Any) -> ShapedArray:
         """Returns the type with some of shape, dtype and weak_type replaced."""
         return ShapedArray(
@@ -122,7 +139,8 @@ class ShapedArray:
 
     def str_short(self) -> str:
         """Renders the type as jaxprs do: `f32[2,3]`."""
-        return f"{_SHORT_NAMES[self.dtype]}[{','.join(map(str, self.shape))}]"
+        name = _SHORT_NAMES.get(self.dtype) or str(self.dtype)
+        return f"{name}[{','.join(map(str, self.shape))}]"
 
     def __str__(self) -> str:
         name = "float0" if self.dtype == dtypes.float0 else str(self.dtype)

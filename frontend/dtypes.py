@@ -16,6 +16,7 @@ from axir.arguments import type_of
 from axir.dialect import dtypes
 from axir.dialect.dtypes import as_dtype, float0, is_complex, is_float, promote
 from axir.dialect.errors import DTypeError as TypePromotionError
+from axir.dialect.extended import extended, prng_key
 from axir.numpy.scalar_types import _pair, finfo, iinfo
 from axir.numpy.scalar_types import issubdtype as _issubdtype
 from axir.numpy.scalar_types import result_type as _result_type
@@ -36,24 +37,6 @@ __all__ = [
 ]
 
 bfloat16 = ml_dtypes.bfloat16
-
-
-class extended(np.generic):
-    """The category of dtypes beyond NumPy's, of which axir has none.
-
-    >>> import axir
-    >>> issubdtype(axir.random.key(0).dtype, extended)
-    False
-    """
-
-
-class prng_key(extended):
-    """The category of typed random keys. Keys of axir are arrays of unsigned integers.
-
-    >>> import axir
-    >>> issubdtype(axir.random.key(0).dtype, prng_key)
-    False
-    """
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> np.dtype:

@@ -418,6 +418,7 @@ def _samples() -> list[Sample]:
 
 _gather = declare(
     "gather",
+    moves_elements=True,
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

@@ -32,6 +32,7 @@ _FITTING = {
     kind: frozenset((Array, Tracer, *scalars))
     for kind, scalars in {
         "b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "c": (int, float, complex),
+        "k": (),
     }.items()
 }  # fmt: skip
 

@@ -159,7 +159,7 @@ def _lower(
         results = context.inline(jaxpr, *consts, *carry, *slices)
         return results[:num_carry], results[num_carry:]
 
-    types = jaxpr.output_types[num_carry:]
+    types = [t.words for t in jaxpr.output_types[num_carry:]]
     return lowered_loop(advance, carry, xs, types, length, reverse, unroll)
 
 
@@ -217,6 +217,7 @@ def _closed(function: Function) -> Body:
 
 scan_primitive = declare(
     "scan",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     is_staged=True,

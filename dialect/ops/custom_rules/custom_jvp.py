@@ -165,6 +165,7 @@ def _samples() -> list[Sample]:
 
 custom_jvp_call = declare(
     "custom_jvp_call",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     infer=_infer,
