@@ -348,7 +348,7 @@ def as_array(value: Any, what: str = "operand") -> Array:
         if dtype != dtypes.float0:
             dtype = dtypes.canonicalize_dtype(dtype)
         # A copy: the caller may go on to write to its array, while ours is immutable.
-        return from_numpy(np.array(value, dtype=dtype))
+        return from_numpy(np.array(value, dtype=dtypes.storage(dtype)))
     if hasattr(value, "__axir_array__"):
         return as_array(value.__axir_array__())
     if hasattr(value, "__jax_array__"):

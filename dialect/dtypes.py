@@ -74,7 +74,7 @@ def kind(dtype: np.dtype) -> str:
     try:
         return _KIND[dtype]
     except KeyError:
-        if type(dtype) is KeyDtype:
+        if of_storage(dtype) is not None:
             return "k"
         raise DTypeError(
             f"dtype {dtype} is not one that axir computes with.",

@@ -67,7 +67,8 @@ def _check_tangents(primals: Sequence[Value], tangents: Sequence[Value], what: s
 
 
 def _is_plain_zero(tangent: Value) -> bool:
-    return type(tangent) is Array and not tangent.host().any()
+    is_number = type(tangent) is Array and not dtypes.is_key(tangent.dtype)
+    return is_number and not tangent.host().any()
 
 
 def _materialize(tangent: Any) -> Value:

@@ -282,8 +282,9 @@ complex_: Traceable = binary(
 # Gradients end here ----------------------------------------------------------------------------
 
 _stop_gradient = unary(
-    "stop_gradient", lambda x: x, lambda x: x, ANY
+    "stop_gradient", lambda x: x, lambda x: x, ANY, takes_keys=True
 )
+_stop_gradient.primitive.moves_elements = True
 
 
 def stop_gradient(x: Any) -> Value:

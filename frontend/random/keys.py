@@ -256,4 +256,7 @@ def key_impl(keys: Any) -> Hashable:
 
 def clone(key: Any) -> Value:
     """Returns the same key, for a use that repeats another one on purpose."""
-    return _like(key, ops.random_clone.bind(check_keys("clone", key)))
+    if not is_key(getattr(key, "dtype", None)):
+        key = wrap_words("clone", to_value("clone", "key", key), default_key_dtype())
+        return _like(None, ops.random_clone.bind(key))
+    return ops.random_clone.bind(key)

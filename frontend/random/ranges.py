@@ -219,7 +219,7 @@ def _range(minval: Value, maxval: Value, dtype: np.dtype) -> tuple[Value, Value,
     greatest = np.asarray(_nearest(limits.max, high.dtype), high.dtype)
     exceeds = gt(high, greatest)
     low, high = _saturate(low, dtype), _saturate(high, dtype)
-    unsigned = UNSIGNED[limits.bits]
+    unsigned = threefry.UNSIGNED[limits.bits]
     one = np.ones((), unsigned)
     span = select_n(le(high, low), convert_element_type(sub(high, low), unsigned), one)
     # The end of the range counts when the bound lies beyond it; a span of all integers wraps to 0.
