@@ -1,7 +1,8 @@
 """The `lower-to-stablehlo` pass: from the jaxpr dialect to portable StableHLO.
 
 Each op's `lower` rule writes its StableHLO; functions that calls name become private functions,
-once each. Random keys become their words, uint32 along one more axis at the end. What IREE lacks or gets wrong is not this pass's business (`legalize/`).
+once each. Random keys become their words, uint32 along one more axis at the end. What IREE lacks or
+gets wrong is not this pass's business (`legalize/`).
 """
 
 from __future__ import annotations

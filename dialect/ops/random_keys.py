@@ -349,7 +349,6 @@ random_bits = _declare(
             (FRY, (), 32, (), False), (FRY, (), 8, (5,), True), (FRY, (), 16, (2, 3), False),
             (FRY, (3,), 64, (3,), True), (FRY, (2, 3), 32, (7,), False), (FRY, (), 32, (0,), True),
             (FRY, (0, 2), 8, (2,), False), (FRY, (2, 1), 64, (), False),
-            (_RBG, (), 32, (5,), False), (_RBG, (), 16, (), True),
         )
     ],
 )  # fmt: skip

@@ -22,10 +22,10 @@ from axir.dialect.errors import (
 from axir.dialect.ops.broadcasting import expand_dims
 from axir.dialect.ops.constants import full as filled
 from axir.dialect.ops.conversion import convert_element_type
+from axir.dialect.ops.family import full as repeated
 from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.shape import concatenate
 from axir.dialect.tracer import Tracer
-from axir.dialect.ops.family import full as repeated
 from axir.dialect.types import ShapedArray
 
 from .promotion import (

@@ -137,7 +137,8 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
     layout = _layout(dtype)
     drawn = random_bits(key, layout.random_width, shape)
     if type(drawn) is Array:
-        known = drawn.host().astype(layout.unsigned, copy=False) >> layout.shift | layout.bits_of_one
+        known = drawn.host().astype(layout.unsigned, copy=False)
+        known = known >> layout.shift | layout.bits_of_one
         return wrap(np.asarray(known).view(dtype) - layout.one, key)
     drawn = convert_element_type(drawn, layout.unsigned)
     drawn = or_(shift_right_logical(drawn, layout.shift), layout.bits_of_one)
