@@ -203,7 +203,7 @@ def callback_name(callback: Callable[..., Any]) -> str:
 
 
 def words_of_keys(values: Sequence[Any]) -> list[Any]:
-    """Returns the values as callbacks get them: the words of random keys, and others as they are."""
+    """Returns values as callbacks get them: of random keys the words, others as they are."""
     return [random_unwrap.bind(x) if dtypes.is_key(x.dtype) else x for x in values]
 
 

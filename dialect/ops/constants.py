@@ -185,7 +185,7 @@ def full(
         dtype = dtypes.canonicalize_dtype(dtype)
         if dtypes.is_key(dtype) and type(fill_value) in _KINDS_THAT_HOLD:
             return filled(shape, fill_value, dtype)
-        if not dtypes.is_key(dtype) and dtypes.kind(dtype) in _KINDS_THAT_HOLD.get(type(fill_value), ""):
+        if dtypes.kind(dtype) in _KINDS_THAT_HOLD.get(type(fill_value), ""):
             # Integers wrap around: full(shape, -1, uint32) holds the largest number.
             value = from_numpy(np.asarray(fill_value).astype(dtype))
             return _repeat(value, shape)

@@ -51,7 +51,7 @@ def _of_one_key(
     generate = getattr(dtype.impl, rule)
 
     def apply(*operands: Value) -> Value:
-        if is_partitionable in (None, config.jax_threefry_partitionable):
+        if is_partitionable is None or is_partitionable is config.jax_threefry_partitionable:
             return generate(*operands, *params)
         with config(jax_threefry_partitionable=is_partitionable):
             return generate(*operands, *params)
@@ -97,21 +97,32 @@ def _of_each_key(
 # What the ops share ------------------------------------------------------------------------------
 
 
-def _declare(name: str, infer: Callable[..., ShapedArray], on_words: OnWords, **rules: Any) -> Any:
+def _declare(
+    name: str,
+    infer: Callable[..., ShapedArray],
+    on_words: OnWords,
+    *,
+    gives_keys: bool = True,
+    **rules: Any,
+) -> Any:
     """Declares an op on keys.
 
     Args:
         name: Its name.
         infer: As of any op.
         on_words: `(types, *words, **params)`: what it does, given words in place of keys.
+        gives_keys: Whether the result is keys; they are of the generator that `impl` names, or of
+            that of the operand.
         **rules: `samples`, and `batch` unless the batch axis stays where it is.
     """
 
     def evaluate(*hosts: np.ndarray, **params: Any) -> np.ndarray:
-        types = tuple([ShapedArray(x.shape, x.dtype) for x in hosts])
-        result = on_words(types, *(from_numpy(words_of(x)) for x in hosts), **params).host()
-        out: Any = primitive.apply_to(types, params).results.dtype
-        return keys_of(result, out) if type(out) is KeyDtype else result
+        types = [ShapedArray(x.shape, x.dtype) for x in hosts]
+        result = on_words(types, *[from_numpy(words_of(x)) for x in hosts], **params).host()
+        if not gives_keys:
+            return result
+        impl = params.get("impl")
+        return keys_of(result, types[0].dtype if impl is None else key_dtype(impl))
 
     def lower(context: Any, *values: Any, **params: Any) -> Any:
         types = context.types_in
@@ -206,7 +217,11 @@ def _key_samples(**params: Any) -> list[Sample]:
 
 
 random_unwrap = _declare(
-    "random_unwrap", _infer_unwrap, lambda types, words: words, samples=_key_samples
+    "random_unwrap",
+    _infer_unwrap,
+    lambda types, words: words,
+    gives_keys=False,
+    samples=_key_samples,
 )
 
 
@@ -340,6 +355,7 @@ random_bits = _declare(
     "random_bits",
     _infer_bits,
     _bits_of_words,
+    gives_keys=False,
     samples=lambda: [
         Sample(
             (_some_keys(dtype, *shape),),

@@ -24,7 +24,15 @@ from axir.dialect.ops.movement import integers
 from axir.dialect.ops.static_slicing import index_in_dim
 from axir.dialect.types import ShapedArray
 
-from .parameters import Value, check_key, check_keys, default_key_dtype, to_value, wrap_words
+from .parameters import (
+    Value,
+    check_key,
+    check_keys,
+    default_key_dtype,
+    to_value,
+    unwrap_words,
+    wrap_words,
+)
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
@@ -47,7 +55,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
     Array([ 0, 42], dtype=uint32)
     """
     made = _make_key("PRNGKey", seed, _generator("PRNGKey", impl))
-    return made if config.jax_enable_custom_prng else ops.random_unwrap.bind(made)
+    return made if config.jax_enable_custom_prng else unwrap_words(made)
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
@@ -139,7 +147,7 @@ def _like(given: Any, keys: Value) -> Value:
     """Returns keys of the kind of another one: typed, or as words."""
     if config.jax_enable_custom_prng or is_key(getattr(given, "dtype", None)):
         return keys
-    return ops.random_unwrap.bind(keys)
+    return unwrap_words(keys)
 
 
 def split(key: Any, num: int | Sequence[int] = 2) -> Value:
@@ -219,7 +227,7 @@ def key_data(keys: Any) -> Value:
     >>> random.key_data(random.key(7))
     Array([0, 7], dtype=uint32)
     """
-    return ops.random_unwrap.bind(check_keys("key_data", keys))
+    return unwrap_words(check_keys("key_data", keys))
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Value:

@@ -14,11 +14,11 @@ from axir.dialect.array import Array, as_array
 from axir.dialect.config import config
 from axir.dialect.dtypes import is_key
 from axir.dialect.errors import AxirError, DTypeError, ParameterError, ShapeError
-from axir.dialect.extended import KeyDtype, dtype_of_generator, keys_of
+from axir.dialect.extended import KeyDtype, dtype_of_generator, keys_of, words_of
 from axir.dialect.ops.broadcasting import broadcast_in_dim, broadcast_shapes
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.movement import integers
-from axir.dialect.ops.random_keys import random_wrap
+from axir.dialect.ops.random_keys import random_unwrap, random_wrap
 from axir.dialect.tracer import Tracer
 from axir.dialect.types import ShapedArray
 
@@ -87,6 +87,13 @@ def wrap_words(name: str, words: Value, dtype: KeyDtype) -> Value:
         host = keys_of(words.host(), dtype)
         return Array(ShapedArray(shape[:-1], dtype), host, None, words._device)
     return random_wrap.bind(words, impl=dtype.impl.tag)
+
+
+def unwrap_words(keys: Value) -> Value:
+    """Returns the words of typed keys."""
+    if type(keys) is Array:  # the same as the op, in less time
+        return Array(keys.type.words, words_of(keys.host()), None, keys._device)
+    return random_unwrap.bind(keys)
 
 
 def _complain_of_words(name: str) -> None:
