@@ -127,7 +127,7 @@ def _evaluate(
     **params: Any,
 ) -> list[np.ndarray]:
     consts, carry, xs = split(operands, num_consts, num_carry)
-    ys = [np.empty((length, *t.shape), t.dtype) for t in jaxpr.output_types[num_carry:]]
+    ys = [np.empty((length, *t.shape), storage(t.dtype)) for t in jaxpr.output_types[num_carry:]]
     steps = steps_of(jaxpr)
     with quiet():
         for i in range(length - 1, -1, -1) if reverse else range(length):
