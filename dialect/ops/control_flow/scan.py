@@ -13,6 +13,7 @@ import numpy as np
 
 from ...axes import current_frame
 from ...derived import derive_batched
+from ...dtypes import storage
 from ...errors import ParameterError
 from ...function import Function
 from ...types import ShapedArray
