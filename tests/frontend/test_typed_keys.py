@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,6 +17,10 @@ import axir.numpy as jnp
 from axir import dtypes, lax, random
 from axir.dialect import errors
 from axir.dialect.config import config
+from axir.dialect.reading import parse_module, read_module
+from axir.export import export, load
+from axir.extend.random import define_prng_impl
+from axir.programs import open_program
 
 GENERATORS = ("threefry2x32", "rbg", "unsafe_rbg")
 
@@ -181,7 +186,8 @@ def moves(module: Any, keys: Any, key: Any) -> list[Any]:
     np_, lax_ = module.numpy, module.lax
     indices, mask = np_.array([1, 0, 1]), np_.array([[True, False, True]] * 2)
     return [
-        keys[0], keys[1, 2], keys[:, 1:3], keys[np_.array([1, 0])], keys[None, :, None], keys[..., -1],
+        keys[0], keys[1, 2], keys[:, 1:3], keys[np_.array([1, 0])], keys[None, :, None],
+        keys[..., -1],
         keys.at[0].set(key), keys.at[:, np_.array([0, 2])].set(keys[:, :1]), keys.at[1, 1].get(),
         keys.at[np_.array([5])].get(mode="fill"), np_.take(keys, indices, axis=1),
         keys.reshape(-1), keys.ravel(), keys.T, np_.transpose(keys), np_.swapaxes(keys, 0, 1),
@@ -190,7 +196,8 @@ def moves(module: Any, keys: Any, key: Any) -> list[Any]:
         np_.tile(key, 2), np_.repeat(keys, 2, axis=0), np_.stack([key, key]), np_.array([key, key]),
         np_.concatenate([keys, keys[:1]]), np_.vstack([keys, keys]), np_.split(keys, 3, axis=1),
         np_.where(mask, keys, key), lax_.select(mask, keys, keys[::-1]),
-        lax_.dynamic_slice(keys, (0, indices[0]), (2, 1)), lax_.dynamic_index_in_dim(keys, indices[0]),
+        lax_.dynamic_slice(keys, (0, indices[0]), (2, 1)),
+        lax_.dynamic_index_in_dim(keys, indices[0]),
         lax_.dynamic_update_slice(keys, keys[:1], (1, 0)), lax_.optimization_barrier(keys),
         lax_.stop_gradient(keys), np_.copy(keys), np_.full((2,), key), np_.full_like(keys, key),
         np_.zeros_like(key), np_.ones_like(keys), np_.zeros((2,), keys.dtype),
@@ -454,3 +461,77 @@ def test_mistakes_are_told(call: Callable[[], Any], error: type[Exception], text
     with pytest.raises(error) as caught:
         call()
     assert text in str(caught.value)
+
+
+# Saved modules, generators of one's own ---------------------------------------------------------
+
+
+def test_saved_modules_hold_keys(tmp_path: Path) -> None:
+    keys, constant = random.split(random.key(1), 3), random.key(8, impl="rbg")
+
+    def function(keys: Any, x: Any) -> Any:
+        bits = axir.vmap(lambda k: random.bits(k, (2,)))(keys)
+        return bits, keys[1], random.split(constant), x + random.normal(keys[0])
+
+    expected = function(keys, 1.0)
+    for suffix in (".mlir", ".mlirbc"):
+        path = tmp_path / f"model{suffix}"
+        export(function)(keys, 1.0).save(path)
+        assert_same_ours(load(path).call(keys, 1.0), expected)
+    assert_same_ours(axir.jit(load(path).call)(keys, 1.0), expected)
+    program = open_program(path)
+    assert [a.text for a in program.signature().arguments] == ["3x!jaxpr.key<fry>", "f32"]
+    assert_same_ours(program(keys, np.float32(1)), expected)
+    with pytest.raises(errors.ShapeError, match="keys' must have shape"):
+        program(random.key_data(keys), np.float32(1))
+
+
+def assert_same_ours(actual: Any, expected: Any) -> None:
+    for x, y in zip(actual, expected, strict=True):
+        assert x.aval.strip_weak_type() == y.aval.strip_weak_type()
+        np.testing.assert_allclose(host(x), host(y), rtol=1e-6)
+
+
+TEXT = """
+func.func @main() -> tensor<2x!jaxpr.key<fry>> {{
+  %0 = "jaxpr.constant"() {{value = dense<[[1, 2], [3, 4]]> : tensor<{words}>}}
+    : () -> tensor<2x!jaxpr.key<{tag}>>
+  return %0 : tensor<2x!jaxpr.key<fry>>
+}}
+"""
+
+
+def test_text_of_keys_is_verified() -> None:
+    module = parse_module(TEXT.format(words="2x2xui32", tag="fry"))
+    (keys,) = read_module(module)["main"].evaluate()
+    assert words(keys).tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(errors.VerificationError, match="the words of the keys, a .*uint32"):
+        read_module(parse_module(TEXT.format(words="2x2xi32", tag="fry")))
+    text = TEXT.replace("<fry>", "<none>").format(words="2x2xui32", tag="none")
+    with pytest.raises(errors.VerificationError, match="no random generator with tag 'none'"):
+        read_module(parse_module(text))
+
+
+def test_generator_of_ones_own_is_used_like_others() -> None:
+    generator = define_prng_impl(
+        key_shape=(3,),
+        seed=lambda n: jnp.stack([n.astype("uint32")] * 3),
+        split=lambda key, shape: key + jnp.arange(int(np.prod(shape)) * 3, dtype="uint32").reshape(
+            (*shape, 3)
+        ),
+        random_bits=lambda key, width, shape: jnp.full(shape, key.sum()).astype(f"uint{width}"),
+        fold_in=lambda key, data: key * data,
+        name="sums",
+        tag="sums",
+    )  # fmt: skip
+    key = random.key(2, impl=generator)
+    assert (str(key.dtype), random.key_impl(key)) == ("key<sums>", "sums")
+    assert random.key(2, impl="sums") == key
+    draw = axir.vmap(lambda k: random.bits(random.fold_in(k, 3), (2,)))
+    expected = [[27, 27], [54, 54]]
+    assert draw(random.split(key)).tolist() == expected
+    assert axir.jit(draw)(random.split(key)).tolist() == expected
+    with pytest.raises(errors.ParameterError, match="'sums' with tag 'sums' cannot be registered"):
+        define_prng_impl(**generator._asdict())
+    with pytest.raises(errors.ParameterError, match="rank 1"):
+        define_prng_impl(**{**generator._asdict(), "key_shape": (1, 2), "name": "x", "tag": "x"})
