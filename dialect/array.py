@@ -20,7 +20,7 @@ from .errors import (
     KeyConversionError,
     NonArrayArgumentError,
 )
-from .extended import KeyDtype, keys_of, words_of
+from .extended import keys_of, words_of
 from .types import ShapedArray
 
 
@@ -146,14 +146,14 @@ class Array(ArrayMethods):
                     "donate_argnums.",
                 )
             host = buffer.to_numpy()
-            if type(self.type.dtype) is KeyDtype:
+            if dtypes.is_key(self.type.dtype):
                 host = keys_of(host, self.type.dtype)
             self._host = host
         return host
 
     def _numbers(self) -> np.ndarray:
         """Returns the elements for uses as numbers, which random keys are not."""
-        if type(self.type.dtype) is KeyDtype:
+        if dtypes.is_key(self.type.dtype):
             raise KeyConversionError(
                 f"An array of random keys ({self.type}) has no numbers.",
                 "axir.random.key_data returns the words of keys.",
@@ -251,14 +251,14 @@ class Array(ArrayMethods):
         return (Array(element, np.asarray(host[i])) for i in range(len(host)))
 
     def __format__(self, specification: str) -> str:
-        if self.ndim == 0 and type(self.type.dtype) is not KeyDtype:
+        if self.ndim == 0 and not dtypes.is_key(self.type.dtype):
             return format(self.host()[()], specification)
         return format(str(self), specification)
 
     def __repr__(self) -> str:
         if self.is_deleted():
             return f"Array(<deleted>, dtype={self.dtype})"
-        if type(self.type.dtype) is KeyDtype:
+        if dtypes.is_key(self.type.dtype):
             return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{words_of(self.host())}"
         weak = ", weak_type=True" if self.weak_type else ""
         suffix = f", dtype={self.dtype}{weak})"
@@ -270,7 +270,7 @@ class Array(ArrayMethods):
         return f"Array({body}{suffix}"
 
     def __str__(self) -> str:
-        if type(self.type.dtype) is KeyDtype:
+        if dtypes.is_key(self.type.dtype):
             return repr(self)
         return str(_printable(self.host()))
 

@@ -88,7 +88,7 @@ def is_key(dtype: Any) -> bool:
     return type(dtype) is KeyDtype
 
 
-def storage(dtype: np.dtype) -> np.dtype:
+def storage(dtype: Any) -> np.dtype:
     """Returns the dtype of the NumPy arrays that hold elements of a dtype."""
     return dtype.storage if type(dtype) is KeyDtype else dtype
 
@@ -190,7 +190,7 @@ def join(operands: frozenset[tuple[np.dtype, bool]], enable_x64: bool) -> tuple[
     """Joins (dtype, is weak) pairs in the lattice; returns the dtype and whether it is weak."""
     nodes = set()
     for dtype, is_weak in operands:
-        if type(dtype) is KeyDtype:
+        if is_key(dtype):
             return _join_keys(operands)
         letter = kind(dtype)
         nodes.add(_WEAK_NODE[letter] if is_weak and letter != "b" else dtype)

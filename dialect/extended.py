@@ -2,7 +2,7 @@
 
 A key is one opaque element: to shapes and indices an array of keys is like any other. On the host
 it is a NumPy array of a structured dtype, whose one field holds the key's words, so NumPy moves
-keys as whole elements. In MLIR the element type is `!jaxpr.key<tag>`. Compiled code sees the words,
+keys as whole elements. In MLIR the element type is `!jaxpr.key<"tag">`. Compiled code sees the words,
 uint32 along one more axis at the end (`passes/key_words.py`). What does not live here: how keys are
 made and used (`ops/random_keys.py`).
 """
@@ -165,6 +165,6 @@ def words_of(keys: np.ndarray) -> np.ndarray:
     return keys if names is None else keys[names[0]]
 
 
-def keys_of(words: np.ndarray, dtype: KeyDtype) -> np.ndarray:
-    """Returns keys of words of shape `(..., words)`, without a copy where memory allows it."""
+def keys_of(words: np.ndarray, dtype: Any) -> np.ndarray:
+    """Returns keys of a `KeyDtype`, given words of shape `(..., words)`, if need be by a copy."""
     return np.ascontiguousarray(words).view(dtype.storage)[..., 0]

@@ -1,6 +1,10 @@
 // The jaxpr dialect, derived from the op table by `make irdl`: do not edit.
 // iree-opt --irdl-file=jaxpr.irdl.mlir checks a module against it.
 irdl.dialect @jaxpr {
+  irdl.type @key {
+    %tag = irdl.base "#builtin.string"
+    irdl.parameters(tag: %tag)
+  }
   irdl.operation @abs {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"

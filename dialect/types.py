@@ -46,17 +46,17 @@ def _element_types() -> dict[np.dtype, ir.Type]:
 
 _ELEMENT_TYPES = _element_types()
 _DTYPES = {str(element): dtype for dtype, element in _ELEMENT_TYPES.items()}
-_KEY = re.compile(r"!jaxpr\.key<(\w+)>")
+_KEY = re.compile(r'!jaxpr\.key<"(\w+)">')
 
 
-def element_type(dtype: np.dtype) -> ir.Type:
+def element_type(dtype: Any) -> ir.Type:
     """Returns the MLIR element type of a dtype (`float32` is `f32`, `uint8` is `ui8`)."""
     try:
         return _ELEMENT_TYPES[dtype]
     except KeyError:
         if type(dtype) is KeyDtype:
             with context():
-                return ir.OpaqueType.get("jaxpr", dtype.name)
+                return ir.OpaqueType.get("jaxpr", f'key<"{dtype.impl.tag}">')
         raise DTypeError(f"dtype {dtype} has no MLIR type.") from None
 
 

@@ -18,7 +18,8 @@ from axir.dialect.dtypes import as_dtype, float0, is_complex, is_float, promote
 from axir.dialect.errors import DTypeError as TypePromotionError
 from axir.dialect.errors import ParameterError
 from axir.dialect.extended import extended, prng_key
-from axir.numpy.scalar_types import _pair, finfo, iinfo, issubdtype
+from axir.numpy.scalar_types import _pair, finfo, iinfo
+from axir.numpy.scalar_types import issubdtype as _issubdtype
 from axir.numpy.scalar_types import result_type as _result_type
 
 __all__ = [
@@ -59,6 +60,19 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> np.dty
             "Pass allow_extended_dtype=True.",
         )
     return found
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Tells whether a dtype belongs to a category, or is a given dtype.
+
+    Args:
+        a: A dtype or category.
+        b: A dtype, or a category such as `jnp.floating`, `extended` or `prng_key`.
+
+    >>> issubdtype("int8", np.integer)
+    True
+    """
+    return _issubdtype(a, b)
 
 
 def itemsize_bits(dtype: Any) -> int:

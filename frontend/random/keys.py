@@ -85,14 +85,14 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
     return _make_key("key", seed, _one_generator("key", impl, dtype))
 
 
-def key_dtype(impl: Any = None) -> KeyDtype:
+def key_dtype(impl_spec: Any = None) -> KeyDtype:
     """Returns the dtype of the keys of a generator, which is given as for `key`.
 
     >>> from axir import random
     >>> random.key_dtype("rbg")
     key<rbg>
     """
-    return _generator("key_dtype", impl)
+    return _generator("key_dtype", impl_spec)
 
 
 def _one_generator(name: str, impl: Any, dtype: Any) -> KeyDtype:
