@@ -36,6 +36,7 @@ from .threefry import THREEFRY, UNSIGNED
 FRY = register(THREEFRY)
 _RBG = register(RBG)
 register(UNSAFE_RBG)
+_RANK_6 = (1, 2, 1, 1, 2, 1)  # of samples
 _TRANSPOSE = {"transpose": "random bits are integers; no cotangent reaches them."}
 # `(types, *words, **params) -> words or bits`: what an op does, given words in place of keys.
 OnWords = Callable[..., Value]
@@ -169,6 +170,7 @@ def _extents(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _some_keys(dtype: KeyDtype, *shape: int) -> np.ndarray:
     words = np.random.default_rng(0).integers(0, 2**32, (*shape, dtype.words), np.uint32)
+    words.reshape(-1)[:2] = (2**32 - 1, 0)[: words.size]
     return keys_of(words, dtype)
 
 
@@ -203,9 +205,11 @@ random_wrap = _declare(
     batch=_batch_wrap,
     samples=lambda: [
         Sample((words_of(_some_keys(key_dtype(tag), *shape)),), {"impl": tag})
-        for tag, shape in (("fry", ()), ("fry", (2, 3)), ("fry", (0,)), ("rbg", (2,)))
+        for tag, shape in (
+            ("fry", ()), ("fry", (2, 3)), ("fry", (0,)), ("rbg", (2,)), ("fry", _RANK_6),
+        )
     ],
-)
+)  # fmt: skip
 
 
 def _infer_unwrap(keys: ShapedArray) -> ShapedArray:
@@ -213,7 +217,8 @@ def _infer_unwrap(keys: ShapedArray) -> ShapedArray:
 
 
 def _key_samples(**params: Any) -> list[Sample]:
-    return [Sample((_some_keys(FRY, *shape),), params) for shape in ((), (3,), (2, 3), (0, 2))]
+    shapes = ((), (3,), (2, 3), (0, 2), _RANK_6)
+    return [Sample((_some_keys(FRY, *shape),), params) for shape in shapes]
 
 
 random_unwrap = _declare(
@@ -257,6 +262,9 @@ random_seed = _declare(
         for seed, dtype, impl in (
             (42, "int32", "fry"), ([-1, 0, 7], "int64", "fry"), (2**63, "uint64", "fry"),
             ([[200]], "uint8", "rbg"), ([], "int32", "urbg"),
+            ([[[[[[2**31 - 1]], [[-(2**31)]]]]]], "int32", "fry"),
+            ([2**63 - 1, -(2**63)], "int64", "fry"), ([0, 255], "uint8", "rbg"),
+            ([2**64 - 1, 0], "uint64", "fry"),
         )
     ],
 )  # fmt: skip
@@ -288,7 +296,7 @@ random_split = _declare(
         for dtype, shape, new, partitionable in (
             (FRY, (), (2,), False), (FRY, (), (2, 3), True), (FRY, (2, 3), (), False),
             (FRY, (3,), (5,), True), (FRY, (3,), (0,), False), (FRY, (0,), (2,), True),
-            (_RBG, (2,), (3,), True),
+            (_RBG, (2,), (3,), True), (FRY, _RANK_6, (), True),
         )
     ],
 )  # fmt: skip
@@ -322,7 +330,8 @@ random_fold_in = _declare(
         Sample((_some_keys(dtype, *shape), np.array(data, np.uint32)))
         for dtype, shape, data in (
             (FRY, (), 2**32 - 1), (FRY, (2,), 3), (FRY, (), [4, 5]), (FRY, (2,), [6, 7]),
-            (_RBG, (3,), [1, 2, 3]),
+            (_RBG, (3,), [1, 2, 3]), (FRY, (), np.full(_RANK_6, 2**32 - 1)), (FRY, (0,), []),
+            (FRY, (), 0),
         )
     ],
 )  # fmt: skip
@@ -365,6 +374,7 @@ random_bits = _declare(
             (FRY, (), 32, (), False), (FRY, (), 8, (5,), True), (FRY, (), 16, (2, 3), False),
             (FRY, (3,), 64, (3,), True), (FRY, (2, 3), 32, (7,), False), (FRY, (), 32, (0,), True),
             (FRY, (0, 2), 8, (2,), False), (FRY, (2, 1), 64, (), False),
+            (FRY, _RANK_6, 32, (1,), True),
         )
     ],
 )  # fmt: skip
