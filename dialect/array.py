@@ -15,7 +15,13 @@ import ml_dtypes
 import numpy as np
 
 from . import dtypes
-from .errors import DeletedArrayError, ImmutableArrayError, NonArrayArgumentError
+from .errors import (
+    DeletedArrayError,
+    ImmutableArrayError,
+    KeyConversionError,
+    NonArrayArgumentError,
+)
+from .extended import keys_of, words_of
 from .types import ShapedArray
 
 
@@ -150,7 +156,10 @@ class ConcreteArray(Array):
         if host is None:
             self.check_alive()
             assert self._buffer is not None
-            host = self._host = self._buffer.to_numpy()
+            host = self._buffer.to_numpy()
+            if dtypes.is_key(self.type.dtype):
+                host = keys_of(host, self.type.dtype)
+            self._host = host
         return host
 
     def check_alive(self) -> None:
@@ -162,8 +171,17 @@ class ConcreteArray(Array):
                 "donate_argnums.",
             )
 
+    def _numbers(self) -> np.ndarray:
+        """Returns the elements for uses as numbers, which random keys are not."""
+        if dtypes.is_key(self.type.dtype):
+            raise KeyConversionError(
+                f"An array of random keys ({self.type}) has no numbers.",
+                "axir.random.key_data returns the words of keys.",
+            )
+        return self.host()
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        host = self.host()
+        host = self._numbers()
         if dtype is not None and np.dtype(dtype) != host.dtype:
             return host.astype(dtype)
         if copy:
@@ -180,7 +198,7 @@ class ConcreteArray(Array):
         if flags & _WRITABLE:
             raise BufferError("Arrays are immutable: their memory cannot be written to.")
         try:
-            host: Any = _contiguous(self.host())
+            host: Any = _contiguous(self._numbers())
             return memoryview(host).toreadonly()
         except ValueError:
             raise BufferError(
@@ -193,7 +211,7 @@ class ConcreteArray(Array):
 
     def __dlpack__(self, **options: Any) -> Any:
         # NumPy exports only writable memory unless the consumer knows of read-only tensors.
-        return _writable_view(_contiguous(self.host())).__dlpack__(**options)
+        return _writable_view(_contiguous(self._numbers())).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -222,27 +240,27 @@ class ConcreteArray(Array):
 
     def tolist(self) -> Any:
         """Returns the elements as nested lists of Python scalars."""
-        return self.host().tolist()
+        return self._numbers().tolist()
 
     def item(self, *index: int) -> Any:
         """Returns one element as a Python scalar."""
-        return self.host().item(*index)
+        return self._numbers().item(*index)
 
     def tobytes(self, order: Any = "C") -> bytes:
         """Returns the elements as bytes."""
-        return self.host().tobytes(order)
+        return self._numbers().tobytes(order)
 
     def __bool__(self) -> bool:
-        return bool(self.host())
+        return bool(self._numbers())
 
     def __int__(self) -> int:
-        return int(self.host()[()] if self.ndim == 0 else self.host().item())
+        return int(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
 
     def __float__(self) -> float:
-        return float(self.host()[()] if self.ndim == 0 else self.host().item())
+        return float(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
 
     def __complex__(self) -> complex:
-        return complex(self.host()[()] if self.ndim == 0 else self.host().item())
+        return complex(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
 
     def __index__(self) -> int:
         if self.ndim or not dtypes.is_integer(self.dtype):
@@ -259,13 +277,15 @@ class ConcreteArray(Array):
         return (ConcreteArray(element, np.asarray(host[i])) for i in range(len(host)))
 
     def __format__(self, specification: str) -> str:
-        if self.ndim == 0:
+        if self.ndim == 0 and not dtypes.is_key(self.type.dtype):
             return format(self.host()[()], specification)
         return format(str(self), specification)
 
     def __repr__(self) -> str:
         if self.is_deleted():
             return f"Array(<deleted>, dtype={self.dtype})"
+        if dtypes.is_key(self.type.dtype):
+            return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{words_of(self.host())}"
         weak = ", weak_type=True" if self.weak_type else ""
         suffix = f", dtype={self.dtype}{weak})"
         host = _printable(self.host())
@@ -276,13 +296,15 @@ class ConcreteArray(Array):
         return f"Array({body}{suffix}"
 
     def __str__(self) -> str:
+        if dtypes.is_key(self.type.dtype):
+            return repr(self)
         return str(_printable(self.host()))
 
     def __hash__(self) -> int:
         raise TypeError("Arrays are unhashable: compare them with jnp.array_equal instead.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (np.array(self.host()), self.weak_type)
+        return ConcreteArray, (self.type, np.array(self.host()))
 
     def __copy__(self) -> ConcreteArray:
         return self
@@ -320,10 +342,6 @@ class _Memory:
             **owner.__array_interface__,
             "data": (pointer, False),
         }
-
-
-def _unpickle(host: np.ndarray, weak_type: bool) -> ConcreteArray:
-    return ConcreteArray(ShapedArray(host.shape, host.dtype, weak_type), host)
 
 
 def from_numpy(value: np.ndarray, weak_type: bool = False) -> ConcreteArray:
@@ -367,7 +385,7 @@ def as_array(value: Any, what: str = "operand") -> ConcreteArray:
         if dtype != dtypes.float0:
             dtype = dtypes.canonicalize_dtype(dtype)
         # A copy: the caller may go on to write to its array, while ours is immutable.
-        return from_numpy(np.array(value, dtype=dtype))
+        return from_numpy(np.array(value, dtype=dtypes.storage(dtype)))
     if hasattr(value, "__axir_array__"):
         return as_array(value.__axir_array__())
     if hasattr(value, "__jax_array__"):

@@ -32,8 +32,11 @@ __all__ = [
     "debug_nans",
     "default_device",
     "default_matmul_precision",
+    "default_prng_impl",
     "disable_jit",
+    "enable_custom_prng",
     "enable_x64",
+    "legacy_prng_key",
     "log_compiles",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
@@ -214,6 +217,21 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
 def threefry_partitionable(new_val: bool) -> AbstractContextManager[None]:
     """Overrides `jax_threefry_partitionable` in this thread."""
     return config(jax_threefry_partitionable=new_val)
+
+
+def default_prng_impl(new_val: str) -> AbstractContextManager[None]:
+    """Overrides `jax_default_prng_impl` in this thread: threefry2x32, rbg or unsafe_rbg."""
+    return config(jax_default_prng_impl=new_val)
+
+
+def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_enable_custom_prng` in this thread."""
+    return config(jax_enable_custom_prng=new_val)
+
+
+def legacy_prng_key(new_val: str) -> AbstractContextManager[None]:
+    """Overrides `jax_legacy_prng_key` in this thread: allow, warn or error."""
+    return config(jax_legacy_prng_key=new_val)
 
 
 def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:

@@ -15,7 +15,8 @@ import ml_dtypes
 import numpy as np
 
 from .config import config
-from .errors import DTypeError
+from .errors import DTypeError, KeyPromotionError
+from .extended import KeyDtype, of_storage
 
 bool_ = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))
@@ -69,15 +70,27 @@ _TRUNCATED = {int64: int32, uint64: uint32, float64: float32, complex128: comple
 
 
 def kind(dtype: np.dtype) -> str:
-    """Returns the kind of a dtype: b(ool), i(nt), u(int), f(loat) or c(omplex)."""
+    """Returns the kind of a dtype: b(ool), i(nt), u(int), f(loat), c(omplex) or k(ey)."""
     try:
         return _KIND[dtype]
     except KeyError:
+        if of_storage(dtype) is not None:
+            return "k"
         raise DTypeError(
             f"dtype {dtype} is not one that axir computes with.",
             "Use bool, int8-int64, uint8-uint64, float16, bfloat16, float32, float64, complex64 "
             "or complex128.",
         ) from None
+
+
+def is_key(dtype: Any) -> bool:
+    """Tells whether the dtype is that of typed random keys."""
+    return type(dtype) is KeyDtype
+
+
+def storage(dtype: Any) -> np.dtype:
+    """Returns the dtype of the NumPy arrays that hold elements of a dtype."""
+    return dtype.storage if type(dtype) is KeyDtype else dtype
 
 
 def is_inexact(dtype: np.dtype) -> bool:
@@ -128,13 +141,18 @@ def as_dtype(dtype: Any) -> np.dtype:
     """Turns what users write for a dtype (class, name, Python type) into a `numpy.dtype`."""
     if type(dtype) is type and dtype in _PYTHON_DTYPES:
         return _PYTHON_DTYPES[dtype]
+    if type(dtype) is KeyDtype:
+        return dtype  # type: ignore[return-value]
     try:
         result = np.dtype(dtype)
     except TypeError:
         raise DTypeError(
             f"{dtype!r} is not a dtype.", "Pass a NumPy dtype, its name, or a Python scalar type."
         ) from None
-    if result != float0:
+    if result != float0 and result not in _KIND:
+        keys = of_storage(result)
+        if keys is not None:
+            return keys  # type: ignore[return-value]
         kind(result)
     return result
 
@@ -172,6 +190,8 @@ def join(operands: frozenset[tuple[np.dtype, bool]], enable_x64: bool) -> tuple[
     """Joins (dtype, is weak) pairs in the lattice; returns the dtype and whether it is weak."""
     nodes = set()
     for dtype, is_weak in operands:
+        if is_key(dtype):
+            return _join_keys(operands)
         letter = kind(dtype)
         nodes.add(_WEAK_NODE[letter] if is_weak and letter != "b" else dtype)
     result = _join(frozenset(nodes))
@@ -183,6 +203,15 @@ def join(operands: frozenset[tuple[np.dtype, bool]], enable_x64: bool) -> tuple[
     if not enable_x64:
         result = _TRUNCATED.get(result, result)
     return result, is_weak
+
+
+def _join_keys(operands: frozenset[tuple[np.dtype, bool]]) -> tuple[np.dtype, bool]:
+    if len(operands) == 1:
+        return next(iter(operands))
+    raise KeyPromotionError(
+        "Random keys do not promote: " + ", ".join(sorted(str(d) for d, _ in operands)) + ".",
+        "random.wrap_key_data makes keys of words, and random.key_data words of keys.",
+    )
 
 
 def _strict_join(operands: frozenset[tuple[np.dtype, bool]]) -> None:

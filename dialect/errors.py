@@ -69,6 +69,14 @@ class DTypeError(AxirError, TypeError):
     """Operand dtypes do not fit the operation."""
 
 
+class KeyConversionError(DTypeError):
+    """Random keys are used as numbers."""
+
+
+class KeyPromotionError(DTypeError, ValueError):
+    """Random keys meet arrays of another dtype."""
+
+
 class AxisError(AxirError, ValueError, IndexError):
     """An axis lies outside the array, or is named twice."""
 

@@ -31,6 +31,13 @@ _HEADER = """\
 // iree-opt --irdl-file=jaxpr.irdl.mlir checks a module against it.
 """
 
+_KEY_TYPE = """\
+  irdl.type @key {
+    %tag = irdl.base "#builtin.string"
+    irdl.parameters(tag: %tag)
+  }
+"""
+
 # MLIR's names of the attributes that `attributes.encode` makes.
 _KIND_OF_ATTRIBUTE = {
     "ArrayAttr": "array",
@@ -67,7 +74,7 @@ def irdl_text() -> str:
 
     with np.errstate(all="ignore"):  # samples hold what overflows when it is cast
         operations = "\n".join(_operation(primitive) for _, primitive in sorted(OPS.items()))
-    return f"{_HEADER}irdl.dialect @jaxpr {{\n{operations}}}\n"
+    return f"{_HEADER}irdl.dialect @jaxpr {{\n{_KEY_TYPE}{operations}}}\n"
 
 
 def _operation(primitive: Primitive) -> str:

@@ -1,6 +1,10 @@
 // The jaxpr dialect, derived from the op table by `make irdl`: do not edit.
 // iree-opt --irdl-file=jaxpr.irdl.mlir checks a module against it.
 irdl.dialect @jaxpr {
+  irdl.type @key {
+    %tag = irdl.base "#builtin.string"
+    irdl.parameters(tag: %tag)
+  }
   irdl.operation @abs {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -972,12 +976,73 @@ irdl.dialect @jaxpr {
     irdl.attributes { "full_matrices" = %a0, "pivoting" = %a1 }
   }
 
+  irdl.operation @random_bits {
+    %keys = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(keys: %keys)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.integer"
+    %a2 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "bit_width" = %a0, "partitionable" = %a1, "shape" = %a2 }
+  }
+
+  irdl.operation @random_clone {
+    %keys = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(keys: %keys)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @random_fold_in {
+    %keys = irdl.base "!builtin.tensor"
+    %data = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(keys: %keys, data: %data)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @random_gamma_grad {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
     irdl.operands(lhs: %lhs, rhs: %rhs)
     irdl.results(result: %result)
+  }
+
+  irdl.operation @random_seed {
+    %seeds = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(seeds: %seeds)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.string"
+    irdl.attributes { "impl" = %a0 }
+  }
+
+  irdl.operation @random_split {
+    %keys = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(keys: %keys)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "partitionable" = %a0, "shape" = %a1 }
+  }
+
+  irdl.operation @random_unwrap {
+    %keys = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(keys: %keys)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @random_wrap {
+    %words = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(words: %words)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.string"
+    irdl.attributes { "impl" = %a0 }
   }
 
   irdl.operation @real {
@@ -1183,6 +1248,18 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
     %a0 = irdl.base "#builtin.dense_array"
     irdl.attributes { "dimensions" = %a0 }
+  }
+
+  irdl.operation @rng_bit_generator {
+    %key = irdl.base "!builtin.tensor"
+    %result0 = irdl.base "!builtin.tensor"
+    %result1 = irdl.base "!builtin.tensor"
+    irdl.operands(key: %key)
+    irdl.results(result0: %result0, result1: %result1)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.type"
+    %a2 = irdl.base "#builtin.dense_array"
+    irdl.attributes { "algorithm" = %a0, "dtype" = %a1, "shape" = %a2 }
   }
 
   irdl.operation @round {

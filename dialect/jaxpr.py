@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .array import ConcreteArray
+from .dtypes import is_key
 from .effects import primitives_that_act
 from .function import Equation, Function, Literal, Var, functions_in
 from .types import ShapedArray
@@ -203,7 +204,7 @@ def _short(value_type: ShapedArray) -> str:
 
 
 def _literal(array: ConcreteArray) -> str:
-    if array.ndim == 0:
+    if array.ndim == 0 and not is_key(array.dtype):
         value = array.host()[()]
         number = value.item() if array.dtype.kind != "V" else float(value)
         return f"{number}:{_short(array.type)}"

@@ -17,8 +17,9 @@ from .application import Application
 from .array import Array, ConcreteArray, as_array
 from .config import config
 from .context import state
+from .dtypes import is_key, storage
 from .effects import acts_where_it_stands
-from .errors import FloatingPointError_, MissingRuleError, UnsupportedRuleError
+from .errors import DTypeError, FloatingPointError_, MissingRuleError, UnsupportedRuleError
 from .numerics import ignore_floating_point_warnings, restore_warnings
 from .tracer import Tracer
 from .types import ShapedArray
@@ -137,6 +138,11 @@ class Primitive:
         # `(operands, axes, frame, **params) -> result(s), axis or axes`: the batched form of an op
         # that communicates over the axis which `frame` names.
         self.batch_named: Callable[..., Any] | None = None
+        # Whether operands may be random keys; `lower` gets their words, uint32 along a last axis.
+        self.takes_keys = False
+        # Whether it only moves elements. Then they may be random keys, too, and on their words the
+        # op is itself, batched over the words.
+        self.moves_elements = False
         # Named tuple classes of parameters that are such, for reading them back from text.
         self.param_types: dict[str, type] = {}
         # Set by `def_impl`: gets the operands as they were passed, for a user's own primitive.
@@ -216,6 +222,13 @@ class Primitive:
                 f"Abstract evaluation for '{self.name}' not implemented",
                 f"Define it with {self.name}.def_abstract_eval(rule).",
             )
+        if not (self.takes_keys or self.moves_elements) and any(is_key(t.dtype) for t in types):
+            raise DTypeError(
+                f"{self.name} does not accept random keys, but got "
+                f"{' and '.join(map(str, types))}.",
+                "Keys can be moved, indexed, compared and given to axir.random; "
+                "axir.random.key_data returns their words.",
+            )
         results = self.infer(*types, **params)
         if self.multiple_results:
             return [_as_type(r) for r in results]
@@ -248,7 +261,7 @@ def _as_type(result: Any) -> ShapedArray:
 
 def _wrap(primitive: Primitive, array_type: ShapedArray, host: Any, device: Any) -> Array:
     if type(host) is not np.ndarray or host.dtype != array_type.dtype:
-        host = np.asarray(host, dtype=array_type.dtype)
+        host = np.asarray(host, dtype=storage(array_type.dtype))
     if config.jax_debug_nans or config.jax_debug_infs:
         check_finite(primitive.name, host)
     return ConcreteArray(array_type, host, None, device)

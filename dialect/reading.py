@@ -15,11 +15,13 @@ from .array import ConcreteArray
 from .attributes import decode, dense_to_numpy
 from .context import describe_location
 from .deferred import DeferredFunction
+from .dtypes import is_key
 from .errors import (
     AxirError,
     UnknownOpError,
     VerificationError,
 )
+from .extended import keys_of
 from .function import Equation, Function, Literal, Var
 from .parsing import parse_module, read_file
 from .primitive import Primitive
@@ -211,12 +213,17 @@ def _read_constant(op: ir.Operation) -> Literal:
             f"Write value = dense<...> : {op.results[0].type}.",
             where=_where(op),
         ) from None
-    if (host.shape, host.dtype) != (expected.shape, expected.dtype):
+    stored = expected.words
+    if (host.shape, host.dtype) != (stored.shape, stored.dtype):
         raise VerificationError(
             f"jaxpr.constant of type {expected} holds {host.dtype}{list(host.shape)}.",
-            "Write one type for the value and for the result.",
+            "Write one type for the value and for the result."
+            if stored is expected
+            else f"Write the words of the keys, a {stored}.",
             where=_where(op),
         )
+    if is_key(expected.dtype):
+        host = keys_of(host, expected.dtype)
     return Literal(op.results[0], ConcreteArray(expected, host))
 
 

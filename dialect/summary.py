@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from iree.compiler import ir
 
 from .context import describe_location
+from .errors import AxirError
+from .types import numpy_dtype
 
 _CONTAINERS = ("builtin.module", "func.func")
 _NEUTRAL = (*_CONTAINERS, "func.return", "func.call")
@@ -68,5 +70,10 @@ def _constant_bytes(op: ir.Operation) -> int:
 def _element_bytes(element: ir.Type) -> int:
     if isinstance(element, ir.ComplexType):
         return 2 * _element_bytes(element.element_type)
+    if isinstance(element, ir.OpaqueType):
+        try:
+            return numpy_dtype(element).itemsize
+        except AxirError:  # somebody else's type
+            return 1
     width = getattr(element, "width", 8)
     return max(1, width // 8)

@@ -21,6 +21,7 @@ from .application import Application
 from .array import Array, ConcreteArray, as_array
 from .attributes import dense
 from .context import context, current_location, describe_location, state
+from .dtypes import is_key
 from .effects import is_effectful
 from .errors import (
     ConcretizationTypeError,
@@ -29,6 +30,7 @@ from .errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from .extended import words_of
 from .function import (
     Equation,
     Function,
@@ -336,7 +338,7 @@ class Trace:
         else:
             if type(value) is not ConcreteArray:
                 value = as_array(value)
-            if not value.type.shape:
+            if not value.type.shape and not is_key(value.type.dtype):
                 return self._literal(value)
         known = self._captured.get(id(value))
         if (
@@ -380,7 +382,7 @@ class Trace:
                 "jaxpr.constant",
                 [array.type.mlir],
                 [],
-                {"value": dense(array.host())},
+                {"value": dense(words_of(array.host()))},
                 None,
                 0,
                 current_location(),

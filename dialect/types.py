@@ -5,6 +5,7 @@ What does not live here: dtype promotion (`dtypes.py`) and attributes of ops (`a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +15,7 @@ from iree.compiler import ir
 from . import dtypes
 from .context import context
 from .errors import DTypeError, ShapeError
+from .extended import KeyDtype, key_dtype
 
 _SHORT_NAMES = {
     dtypes.bool_: "bool",
@@ -44,13 +46,17 @@ def _element_types() -> dict[np.dtype, ir.Type]:
 
 _ELEMENT_TYPES = _element_types()
 _DTYPES = {str(element): dtype for dtype, element in _ELEMENT_TYPES.items()}
+_KEY = re.compile(r'!jaxpr\.key<"(\w+)">')
 
 
-def element_type(dtype: np.dtype) -> ir.Type:
+def element_type(dtype: Any) -> ir.Type:
     """Returns the MLIR element type of a dtype (`float32` is `f32`, `uint8` is `ui8`)."""
     try:
         return _ELEMENT_TYPES[dtype]
     except KeyError:
+        if type(dtype) is KeyDtype:
+            with context():
+                return ir.OpaqueType.get("jaxpr", f'key<"{dtype.impl.tag}">')
         raise DTypeError(f"dtype {dtype} has no MLIR type.") from None
 
 
@@ -59,6 +65,9 @@ def numpy_dtype(element: ir.Type) -> np.dtype:
     try:
         return _DTYPES[str(element)]
     except KeyError:
+        match = _KEY.fullmatch(str(element))
+        if match is not None:
+            return key_dtype(match[1])  # type: ignore[return-value]
         raise DTypeError(f"MLIR type {element} is no array element type.") from None
 
 
@@ -104,6 +113,14 @@ class ShapedArray:
                 )
         return self._mlir
 
+    @property
+    def words(self) -> ShapedArray:
+        """The type of the words, where elements are random keys; else the type itself."""
+        dtype: Any = self.dtype
+        if type(dtype) is not KeyDtype:
+            return self
+        return ShapedArray((*self.shape, dtype.words), dtypes.uint32)
+
     def update(self, **changes: Any) -> ShapedArray:
         """Returns the type with some of shape, dtype and weak_type replaced."""
         return ShapedArray(
@@ -125,7 +142,7 @@ class ShapedArray:
     def str_short(self, short_dtypes: bool = False) -> str:
         """Renders shape and dtype: `float32[2,3]`, or `f32[2,3]` as in jaxprs."""
         if short_dtypes:
-            name = _SHORT_NAMES[self.dtype]
+            name = _SHORT_NAMES.get(self.dtype) or str(self.dtype)
         else:
             name = "float0" if self.dtype == dtypes.float0 else str(self.dtype)
         return f"{name}[{','.join(map(str, self.shape))}]"

@@ -10,6 +10,7 @@ from iree.compiler import ir
 from .array import ConcreteArray
 from .context import context
 from .deferred import deferred_in
+from .dtypes import is_key
 from .function import Equation, Function, functions_in
 from .single_flight import made_once
 from .tracer import Trace
@@ -116,7 +117,7 @@ def embed_captures(function: Function) -> Function:
 
         def embed(values: Sequence[Any]) -> Sequence[Any]:
             for value in values:
-                if type(value) is ConcreteArray and value.shape:
+                if type(value) is ConcreteArray and (value.shape or is_key(value.dtype)):
                     trace.embed(value)
             return values
 

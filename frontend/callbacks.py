@@ -14,13 +14,19 @@ from axir import tree
 from axir.arguments import to_values
 from axir.dialect import dtypes
 from axir.dialect.array import Array
-from axir.dialect.errors import CallbackError, NonArrayArgumentError, ParameterError
+from axir.dialect.errors import (
+    CallbackError,
+    DTypeError,
+    NonArrayArgumentError,
+    ParameterError,
+)
 from axir.dialect.ops.callbacks import (
     VMAP_METHODS,
     Callback,
     io_callback_primitive,
     pure_callback_primitive,
 )
+from axir.dialect.ops.random_keys import random_unwrap
 from axir.dialect.types import ShapedArray
 
 
@@ -160,7 +166,7 @@ class FlatCallback:
         leaves, in_tree = tree.flatten((args, kwargs))
         name = callback_name(callback)
         trees = (args, kwargs) if kwargs else args
-        self.operands = to_values(leaves, trees, f"{operation} of {name}")
+        self.operands = words_of_keys(to_values(leaves, trees, f"{operation} of {name}"))
         wanted, self.out_tree = tree.flatten(result_shape_dtypes)
         self.types = tuple(_result_type(x, operation) for x in wanted)
         self.param = Callback(
@@ -196,6 +202,11 @@ def callback_name(callback: Callable[..., Any]) -> str:
     return str(name)
 
 
+def words_of_keys(values: Sequence[Any]) -> list[Any]:
+    """Returns values as callbacks get them: of random keys the words, others as they are."""
+    return [random_unwrap.bind(x) if dtypes.is_key(x.dtype) else x for x in values]
+
+
 def _check_callable(callback: Any, operation: str) -> None:
     if not callable(callback):
         raise NonArrayArgumentError(
@@ -215,6 +226,11 @@ def _result_type(x: Any, operation: str) -> ShapedArray:
             )
         return ShapedArray((), dtypes.scalar_dtype(x))
     dtype = dtypes.as_dtype(x.dtype)
+    if dtypes.is_key(dtype):
+        raise DTypeError(
+            f"{operation}: result_shape_dtypes asks for {dtype}, but callbacks return numbers.",
+            "Return the words of a key, and wrap them with random.wrap_key_data.",
+        )
     if dtype != dtypes.canonicalize_dtype(dtype):
         raise ParameterError(
             f"{operation}: result_shape_dtypes asks for {dtype}, but 64-bit dtypes are disabled.",

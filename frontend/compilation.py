@@ -18,6 +18,7 @@ from axir.dialect.array import ConcreteArray, as_array
 from axir.dialect.config import config
 from axir.dialect.context import outside_traces, user_frame
 from axir.dialect.effects import has_effects
+from axir.dialect.extended import words_of
 from axir.dialect.function import Function
 from axir.dialect.ops import call
 from axir.dialect.primitive import check_finite
@@ -50,8 +51,8 @@ def buffer_of(array: ConcreteArray, device: Any) -> Buffer:
     if buffer is not None and not buffer.is_deleted:
         if buffer.device is device:
             return buffer
-        return device.put(array.host())
-    host = array.host()
+        return device.put(words_of(array.host()))
+    host = words_of(array.host())
     if host.flags.writeable:
         # Arrays are immutable, so their memory can be shared with the device.
         host = host.view()

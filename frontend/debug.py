@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any
 
 from axir import tree
-from axir.callbacks import callback_name
+from axir.callbacks import callback_name, words_of_keys
 from axir.dialect.array import Array, ConcreteArray, as_array
 from axir.dialect.context import user_frame
 from axir.dialect.errors import AxirError, NonArrayArgumentError, ParameterError
@@ -85,7 +85,9 @@ def _bind(
         else:
             operands.append(value)
     call = functools.partial(_call, function, in_tree, fixed)
-    debug_callback_primitive.bind(*operands, callback=Callback(call, name), ordered=bool(ordered))
+    debug_callback_primitive.bind(
+        *words_of_keys(operands), callback=Callback(call, name), ordered=bool(ordered)
+    )
 
 
 def _value(leaf: Any) -> Any:

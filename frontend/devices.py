@@ -10,6 +10,7 @@ from axir import tree
 from axir.arguments import to_value
 from axir.compilation import buffer_of
 from axir.dialect.array import Array, ConcreteArray
+from axir.dialect.dtypes import is_key
 from axir.dialect.errors import ParameterError
 from axir.dialect.tracer import Tracer
 from axir.runtime import Device, default_device, device_count, devices, local_devices
@@ -101,13 +102,17 @@ def _put(leaf: Any, place: Any) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """Returns a tree with its arrays as NumPy arrays.
+    """Returns a tree with its arrays as NumPy arrays; random keys stay what they are.
 
     >>> import axir, axir.numpy as jnp
     >>> axir.device_get({"a": jnp.ones(2)})
     {'a': array([1., 1.], dtype=float32)}
     """
-    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+    return tree.map(lambda leaf: _host(leaf) if isinstance(leaf, Array) else leaf, x)
+
+
+def _host(x: Array) -> Any:
+    return x if is_key(x.dtype) else np.asarray(x)
 
 
 def block_until_ready(x: Any) -> Any:

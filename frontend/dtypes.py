@@ -16,6 +16,8 @@ from axir.arguments import type_of
 from axir.dialect import dtypes
 from axir.dialect.dtypes import as_dtype, float0, is_complex, is_float, promote
 from axir.dialect.errors import DTypeError as TypePromotionError
+from axir.dialect.errors import ParameterError
+from axir.dialect.extended import extended, prng_key
 from axir.numpy.scalar_types import _pair, finfo, iinfo
 from axir.numpy.scalar_types import issubdtype as _issubdtype
 from axir.numpy.scalar_types import result_type as _result_type
@@ -38,35 +40,26 @@ __all__ = [
 bfloat16 = ml_dtypes.bfloat16
 
 
-class extended(np.generic):
-    """The category of dtypes beyond NumPy's, of which axir has none.
-
-    >>> import axir
-    >>> issubdtype(axir.random.key(0).dtype, extended)
-    False
-    """
-
-
-class prng_key(extended):
-    """The category of typed random keys. Keys of axir are arrays of unsigned integers.
-
-    >>> import axir
-    >>> issubdtype(axir.random.key(0).dtype, prng_key)
-    False
-    """
-
-
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> np.dtype:
     """Returns a dtype as arrays have it: with 32 bits for 64, unless `jax_enable_x64` is on.
 
     Args:
         dtype: What stands for a dtype.
-        allow_extended_dtype: Accepted for compatibility: there are no extended dtypes.
+        allow_extended_dtype: Whether the dtype of random keys is taken as well.
+
+    Raises:
+        ParameterError: for the dtype of random keys, unless it is allowed.
 
     >>> canonicalize_dtype("float64")
     dtype('float32')
     """
-    return dtypes.canonicalize_dtype(dtype)
+    found = dtypes.canonicalize_dtype(dtype)
+    if dtypes.is_key(found) and not allow_extended_dtype:
+        raise ParameterError(
+            f"canonicalize_dtype: {found} is no dtype of numbers.",
+            "Pass allow_extended_dtype=True.",
+        )
+    return found
 
 
 def issubdtype(a: Any, b: Any) -> bool:
@@ -79,10 +72,7 @@ def issubdtype(a: Any, b: Any) -> bool:
     >>> issubdtype("int8", np.integer)
     True
     """
-    categories = (extended, prng_key)
-    if a in categories:
-        return b is np.generic or (b in categories and issubclass(a, b))
-    return b not in categories and _issubdtype(a, b)
+    return _issubdtype(a, b)
 
 
 def itemsize_bits(dtype: Any) -> int:
@@ -92,6 +82,8 @@ def itemsize_bits(dtype: Any) -> int:
     16
     """
     found = as_dtype(dtype)
+    if dtypes.is_key(found):
+        raise ParameterError(f"itemsize_bits: {found} is no dtype of numbers.")
     for info in (finfo, iinfo):
         try:
             return int(info(found).bits) * (2 if is_complex(found) else 1)
@@ -128,6 +120,8 @@ def scalar_type_of(x: Any) -> type:
     (<class 'float'>, <class 'int'>)
     """
     dtype = type_of(x).dtype
+    if dtypes.is_key(dtype):
+        raise TypePromotionError(f"{dtype} is not a dtype of numbers.")
     if dtype == np.bool_:
         return bool
     if is_complex(dtype):

@@ -53,7 +53,8 @@ def check_tangents(primals: Sequence[Value], tangents: Sequence[Value], what: st
 
 
 def _is_plain_zero(tangent: Value) -> bool:
-    return type(tangent) is ConcreteArray and not tangent.host().any()
+    is_number = type(tangent) is ConcreteArray and not dtypes.is_key(tangent.dtype)
+    return is_number and not tangent.host().any()
 
 
 def materialize(tangent: Any) -> Value:

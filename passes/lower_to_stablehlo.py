@@ -1,7 +1,8 @@
 """The `lower-to-stablehlo` pass: from the jaxpr dialect to portable StableHLO.
 
 Each op's `lower` rule writes its StableHLO; functions that calls name become private functions,
-once each. What IREE lacks or gets wrong is not this pass's business (`legalize/`).
+once each. Random keys become their words, uint32 along one more axis at the end. What IREE lacks or
+gets wrong is not this pass's business (`legalize/`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from iree.compiler import ir
 from axir.dialect import stablehlo as hlo
 from axir.dialect.context import context
 from axir.dialect.errors import MissingRuleError
+from axir.dialect.extended import words_of
 from axir.dialect.function import Equation, Function, Literal, Var
 from axir.dialect.types import ShapedArray, type_of_mlir
 from axir.passes.base import Pass
+from axir.passes.key_words import moves_keys, on_words
 from axir.passes.module import replace_with_module
 
 HostFunction = Callable[..., Sequence[Any]]
@@ -43,8 +46,8 @@ class LoweringContext:
     """What a `lower` rule may ask for besides its operands.
 
     Attributes:
-        types_in: Types of the operands.
-        types_out: Types of the results.
+        types_in: Types of the operands, of which random keys are there as words.
+        types_out: Types of the results, likewise.
         platform: What the code will run on: `cpu`, `vulkan` or `cuda`.
         primitive: The primitive that is lowered.
     """
@@ -89,7 +92,7 @@ class LoweringContext:
     def call(self, function: Function, *values: ir.Value) -> list[ir.Value]:
         """Calls a function, which is lowered once however often it is called."""
         symbol = self._module.symbol_of(function)
-        return hlo.call(symbol, list(values), [v.type.mlir for v in function.outputs])
+        return hlo.call(symbol, list(values), [v.type.words.mlir for v in function.outputs])
 
     def inline(self, function: Function, *values: ir.Value) -> list[ir.Value]:
         """Writes the ops of a function in place, as the body of a region needs it."""
@@ -155,8 +158,8 @@ class _ModuleLowering:
             self.lower_function(*self.pending.pop(0))
 
     def lower_function(self, function: Function, symbol: str, is_public: bool) -> None:
-        arguments = [v.type.mlir for v in (*function.inputs, *function.captures)]
-        results = [v.type.mlir for v in function.outputs]
+        arguments = [v.type.words.mlir for v in (*function.inputs, *function.captures)]
+        results = [v.type.words.mlir for v in function.outputs]
         attributes: dict[str, ir.Attribute] = {
             "sym_name": ir.StringAttr.get(symbol),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(arguments, results)),
@@ -192,7 +195,7 @@ class _ModuleLowering:
                 return environment[variable]
             value = constants.get(variable)
             if value is None:
-                value = constants[variable] = hlo.constant(variable.array.host())
+                value = constants[variable] = hlo.constant(words_of(variable.array.host()))
             return value
 
         for equation in function.equations:
@@ -204,6 +207,8 @@ class _ModuleLowering:
 
     def lower_equation(self, equation: Equation, operands: list[ir.Value]) -> list[ir.Value]:
         primitive = equation.primitive
+        if moves_keys(equation):
+            return self.lower_body(on_words(equation), operands)
         if primitive.lower is None:
             raise MissingRuleError(
                 f"MLIR translation rule for primitive '{primitive.name}' not found for platform "
@@ -213,10 +218,10 @@ class _ModuleLowering:
         results = primitive.lower(LoweringContext(self, equation), *operands, **equation.params)
         results = [results] if isinstance(results, ir.Value) else list(results)
         for value, variable in zip(results, equation.results, strict=True):
-            if value.type != variable.type.mlir:
+            if value.type != variable.type.words.mlir:
                 raise MissingRuleError(
                     f"The MLIR translation rule of '{primitive.name}' gave {value.type}, but its "
-                    f"abstract evaluation says {variable.type.mlir}.",
+                    f"abstract evaluation says {variable.type.words.mlir}.",
                     "Make the two rules agree.",
                 )
         return results

@@ -14,9 +14,11 @@ import numpy as np
 from axir.dialect import dtypes
 from axir.dialect.array import as_array
 from axir.dialect.config import config
+from axir.dialect.extended import keys_of, words_of
 from axir.dialect.function import Function
 from axir.dialect.ops import OPS
 from axir.dialect.ops.family import UNDIFFERENTIABLE
+from axir.dialect.ops.random_keys import FRY
 from axir.dialect.primitive import Primitive, Sample, Unsupported
 from axir.dialect.trace import trace_function
 from axir.dialect.tracer import Trace
@@ -95,8 +97,8 @@ class Case:
 
 
 def values(results: Sequence[Any]) -> list[np.ndarray]:
-    """The NumPy arrays behind arrays."""
-    return [x.host() for x in results]
+    """The NumPy arrays behind arrays; of random keys, their words."""
+    return [words_of(x.host()) for x in results]
 
 
 @functools.cache
@@ -106,7 +108,24 @@ def cases_of(name: str) -> tuple[Case, ...]:
     assert primitive.samples is not None
     with config(jax_enable_x64=True):
         samples = primitive.samples()
+    if primitive.moves_elements:
+        samples = [*samples, *_moving_keys(primitive, samples)]
     return tuple(_case(primitive, index, sample) for index, sample in enumerate(samples))
+
+
+def _moving_keys(primitive: Primitive, samples: Sequence[Sample]) -> Iterator[Sample]:
+    """Samples with random keys in place of the float32 numbers that an op moves."""
+    generator = np.random.default_rng(0)
+    for sample in samples:
+        args = tuple(map(np.asarray, sample.args))
+        if not any(x.dtype == dtypes.float32 for x in args) or sample.params.get("fill_value"):
+            continue
+        words = (generator.integers(0, 2**32, (*x.shape, FRY.words), np.uint32) for x in args)
+        moved = (
+            keys_of(w, FRY) if x.dtype == dtypes.float32 else x
+            for x, w in zip(args, words, strict=True)
+        )
+        yield Sample(tuple(moved), sample.params)
 
 
 def _case(primitive: Primitive, index: int, sample: Sample) -> Case:

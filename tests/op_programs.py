@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from axir.dialect.errors import HostCallNeededError
+from axir.dialect.extended import words_of
 from axir.dialect.function import Function
 from axir.passes.lower_to_stablehlo import HostCall, lower_functions
 from axir.passes.pipeline import run_passes
@@ -75,7 +76,7 @@ class Programs:
             self._programs.update(dict.fromkeys((name for name, _ in items), program))
 
     def __call__(self, name: str, *args: np.ndarray) -> list[np.ndarray]:
-        """Runs a function on the device."""
-        buffers = [self.device.put(x) for x in args]
+        """Runs a function on the device; random keys are there as their words."""
+        buffers = [self.device.put(words_of(x)) for x in args]
         results = self._programs[name].function(name)(buffers)
         return [buffer.to_numpy() for buffer in results]

@@ -75,6 +75,7 @@ def _samples() -> list[Sample]:
 
 _barrier = declare(
     "optimization_barrier",
+    takes_keys=True,
     multiple_results=True,
     infer=_infer,
     evaluate=_evaluate,

@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..array import from_numpy
 from ..errors import DTypeError, ParameterError, ShapeError
+from ..primitive import Primitive, Sample
+from ..symbolic import Zero
+from ..trace import trace_function
+from ..types import ShapedArray
+from ..writing import embed_captures
 from .broadcasting import broadcast
 from .constants import iota
 from .conversion import convert_element_type
@@ -36,14 +42,17 @@ from .layout import one_layout
 from .movement import integers
 from .multiply_high import mulhi
 from .random_bits import threefry2x32
-from .shape import reshape
-from .slicing import slice_in_dim
+from .shape import concatenate, moveaxis, reshape
 from .stacking import stack, unstack
+from .static_slicing import index_in_dim, slice_in_dim
+from .table import declare
 
 _WORD = dtypes.uint32
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
+# dtypes and shapes of states.
+_STATES = ((dtypes.uint32, (4,)), (dtypes.uint64, (2,)))
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -101,7 +110,15 @@ def rng_bit_generator(
             f"rng_bit_generator: {algorithm!r} is no algorithm.",
             "Pass a member of lax.RandomAlgorithm.",
         ) from None
-    key = as_value(key)
+    bits: list[Value] = _rng_bit_generator.bind(
+        as_value(key), shape=shape, dtype=dtype, algorithm=int(algorithm)
+    )
+    return bits[0], bits[1]
+
+
+def _generate(
+    key: Value, shape: tuple[int, ...], dtype: np.dtype, algorithm: int
+) -> tuple[Value, Value]:
     state = _words(key)
     generate = _threefry if algorithm == RandomAlgorithm.RNG_THREE_FRY else _philox
     bits, count = generate(state, shape, dtype)
@@ -109,23 +126,85 @@ def rng_bit_generator(
     return _state_like(key, [*state[:2], low, high]), bits
 
 
+def _infer(
+    key: ShapedArray, *, shape: tuple[int, ...], dtype: np.dtype, algorithm: int
+) -> list[ShapedArray]:
+    if (key.dtype, key.shape) not in _STATES:
+        if key.dtype not in (dtypes.uint32, dtypes.uint64):
+            raise DTypeError(f"rng_bit_generator: the state {key} must be uint32 or uint64.")
+        raise ShapeError(
+            f"rng_bit_generator: the state {key} must be four words of uint32, or two of uint64."
+        )
+    return [key, ShapedArray(shape, dtype)]
+
+
+def _evaluate(key: np.ndarray, **params: Any) -> list[np.ndarray]:
+    return [x.host() for x in _generate(from_numpy(key), **params)]
+
+
+def _batch(
+    operands: Sequence[Value], axes: Sequence[int | None], *, shape: tuple[int, ...], **params: Any
+) -> tuple[list[Value], list[int]]:
+    # As JAX does it: the first state makes the bits of all lanes, and it alone moves on.
+    (axis,) = axes
+    assert axis is not None
+    keys = moveaxis(operands[0], axis, 0)
+    size = keys.shape[0]
+    first = index_in_dim(keys, 0, keepdims=False)
+    state, bits = _rng_bit_generator.bind(first, shape=(size, *shape), **params)
+    moved = concatenate([reshape(state, (1, *state.shape)), slice_in_dim(keys, 1, size)], 0)
+    return [moved, bits], [0, 0]
+
+
+def _lower(context: Any, key: Any, **params: Any) -> list[Any]:
+    generate = trace_function(lambda x: _generate(x, **params), context.types_in)
+    return context.inline(embed_captures(generate), key)
+
+
+def _jvp(primals: Any, tangents: Any, outs: Sequence[Value], **params: Any) -> list[Any]:
+    return [Zero(out.aval.to_tangent_aval()) for out in outs]
+
+
+def _samples() -> list[Sample]:
+    short, long = np.array([1, 0, 2**32 - 1, 4], np.uint32), np.array([0, 2**64 - 1], np.uint64)
+    variants: list[tuple[np.ndarray, tuple[int, ...], np.dtype]] = [
+        (short, (), dtypes.uint32),
+        (short, (3, 5), dtypes.uint8),
+        (short, (0, 2), dtypes.uint16),
+        (long, (5,), dtypes.uint64),
+        (long, (1, 2, 1, 1, 3, 1), dtypes.uint32),
+    ]
+    return [
+        Sample((key,), {"shape": shape, "dtype": dtype, "algorithm": int(algorithm)})
+        for key, shape, dtype in variants
+        for algorithm in (RandomAlgorithm.RNG_THREE_FRY, RandomAlgorithm.RNG_PHILOX)
+    ]
+
+
+_rng_bit_generator: Primitive = declare(
+    "rng_bit_generator",
+    multiple_results=True,
+    infer=_infer,
+    evaluate=_evaluate,
+    jvp=_jvp,
+    batch=_batch,
+    lower=_lower,
+    samples=_samples,
+    unsupported={"transpose": "random bits are integers; no cotangent reaches them."},
+)
+
+
 def _words(key: Value) -> list[Value]:
     """Returns the four words of a state."""
-    if key.dtype == dtypes.uint32 and key.shape == (4,):
+    if key.dtype == dtypes.uint32:
         return list(unstack(key))
-    if key.dtype == dtypes.uint64 and key.shape == (2,):
-        wide = unstack(key)
-        shift = full((), 32, dtypes.uint64)
-        return [
-            convert_element_type(part, _WORD)
-            for word in wide
-            for part in (_low(word), shift_right_logical(word, shift))
-        ]
-    if key.dtype not in (dtypes.uint32, dtypes.uint64):
-        raise DTypeError(f"rng_bit_generator: the state {key.aval} must be uint32 or uint64.")
-    raise ShapeError(
-        f"rng_bit_generator: the state {key.aval} must be four words of uint32, or two of uint64."
-    )
+    wide = unstack(key)
+    shift = full((), 32, dtypes.uint64)
+    return [
+        convert_element_type(part, _WORD)
+        for word in wide
+        for part in (_low(word), shift_right_logical(word, shift))
+    ]
 
 
 def _low(word: Value) -> Value:

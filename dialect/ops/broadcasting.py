@@ -115,6 +115,7 @@ def _broadcast_samples() -> list[Sample]:
 
 _broadcast_in_dim: Primitive = declare(
     "broadcast_in_dim",
+    moves_elements=True,
     infer=_infer_broadcast,
     evaluate=_evaluate_broadcast,
     jvp=apply_to_tangent(lambda t, **params: _broadcast_in_dim.bind(t, **params)),

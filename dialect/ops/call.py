@@ -167,6 +167,7 @@ def _samples() -> list[Sample]:
 
 jit_primitive = declare(
     "jit",
+    takes_keys=True,
     multiple_results=True,
     is_call=True,
     is_memoized=False,

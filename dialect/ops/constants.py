@@ -28,6 +28,7 @@ from .family import (
     random_values,
     zero_tangent,
 )
+from .family import full as filled
 from .layout import one_layout
 from .movement import apply_to_tangent, integers, spread_samples
 from .shape import broadcast
@@ -182,6 +183,8 @@ def full(
     shape = integers("full", "shape", shape)
     if dtype is not None:
         dtype = dtypes.canonicalize_dtype(dtype)
+        if dtypes.is_key(dtype) and type(fill_value) in _KINDS_THAT_HOLD:
+            return filled(shape, fill_value, dtype)
         if dtypes.kind(dtype) in _KINDS_THAT_HOLD.get(type(fill_value), ""):
             # Integers wrap around: full(shape, -1, uint32) holds the largest number.
             value = from_numpy(np.asarray(fill_value).astype(dtype))
@@ -239,6 +242,7 @@ def zeros_like_array(x: Any) -> Value:
 
 _copy: Primitive = declare(
     "copy",
+    takes_keys=True,
     infer=lambda operand: operand,
     evaluate=lambda x: x.copy(),
     jvp=apply_to_tangent(lambda t: _copy.bind(t)),

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes
 from .. import stablehlo as hlo
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, KeyPromotionError, ShapeError
 from ..primitive import Sample
 from ..symbolic import Zero
 from ..types import ShapedArray
@@ -40,6 +40,11 @@ from .table import Traceable, declare
 
 
 def _infer_convert(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool) -> ShapedArray:
+    if dtypes.is_key(x.dtype) or dtypes.is_key(new_dtype):
+        raise KeyPromotionError(
+            f"convert_element_type: {x} does not convert to {new_dtype}.",
+            "random.wrap_key_data makes keys of words, and random.key_data words of keys.",
+        )
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(new_dtype):
         raise DTypeError(
             f"convert_element_type: {x.dtype} does not convert to {new_dtype}.",
@@ -116,6 +121,7 @@ def _convert_samples() -> list[Sample]:
 
 _convert = declare(
     "convert_element_type",
+    takes_keys=True,  # to say what does not convert
     infer=_infer_convert,
     evaluate=_evaluate_convert,
     jvp=_convert_jvp,
@@ -276,8 +282,9 @@ complex_: Traceable = binary(
 # Gradients end here ----------------------------------------------------------------------------
 
 _stop_gradient = unary(
-    "stop_gradient", lambda x: x, lambda x: x, ANY
+    "stop_gradient", lambda x: x, lambda x: x, ANY, takes_keys=True
 )
+_stop_gradient.primitive.moves_elements = True
 
 
 def stop_gradient(x: Any) -> Value:

@@ -246,11 +246,39 @@ def _comparison(name: str, evaluate: Any, direction: str, domain: Sequence[np.dt
         domain,
         result=_to_bool,
         is_commutative=direction in ("EQ", "NE"),
+        takes_keys=direction in ("EQ", "NE"),
     )
 
 
-eq = _comparison("eq", np.equal, "EQ", ANY)
-ne = _comparison("ne", np.not_equal, "NE", ANY)
+def _equality(name: str, compare: np.ufunc, direction: str) -> Any:
+    """Declares a comparison which random keys, too, have: of all their words."""
+
+    def evaluate(x: np.ndarray, y: np.ndarray) -> Any:
+        if x.dtype.names is None:
+            return compare(x, y)
+        return x == y if direction == "EQ" else x != y
+
+    def lower(context: Any, *values: Any) -> Any:
+        words = context.types_in[0].words
+        if words is context.types_in[0]:
+            return lower_numbers(context, *values)
+        shape = (*context.types_out[0].shape, words.shape[-1])
+        axis = len(shape) - 1
+        lhs, rhs = (
+            v if hlo.shape_of(v) == shape else hlo.broadcast_in_dim(v, shape, (axis,))
+            for v in values
+        )
+        same = hlo.compare(lhs, rhs, "EQ")
+        every = hlo.reduce([same], [hlo.constant(np.True_)], [axis], lambda a, x: [hlo.and_(a, x)])
+        return every[0] if direction == "EQ" else hlo.not_(every[0])
+
+    function = _comparison(name, evaluate, direction, ANY)
+    lower_numbers, function.primitive.lower = function.primitive.lower, lower
+    return function
+
+
+eq = _equality("eq", np.equal, "EQ")
+ne = _equality("ne", np.not_equal, "NE")
 lt = _comparison("lt", np.less, "LT", ORDERED)
 le = _comparison("le", np.less_equal, "LE", ORDERED)
 gt = _comparison("gt", np.greater, "GT", ORDERED)
@@ -373,6 +401,7 @@ def _select_samples() -> list[Sample]:
 
 _select_n = declare(
     "select_n",
+    moves_elements=True,
     infer=_infer_select,
     evaluate=_evaluate_select,
     jvp=_select_jvp,

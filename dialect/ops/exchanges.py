@@ -78,6 +78,7 @@ def check_permutation(perm: Sequence[tuple[int, int]], size: int) -> None:
 
 ppermute_primitive = declare_collective(
     "ppermute",
+    moves_elements=True,
     infer=infer_same,
     jvp=_ppermute_jvp,
     transpose=_ppermute_transpose,
@@ -171,6 +172,7 @@ def _merge(x: Value, axis: int, dimension: int, tiled: bool) -> Value:
 
 all_gather_primitive = declare_collective(
     "all_gather",
+    moves_elements=True,
     infer=_infer_all_gather,
     jvp=_all_gather_jvp,
     transpose=_all_gather_transpose,
@@ -338,6 +340,7 @@ def _exchanged(ndim: int, first: int, second: int) -> tuple[int, ...]:
 
 all_to_all_primitive = declare_collective(
     "all_to_all",
+    moves_elements=True,
     infer=_infer_all_to_all,
     jvp=_all_to_all_jvp,
     transpose=_all_to_all_transpose,

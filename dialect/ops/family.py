@@ -17,6 +17,7 @@ from .. import dtypes
 from .. import stablehlo as hlo
 from ..array import Array, ConcreteArray, as_array, scalar
 from ..errors import DTypeError, ParameterError, ShapeError
+from ..extended import keys_of
 from ..primitive import Primitive, Sample
 from ..symbolic import UndefinedPrimal, Zero
 from ..tracer import Tracer
@@ -66,6 +67,7 @@ def _infer(
     domain: Sequence[np.dtype],
     result: Callable[[np.dtype], np.dtype] | None,
     parameters: Sequence[str],
+    takes_keys: bool,
 ) -> Callable[..., ShapedArray]:
     allowed = frozenset(domain)
 
@@ -82,7 +84,7 @@ def _infer(
                 f"{' and '.join(str(t) for t in types)}.",
                 "Cast with x.astype(dtype); the functions of axir.numpy promote by themselves.",
             )
-        if dtype not in allowed:
+        if dtype not in allowed and not (takes_keys and dtypes.is_key(dtype)):
             raise DTypeError(
                 f"{name} does not accept {dtype}; it takes {', '.join(map(str, domain))}.",
                 "Cast with x.astype(dtype).",
@@ -129,10 +131,16 @@ def instantiate(tangent: Any) -> Value:
     return full(tangent.aval.shape, 0, tangent.aval.dtype)
 
 
-def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Array:
-    """Returns a concrete array filled with a value, taking the memory of one element."""
+def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
+    """Returns a concrete array filled with a value, taking the memory of one element.
+
+    All words of random keys get the value.
+    """
     if dtype == dtypes.float0:
         return ConcreteArray(ShapedArray(shape, dtype), np.zeros(shape, dtype))
+    if dtypes.is_key(dtype):
+        element = keys_of(np.full(dtype.impl.key_shape, value, np.uint32), dtype)
+        return ConcreteArray(ShapedArray(shape, dtype), np.broadcast_to(element, shape))
     host = np.broadcast_to(np.asarray(value).astype(dtype), shape)
     return ConcreteArray(ShapedArray(shape, dtype), host)
 
@@ -235,6 +243,7 @@ def elementwise(
     transpose: Sequence[Callable[..., Value] | None] | None = None,
     simplify: Callable[..., Value | None] | None = None,
     is_commutative: bool = False,
+    takes_keys: bool = False,
     low: float = -2.0,
     high: float = 2.0,
     edges: Sequence[float] = EDGES,
@@ -259,6 +268,7 @@ def elementwise(
             which the op is not linear.
         simplify: `(*operands) -> an equal value or None`: identities.
         is_commutative: Whether exchanging the two operands changes nothing.
+        takes_keys: Whether it takes random keys as well; `lower` then gets their words.
         low, high, edges: Range of the operands of generated samples, and further values.
         has_complex_edges: Whether samples combine the edges to complex numbers. Not where their
             signs and nan are nobody's agreement.
@@ -269,12 +279,13 @@ def elementwise(
     unsupported = {} if transpose else {"transpose": f"{name} is not linear in any operand."}
     primitive = declare(
         name,
-        infer=_infer(name, arity, domain, result, parameters),
+        infer=_infer(name, arity, domain, result, parameters, takes_keys),
         evaluate=evaluate,
         jvp=_jvp(jvp) if jvp else zero_tangent,
         lower=_lower(lower),
         simplify=simplify,
         is_commutative=is_commutative,
+        takes_keys=takes_keys,
         samples=lambda: _samples(
             arity, domain, low, high, edges, tolerance,
             has_complex_edges=has_complex_edges, has_half_nan=has_half_nan,

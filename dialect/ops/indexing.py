@@ -16,6 +16,7 @@ from .. import dtypes
 from .. import stablehlo as hlo
 from ..array import ConcreteArray
 from ..errors import ParameterError, ShapeError
+from ..extended import keys_of
 from ..primitive import Sample
 from ..symbolic import Zero, is_undefined_primal
 from ..types import ShapedArray
@@ -134,6 +135,10 @@ def _fill_parameter(value: Any) -> Any:
 
 def _fill_scalar(value: Any, dtype: np.dtype) -> np.ndarray:
     """Returns the element that stands for windows that do not fit."""
+    keys: Any = dtypes.as_dtype(dtype)
+    if dtypes.is_key(keys):
+        word = _fill_scalar(value, dtypes.uint32)
+        return keys_of(np.full(keys.impl.key_shape, word), keys)
     if value is None:
         if dtypes.is_inexact(dtype):
             value = np.nan
@@ -418,6 +423,7 @@ def _samples() -> list[Sample]:
 
 _gather = declare(
     "gather",
+    moves_elements=True,
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

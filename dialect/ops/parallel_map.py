@@ -128,6 +128,7 @@ def _parameters(
 
 pmap_primitive = declare(
     "pmap",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     infer=_infer,

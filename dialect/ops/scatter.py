@@ -442,7 +442,7 @@ def _samples(name: str) -> list[Sample]:
 
 _scatter = _declare(
     "scatter", None, lambda current, update: update,
-    jvp=_scatter_jvp, transpose=_scatter_transpose,
+    jvp=_scatter_jvp, transpose=_scatter_transpose, moves_elements=True,
 )
 _scatter_add = _declare("scatter_add", np.add, hlo.add, jvp=_add_jvp, transpose=_add_transpose)
 _scatter_mul = _declare(

@@ -143,6 +143,7 @@ def _reshape_samples() -> list[Sample]:
 
 _reshape: Primitive = declare(
     "reshape",
+    moves_elements=True,
     infer=_infer_reshape,
     evaluate=_evaluate_reshape,
     jvp=apply_to_tangent(lambda t, **params: _reshape.bind(t, **params)),
@@ -229,6 +230,7 @@ def _batch_transpose(
 
 _transpose: Primitive = declare(
     "transpose",
+    moves_elements=True,
     infer=_infer_transpose,
     evaluate=lambda x, *, permutation: x.transpose(permutation),
     jvp=apply_to_tangent(lambda t, **params: _transpose.bind(t, **params)),
@@ -303,6 +305,7 @@ def _batch_squeeze(
 
 _squeeze: Primitive = declare(
     "squeeze",
+    moves_elements=True,
     infer=_infer_squeeze,
     evaluate=lambda x, *, dimensions: x.squeeze(dimensions),
     jvp=apply_to_tangent(lambda t, **params: _squeeze.bind(t, **params)),
@@ -395,6 +398,7 @@ def _batch_concatenate(
 
 _concatenate: Primitive = declare(
     "concatenate",
+    moves_elements=True,
     infer=_infer_concatenate,
     evaluate=lambda *operands, dimension: np.concatenate(operands, dimension),
     jvp=_concatenate_jvp,
@@ -457,6 +461,7 @@ def _batch_rev(
 
 _rev: Primitive = declare(
     "rev",
+    moves_elements=True,
     infer=_infer_rev,
     evaluate=_evaluate_rev,
     jvp=apply_to_tangent(lambda t, **params: _rev.bind(t, **params)),

@@ -135,6 +135,7 @@ def _dynamic_slice_samples() -> list[Sample]:
 
 _dynamic_slice: Primitive = declare(
     "dynamic_slice",
+    moves_elements=True,
     infer=_infer_dynamic_slice,
     evaluate=lambda x, *starts, slice_sizes: x[block(x.shape, slice_sizes, starts)],
     jvp=apply_to_tangent(lambda t, *starts, **params: _dynamic_slice.bind(t, *starts, **params)),
@@ -314,6 +315,7 @@ def _update_samples() -> list[Sample]:
 
 _dynamic_update_slice: Primitive = declare(
     "dynamic_update_slice",
+    moves_elements=True,
     infer=_infer_update,
     evaluate=_evaluate_update,
     jvp=_update_jvp,

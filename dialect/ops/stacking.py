@@ -83,6 +83,7 @@ def _lower_split(context: Any, x: Any, *, sizes: tuple[int, ...], axis: int) -> 
 
 _split: Primitive = declare(
     "split",
+    moves_elements=True,
     multiple_results=True,
     infer=_infer_split,
     evaluate=_evaluate_split,
@@ -168,6 +169,7 @@ def _lower_stack(context: Any, *operands: Any, axis: int) -> Any:
 
 _stack: Primitive = declare(
     "stack",
+    moves_elements=True,
     infer=_infer_stack,
     evaluate=lambda *operands, axis: np.stack(operands, axis),
     jvp=_stack_jvp,
@@ -226,6 +228,7 @@ def _lower_unstack(context: Any, x: Any, *, axis: int) -> list[Any]:
 
 _unstack: Primitive = declare(
     "unstack",
+    moves_elements=True,
     multiple_results=True,
     infer=_infer_unstack,
     evaluate=lambda x, *, axis: list(np.moveaxis(x, axis, 0)),
@@ -296,6 +299,7 @@ def _lower_tile(context: Any, x: Any, *, reps: tuple[int, ...]) -> Any:
 
 _tile: Primitive = declare(
     "tile",
+    moves_elements=True,
     infer=_infer_tile,
     evaluate=lambda x, *, reps: np.tile(x, reps),
     jvp=apply_to_tangent(lambda t, **params: _tile.bind(t, **params)),

@@ -115,6 +115,7 @@ def _slice_samples() -> list[Sample]:
 
 _slice: Primitive = declare(
     "slice",
+    moves_elements=True,
     infer=_infer_slice,
     evaluate=_evaluate_slice,
     jvp=apply_to_tangent(lambda t, **params: _slice.bind(t, **params)),

@@ -28,6 +28,8 @@ _FURTHER = (
     "axis_names",
     "batch_named",
     "param_types",
+    "takes_keys",
+    "moves_elements",
 )
 
 OPS: dict[str, Primitive] = {}

@@ -15,7 +15,8 @@ import numpy as np
 from axir.dialect import dtypes
 from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.signature import Argument, Signature, parse_type, replace_name
+from axir.dialect.extended import keys_of
+from axir.dialect.signature import Argument, Signature, parse_type
 from axir.dialect.types import ShapedArray
 
 _TYPE = r"(?:\d+x)*(?:bf16|f16|f32|f64|u?i\d+|complex<f\d\d>)"
@@ -70,7 +71,15 @@ def read_inputs(
         raise _missing_error([arguments[name] for name in missing], arguments, function, unused)
     for name in missing:
         values[name] = _array(arguments[name], _filled("random", arguments[name].type))
-    return [values[name] for name in arguments]
+    return [
+        _of_type(wanted.type, values[name])
+        for wanted, name in zip(signature.arguments, arguments, strict=True)
+    ]
+
+
+def _of_type(wanted: ShapedArray, value: ConcreteArray) -> ConcreteArray:
+    dtype: Any = wanted.dtype
+    return ConcreteArray(wanted, keys_of(value.host(), dtype)) if dtypes.is_key(dtype) else value
 
 
 def _missing_error(
@@ -96,7 +105,8 @@ def _by_name(arguments: Sequence[Argument]) -> dict[str, Argument]:
         number = 1
         while name in named:
             name, number = f"{base}_{number}", number + 1
-        named[name] = argument if name == base else replace_name(argument, name)
+        # Values of random keys are given as their words.
+        named[name] = Argument(argument.name if name == base else name, argument.type.words)
     return named
 
 

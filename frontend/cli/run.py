@@ -13,6 +13,7 @@ from axir.cli.inputs import read_inputs
 from axir.cli.outputs import check_outputs, print_results, save_results
 from axir.dialect.array import ConcreteArray
 from axir.dialect.errors import ParameterError
+from axir.dialect.extended import words_of
 from axir.dialect.reading import read_module
 from axir.dialect.signature import Signature, signatures
 from axir.programs import Program, compile_program, open_program
@@ -74,7 +75,7 @@ def run(
 
     check_outputs(outputs, len(signature.results))
     values = read_inputs(inputs, signature, function)
-    results = [x.host() for x in call(values)]
+    results = [words_of(x.host()) for x in call(values)]
     if outputs:
         save_results(results, signature, outputs)
     else:

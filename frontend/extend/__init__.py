@@ -1,7 +1,7 @@
-"""What those who extend axir use besides the public API: `axir.extend.core`."""
+"""What those who extend axir use besides the public API: `axir.extend.core`, `extend.random`."""
 
 from __future__ import annotations
 
-from axir.extend import core
+from axir.extend import core, random
 
-__all__ = ["core"]
+__all__ = ["core", "random"]

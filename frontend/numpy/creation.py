@@ -22,6 +22,7 @@ from axir.dialect.errors import (
 from axir.dialect.ops.broadcasting import expand_dims
 from axir.dialect.ops.constants import full as filled
 from axir.dialect.ops.conversion import convert_element_type
+from axir.dialect.ops.family import full as repeated
 from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.shape import concatenate
 from axir.dialect.tracer import Tracer
@@ -206,6 +207,8 @@ def _from_sequence(value: Any, dtype: np.dtype | None) -> Value:
         leaves = [array_argument("array", leaf) for leaf in leaves]
     if dtype is None:
         dtype = _common_dtype(leaves)
+    if dtypes.is_key(dtype):
+        return _stacked(value, dtype)
     if kinds <= SCALARS and (complex not in kinds or dtypes.is_complex(dtype)):
         return from_numpy(_checked(lambda: np.array(value, dtype=dtype)))
     return from_numpy(_checked(lambda: np.array(_hosts(value, dtype), dtype=dtype)))
@@ -305,7 +308,10 @@ def full(
     if dtype is None:
         value = array_argument("full", fill_value, 1)
     else:
-        value = converted(fill_value, dtype_argument("full", dtype), name="full")
+        new_dtype = dtype_argument("full", dtype)
+        if dtypes.is_key(new_dtype) and type(fill_value) in SCALARS:
+            return to_device(repeated(shape, fill_value, new_dtype), device)
+        value = converted(fill_value, new_dtype, name="full")
     if not value.shape:
         return to_device(filled(shape, value), device)
     if broadcast_shape("full", [value.shape, shape]) != shape:
@@ -340,6 +346,8 @@ def _filled(name: str, value: int, summary: str) -> Any:
 
 def _repeated(shape: tuple[int, ...], value: int, dtype: np.dtype) -> Array:
     # A view: takes the memory of one element however large the shape.
+    if dtypes.is_key(dtype):
+        return repeated(shape, value, dtype)
     host = np.broadcast_to(np.array(value, dtype), shape)
     return ConcreteArray(ShapedArray(shape, dtype), host)
 

@@ -16,7 +16,12 @@ import numpy as np
 from axir.dialect import dtypes
 from axir.dialect.array import Array, ConcreteArray, as_array, scalar
 from axir.dialect.config import config
-from axir.dialect.errors import DTypeError, NonArrayArgumentError, ShapeError
+from axir.dialect.errors import (
+    DTypeError,
+    KeyPromotionError,
+    NonArrayArgumentError,
+    ShapeError,
+)
 from axir.dialect.ops.broadcasting import broadcast_in_dim
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.tracer import Tracer
@@ -32,6 +37,7 @@ _FITTING = {
     kind: frozenset((ConcreteArray, Tracer, *scalars))
     for kind, scalars in {
         "b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "c": (int, float, complex),
+        "k": (),
     }.items()
 }  # fmt: skip
 
@@ -104,6 +110,11 @@ def _new_constant(value: Any, dtype: np.dtype, weak_type: bool) -> Array:
     if is_integer and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         wide = scalar(value).host()  # raises if even the default dtype is too narrow
         return ConcreteArray(ShapedArray((), dtype, weak_type), wide.astype(dtype))
+    if dtypes.is_key(dtype):
+        raise KeyPromotionError(
+            f"{value!r} is not a random key, as the operand beside it, of dtype {dtype}.",
+            "random.key makes a key from a seed.",
+        )
     if dtype == dtypes.bool_ and type(value) is not bool:
         value = bool(value)
     return scalar(value, dtype, weak_type)

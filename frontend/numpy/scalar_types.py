@@ -17,6 +17,7 @@ import numpy as np
 from axir.dialect import dtypes
 from axir.dialect.array import Array, ConcreteArray
 from axir.dialect.errors import DTypeError, ParameterError
+from axir.dialect.extended import extended, prng_key
 from axir.dialect.tracer import Tracer
 
 from .promotion import (
@@ -151,7 +152,7 @@ def _pair(arg: Any) -> tuple[np.dtype, bool]:
         return dtype_and_weakness(arg)
     if isinstance(arg, type) and arg in (int, float, complex):
         return dtypes.canonicalize_dtype(arg), True
-    if isinstance(arg, (type, str, np.dtype)):
+    if isinstance(arg, (type, str, np.dtype)) or dtypes.is_key(arg):
         return dtypes.canonicalize_dtype(arg), False
     if hasattr(arg, "dtype") and hasattr(arg, "shape"):
         return dtypes.canonicalize_dtype(arg.dtype), bool(getattr(arg, "weak_type", False))
@@ -172,6 +173,7 @@ _CATEGORIES = {
     np.generic: "biufc", np.number: "iufc", np.inexact: "fc", np.integer: "iu",
     np.signedinteger: "i", np.unsignedinteger: "u", np.floating: "f", np.complexfloating: "c",
 }  # fmt: skip
+_EXTENDED = (extended, prng_key)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
@@ -179,12 +181,17 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
     Args:
         arg1: A dtype or category.
-        arg2: A dtype, or a category such as `jnp.floating`, to which bfloat16 belongs too.
+        arg2: A dtype, or a category such as `jnp.floating`, to which bfloat16 belongs too, or
+            `axir.dtypes.prng_key`, of which nothing else is than the dtypes of typed random keys.
 
     >>> import axir.numpy as jnp
     >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
     True
     """
+    if dtypes.is_key(arg1):
+        return arg2 is np.generic or arg2 == arg1 or (arg2 in _EXTENDED)
+    if arg2 in _EXTENDED or arg1 in _EXTENDED:
+        return arg1 in _EXTENDED and (arg2 is np.generic or issubclass(arg1, arg2))
     if arg1 in _CATEGORIES:
         return arg2 in _CATEGORIES and issubclass(arg1, arg2)
     first = dtypes.as_dtype(arg1)

@@ -198,10 +198,11 @@ def concrete_host(x: Value, use: str) -> np.ndarray:
 
     Raises:
         ConcretizationTypeError: for a tracer of which only the type is known.
+        KeyConversionError: for random keys.
     """
     while type(x) is Tracer:
         x = x.known(ConcretizationTypeError, use)
-    return x.host()
+    return x._numbers()
 
 
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Value, ...]:

@@ -1,19 +1,23 @@
 """`axir.random`: random numbers from explicit keys, in JAX's streams.
 
-A key is an array of two 32-bit words. The same key gives the same numbers always and everywhere:
-eagerly, compiled, batched. So a program splits a key for each use:
+A key is one element of an array of dtype `key<...>`; `key` makes one. The same key gives the same
+numbers always and everywhere: eagerly, compiled, batched. So a program splits a key for each use:
 
 >>> from axir import random
->>> key, subkey = random.split(random.PRNGKey(0))
+>>> key, subkey = random.split(random.key(0))
 >>> random.normal(subkey, (2,)).shape
 (2,)
 
-The generator is threefry2x32. By default its counters are laid out as in JAX's original stream;
-the option `jax_threefry_partitionable` selects the one that JAX draws by default today.
+`PRNGKey` makes the words of a key as an array of integers, which all functions take as well.
+
+The generator is threefry2x32, unless a key is made with another one. By default its counters are
+laid out as in JAX's original stream; the option `jax_threefry_partitionable` selects the one that
+JAX draws by default today.
 """
 
 from __future__ import annotations
 
+from .bits import bits
 from .discrete import bernoulli, categorical, geometric, rademacher
 from .gamma import (
     ball,
@@ -45,11 +49,20 @@ from .inversion import (
     triangular,
     weibull_min,
 )
-from .keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
+from .keys import (
+    PRNGKey,
+    clone,
+    fold_in,
+    key,
+    key_data,
+    key_dtype,
+    key_impl,
+    split,
+    wrap_key_data,
+)
 from .poisson import poisson
 from .ranges import randint, uniform
 from .shuffling import choice, permutation
-from .streams import bits
 
 __all__ = [
     "PRNGKey",
@@ -73,6 +86,7 @@ __all__ = [
     "gumbel",
     "key",
     "key_data",
+    "key_dtype",
     "key_impl",
     "laplace",
     "loggamma",

@@ -31,9 +31,9 @@ from axir.dialect.ops.layout import check_layout
 from axir.dialect.ops.static_slicing import index_in_dim
 from axir.dialect.ops.transcendental import log, log1p
 
+from .bits import random_bits
 from .parameters import Value, constant, standard
 from .ranges import draw_uniform
-from .streams import random_bits
 
 
 def gumbel(

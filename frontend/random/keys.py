@@ -1,13 +1,13 @@
 """Keys: making, splitting, and folding numbers into them.
 
-A key is a uint32 array of shape (2,), and an array of keys has a last axis of extent 2, whether it
-comes from `PRNGKey` or from `key`.
+A typed key, as `key` makes it, is one element of dtype `key<...>`. `PRNGKey` makes the words of
+such a key, a uint32 array; an array of keys then has a last axis for the words. All functions take
+both kinds, and give back the kind that they were given.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,84 +15,124 @@ import numpy as np
 from axir.dialect import dtypes
 from axir.dialect.array import ConcreteArray, scalar
 from axir.dialect.config import config
+from axir.dialect.dtypes import is_key
 from axir.dialect.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.extended import KeyDtype, PRNGImpl, dtype_of_generator, generator_names
+from axir.dialect.ops import random_keys as ops
 from axir.dialect.ops.conversion import convert_element_type
-from axir.dialect.ops.elementwise import shift_right_logical
 from axir.dialect.ops.movement import integers
-from axir.dialect.ops.random_bits import threefry2x32
-from axir.dialect.ops.shape import concatenate, reshape
 from axir.dialect.ops.static_slicing import index_in_dim
+from axir.dialect.types import ShapedArray
 
-from .parameters import KEY_TYPE, Value, check_key, check_keys, to_value
-from .streams import (
-    encrypt,
-    key_words,
-    known_pairs,
-    known_words,
-    traced_pairs,
-    traced_words,
-    wrap,
+from .parameters import (
+    Value,
+    check_key,
+    check_keys,
+    default_key_dtype,
+    to_value,
+    unwrap_words,
+    wrap_words,
 )
 
-GENERATOR = "threefry2x32"
 
-
-def PRNGKey(seed: Any, *, impl: str | None = None) -> Value:
-    """Makes a key from a seed.
+def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
+    """Makes a key of words from a seed; `key` makes a typed one.
 
     Args:
-        seed: An integer, or an integer array of rank 0. A seed of 64 bits fills both words of the
+        seed: An integer, or an integer array of rank 0. A seed of 64 bits fills two words of the
             key; without `jax_enable_x64` only its lower 32 bits count.
-        impl: The generator; "threefry2x32" is the only one.
+        impl: The generator, as for `key`.
 
     Returns:
-        A uint32 array of shape (2,).
+        A uint32 array of shape (2,), for the other generators (4,). With the option
+        `jax_enable_custom_prng` the same as `key`.
 
     Raises:
-        ShapeError: if the seed is not a scalar.
-        DTypeError: if it is not an integer.
-        ParameterError: for another generator.
-        OverflowError: if a Python integer needs more than 64
+        As `key`.
 
     >>> from axir import random
     >>> random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
-    return _make_key("PRNGKey", seed, impl)
+    made = _make_key("PRNGKey", seed, _generator("PRNGKey", impl))
+    return made if config.jax_enable_custom_prng else unwrap_words(made)
 
 
-def key(seed: Any, *, impl: str | None = None, dtype: str | None = None) -> Value:
-    """Makes a key from a seed: the same as `PRNGKey`.
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
+    """Makes a typed key from a seed.
+
+    Args:
+        seed: An integer, or an integer array of rank 0. A seed of 64 bits fills two words of the
+            key; without `jax_enable_x64` only its lower 32 bits count.
+        impl: The generator: "threefry2x32", "rbg", "unsafe_rbg", or what `key_impl` or
+            `key_dtype` returned; by default what the option `jax_default_prng_impl` names.
+        dtype: The same.
+
+    Returns:
+        An array of rank 0 and of dtype `key<...>`.
+
+    Raises:
+        ShapeError: if the seed is not a scalar.
+        DTypeError: if it is not an integer.
+        ParameterError: for an unknown generator.
+        OverflowError: if a Python integer needs more than 64 bits.
 
     >>> from axir import random
     >>> random.key(42)
-    Array([ 0, 42], dtype=uint32)
+    Array((), dtype=key<fry>) overlaying:
+    [ 0 42]
     """
     return _make_key("key", seed, _one_generator("key", impl, dtype))
 
 
-def _one_generator(name: str, impl: str | None, dtype: str | None) -> str | None:
+def key_dtype(impl_spec: Any = None) -> KeyDtype:
+    """Returns the dtype of the keys of a generator, which is given as for `key`.
+
+    >>> from axir import random
+    >>> random.key_dtype("rbg")
+    key<rbg>
+    """
+    return _generator("key_dtype", impl_spec)
+
+
+def _one_generator(name: str, impl: Any, dtype: Any) -> KeyDtype:
     if impl is not None and dtype is not None:
-        raise ParameterError(f"random.{name}: impl and dtype both name the generator.", "Give one.")
-    return dtype if impl is None else impl
-
-
-def _check_generator(name: str, impl: str | None) -> None:
-    if impl is not None and impl != GENERATOR:
         raise ParameterError(
-            f"random.{name}: there is no generator {impl!r}.",
-            f"Leave impl out, or pass {GENERATOR!r}.",
+            f"random.{name} cannot take both impl and dtype: each names the generator.", "Give one."
         )
+    return _generator(name, dtype if impl is None else impl)
 
 
-def _make_key(name: str, seed: Any, impl: str | None) -> Value:
-    _check_generator(name, impl)
+def _generator(name: str, impl: Any) -> KeyDtype:
+    """Returns the dtype of the keys of a generator that a user named in one of the ways."""
+    if impl is None:
+        return default_key_dtype()
+    if type(impl) is KeyDtype:
+        return impl
+    if not isinstance(impl, (str, PRNGImpl)):
+        raise DTypeError(
+            f"random.{name}: {impl!r} of type {type(impl).__name__!r} names no generator.",
+            "Pass its name, a dtype of keys, or what random.key_impl returns.",
+        )
+    name_of_impl = impl if isinstance(impl, str) else impl.name
+    found = dtype_of_generator(name_of_impl)
+    if found is None or not (isinstance(impl, str) or found.impl == impl):
+        raise ParameterError(
+            f"random.{name}: there is no generator {name_of_impl!r}.",
+            f"The generators are {', '.join(map(repr, generator_names()))}.",
+        )
+    return found
+
+
+def _make_key(name: str, seed: Any, dtype: KeyDtype) -> Value:
     if isinstance(seed, int):
         # Hashes of 64 bits are usual seeds, so a Python integer may exceed the default dtype.
-        number = int(np.int64(seed))
-        high = number >> 32 & 0xFFFFFFFF if config.jax_enable_x64 else 0
-        return ConcreteArray(KEY_TYPE, np.array((high, number & 0xFFFFFFFF), np.uint32))
+        number = np.int64(seed)
+        host = number if config.jax_enable_x64 else number.astype(np.uint32)
+        seed = ConcreteArray(ShapedArray((), host.dtype), np.asarray(host))
     seed = to_value(name, "seed", seed)
+    if is_key(seed.dtype):
+        raise DTypeError(f"random.{name} accepts a scalar seed, but was given a random key.")
     if seed.ndim:
         raise ShapeError(
             f"random.{name}: the seed must be a scalar, but got {seed.type}.",
@@ -100,12 +140,14 @@ def _make_key(name: str, seed: Any, impl: str | None) -> Value:
         )
     if not dtypes.is_integer(seed.dtype):
         raise DTypeError(f"random.{name}: the seed must be an integer, but got {seed.type}.")
-    low = convert_element_type(seed, dtypes.uint32)
-    # A seed of 32 bits or less has no upper word, also if it is negative.
-    upper: Any = np.zeros((1,), np.uint32)
-    if seed.dtype.itemsize == 8:
-        upper = reshape(convert_element_type(shift_right_logical(seed, 32), dtypes.uint32), (1,))
-    return concatenate([upper, reshape(low, (1,))], 0)
+    return ops.random_seed.bind(seed, impl=dtype.impl.tag)
+
+
+def _like(given: Any, keys: Value) -> Value:
+    """Returns keys of the kind of another one: typed, or as words."""
+    if config.jax_enable_custom_prng or is_key(getattr(given, "dtype", None)):
+        return keys
+    return unwrap_words(keys)
 
 
 def split(key: Any, num: int | Sequence[int] = 2) -> Value:
@@ -116,45 +158,36 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Value:
         num: How many, or the shape of an array of keys.
 
     Returns:
-        A uint32 array of shape `(num, 2)` or `(*num, 2)`.
+        Typed keys of shape `(num,)` or `num`; if the key was made by `PRNGKey`, a uint32 array with
+        one more axis for the words.
 
     Raises:
         ShapeError: for a negative number.
 
     >>> from axir import random
+    >>> key, subkey = random.split(random.key(0))
     >>> random.split(random.PRNGKey(0))
     Array([[4146024105,  967050713],
            [2718843009, 1272950319]], dtype=uint32)
     """
-    key = check_key("split", key)
+    checked = check_key("split", key)
     shape = (num,) if type(num) is int else integers("random.split", "num", num)
     if shape and min(shape) < 0:
         raise ShapeError(f"random.split: cannot make {num} keys.", "Pass a number of at least 0.")
-    return _split(key, shape)
+    return _like(key, _split(checked, shape))
 
 
 def _split(key: Value, shape: tuple[int, ...]) -> Value:
-    count = math.prod(shape)
-    if type(key) is ConcreteArray:
-        host = key.host()
-        if config.jax_threefry_partitionable:
-            words = np.stack(known_pairs(host, count), axis=1)
-        else:
-            words = known_words(host, 2 * count)
-        return wrap(words.reshape(*shape, 2), key)
-    if count == 0:
-        return wrap(np.zeros((*shape, 2), np.uint32), key)
-    if config.jax_threefry_partitionable:
-        columns = [reshape(x, (count, 1)) for x in traced_pairs(key, count)]
-        return reshape(concatenate(columns, 1), (*shape, 2))
-    return reshape(traced_words(key, 2 * count), (*shape, 2))
+    return ops.random_split.bind(
+        key, shape=shape, partitionable=config.jax_threefry_partitionable
+    )
 
 
 def split_pair(key: Value) -> tuple[Value, Value]:
     """Splits a checked key in two."""
     keys = _split(key, (2,))
     if type(keys) is ConcreteArray:
-        first, second = (wrap(words, keys) for words in keys.host())
+        first, second = keys
         return first, second
     return index_in_dim(keys, 0, keepdims=False), index_in_dim(keys, 1, keepdims=False)
 
@@ -174,7 +207,7 @@ def fold_in(key: Any, data: Any) -> Value:
     >>> random.fold_in(random.PRNGKey(0), 1)
     Array([ 928981903, 3453687069], dtype=uint32)
     """
-    key = check_key("fold_in", key)
+    checked = check_key("fold_in", key)
     if type(data) is int:
         data = scalar(data, dtypes.uint32, weak_type=False)
     data = to_value("fold_in", "data", data)
@@ -184,47 +217,54 @@ def fold_in(key: Any, data: Any) -> Value:
             "Map over it: axir.vmap(lambda x: random.fold_in(key, x))(data).",
         )
     data = convert_element_type(data, dtypes.uint32)
-    zero = np.zeros((), np.uint32)
-    if type(key) is ConcreteArray and type(data) is ConcreteArray:
-        words = encrypt(key.host(), zero, data.host())
-        return wrap(np.array([word.item() for word in words], np.uint32), key)
-    words = threefry2x32(*key_words(key), zero, data)
-    return concatenate([reshape(word, (1,)) for word in words], 0)
+    return _like(key, ops.random_fold_in.bind(checked, data))
 
 
 def key_data(keys: Any) -> Value:
-    """Returns the words of keys, which here are the keys themselves.
+    """Returns the words of keys: a uint32 array with one more axis.
 
     >>> from axir import random
     >>> random.key_data(random.key(7))
     Array([0, 7], dtype=uint32)
     """
-    return check_keys("key_data", keys)
+    return unwrap_words(check_keys("key_data", keys))
 
 
-def wrap_key_data(
-    key_bits_array: Any, *, impl: str | None = None, dtype: str | None = None
-) -> Value:
-    """Makes keys of words, the opposite of `key_data`.
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Value:
+    """Makes typed keys of words, the opposite of `key_data`.
 
     Args:
-        key_bits_array: uint32 words of shape `(..., 2)`.
-        impl: The generator; "threefry2x32" is the only one.
+        key_bits_array: uint32 words of shape `(..., 2)`, for the other generators `(..., 4)`.
+        impl: The generator, as for `key`.
         dtype: The same.
 
     Raises:
         DTypeError, ShapeError: if these are not the words of keys.
+        ParameterError: for an unknown generator.
+
+    >>> from axir import random
+    >>> random.wrap_key_data(random.PRNGKey(7)) == random.key(7)
+    Array(True, dtype=bool)
     """
-    _check_generator("wrap_key_data", _one_generator("wrap_key_data", impl, dtype))
-    return check_keys("wrap_key_data", key_bits_array)
+    generator = _one_generator("wrap_key_data", impl, dtype)
+    words = to_value("wrap_key_data", "key_bits_array", key_bits_array)
+    return wrap_words("wrap_key_data", words, generator)
 
 
-def key_impl(keys: Any) -> str:
-    """Returns the name of the generator that a key is for."""
-    check_keys("key_impl", keys)
-    return GENERATOR
+def key_impl(keys: Any) -> Hashable:
+    """Returns what names the generator that keys are for, to `key` and `wrap_key_data`.
+
+    >>> from axir import random
+    >>> random.key_impl(random.key(0))
+    'threefry2x32'
+    """
+    name: str = check_keys("key_impl", keys).dtype.impl.name
+    return name
 
 
 def clone(key: Any) -> Value:
     """Returns the same key, for a use that repeats another one on purpose."""
-    return check_keys("clone", key)
+    if not is_key(getattr(key, "dtype", None)):
+        key = wrap_words("clone", to_value("clone", "key", key), default_key_dtype())
+        return _like(None, ops.random_clone.bind(key))
+    return ops.random_clone.bind(key)

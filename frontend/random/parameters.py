@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -11,17 +12,20 @@ import numpy as np
 from axir.dialect import dtypes
 from axir.dialect.array import Array, ConcreteArray, as_array
 from axir.dialect.config import config
+from axir.dialect.dtypes import is_key
 from axir.dialect.errors import AxirError, DTypeError, ParameterError, ShapeError
+from axir.dialect.extended import KeyDtype, dtype_of_generator, keys_of, words_of
 from axir.dialect.ops.broadcasting import broadcast_in_dim, broadcast_shapes
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.movement import integers
+from axir.dialect.ops.random_keys import random_unwrap, random_wrap
 from axir.dialect.tracer import Tracer
 from axir.dialect.types import ShapedArray
 
 Value = Any  # an Array or a Tracer
 
-KEY_TYPE = ShapedArray((2,), dtypes.uint32)
 _PYTHON_NUMBERS = (bool, int, float)
+_MAKE_KEYS = "Make keys with random.key(seed), random.split and random.fold_in."
 
 
 def to_value(name: str, argument: str, x: Any) -> Value:
@@ -31,36 +35,73 @@ def to_value(name: str, argument: str, x: Any) -> Value:
     return as_array(x, f"argument {argument} of random.{name}")
 
 
+def default_key_dtype() -> KeyDtype:
+    """Returns the dtype of the keys of the generator that `jax_default_prng_impl` names."""
+    dtype = dtype_of_generator(config.jax_default_prng_impl)
+    assert dtype is not None
+    return dtype
+
+
 def check_key(name: str, key: Any) -> Value:
-    """Returns a key as a value of two uint32 words.
+    """Returns a key as a typed one; words, as `random.PRNGKey` makes them, are wrapped.
 
     Raises:
         NonArrayArgumentError: if it is not an array.
         DTypeError, ShapeError: if it does not hold keys.
-        ParameterError: if it holds several keys.
+        ParameterError: if it holds several keys, or words where the options forbid them.
     """
-    if (type(key) is ConcreteArray or type(key) is Tracer) and key.type is KEY_TYPE:
-        return key
-    key = check_keys(name, key)
-    if key.ndim > 1:
+    keys = check_keys(name, key)
+    if keys.shape:
         raise ParameterError(
-            f"random.{name} takes one key, but got an array of keys of shape {key.shape}.",
+            f"random.{name} accepts a single key, but was given a key array of shape "
+            f"{key.shape}.",
             "Index it, or map over it with axir.vmap.",
         )
-    return key
+    return keys
 
 
 def check_keys(name: str, keys: Any) -> Value:
-    """Returns one or more keys as a value of uint32 words of shape `(..., 2)`."""
+    """Returns one or more keys as typed ones, as `check_key` does."""
     keys = to_value(name, "key", keys)
-    way_out = "Make keys with random.PRNGKey(seed), random.split and random.fold_in."
-    if keys.dtype != dtypes.uint32:
+    if is_key(keys.dtype):
+        return keys
+    if config.jax_legacy_prng_key != "allow":
+        _complain_of_words(name)
+    return wrap_words(name, keys, default_key_dtype())
+
+
+def wrap_words(name: str, words: Value, dtype: KeyDtype) -> Value:
+    """Returns keys of uint32 words of shape `(..., words)`."""
+    shape = words.shape
+    if words.dtype != dtypes.uint32:
         raise DTypeError(
-            f"random.{name}: a key consists of uint32 words, but got {keys.type}.", way_out
+            f"random.{name}: a key consists of uint32 words, but got {words.type}.", _MAKE_KEYS
         )
-    if keys.shape[-1:] != (2,):
-        raise ShapeError(f"random.{name}: a key has shape (2,), but got {keys.type}.", way_out)
-    return keys
+    if shape[-1:] != (dtype.words,):
+        raise ShapeError(
+            f"random.{name}: the words of a key of {dtype.impl.name} have shape "
+            f"({dtype.words},), but got {words.type}.",
+            _MAKE_KEYS,
+        )
+    if type(words) is ConcreteArray:  # the same as the op, in less time
+        host = keys_of(words.host(), dtype)
+        return ConcreteArray(ShapedArray(shape[:-1], dtype), host, None, words._device)
+    return random_wrap.bind(words, impl=dtype.impl.tag)
+
+
+def unwrap_words(keys: Value) -> Value:
+    """Returns the words of typed keys."""
+    if type(keys) is ConcreteArray:  # the same as the op, in less time
+        return ConcreteArray(keys.type.words, words_of(keys.host()), None, keys._device)
+    return random_unwrap.bind(keys)
+
+
+def _complain_of_words(name: str) -> None:
+    what = f"random.{name} was given a key of words, which jax_legacy_prng_key does not allow."
+    way_out = "Make keys with random.key(seed), or wrap words with random.wrap_key_data."
+    if config.jax_legacy_prng_key == "error":
+        raise ParameterError(what, way_out)
+    warnings.warn(f"{what} {way_out}", UserWarning, stacklevel=4)
 
 
 def check_shape(name: str, shape: Any) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from axir.dialect import dtypes
 from axir.dialect.array import ConcreteArray, as_array
 from axir.dialect.config import config
 from axir.dialect.errors import DTypeError, ShapeError
+from axir.dialect.ops import threefry
 from axir.dialect.ops.broadcasting import broadcast_shapes
 from axir.dialect.ops.conversion import bitcast_convert_type, convert_element_type
 from axir.dialect.ops.elementwise import (
@@ -31,6 +32,7 @@ from axir.dialect.ops.elementwise import (
 )
 from axir.dialect.ops.layout import check_layout
 
+from .bits import random_bits, wrap
 from .keys import split_pair
 from .parameters import (
     Value,
@@ -43,7 +45,6 @@ from .parameters import (
     spread,
     to_value,
 )
-from .streams import UNSIGNED, known_bits, random_bits, wrap
 
 
 def uniform(
@@ -120,7 +121,7 @@ class _FloatLayout:
         self.width = dtype.itemsize * 8
         # bfloat16 makes do with 8 random bits.
         self.random_width = 8 if mantissa < 8 else self.width
-        self.unsigned = UNSIGNED[self.width]
+        self.unsigned = threefry.UNSIGNED[self.width]
         self.shift = np.asarray(self.random_width - mantissa, self.unsigned)
         self.one = np.asarray(1, dtype)
         self.bits_of_one = np.asarray(self.one.view(self.unsigned))
@@ -134,11 +135,12 @@ def _layout(dtype: np.dtype) -> _FloatLayout:
 def _unit_floats(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
     """Draws floats from [0, 1), equally spaced by the machine epsilon."""
     layout = _layout(dtype)
-    if type(key) is ConcreteArray:
-        known = known_bits(key.host(), layout.random_width, shape)
-        known = known.astype(layout.unsigned, copy=False) >> layout.shift | layout.bits_of_one
+    drawn = random_bits(key, layout.random_width, shape)
+    if type(drawn) is ConcreteArray:
+        known = drawn.host().astype(layout.unsigned, copy=False)
+        known = known >> layout.shift | layout.bits_of_one
         return wrap(np.asarray(known).view(dtype) - layout.one, key)
-    drawn = convert_element_type(random_bits(key, layout.random_width, shape), layout.unsigned)
+    drawn = convert_element_type(drawn, layout.unsigned)
     drawn = or_(shift_right_logical(drawn, layout.shift), layout.bits_of_one)
     return sub(bitcast_convert_type(drawn, dtype), layout.one)
 
@@ -218,7 +220,7 @@ def _range(minval: Value, maxval: Value, dtype: np.dtype) -> tuple[Value, Value,
     greatest = np.asarray(_nearest(limits.max, high.dtype), high.dtype)
     exceeds = gt(high, greatest)
     low, high = _saturate(low, dtype), _saturate(high, dtype)
-    unsigned = UNSIGNED[limits.bits]
+    unsigned = threefry.UNSIGNED[limits.bits]
     one = np.ones((), unsigned)
     span = select_n(le(high, low), convert_element_type(sub(high, low), unsigned), one)
     # The end of the range counts when the bound lies beyond it; a span of all integers wraps to 0.

@@ -20,13 +20,14 @@ from axir.dialect.ops.movement import canonical_axis
 from axir.dialect.ops.shape import reshape
 from axir.dialect.ops.sort import sort_key_val, top_k
 from axir.dialect.ops.static_slicing import index_in_dim, slice_in_dim
+from axir.dialect.ops.threefry import count_up
 from axir.dialect.ops.transcendental import log
 
+from .bits import random_bits
 from .gumbel_noise import draw_gumbel
 from .keys import split_pair
 from .parameters import Value, check_key, check_shape, constant, to_value
 from .ranges import draw_uniform, randint
-from .streams import count_up, random_bits
 
 
 def permutation(

@@ -17,9 +17,9 @@ from axir.passes.legalize.scalar import Scalar
 _BINARY = {"add": "addi", "subtract": "subi", "multiply": "muli", "and": "andi", "or": "ori"}
 _BINARY["xor"] = "xori"
 _ORDERED = {"maximum": "max", "minimum": "min"}
+_CAST = ("convert", "bitcast_convert", "reshape")
 _SUPPORTED = frozenset(
-    f"stablehlo.{name}"
-    for name in (*_BINARY, *_ORDERED, "not", "compare", "select", "convert", "bitcast_convert", "reshape")
+    f"stablehlo.{name}" for name in (*_BINARY, *_ORDERED, *_CAST, "not", "compare", "select")
 )
 _PREDICATES = {
     "EQ": ("eq", "eq"), "NE": ("ne", "ne"), "LT": ("slt", "ult"), "LE": ("sle", "ule"),

@@ -114,7 +114,7 @@ def _work(*, branches: tuple[Function, ...]) -> float:
 def _lower(
     context: Any, index: Any, *values: Any, branches: tuple[Function, ...]
 ) -> list[Any]:
-    types = [t.mlir for t in context.types_out]
+    types = [t.words.mlir for t in context.types_out]
     if len(branches) == 1 or not (types or any(map(has_effects, branches))):
         return context.inline(branches[0], *values) if len(branches) == 1 else []
 
@@ -382,6 +382,7 @@ def _chosen_body(
 
 cond_primitive = declare(
     "cond",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     is_staged=True,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...array import ConcreteArray, as_array
 from ...config import config
+from ...dtypes import storage
 from ...function import Equation, Function, Literal, Var
 from ...numerics import ignore_floating_point_warnings, restore_warnings
 from ...primitive import Primitive
@@ -87,7 +88,7 @@ class Steps:
 
 def _step(equation: Equation, operands: list[int], results: list[int]) -> Step:
     primitive = equation.primitive
-    dtypes = [v.type.dtype for v in equation.results]
+    dtypes = [storage(v.type.dtype) for v in equation.results]
     evaluate = primitive.evaluate
     if primitive.implementation is not None or evaluate is None:
         evaluate = _by_implementation(primitive, [v.type for v in equation.operands])

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...axes import current_frame
 from ...derived import derive_batched
+from ...dtypes import storage
 from ...errors import ParameterError
 from ...function import Function
 from ...types import ShapedArray
@@ -127,7 +128,7 @@ def _evaluate(
     **params: Any,
 ) -> list[np.ndarray]:
     consts, carry, xs = split(operands, num_consts, num_carry)
-    ys = [np.empty((length, *t.shape), t.dtype) for t in jaxpr.output_types[num_carry:]]
+    ys = [np.empty((length, *t.shape), storage(t.dtype)) for t in jaxpr.output_types[num_carry:]]
     steps = steps_of(jaxpr)
     with quiet():
         for i in range(length - 1, -1, -1) if reverse else range(length):
@@ -159,7 +160,7 @@ def _lower(
         results = context.inline(jaxpr, *consts, *carry, *slices)
         return results[:num_carry], results[num_carry:]
 
-    types = jaxpr.output_types[num_carry:]
+    types = [t.words for t in jaxpr.output_types[num_carry:]]
     return lowered_loop(advance, carry, xs, types, length, reverse, unroll)
 
 
@@ -217,6 +218,7 @@ def _closed(function: Function) -> Body:
 
 scan_primitive = declare(
     "scan",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     is_staged=True,

@@ -406,6 +406,7 @@ def _aligned(running: Any, wanted: ShapedArray) -> Any:
 
 while_primitive = declare(
     "while",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     is_staged=True,

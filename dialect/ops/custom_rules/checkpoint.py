@@ -146,6 +146,7 @@ def _samples() -> list[Sample]:
 
 checkpoint_primitive = declare(
     "checkpoint",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     infer=_infer,

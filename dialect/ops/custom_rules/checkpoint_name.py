@@ -38,6 +38,7 @@ def _samples() -> list[Sample]:
 
 name_primitive = declare(
     "name",
+    takes_keys=True,
     infer=_infer,
     evaluate=lambda operand, *, name: operand,
     jvp=_jvp,

@@ -173,6 +173,7 @@ def _transpose(
 
 custom_jvp_call = declare(
     "custom_jvp_call",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     infer=_infer,

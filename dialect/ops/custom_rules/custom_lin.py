@@ -201,6 +201,7 @@ def batched_backward(
 
 custom_lin = declare(
     "custom_lin",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     infer=_infer,

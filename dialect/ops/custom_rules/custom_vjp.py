@@ -290,6 +290,7 @@ def _samples() -> list[Sample]:
 
 custom_vjp_call = declare(
     "custom_vjp_call",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     infer=_infer,

@@ -173,6 +173,7 @@ def _samples() -> list[Sample]:
 
 custom_vmap_call = declare(
     "custom_vmap_call",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     infer=_infer,

@@ -170,6 +170,7 @@ def _samples() -> list[Sample]:
 
 linear_call_primitive = declare(
     "linear_call",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     infer=_infer,

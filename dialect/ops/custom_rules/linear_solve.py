@@ -292,6 +292,7 @@ def _samples() -> list[Sample]:
 
 custom_linear_solve_primitive = declare(
     "custom_linear_solve",
+    takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     infer=_infer,

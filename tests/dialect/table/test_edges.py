@@ -44,6 +44,8 @@ _REASONS: list[tuple[set[str], set[str]]] = [
     ({"conv_general_dilated"}, {"-0.0"}),
     ({"fft"}, {"nan"}),  # of complex numbers it is there
     ({"hessenberg", "tridiagonal"}, {"empty"}),  # which they refuse
+    ({"random_wrap"}, {"rank 0"}),  # words have an axis
+    ({"rng_bit_generator"}, _SHAPES),  # as have states, of one shape
     ({"iota"}, _FLOAT | _COMPLEX | _INTEGER),
     # Pivots are rows of the matrix.
     ({"lu_pivots_to_permutation"}, _INTEGER | {"rank 6"}),

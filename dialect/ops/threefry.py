@@ -1,11 +1,12 @@
-"""Streams of random bits: how counters are laid out, encrypted, and cut into integers.
+"""The generator `threefry2x32`: how counters are laid out, encrypted, and cut into integers.
 
 There are two streams. The *original* one numbers 32-bit words: word `i` of `n` comes from the
 counter pair `(i, i + n/2)`, so numbers depend on how many are drawn. The *partitionable* one
 numbers the elements: element `i` comes from the 64-bit counter `i` alone.
 
 Where the key is known, NumPy computes the bits in one go, without the cost of going op by op; both
-ways give the same bits. What does not live here: threefry itself (`axir.dialect.ops.random_bits`).
+ways give the same bits. Keys are arrays of two words here. What does not live here: the encryption
+itself (`random_bits.py`) and the ops that take typed keys (`random_keys.py`).
 """
 
 from __future__ import annotations
@@ -17,21 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from axir.dialect import dtypes
-from axir.dialect.array import Array, ConcreteArray
-from axir.dialect.config import config
-from axir.dialect.errors import ParameterError
-from axir.dialect.ops import OPS
-from axir.dialect.ops.conversion import bitcast_convert_type, convert_element_type
-from axir.dialect.ops.elementwise import add, eq, or_, select_n, shift_left, xor
-from axir.dialect.ops.layout import check_layout
-from axir.dialect.ops.random_bits import threefry2x32
-from axir.dialect.ops.shape import concatenate, reshape
-from axir.dialect.ops.static_slicing import index_in_dim, slice_in_dim
-from axir.dialect.tracer import Tracer
-from axir.dialect.types import ShapedArray
-
-from .parameters import Value, check_key, check_shape
+from .. import dtypes
+from ..array import ConcreteArray
+from ..config import config
+from ..extended import PRNGImpl
+from ..tracer import Tracer
+from ..types import ShapedArray
+from .conversion import bitcast_convert_type, convert_element_type
+from .elementwise import add, eq, or_, select_n, shift_left, shift_right_logical, xor
+from .family import Value
+from .random_bits import threefry2x32
+from .shape import concatenate, reshape
+from .static_slicing import index_in_dim, slice_in_dim
+from .table import OPS
 
 UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
 # Words that one key of the original stream yields: its counters have 32 bits.
@@ -41,39 +40,50 @@ _FEW = 256
 _encrypt_known: Any = OPS["threefry2x32"].evaluate
 
 
-def bits(
-    key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: None = None
-) -> Value:
-    """Draws uniformly distributed bits, as unsigned integers.
+def seed(number: Value) -> Value:
+    """Makes the words of a key from an integer scalar: its upper and its lower 32 bits."""
+    if type(number) is ConcreteArray:
+        known = int(number.host())
+        high = known >> 32 & 0xFFFFFFFF if number.dtype.itemsize == 8 else 0
+        return wrap(np.array((high, known & 0xFFFFFFFF), np.uint32), number)
+    low = convert_element_type(number, dtypes.uint32)
+    # A seed of 32 bits or less has no upper word, also if it is negative.
+    upper: Any = np.zeros((1,), np.uint32)
+    if number.dtype.itemsize == 8:
+        upper = reshape(convert_element_type(shift_right_logical(number, 32), dtypes.uint32), (1,))
+    return concatenate([upper, reshape(low, (1,))], 0)
 
-    Args:
-        key: The key.
-        shape: Shape of the result.
-        dtype: uint8, uint16, uint32 or uint64; by default uint32, and uint64 with
-            `jax_enable_x64`.
-        out_sharding: Only None; there is one layout.
 
-    Raises:
-        ParameterError: for a dtype that is not unsigned.
+def split(key: Value, shape: tuple[int, ...]) -> Value:
+    """Makes the words of new keys."""
+    count = math.prod(shape)
+    if type(key) is ConcreteArray:
+        host = key.host()
+        if config.jax_threefry_partitionable:
+            words = np.stack(known_pairs(host, count), axis=1)
+        else:
+            words = known_words(host, 2 * count)
+        return wrap(words.reshape(*shape, 2), key)
+    if count == 0:
+        return wrap(np.zeros((*shape, 2), np.uint32), key)
+    if config.jax_threefry_partitionable:
+        columns = [reshape(x, (count, 1)) for x in traced_pairs(key, count)]
+        return reshape(concatenate(columns, 1), (*shape, 2))
+    return reshape(traced_words(key, 2 * count), (*shape, 2))
 
-    >>> from axir import random
-    >>> random.bits(random.PRNGKey(0), (2,), "uint8")
-    Array([89,  1], dtype=uint8)
-    """
-    check_layout("bits", out_sharding)
-    key = check_key("bits", key)
-    extents = check_shape("bits", shape)
-    canonical = dtypes.canonicalize_dtype(np.uint64 if dtype is None else dtype)
-    if not dtypes.is_unsigned(canonical):
-        raise ParameterError(
-            f"random.bits: dtype must be an unsigned integer type, not {canonical}.",
-            "Pass uint8, uint16, uint32 or uint64.",
-        )
-    return random_bits(key, canonical.itemsize * 8, extents)
+
+def fold_in(key: Value, data: Value) -> Value:
+    """Makes the words of a key from a key and a uint32 scalar."""
+    zero = np.zeros((), np.uint32)
+    if type(key) is ConcreteArray and type(data) is ConcreteArray:
+        words = encrypt(key.host(), zero, data.host())
+        return wrap(np.array([word.item() for word in words], np.uint32), key)
+    words = threefry2x32(*key_words(key), zero, data)
+    return concatenate([reshape(word, (1,)) for word in words], 0)
 
 
 def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
-    """Draws unsigned integers of 8, 16, 32 or 64 bits with a checked key."""
+    """Draws unsigned integers of 8, 16, 32 or 64 bits."""
     if type(key) is ConcreteArray:
         return wrap(known_bits(key.host(), bit_width, shape), key)
     size = math.prod(shape)
@@ -92,7 +102,7 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
     return flat if flat.shape == shape else reshape(flat, shape)
 
 
-def wrap(host: Any, like: Value) -> Array:
+def wrap(host: Any, like: Value) -> ConcreteArray:
     """Wraps samples computed by NumPy; they live where the key lives."""
     host = np.asarray(host)
     device = like._device if type(like) is ConcreteArray else None
@@ -221,3 +231,6 @@ def _known_counters(count: int) -> tuple[np.ndarray, np.ndarray]:
 def encrypt(key: np.ndarray, first: np.ndarray, second: np.ndarray) -> Sequence[np.ndarray]:
     """Encrypts known counters with known words of a key."""
     return _encrypt_known(key[0, ...], key[1, ...], first, second)
+
+
+THREEFRY = PRNGImpl((2,), seed, split, random_bits, fold_in, "threefry2x32", "fry")
