@@ -272,9 +272,9 @@ class ConcreteArray(Array):
     def __iter__(self) -> Iterator[Any]:
         if not self.type.shape:
             raise TypeError("Iteration over a scalar array: it has no axes.")
-        element = ShapedArray(self.type.shape[1:], self.type.dtype)
+        element = ShapedArray(self.type.shape[1:], self.type.dtype, self.type.weak_type)
         host = self.host()
-        return (ConcreteArray(element, np.asarray(host[i])) for i in range(len(host)))
+        return (ConcreteArray(element, host[i, ...], None, self._device) for i in range(len(host)))
 
     def __format__(self, specification: str) -> str:
         if self.ndim == 0 and not dtypes.is_key(self.type.dtype):

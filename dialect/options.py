@@ -148,6 +148,14 @@ _TABLE = (
         "slows tracing down.",
     ),
     Option(
+        "jax_check_static_indices",
+        bool,
+        False,
+        "Raises IndexError for an index out of bounds whose value is known while tracing, unless a "
+        "mode tells what happens. When off, reading clamps it and an update there is dropped.",
+        is_in_cache_key=True,
+    ),
+    Option(
         "jax_disable_jit",
         bool,
         False,

@@ -26,7 +26,6 @@ from .family import (
     as_value,
     batch_elementwise,
     binary,
-    broadcast_to,
     edge_array,
     edge_values,
     full,
@@ -34,6 +33,7 @@ from .family import (
     unary,
     zero_tangent,
 )
+from .operand_shapes import broadcast_to
 from .table import Traceable, declare
 
 # Conversion of values --------------------------------------------------------------------------

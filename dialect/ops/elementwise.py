@@ -32,11 +32,8 @@ from .family import (
     REAL,
     Value,
     add_tangents,
-    align,
     as_value,
     binary,
-    broadcast_shape,
-    broadcast_to,
     edge_values,
     full,
     instantiate,
@@ -44,10 +41,10 @@ from .family import (
     match_scalars,
     random_values,
     unary,
-    unbroadcast,
     zero_tangent,
 )
 from .folding import build_maximum, build_minimum
+from .operand_shapes import align, broadcast_shape, broadcast_to, lower_operands, unbroadcast
 from .table import Traceable, declare
 
 
@@ -320,7 +317,7 @@ def _infer_select(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
             f"select_n requires cases of equal dtype, but got {' and '.join(map(str, cases))}.",
             "Cast with x.astype(dtype); jnp.where promotes by itself.",
         )
-    shape = broadcast_shape("select_n", [which, *cases])
+    shape = broadcast_shape("select_n", [which, *cases], stretches=False)
     return ShapedArray(shape, cases[0].dtype, all(c.weak_type for c in cases))
 
 
@@ -358,20 +355,15 @@ def _select_transpose(ct: Value, which: Any, *cases: Any) -> list[Any]:
 
 
 def _lower_select(context: Any, which: Any, *cases: Any) -> Any:
-    shape = context.types_out[0].shape
-
-    def spread(value: Any) -> Any:
-        return value if hlo.shape_of(value) == shape else hlo.broadcast_in_dim(value, shape, ())
-
-    which, cases = spread(which), tuple(spread(case) for case in cases)
-    if len(cases) == 1:
-        return cases[0]
+    which, *spread = lower_operands((which, *cases), context.types_out[0].shape)
+    if len(spread) == 1:
+        return spread[0]
     if context.types_in[0].dtype == dtypes.bool_:
-        return hlo.select(which, cases[1], cases[0])
-    result = cases[-1]
-    for index in range(len(cases) - 2, -1, -1):
+        return hlo.select(which, spread[1], spread[0])
+    result = spread[-1]
+    for index in range(len(spread) - 2, -1, -1):
         is_chosen = hlo.compare(which, hlo.full_like(which, index), "LE")
-        result = hlo.select(is_chosen, cases[index], result)
+        result = hlo.select(is_chosen, spread[index], result)
     return result
 
 
@@ -440,7 +432,7 @@ def _infer_clamp(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedA
         )
     if x.dtype not in ORDERED:
         raise DTypeError(f"clamp does not accept {x.dtype}.")
-    shape = broadcast_shape("clamp", (low, x, high))
+    shape = broadcast_shape("clamp", (low, x, high), stretches=False)
     return ShapedArray(shape, x.dtype, low.weak_type and x.weak_type and high.weak_type)
 
 
@@ -450,10 +442,7 @@ def _evaluate_clamp(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndar
 
 def _lower_clamp(context: Any, *operands: Any) -> Any:
     shape = context.types_out[0].shape
-    low, x, high = (
-        v if hlo.shape_of(v) == shape else hlo.broadcast_in_dim(v, shape, ()) for v in operands
-    )
-    return hlo.clamp(low, x, high)
+    return hlo.clamp(*lower_operands(operands, shape))
 
 
 def _clamp_batch(operands: Any, axes: Any) -> tuple[Value, int]:

@@ -1,7 +1,7 @@
 """The elementwise family: the rules that all elementwise ops share.
 
 An elementwise op needs `evaluate`, `lower`, its domain and its derivatives; shape inference,
-broadcasting of rank-0 operands, batching, and the bookkeeping of differentiation are the family's.
+broadcasting, batching, and the bookkeeping of differentiation are the family's.
 The ops themselves stand in `elementwise.py` and `transcendental.py`.
 """
 
@@ -14,15 +14,15 @@ import ml_dtypes
 import numpy as np
 
 from .. import dtypes
-from .. import stablehlo as hlo
 from ..array import Array, ConcreteArray, as_array, scalar
-from ..errors import DTypeError, ParameterError, ShapeError
+from ..errors import DTypeError, ParameterError
 from ..extended import keys_of
 from ..primitive import Primitive, Sample
 from ..symbolic import UndefinedPrimal, Zero
 from ..tracer import Tracer
 from ..types import ShapedArray
 from .layout import one_accuracy
+from .operand_shapes import align, broadcast_shape, broadcast_to, lower_operands, unbroadcast
 from .table import Traceable, declare, traceable
 
 BOOL = (dtypes.bool_,)
@@ -45,20 +45,6 @@ EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
 _PYTHON_SCALARS = (bool, int, float, complex)
 _DOCUMENTATION = "Applies the elementwise primitive `{}`."
 Value = Any  # an Array or a Tracer
-
-
-def broadcast_shape(name: str, types: Sequence[ShapedArray]) -> tuple[int, ...]:
-    """Returns the common shape of operands that are equal in shape or of rank 0."""
-    shape: tuple[int, ...] = ()
-    for operand in types:
-        if operand.shape and shape and operand.shape != shape:
-            raise ShapeError(
-                f"{name} requires operands of equal shape (or scalars), but got "
-                f"{' and '.join(str(t) for t in types)}.",
-                "Broadcast one of them first; the functions of axir.numpy do so by themselves.",
-            )
-        shape = shape or operand.shape
-    return shape
 
 
 def _infer(
@@ -95,22 +81,6 @@ def _infer(
         return ShapedArray(shape, out, is_weak)
 
     return infer
-
-
-def broadcast_to(value: Value, shape: tuple[int, ...]) -> Value:
-    """Broadcasts a rank-0 value to a shape."""
-    from .shape import broadcast_in_dim
-
-    return value if value.shape == shape else broadcast_in_dim(value, shape, ())
-
-
-def unbroadcast(cotangent: Value, operand: Any) -> Value:
-    """Sums a cotangent to the shape of a rank-0 operand that was broadcast."""
-    from .reduce import reduce_sum
-
-    if cotangent.shape == operand.aval.shape:
-        return cotangent
-    return reduce_sum(cotangent, tuple(range(cotangent.ndim)))
 
 
 def add_tangents(first: Any, second: Any) -> Any:
@@ -185,47 +155,10 @@ def batch_elementwise(primitive: Primitive) -> Callable[..., Any]:
     return batch
 
 
-def align(operands: Sequence[Value], axes: Sequence[int | None]) -> tuple[list[Value], int]:
-    """Brings operands of an elementwise op to one batch axis; unbatched scalars stay scalars."""
-    from .shape import broadcast_in_dim, moveaxis
-
-    ranks = [x.ndim - (a is not None) for x, a in zip(operands, axes, strict=True)]
-    rank = max(ranks)
-    leader = max(
-        (i for i, a in enumerate(axes) if a is not None), key=lambda i: (ranks[i], -i)
-    )
-    axis = axes[leader] if ranks[leader] == rank else 0
-    assert axis is not None
-    size = operands[leader].shape[axes[leader]]
-    full_shape = next(
-        (_without(x.shape, a) for x, a, r in zip(operands, axes, ranks, strict=True) if r == rank)
-    )
-    target = (*full_shape[:axis], size, *full_shape[axis:])
-    aligned = []
-    for x, operand_axis, operand_rank in zip(operands, axes, ranks, strict=True):
-        if operand_axis is None and operand_rank == 0:
-            aligned.append(x)
-        elif operand_axis is None:
-            dimensions = tuple(d for d in range(rank + 1) if d != axis)
-            aligned.append(broadcast_in_dim(x, target, dimensions))
-        elif operand_rank == rank:
-            aligned.append(moveaxis(x, operand_axis, axis))
-        else:
-            aligned.append(broadcast_in_dim(x, target, (axis,)))
-    return aligned, axis
-
-
-def _without(shape: tuple[int, ...], axis: int | None) -> tuple[int, ...]:
-    return shape if axis is None else shape[:axis] + shape[axis + 1 :]
-
-
 def _lower(build: Callable[..., Any]) -> Callable[..., Any]:
     def lower(context: Any, *values: Any, **params: Any) -> Any:
         shape = context.types_out[0].shape
-        values = tuple(
-            v if hlo.shape_of(v) == shape else hlo.broadcast_in_dim(v, shape, ()) for v in values
-        )
-        return build(*values, **params)
+        return build(*lower_operands(values, shape), **params)
 
     return lower
 
@@ -395,7 +328,7 @@ def _samples(
     has_half_nan: bool,
 ) -> list[Sample]:
     generator = np.random.default_rng(arity * 1000 + len(domain))
-    # Broadcast scalars and empty operands take the same way through all rules for every dtype.
+    # Operands that stretch and empty ones take the same way through all rules for every dtype.
     leader = next((d for d in (dtypes.float32, dtypes.int32) if d in domain), domain[0])
     samples = []
     for dtype in domain:
@@ -404,6 +337,7 @@ def _samples(
             shapes += [[()] * arity, [(0, 2)] * arity, [(1, 2, 1, 1, 2, 1)] * arity]
             if arity > 1:
                 shapes += [[(3,), *[()] * (arity - 1)], [(), *[(3,)] * (arity - 1)]]
+                shapes += [[(2, 1, 3), *[(1, 2, 3)] * (arity - 1)]]
         for operand_shapes in shapes:
             values = tuple(random_values(generator, s, dtype, low, high) for s in operand_shapes)
             samples.append(Sample(values, tolerance=tolerance))

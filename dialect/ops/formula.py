@@ -18,6 +18,7 @@ from iree.compiler import ir
 
 from .. import dtypes
 from .. import stablehlo as hlo
+from .operand_shapes import lower_operands
 
 Number = Any  # a NumPy array, a Term, or a Python scalar beside one of them
 
@@ -243,11 +244,8 @@ def lower_formula(formula: Callable[..., Number]) -> Callable[..., Any]:
         (result,) = context.types_out
         is_narrow = result.dtype != dtypes.float64 and context.platform == "vulkan"
         wide = dtypes.float32 if is_narrow else dtypes.float64
-        terms = []
-        for value in values:
-            if hlo.shape_of(value) != result.shape:
-                value = hlo.broadcast_in_dim(value, result.shape, ())
-            terms.append(Term(hlo.convert(value, wide)))
+        spread = lower_operands(values, result.shape)
+        terms = [Term(hlo.convert(value, wide)) for value in spread]
         return hlo.convert(formula(*terms, **params).value, result.dtype)
 
     return lower

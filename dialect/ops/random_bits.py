@@ -19,7 +19,8 @@ from ..errors import DTypeError
 from ..primitive import Sample
 from ..symbolic import Zero
 from ..types import ShapedArray
-from .family import Value, align, as_value, broadcast_shape
+from .family import Value, as_value
+from .operand_shapes import align, broadcast_shape, lower_operands
 from .table import declare
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -43,7 +44,8 @@ def _infer(*operands: ShapedArray) -> list[ShapedArray]:
             f"{' and '.join(map(str, operands))}.",
             "Cast with x.astype('uint32').",
         )
-    result = ShapedArray(broadcast_shape("threefry2x32", operands), dtypes.uint32)
+    shape = broadcast_shape("threefry2x32", operands, stretches=False)
+    result = ShapedArray(shape, dtypes.uint32)
     return [result, result]
 
 
@@ -116,10 +118,7 @@ def _pack(words: np.ndarray, ones: int) -> int:
 
 def _lower(context: Any, *operands: Any) -> list[Any]:
     shape = context.types_out[0].shape
-    key1, key2, x, y = (
-        value if hlo.shape_of(value) == shape else hlo.broadcast_in_dim(value, shape, ())
-        for value in operands
-    )
+    key1, key2, x, y = lower_operands(operands, shape)
 
     def number(value: int) -> Any:
         return hlo.full(value, shape, dtypes.uint32)

@@ -23,6 +23,7 @@ from . import bessel_formulas, gamma_formulas, incomplete_beta, incomplete_gamma
 from .elementwise import add, div, eq, mul, neg, select_n, sign, sub
 from .family import FLOAT, UNDIFFERENTIABLE, Value, binary, elementwise, full, match_scalars, unary
 from .formula import evaluate_formula, lower_formula
+from .operand_shapes import broadcast_to
 from .table import Traceable
 from .transcendental import exp, log, log1p, scipy_special
 
@@ -68,7 +69,7 @@ def _few_samples(
         grid = np.meshgrid(edges, edges)
         edge_args = tuple(g.ravel().astype(np.float32) for g in grid)
         return [
-            operands(dtypes.float32, (2, 3), (2, 3)),
+            operands(dtypes.float32, (2, 1), (1, 3)),
             operands(dtypes.float64, *[(1, 2, 1, 1, 2, 1)] * 2),
             operands(dtypes.float16, (3,), ()),
             operands(dtypes.bfloat16, (), ()),
@@ -191,7 +192,7 @@ def _polygamma_samples() -> list[Sample]:
     edges = (orders.ravel().astype(np.float32), points.ravel().astype(np.float32))
     rank_6 = (1, 2, 1, 1, 3, 1)
     return [
-        operands([0, 1, 4], (3,), dtypes.float32),
+        operands([[0], [1], [4]], (1, 2), dtypes.float32),
         operands(np.reshape([0, 1, 2, 3, 4, 1], rank_6), rank_6, dtypes.float64),
         operands(2, (3,), dtypes.float16),
         operands(3, (), dtypes.bfloat16),
@@ -205,21 +206,21 @@ polygamma.primitive.samples = _polygamma_samples
 # Incomplete gamma functions --------------------------------------------------------------------
 
 
-def _log_density(a: Value, x: Value) -> Value:
-    """log(x^(a-1) e^-x / gamma(a))."""
+def _log_density(a: Value, x: Value, shape: tuple[int, ...]) -> Value:
+    """log(x^(a-1) e^-x / gamma(a)), for operands that broadcast to a shape."""
     # At x = 0 the power is 1 for a = 1, whatever the logarithm.
-    is_first = eq(a, 1)
-    logarithm = log(select_n(is_first, x, full((), 1, x.dtype)))
+    is_first = broadcast_to(eq(a, 1), shape)
+    logarithm = log(select_n(is_first, broadcast_to(x, shape), full((), 1, x.dtype)))
     return sub(sub(mul(sub(a, 1), logarithm), x), lgamma(a))
 
 
 def _density_tangent(dx: Value, out: Value, a: Value, x: Value) -> Value:
-    return mul(dx, exp(_log_density(a, x)))
+    return mul(dx, exp(_log_density(a, x, out.shape)))
 
 
 def _grad_a_tangent(dx: Value, out: Value, a: Value, x: Value) -> Value:
     # The derivatives in a and x exchange: that of the density in a.
-    return mul(dx, mul(exp(_log_density(a, x)), sub(log(x), digamma(a))))
+    return mul(dx, mul(exp(_log_density(a, x, out.shape)), sub(log(x), digamma(a))))
 
 
 
@@ -281,11 +282,13 @@ def _betainc_samples() -> list[Sample]:
         return tuple(np.asarray(generator.uniform(r[0], r[1], shape)).astype(dtype) for r in ranges)
 
     _, b, x = operands((3,), dtypes.float16)
+    a, *_ = operands((2, 1), dtypes.float32)
+    _, *others = operands((1, 3), dtypes.float32)
     parameters = (0.0, 0.5, 2.0, 40.0, -1.0, np.inf, -np.inf, np.nan)
     grid = np.meshgrid(parameters, parameters, (0.0, -0.0, 0.25, 1.0, -0.1, 1.1, np.inf, np.nan))
     edges = tuple(g.ravel().astype(np.float32) for g in grid)
     return [
-        Sample(operands((2, 3), dtypes.float32), tolerance=256.0),
+        Sample((a, *others), tolerance=256.0),
         Sample(operands((1, 2, 1, 1, 2, 1), dtypes.float64), tolerance=256.0),
         Sample((np.float16(1.5).reshape(()), b, x)),
         Sample(operands((), dtypes.bfloat16)),

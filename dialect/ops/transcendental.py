@@ -147,8 +147,8 @@ def _pow_tangent_base(dx: Value, out: Value, x: Value, y: Value) -> Value:
     # x ** (y - 1) would be infinite at x = 0, y = 0, where the derivative is 0. Elsewhere y = 0 is
     # no exception, else the derivative in y of this one would be wrong.
     is_origin = and_(eq(x, 0), eq(y, 0))
-    lowered = select_n(is_origin, sub(y, 1), full((), 1, y.dtype))
-    return mul(dx, mul(y, pow(x, lowered)))
+    step = select_n(is_origin, full((), -1, y.dtype), full((), 1, y.dtype))
+    return mul(dx, mul(y, pow(x, add(y, step))))
 
 
 def _pow_tangent_exponent(dy: Value, out: Value, x: Value, y: Value) -> Value:

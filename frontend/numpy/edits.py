@@ -57,7 +57,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
 
     Args:
         arr: The array.
-        obj: Before which entries: an integer, a slice, or known integers.
+        obj: Before which entries: an integer, a slice, or known integers; places beyond an end mean
+            that end.
         values: The entries; they broadcast, and take the dtype of the array.
         axis: Along which; None flattens `arr` first.
 
@@ -92,6 +93,7 @@ def _insertion_order(extent: int, obj: Any, values: Value, axis: int, ndim: int)
         where = np.arange(*obj.indices(extent))
     else:
         where = np.atleast_1d(_host("insert", obj))
+        where = np.clip(np.where(where < 0, where + extent, where), 0, extent)
     own = values.shape[values.ndim - (ndim - axis)] if values.ndim >= ndim - axis else 1
     count = own if where.size == 1 else where.size
     if where.size == 1:

@@ -13,6 +13,7 @@ import numpy as np
 
 from axir.dialect import dtypes
 from axir.dialect.array import ConcreteArray, as_array, from_numpy
+from axir.dialect.config import config
 from axir.dialect.errors import (
     ConcretizationTypeError,
     IndexTypeError,
@@ -22,6 +23,7 @@ from axir.dialect.errors import (
 )
 from axir.dialect.tracer import Tracer
 
+from .creation import array
 from .promotion import Value, broadcast_shape
 
 
@@ -31,6 +33,16 @@ class DynamicSliceError(IndexTypeError, IndexError):
 
 class MaskShapeError(ShapeError, IndexError):
     """A mask differs in shape from the axes that it indexes."""
+
+
+class EmptyAxisError(OutOfBoundsError, ShapeError):
+    """An entry is asked for along an axis that has none."""
+
+    def __init__(self, axis: int, shape: tuple[int, ...]):
+        super().__init__(
+            f"Axis {axis} of an array of shape {shape} has extent 0: there is no entry to index.",
+            "An index that is a slice or an empty array of integers gives an empty result.",
+        )
 
 
 class Slice(NamedTuple):
@@ -95,22 +107,38 @@ class Index(NamedTuple):
 # Reading what users write ----------------------------------------------------------------------
 
 
-def parse_index(shape: tuple[int, ...], index: Any, *, is_checked: bool = True) -> Index:
+class Bounds(NamedTuple):
+    """What happens to positions that are known while tracing and out of bounds.
+
+    Attributes:
+        is_checked: Whether they are errors under the option `jax_check_static_indices`.
+        clamps: Whether they become the nearest `Position`; otherwise they become `Gathered`, for
+            which a mode tells what happens.
+        wraps: Whether negative positions count from the end.
+    """
+
+    is_checked: bool
+    clamps: bool
+    wraps: bool
+
+
+def parse_index(shape: tuple[int, ...], index: Any, bounds: Bounds) -> Index:
     """Understands an index.
 
     Args:
         shape: Shape of the array.
         index: What stands between the brackets.
-        is_checked: Whether static positions out of bounds are errors; otherwise they become
-            `Gathered`, for which a mode tells what happens.
+        bounds: What happens out of bounds.
 
     Raises:
-        OutOfBoundsError: for a static position out of bounds, or more indices than axes.
+        OutOfBoundsError: for more indices than axes, and for a static position out of bounds if
+            such are errors.
+        EmptyAxisError: for a position along an axis of extent 0.
         IndexTypeError: for something that is no index.
         NonConcreteBooleanIndexError: for a mask whose values are not known.
     """
-    given = index if type(index) is tuple else (index,)
-    items = [_normal_item(item) for item in given]
+    is_tuple = type(index) is tuple
+    items = [_normal_item(item, is_tuple) for item in (index if is_tuple else (index,))]
     used = sum(_axes_used(item) for item in items)
     if used > len(shape):
         raise OutOfBoundsError(
@@ -121,12 +149,12 @@ def parse_index(shape: tuple[int, ...], index: Any, *, is_checked: bool = True) 
     entries: list[Entry] = []
     axis = 0
     for item in items:
-        entries += _entries(item, shape, axis, is_checked)
+        entries += _entries(item, shape, axis, bounds)
         axis += _axes_used(item)
     return Index(tuple(entries), shape)
 
 
-def _normal_item(item: Any) -> Any:
+def _normal_item(item: Any, is_in_tuple: bool) -> Any:
     """Returns an item as None, Ellipsis, int, bool, slice, or an array of integers or bools."""
     kind = type(item)
     if item is None or item is Ellipsis or kind in (int, slice, bool):
@@ -136,6 +164,8 @@ def _normal_item(item: Any) -> Any:
     if isinstance(item, np.bool_):
         return bool(item)
     if isinstance(item, (list, tuple)):
+        if is_in_tuple:
+            return _checked_dtype(array(item) if item else from_numpy(np.zeros(0, np.int32)))
         raise IndexTypeError(
             f"{_shorten(item)} is a {kind.__name__}, which is no index.",
             "Turn it into an array with jnp.array(...), or index axis by axis: x[i, j].",
@@ -182,13 +212,13 @@ def _without_ellipsis(items: list[Any], missing: int) -> list[Any]:
     return items[: places[0]] + everything + items[places[0] + 1 :]
 
 
-def _entries(item: Any, shape: tuple[int, ...], axis: int, is_checked: bool) -> list[Entry]:
+def _entries(item: Any, shape: tuple[int, ...], axis: int, bounds: Bounds) -> list[Entry]:
     if item is None:
         return [NEW_AXIS]
     if type(item) is slice:
         return [_parse_slice(item, shape[axis])]
     if type(item) is int:
-        return [_parse_integer(item, shape[axis], axis, shape, is_checked)]
+        return [_parse_integer(item, axis, shape, bounds)]
     if type(item) is bool:
         return [_scalar_mask(item)]
     if item.dtype == dtypes.bool_:
@@ -212,18 +242,25 @@ def _parse_slice(item: slice, extent: int) -> Slice:
     return Slice(start, len(range(start, stop, step)), step)
 
 
-def _parse_integer(
-    value: int, extent: int, axis: int, shape: tuple[int, ...], is_checked: bool
-) -> Entry:
-    if -extent <= value < extent:
-        return Position(value + extent if value < 0 else value)
-    if not is_checked:
-        return Gathered(from_numpy(np.asarray(value, np.int32)))
-    raise OutOfBoundsError(
-        f"Index {value} is out of bounds for axis {axis} of extent {extent} of an array of shape "
-        f"{shape}.",
-        "Say what should happen instead with x.at[index].get(mode='clip') or mode='fill'.",
-    )
+def _parse_integer(value: int, axis: int, shape: tuple[int, ...], bounds: Bounds) -> Entry:
+    extent = shape[axis]
+    position = value + extent if value < 0 and bounds.wraps else value
+    if 0 <= position < extent:
+        return Position(position)
+    if bounds.is_checked and config.jax_check_static_indices:
+        raise OutOfBoundsError(
+            f"Index {value} is out of bounds for axis {axis} of extent {extent} of an array of "
+            f"shape {shape}.",
+            "The option jax_check_static_indices is on. Say what should happen instead with "
+            "x.at[index].get(mode='clip') or mode='fill'.",
+        )
+    if not extent:
+        raise EmptyAxisError(axis, shape)
+    if bounds.clamps:
+        return Position(0 if position < 0 else extent - 1)
+    # The nearest position that is out of bounds, which every dtype of indices has.
+    outside = max(min(value, extent), -extent - 1)
+    return Gathered(from_numpy(np.asarray(outside, np.int32 if extent < 2**31 else np.int64)))
 
 
 def _scalar_mask(value: bool) -> Gathered:

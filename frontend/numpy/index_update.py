@@ -28,12 +28,22 @@ from axir.dialect.tracer import Tracer
 
 from . import arithmetic
 from .creation import converted
-from .index_parsing import Gathered, Index, Position, Slice, layout_of, parse_index
+from .index_parsing import (
+    Bounds,
+    EmptyAxisError,
+    Gathered,
+    Index,
+    Position,
+    Slice,
+    layout_of,
+    parse_index,
+)
 from .indexing import (
     CLIP,
     PROMISE_IN_BOUNDS,
     index_vectors,
     is_reversed,
+    part_shape,
     read,
     slice_block,
     slice_bounds,
@@ -101,8 +111,6 @@ class Reference:
     | `mode` | for positions out of bounds: 'drop' (the default) leaves the update out, 'clip' moves the position inside, 'promise_in_bounds' promises that there are none |
     | `indices_are_sorted`, `unique_indices` | promises that may speed a scatter up |
     | `wrap_negative_indices` | whether negative positions count from the end |
-
-    Static positions out of bounds are errors unless a mode is given.
 
     >>> import axir.numpy as jnp
     >>> jnp.zeros(3).at[1].set(5.0)
@@ -208,6 +216,7 @@ def update(
     Raises:
         BroadcastError: if the values do not fit the part.
         OutOfBoundsError, IndexTypeError: for an index that does not fit the array.
+        EmptyAxisError: for a single position along an axis of extent 0.
     """
     if kind == "divide" and not dtypes.is_inexact(x.dtype):
         # As jnp.divide does; the other updates keep the dtype of the array.
@@ -220,7 +229,7 @@ def update(
     masked = _update_by_mask(x, index, kind, values)
     if masked is not None:
         return masked
-    parsed = parse_index(x.shape, index, is_checked=mode is None)
+    parsed = parse_index(x.shape, index, Bounds(mode is None, False, wrap_negative_indices))
     block = slice_block(x, parsed, cuts_positions=parsed.is_static)
     if parsed.is_static:
         values = _block_values(values, parsed, block.shape, kind)
@@ -250,24 +259,24 @@ def apply(
         wrap_negative_indices: Whether negative positions count from the end.
         **promises: `indices_are_sorted` and `unique_indices`.
     """
-    parsed = parse_index(x.shape, index, is_checked=mode is None)
+    parsed = parse_index(x.shape, index, Bounds(mode is None, False, wrap_negative_indices))
     options = {"wrap_negative_indices": wrap_negative_indices, **promises}
     if not parsed.has_arrays or promises.get("unique_indices", False):
         part = read(x, index, mode=CLIP if mode is None else mode, **options)
         return update(x, index, "set", func(part), mode=mode, **options)
     block = slice_block(x, parsed, cuts_positions=False)
+    if not block.size:
+        return x
     layout = layout_of(parsed)
     vectors, axes = index_vectors(block, parsed, layout, wrap_negative_indices)
     if _are_distinct(vectors):
         promises["unique_indices"] = True
-    windows = [block.shape[axis] for axis in layout.window_axes]
-    start = layout.batch_start
     result = scatter_apply(
         block,
         vectors,
         func,
         scatters.ScatterDimensionNumbers(window_dimensions(layout), axes, axes),
-        update_shape=(*windows[:start], *layout.batch_shape, *windows[start:]),
+        update_shape=part_shape(block, layout),
         mode="drop" if mode is None else mode,
         **promises,
     )
@@ -380,6 +389,8 @@ def _update_scalars(
     for axis, entry in index.axes():
         start: Any = 0
         if type(entry) is Gathered:
+            if not sizes[axis]:
+                raise EmptyAxisError(axis, index.shape)
             start = _wrapped(entry.positions, sizes[axis], wraps)
             if mode not in (CLIP, PROMISE_IN_BOUNDS):
                 is_inside = _both(is_inside, _is_within(start, sizes[axis]))
@@ -431,13 +442,13 @@ def _update_arrays(
 ) -> Value:
     layout = layout_of(index)
     vectors, axes = index_vectors(block, index, layout, wraps)
-    windows = [block.shape[axis] for axis in layout.window_axes]
-    start = layout.batch_start
-    shape = (*windows[:start], *layout.batch_shape, *windows[start:])
+    shape = part_shape(block, layout)
     with_new_axes = list(shape)
     for place in layout.new_axes:
         with_new_axes.insert(place, 1)
     updates = reshape(_spread(values, tuple(with_new_axes), kind), shape)
+    if not block.size:
+        return block
     numbers = scatters.ScatterDimensionNumbers(window_dimensions(layout), axes, axes)
 
     def scatter(name: str, operand: Value, new: Value) -> Value:

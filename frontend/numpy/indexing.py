@@ -29,7 +29,17 @@ from axir.dialect.tracer import Tracer
 from axir.dialect.types import ShapedArray
 
 from .checks import canonical_axis, reject_out
-from .index_parsing import Gathered, Index, Layout, Position, Slice, layout_of, parse_index
+from .index_parsing import (
+    Bounds,
+    EmptyAxisError,
+    Gathered,
+    Index,
+    Layout,
+    Position,
+    Slice,
+    layout_of,
+    parse_index,
+)
 from .promotion import Value, array_argument, broadcast_shape, broadcast_value, constant
 
 __all__ = ["take", "take_along_axis"]
@@ -115,21 +125,23 @@ def read(
     Args:
         x: The array.
         index: As between brackets.
-        mode: What happens out of bounds: 'clip' (the default for computed positions), 'fill',
-            'promise_in_bounds'. By default static positions out of bounds are errors.
+        mode: What happens out of bounds: 'clip' (the default), 'fill', 'promise_in_bounds'.
         fill_value: What 'fill' takes.
         indices_are_sorted: A promise that may speed the gather up.
         unique_indices: A promise that may speed the gather up.
         wrap_negative_indices: Whether negative positions count from the end.
     """
-    parsed = parse_index(x.shape, index, is_checked=mode is None)
-    is_scalar = not parsed.has_arrays and mode in (None, CLIP, PROMISE_IN_BOUNDS)
+    clamps = mode in (None, CLIP, PROMISE_IN_BOUNDS)
+    parsed = parse_index(x.shape, index, Bounds(mode is None, clamps, wrap_negative_indices))
+    is_scalar = clamps and not parsed.has_arrays
     block = slice_block(x, parsed, cuts_positions=parsed.is_static or is_scalar)
     if parsed.is_static:
         return shape_static(block, parsed)
     if is_scalar:
         return _read_scalars(block, parsed, wrap_negative_indices)
     layout = layout_of(parsed)
+    if names_nothing(parsed, layout):
+        return expand_dims(_empty(block, layout), layout.new_axes)
     positions, axes = index_vectors(block, parsed, layout, wrap_negative_indices)
     result = gather(
         block,
@@ -206,13 +218,38 @@ def _read_scalars(block: Value, index: Index, wraps: bool) -> Value:
         starts.append(entry.positions if is_computed else 0)
         if is_computed:
             if not sizes[axis]:
-                raise ShapeError(f"An array of shape {index.shape} has no entries to index.")
+                raise EmptyAxisError(axis, index.shape)
             sizes[axis] = 1
     block = dynamic_slice(block, starts, sizes, allow_negative_indices=wraps)
     return shape_static(block, index)
 
 
 # Arrays of positions ---------------------------------------------------------------------------
+
+
+def names_nothing(index: Index, layout: Layout) -> bool:
+    """Tells whether positions in an empty array index an axis without entries.
+
+    Raises:
+        EmptyAxisError: if positions in an array that is not empty do so.
+    """
+    empty = [axis for axis, e in index.axes() if type(e) is Gathered and not index.shape[axis]]
+    if empty and all(layout.batch_shape):
+        raise EmptyAxisError(empty[0], index.shape)
+    return bool(empty)
+
+
+def _empty(block: Value, layout: Layout) -> ConcreteArray:
+    """Returns the part of an array, without new axes, that empty arrays of positions name."""
+    shape = part_shape(block, layout)
+    empty_type = ShapedArray(shape, block.type.dtype, block.type.weak_type)
+    return ConcreteArray(empty_type, np.zeros(shape, block.type.dtype))
+
+
+def part_shape(block: Value, layout: Layout) -> tuple[int, ...]:
+    """Returns the shape, without new axes, of what an index with arrays names."""
+    windows, start = [block.shape[axis] for axis in layout.window_axes], layout.batch_start
+    return (*windows[:start], *layout.batch_shape, *windows[start:])
 
 
 def index_vectors(

@@ -13,7 +13,7 @@ import axir
 import axir.scipy.special
 from axir import lax
 from axir.dialect.array import ConcreteArray
-from axir.dialect.errors import DTypeError
+from axir.dialect.errors import DTypeError, ShapeError
 
 
 @pytest.mark.parametrize("exponent", [np.int32(3), np.int8(-2), np.uint8(0), 3])
@@ -112,3 +112,71 @@ def test_functions_made_of_sizes_are_symmetric_at_ties() -> None:
     assert float(axir.grad(axir.nn.softplus)(0.0)) == 0.5
     assert float(axir.grad(axir.numpy.i0)(0.0)) == 0
     assert float(axir.grad(axir.scipy.special.i0)(0.0)) == 0
+
+
+# Extents of 1 -----------------------------------------------------------------------------------
+
+STRETCHING = {
+    "float32": ("add", "sub", "mul", "div", "rem", "max", "min", "pow", "atan2", "nextafter", "eq",
+                "ne", "lt", "le", "gt", "ge", "complex", "igamma", "igammac", "igamma_grad_a",
+                "random_gamma_grad", "zeta", "polygamma"),
+    "int32": ("bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right_logical",
+              "shift_right_arithmetic", "mulhi"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [(name, dtype) for dtype, names in STRETCHING.items() for name in names]
+)
+def test_extents_of_1_stretch(name: str, dtype: str) -> None:
+    x = np.array([[[1.5, 2.5, 3.5]], [[4.5, 5.5, 6.5]]]).astype(dtype)
+    y = np.array([[[2.2], [3.2], [1.2], [0.2]]]).astype(dtype)
+    function = getattr(lax, name)
+    wide = np.broadcast_arrays(x, y)
+    for operands, full in (((x, y), wide), ((y, x), wide[::-1]), ((x, wide[1]), wide)):
+        result = function(*operands)
+        assert result.shape == (2, 4, 3)
+        np.testing.assert_array_equal(result, function(*full))
+        mapped = axir.vmap(function, (None, 0), 1)(operands[0], np.stack([operands[1]] * 2))
+        np.testing.assert_array_equal(mapped[:, 1], result)
+    for shape in ((3,), (1,), (2, 3), (2, 1, 4), (2, 2, 3)):
+        with pytest.raises(ShapeError, match="extents of 1 and scalars stretch") as caught:
+            function(wide[0], np.ones(shape, dtype))
+        assert "Broadcast one of them first" in str(caught.value)
+
+
+def test_gradients_sum_over_stretched_extents() -> None:
+    x = np.array([[0.5, 1.5, 2.5]], np.float32)
+    y = np.array([[1.25], [0.75]], np.float32)
+    z = np.array([[0.3]], np.float32)
+
+    def values(package: Any) -> Any:
+        def function(x: Any, y: Any, z: Any) -> Any:
+            parts = [
+                package.sub(package.mul(x, y), z), package.div(package.max(x, z), y),
+                package.atan2(y, x), package.pow(x, y), package.rem(package.add(x, z), y),
+                package.imag(package.complex(x, y)), package.real(package.complex(x, y)),
+                package.select_n(package.lt(x, y), package.add(x, y), package.sub(y, x)),
+            ]  # fmt: skip
+            return sum(part.sum() for part in parts)
+
+        return function
+
+    expected = jax.grad(values(jax.lax), (0, 1, 2))(x, y, z)
+    gradient = axir.grad(values(lax), (0, 1, 2))
+    for got in (gradient(x, y, z), axir.jit(gradient)(x, y, z)):
+        for ours, theirs in zip(got, expected, strict=True):
+            assert ours.shape == theirs.shape
+            np.testing.assert_allclose(ours, theirs, rtol=2e-5)
+
+
+def test_choices_and_limits_do_not_stretch() -> None:
+    x, row = np.ones((2, 3), np.float32), np.ones((1, 3), np.float32)
+    for call in (
+        lambda lax: lax.select_n(x > 0, x, row), lambda lax: lax.select_n(row > 0, x, x),
+        lambda lax: lax.clamp(row, x, x), lambda lax: lax.clamp(x, x, row),
+    ):  # fmt: skip
+        with pytest.raises(ShapeError, match=r"equal shape \(or scalars\)"):
+            call(lax)
+        with pytest.raises(TypeError):
+            call(jax.lax)

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 from against_jax import assert_close, compare
+from index_cases import UPDATES, X, name_of, ours_of
 
 import axir
 import axir.numpy as jnp
@@ -16,12 +17,10 @@ from axir.dialect.errors import (
     ConcretizationTypeError,
     DTypeError,
     IndexTypeError,
-    OutOfBoundsError,
 )
 from axir.numpy.index_parsing import DynamicSliceError, MaskShapeError
 from axir.numpy.promotion import BroadcastError
 
-X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 ROWS = np.array([2, 0, -1])
 GRID = np.array([[0, 2], [-1, 1]])
 MASK = np.arange(12).reshape(3, 4) % 3 == 0
@@ -43,16 +42,6 @@ ARRAYS = [
     (slice(None), True), (ROWS, True), np.array(True), np.zeros((0,), int), (GRID[:, :1], ROWS[:2]),
     np.uint8([1, 2]), (slice(None), None, ROWS), (ROWS, slice(None), 1),
 ]  # fmt: skip
-
-
-def ours_of(index: Any) -> Any:
-    if isinstance(index, tuple):
-        return tuple(ours_of(item) for item in index)
-    return from_numpy(index) if isinstance(index, np.ndarray) else index
-
-
-def name_of(index: Any) -> str:
-    return str(index).replace("\n", "")
 
 
 @pytest.mark.parametrize("index", STATIC + ARRAYS, ids=name_of)
@@ -113,29 +102,24 @@ def test_computed_positions_out_of_bounds_are_clamped() -> None:
         np.testing.assert_array_equal(x[jnp.array([i, 0])], jax_x[jax.numpy.array([i, 0])])
 
 
-def test_static_positions_out_of_bounds_are_errors() -> None:
-    x = from_numpy(X)
-    for index in (3, -4, (0, 9), (0, 0, -6)):
-        with pytest.raises(OutOfBoundsError, match="out of bounds for axis") as caught:
-            x[index]
-        assert "mode=" in str(caught.value)
-        assert "test_indexing.py" in str(caught.value)
-        with pytest.raises(OutOfBoundsError):
-            axir.jit(lambda x, index=index: x[index])(x)
-        with pytest.raises(OutOfBoundsError):
-            x.at[index].set(1.0)
-    with pytest.raises(OutOfBoundsError, match="Too many indices"):
-        x[0, 0, 0, 0]
-    with pytest.raises(OutOfBoundsError, match="single|one ellipsis"):
-        x[..., ...]
-
-
 @pytest.mark.parametrize(
-    "index", [[0, 1], (0, [1, 2]), 1.0, "a", np.array([0.5]), (slice("a"),), {}]
+    "index", [[0, 1], [], (0, [0.5]), 1.0, "a", np.array([0.5]), (slice("a"),), {}]
 )
 def test_what_is_no_index_is_refused(index: Any) -> None:
     with pytest.raises(IndexTypeError):
         from_numpy(X)[index]
+
+
+def test_sequences_within_a_tuple_are_arrays() -> None:
+    x, jax_x = from_numpy(X), jax.numpy.asarray(X)
+    for index in (
+        ([0, 2],), (0, [1, 2]), ([0, 1], [1, 2]), (0, []), ([], []), ([True, False, True], ..., 1),
+        ((0, 1), slice(None)), ([[0], [1]], [0, 1]), (..., [0, -1]),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(x[index], jax_x[index])
+        np.testing.assert_array_equal(x.at[index].set(9.0), jax_x.at[index].set(9.0))
+    compiled = axir.jit(lambda x, i: x[[i, 2], :])(x, 1)
+    np.testing.assert_array_equal(compiled, X[[1, 2]])
 
 
 def test_slices_need_static_bounds() -> None:
@@ -163,6 +147,14 @@ def test_iteration_and_unpacking() -> None:
     np.testing.assert_array_equal(first, X[0])
     np.testing.assert_array_equal(axir.jit(lambda x: list(x)[2])(from_numpy(X)), X[2])
     np.testing.assert_array_equal(last, X[2])
+    for x in (from_numpy(X), jnp.zeros((0, 3))):
+        assert len(list(x)) == len(list(reversed(x))) == x.shape[0]
+        assert axir.eval_shape(lambda x: [list(x), list(reversed(x))], x)[0] == [
+            axir.eval_shape(lambda x: x, row) for row in x
+        ]
+    with pytest.raises(ValueError, match="too many values to unpack"):
+        first, last = from_numpy(X)
+    assert all(x.weak_type for x in jnp.full(2, 1.0))
 
 
 # take ------------------------------------------------------------------------------------------
@@ -208,10 +200,6 @@ def test_take_along_axis() -> None:
 
 # Updates ---------------------------------------------------------------------------------------
 
-UPDATES = {
-    "set": lambda old, new: new, "add": np.add, "subtract": np.subtract, "multiply": np.multiply,
-    "divide": np.divide, "power": np.power, "min": np.minimum, "max": np.maximum,
-}  # fmt: skip
 NUMBERS = np.arange(X.size).reshape(X.shape)
 DISTINCT = [i for i in STATIC + ARRAYS if np.unique(NUMBERS[i]).size == NUMBERS[i].size]
 

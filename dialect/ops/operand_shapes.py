@@ -1,0 +1,127 @@
+"""How operands of different shapes meet in one op, in all its rules.
+
+An operand of rank 0 stands for an array of any shape; in most ops an extent of 1 stands for any
+extent beside operands of the same rank. The ops themselves stretch such operands; their rules do so
+with what lives here. What does not: NumPy's promotion of ranks, which is the frontend's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import stablehlo as hlo
+from ..errors import ShapeError
+from ..types import ShapedArray
+
+Value = Any  # an Array or a Tracer
+
+
+def broadcast_shape(
+    name: str, types: Sequence[ShapedArray], *, stretches: bool = True
+) -> tuple[int, ...]:
+    """Returns the common shape of operands of equal shape or rank 0.
+
+    Args:
+        name: Name of the op.
+        types: Types of the operands.
+        stretches: Whether extents of 1 stretch.
+
+    Raises:
+        ShapeError: if there is no such shape.
+    """
+    shape: tuple[int, ...] = ()
+    for operand in types:
+        if operand.shape == shape or not operand.shape:
+            continue
+        if shape and not (stretches and _fit(shape, operand.shape)):
+            exceptions = "extents of 1 and scalars stretch" if stretches else "or scalars"
+            raise ShapeError(
+                f"{name} requires operands of equal shape ({exceptions}), but got "
+                f"{' and '.join(str(t) for t in types)}.",
+                "Broadcast one of them first; the functions of axir.numpy do so by themselves.",
+            )
+        shape = _stretched(shape, operand.shape) if shape else operand.shape
+    return shape
+
+
+def _fit(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    return len(first) == len(second) and all(
+        a == b or a == 1 or b == 1 for a, b in zip(first, second, strict=True)
+    )
+
+
+def _stretched(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(b if a == 1 else a for a, b in zip(first, second, strict=True))
+
+
+def broadcast_to(value: Value, shape: tuple[int, ...]) -> Value:
+    """Broadcasts an operand to the common shape."""
+    from .broadcasting import broadcast_in_dim
+
+    if value.shape == shape:
+        return value
+    return broadcast_in_dim(value, shape, tuple(range(value.ndim)))
+
+
+def unbroadcast(cotangent: Value, operand: Any) -> Value:
+    """Sums a cotangent of the common shape to that of an operand."""
+    from .reduce import reduce_sum
+    from .shape import reshape
+
+    shape = operand.aval.shape
+    if cotangent.shape == shape:
+        return cotangent
+    stretched = tuple(
+        axis for axis, extent in enumerate(cotangent.shape) if not shape or shape[axis] != extent
+    )
+    return reshape(reduce_sum(cotangent, stretched), shape)
+
+
+def align(operands: Sequence[Value], axes: Sequence[int | None]) -> tuple[list[Value], int]:
+    """Brings batched operands to one batch axis; unbatched ones of rank 0 stay as they are."""
+    from .broadcasting import broadcast_in_dim
+    from .shape import moveaxis
+
+    shapes = [_without(x.shape, a) for x, a in zip(operands, axes, strict=True)]
+    rank = max(map(len, shapes))
+    leader = max(
+        (i for i, a in enumerate(axes) if a is not None), key=lambda i: (len(shapes[i]), -i)
+    )
+    axis = axes[leader] if len(shapes[leader]) == rank else 0
+    assert axis is not None
+    size = operands[leader].shape[axes[leader]]
+    common: tuple[int, ...] = (1,) * rank
+    for shape in shapes:
+        common = _stretched(common, shape) if shape else common
+    aligned = []
+    for x, operand_axis, shape in zip(operands, axes, shapes, strict=True):
+        if operand_axis is None and not shape:
+            aligned.append(x)
+        elif operand_axis is None:
+            dimensions = tuple(d for d in range(rank + 1) if d != axis)
+            aligned.append(broadcast_in_dim(x, _with(shape, axis, size), dimensions))
+        elif len(shape) == rank:
+            aligned.append(moveaxis(x, operand_axis, axis))
+        else:
+            aligned.append(broadcast_in_dim(x, _with(common, axis, size), (axis,)))
+    return aligned, axis
+
+
+def _without(shape: tuple[int, ...], axis: int | None) -> tuple[int, ...]:
+    return shape if axis is None else shape[:axis] + shape[axis + 1 :]
+
+
+def _with(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+    return (*shape[:axis], size, *shape[axis:])
+
+
+def lower_operands(values: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
+    """Broadcasts StableHLO operands to the common shape."""
+    broadcast = []
+    for value in values:
+        own = tuple(hlo.shape_of(value))
+        if own != shape:
+            value = hlo.broadcast_in_dim(value, shape, range(len(own)))
+        broadcast.append(value)
+    return broadcast
