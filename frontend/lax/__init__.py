@@ -1,12 +1,15 @@
 """`axir.lax`: the operations themselves, under JAX's names.
 
-Unlike the functions of `axir.numpy`, these neither promote dtypes nor broadcast (scalars excepted):
-what they take is what the dialect's ops take. They are declared in `axir.dialect.ops`.
+Unlike the functions of `axir.numpy`, these promote neither dtypes nor ranks (scalars excepted): what
+they take is what the dialect's ops take. They are declared in `axir.dialect.ops`. Elementwise ones
+stretch extents of 1.
 
 >>> import axir.numpy as jnp
 >>> from axir import lax
 >>> lax.add(jnp.ones(2), 1.0)
 Array([2., 2.], dtype=float32)
+>>> lax.add(jnp.ones((2, 1)), jnp.ones((1, 3))).shape
+(2, 3)
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ class EmptyAxisError(OutOfBoundsError, ShapeError):
 
     def __init__(self, axis: int, shape: tuple[int, ...]):
         super().__init__(
-            f"Axis {axis} of an array of shape {shape} has extent 0: there is no entry to index.",
+            f"An index is out of bounds for axis {axis} with size 0 of an array of shape {shape}: "
+            "there is no entry.",
             "An index that is a slice or an empty array of integers gives an empty result.",
         )
 

@@ -2,7 +2,7 @@
 
 // What only the rules of the ops know: the IRDL verifier lets this pass.
 
-// CHECK: error: jaxpr.add: add requires operands of equal shape (or scalars), but got float32[3] and float32[2].
+// CHECK: error: jaxpr.add: add requires operands of equal shape (extents of 1 and scalars stretch), but got float32[3] and float32[2].
 // CHECK-NEXT: at {{.*}}shapes.mlir:9
 
 func.func @main(%x: tensor<3xf32>, %y: tensor<2xf32>) -> tensor<3xf32> {

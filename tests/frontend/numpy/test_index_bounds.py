@@ -132,7 +132,7 @@ def test_axes_without_entries_have_none_to_read() -> None:
     for index in (*single, *several):
         for read in (lambda x: x[index], lambda x: x.at[index].get(mode="fill")):  # noqa: B023
             for call in (read, lambda x: axir.eval_shape(read, x)):  # noqa: B023
-                with pytest.raises(EmptyAxisError, match=r"shape \(0, 3\) has extent 0") as caught:
+                with pytest.raises(EmptyAxisError, match="axis 0 with size 0") as caught:
                     call(x)
                 assert "empty array of integers" in str(caught.value)
     for index in single:
