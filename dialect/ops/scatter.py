@@ -426,6 +426,7 @@ def _samples(name: str) -> list[Sample]:
                is_unique=True)
     add_sample(f32, (3, 2), [1], (2,), ((0,), (0,), (0,)), FILL, np.uint8)
     for mode in (CLIP, FILL):
+        add_sample(f32, (5, 4), [[1], [3], [4], [-1]], (4, 2, 3), ((1, 2), (), (0,)), mode)
         windows = [[0, 0], [2, 3], [1, -1], [9, 1]]
         add_sample(f32, (4, 5), windows, (2, 4, 3), ((0, 2), (), (1, 0)), mode, np.int64)
         add_sample(f32, (2, 3, 4), [[1, 9], [0, 2], [1, 1]], (4, 3), ((0,), (0, 1), (0, 1)), mode)
