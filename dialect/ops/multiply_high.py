@@ -63,7 +63,7 @@ def mulhi(x: Any, y: Any, /) -> Value:
 
     Args:
         x: Array of integers.
-        y: Array of the same dtype, of the same shape or rank 0.
+        y: Array of the same dtype; extents of 1 stretch, and so do arrays of rank 0.
 
     Raises:
         DTypeError: for other dtypes.
