@@ -46,6 +46,7 @@ __all__ = [
 ]  # fmt: skip
 
 _SEQUENCES = (list, tuple, range)
+_BUFFERS = (bytearray, memoryview)
 
 
 def canonical_shape(name: str, shape: Any) -> tuple[int, ...]:
@@ -131,7 +132,8 @@ def array(
     """Turns a value into an array.
 
     Args:
-        object: Array, NumPy array, Python scalar, or nested lists or tuples of them.
+        object: Array, NumPy array, Python scalar, or nested lists or tuples of them; a bytearray or
+            memoryview.
         dtype: dtype of the result. By default that of `object` (a Python scalar's is weak), or the
             one that the elements promote to.
         copy: Whether to copy an array.
@@ -167,6 +169,8 @@ def _as_array(value: Any, dtype: np.dtype | None) -> Value:
         return scalar(value) if dtype is None else _from_host(value, dtype)
     if isinstance(value, _SEQUENCES):
         return _from_sequence(value, dtype)
+    if isinstance(value, _BUFFERS):
+        value = np.asarray(value)
     if isinstance(value, (np.ndarray, np.generic)):
         return as_array(value) if dtype is None else _from_host(value, dtype)
     if isinstance(value, str) and dtype is not None:

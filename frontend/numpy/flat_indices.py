@@ -13,6 +13,7 @@ from axir.dialect.array import Array
 from axir.dialect.errors import DTypeError, OutOfBoundsError, ParameterError
 from axir.dialect.ops.conversion import convert_element_type
 from axir.dialect.ops.shape import concatenate, reshape
+from axir.dialect.tracer import Tracer
 
 from .arithmetic import floor_divide, remainder
 from .checks import canonical_axis
@@ -30,14 +31,16 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Value, ...]:
 
     Args:
         indices: Integers; what lies outside is brought to the nearest position.
-        shape: Extents, an integer or several.
+        shape: Extents, an integer or several, or an array of them; they may be traced.
 
     >>> import axir.numpy as jnp
     >>> jnp.unravel_index(5, (2, 3))
     (Array(1, dtype=int32, weak_type=True), Array(2, dtype=int32, weak_type=True))
     """
     flat = _integers("unravel_index", indices)
-    extents = (shape,) if isinstance(shape, int) else tuple(map(int, shape))
+    has_several = isinstance(shape, (tuple, list)) or getattr(shape, "ndim", 0)
+    given = tuple(shape) if has_several else (shape,)
+    extents = tuple([x if type(x) is Tracer else int(x) for x in given])
     size = math.prod(extents)
     flat = clip(flat, -size, size - 1)
     flat = where(flat < 0, flat + size, flat)

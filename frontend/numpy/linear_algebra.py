@@ -13,7 +13,7 @@ import numpy as np
 from axir.dialect import dtypes
 from axir.dialect.array import ConcreteArray
 from axir.dialect.config import config
-from axir.dialect.errors import AxisError, ParameterError, ShapeError
+from axir.dialect.errors import ParameterError, ShapeError
 from axir.dialect.ops.conversion import conj
 from axir.dialect.ops.dot import dot_general
 from axir.dialect.ops.shape import reshape, squeeze, transpose
@@ -358,7 +358,7 @@ def tensordot(
 def _contracting_axes(a: Value, b: Value, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if isinstance(axes, (int, np.integer)):
         if axes < 0 or axes > min(a.ndim, b.ndim):
-            raise AxisError(
+            raise ShapeError(
                 f"jnp.tensordot: axes={axes} exceeds the number of axes of {a.aval} or {b.aval}.",
                 f"It lies between 0 and {min(a.ndim, b.ndim)}.",
             )

@@ -72,6 +72,17 @@ def test_lists_with_tracers() -> None:
     assert float(axir.grad(lambda x: jnp.array([x, x]).sum())(1.0)) == 2.0
 
 
+def test_bytes_in_buffers_are_numbers() -> None:
+    source = bytearray(b"*a")
+    for buffer in (source, memoryview(source)):
+        for result in (jnp.array(buffer), jnp.asarray(buffer)):
+            assert result.dtype == np.uint8
+            np.testing.assert_array_equal(result, [42, 97])
+    result = jnp.array(source)
+    source[0] = 0
+    np.testing.assert_array_equal(result, [42, 97])
+
+
 def test_changing_the_source_does_not_change_the_array() -> None:
     source = np.zeros(3, np.float32)
     x = jnp.array(source)

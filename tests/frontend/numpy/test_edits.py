@@ -18,6 +18,7 @@ V = np.array([5, 6, 7], np.int32)
 W = np.array([1, 2, 3, 4], np.int32)
 B = np.arange(12, dtype=np.int32).reshape(3, 4)
 BYTES = B.astype(np.uint8)
+JIT = {jnp: axir.jit, jax.numpy: jax.jit}
 FLAGS = np.array([True, False, True])
 
 CASES: dict[str, Callable[[Any], Any]] = {
@@ -28,6 +29,8 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "insert at several places": lambda m: m.insert(W, np.array([1, 3]), np.array([7, 8])),
     "insert into an axis": lambda m: m.insert(B, 1, 5, axis=1),
     "insert a column": lambda m: m.insert(B, 1, V, axis=1),
+    "insert beyond the ends": lambda m: m.insert(V, np.array([-9, 99, 0]), 5),
+    "insert at a place beyond the end": lambda m: m.insert(V, 99, 5),
     "insert a row": lambda m: m.insert(B, 2, W, axis=0),
     "compress": lambda m: m.compress(FLAGS, B, axis=0),
     "compress to a size": lambda m: m.compress(FLAGS, V, size=3, fill_value=5),
@@ -42,6 +45,8 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "trim_zeros of zeros": lambda m: m.trim_zeros(np.zeros(3, np.int32)),
     "unravel_index": lambda m: m.unravel_index(np.array([0, 5, 11, -1, 40]), (3, 4)),
     "ravel_multi_index": lambda m: m.ravel_multi_index((W[:2], V[:2] - 5), (3, 4)),
+    "unravel for traced extents": lambda m: JIT[m](m.unravel_index)(5, (2, 3)),
+    "unravel for an array of extents": lambda m: JIT[m](m.unravel_index)(-2, np.array([2, 3])),
     "unravel a number": lambda m: m.unravel_index(5, (2, 3)),
     "ravel numbers": lambda m: m.ravel_multi_index((1, 2), (2, 3)),
     "ravel and wrap": lambda m: m.ravel_multi_index((V, V - 7), (3, 4), mode="wrap"),

@@ -194,6 +194,7 @@ ERRORS = [
     ("dot", (np.ones(3), np.ones(4)), "contracting extents differ"),
     ("tensordot", (np.ones((2, 3)), np.ones((2, 3)), ((0,), (1,))), "contracting extents differ"),
     ("tensordot", (np.ones((2, 3)), np.ones((2, 3)), ((0,), (0, 1))), "Name as many of each"),
+    ("tensordot", (np.ones((2, 3)), np.ones(2), 2), "axes=2 exceeds the number of axes"),
     ("cross", (np.ones(4), np.ones(4)), "must have 2 or 3 elements"),
     ("diagonal", (np.ones(3),), "at least two axes"),
     ("einsum", ("ij,jk", np.ones((2, 3)), np.ones((4, 5))), "has extent 3 and 4"),
