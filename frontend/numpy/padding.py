@@ -321,6 +321,8 @@ def _pairs(values: Any, ndim: int, what: str) -> list[Pair]:
     """Spreads the short forms of a pair per axis: a number, a pair, a pair in brackets."""
     if isinstance(values, np.ndarray) or type(values) is ConcreteArray:
         values = np.asarray(values).tolist()
+    if type(values) is Tracer and values.ndim:
+        values = list(values)
     if not is_sequence(values):
         return [(values, values)] * ndim
     if not any(_is_sequence(x) for x in values):
@@ -342,4 +344,4 @@ def _is_sequence(x: Any) -> bool:
 
 
 def _entries(x: Any) -> list[Any]:
-    return list(x) if is_sequence(x) else list(np.asarray(x).tolist())
+    return list(x) if is_sequence(x) or type(x) is Tracer else list(np.asarray(x).tolist())

@@ -149,6 +149,14 @@ def test_forms_of_pad_width() -> None:
         np.testing.assert_array_equal(np.asarray(jnp.pad(from_numpy(MATRIX), width)), theirs)
 
 
+def test_traced_values_take_the_forms_of_pad_width() -> None:
+    for value in (7.0, [7.0, 8.0], [[7.0, 8.0]], [[7.0, 8.0], [9.0, 6.0]]):
+        values = np.array(value, np.float32)
+        mapped = axir.vmap(lambda v: jnp.pad(MATRIX, 1, constant_values=v))(values[None])
+        expected = jax.numpy.pad(MATRIX, 1, constant_values=values)
+        np.testing.assert_array_equal(mapped[0], expected)
+
+
 def test_padding_by_a_function() -> None:
     def ends(np_: Any) -> Any:
         def fill(row: Any, width: Any, axis: int, options: Any) -> Any:
