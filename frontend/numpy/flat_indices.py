@@ -38,9 +38,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Value, ...]:
     (Array(1, dtype=int32, weak_type=True), Array(2, dtype=int32, weak_type=True))
     """
     flat = _integers("unravel_index", indices)
-    has_several = isinstance(shape, (tuple, list)) or getattr(shape, "ndim", 0)
+    has_several = isinstance(shape, (tuple, list)) or getattr(shape, "ndim", 0) > 0
     given = tuple(shape) if has_several else (shape,)
-    extents = tuple([x if type(x) is Tracer else int(x) for x in given])
+    extents: tuple[Any, ...] = tuple([x if type(x) is Tracer else int(x) for x in given])
     size = math.prod(extents)
     flat = clip(flat, -size, size - 1)
     flat = where(flat < 0, flat + size, flat)
