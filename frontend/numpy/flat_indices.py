@@ -16,7 +16,7 @@ from axir.dialect.ops.shape import concatenate, reshape
 from axir.dialect.tracer import Tracer
 
 from .arithmetic import floor_divide, remainder
-from .checks import canonical_axis
+from .checks import canonical_axis, is_sequence
 from .creation import full, zeros
 from .manipulation import moveaxis
 from .promotion import Value, array_argument
@@ -38,7 +38,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Value, ...]:
     (Array(1, dtype=int32, weak_type=True), Array(2, dtype=int32, weak_type=True))
     """
     flat = _integers("unravel_index", indices)
-    has_several = isinstance(shape, (tuple, list)) or getattr(shape, "ndim", 0) > 0
+    has_several = is_sequence(shape) or getattr(shape, "ndim", 0) > 0
     given = tuple(shape) if has_several else (shape,)
     extents: tuple[Any, ...] = tuple([x if type(x) is Tracer else int(x) for x in given])
     size = math.prod(extents)
