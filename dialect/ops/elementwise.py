@@ -260,13 +260,9 @@ def _equality(name: str, compare: np.ufunc, direction: str) -> Any:
         if words is context.types_in[0]:
             return lower_numbers(context, *values)
         shape = (*context.types_out[0].shape, words.shape[-1])
-        axis = len(shape) - 1
-        lhs, rhs = (
-            v if hlo.shape_of(v) == shape else hlo.broadcast_in_dim(v, shape, (axis,))
-            for v in values
-        )
-        same = hlo.compare(lhs, rhs, "EQ")
-        every = hlo.reduce([same], [hlo.constant(np.True_)], [axis], lambda a, x: [hlo.and_(a, x)])
+        lhs, rhs = lower_operands(values, shape, trailing=1)
+        same, true, words_axis = hlo.compare(lhs, rhs, "EQ"), hlo.constant(np.True_), len(shape) - 1
+        every = hlo.reduce([same], [true], [words_axis], lambda a, x: [hlo.and_(a, x)])
         return every[0] if direction == "EQ" else hlo.not_(every[0])
 
     function = _comparison(name, evaluate, direction, ANY)

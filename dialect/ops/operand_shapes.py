@@ -116,12 +116,21 @@ def _with(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
     return (*shape[:axis], size, *shape[axis:])
 
 
-def lower_operands(values: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Broadcasts StableHLO operands to the common shape."""
+def lower_operands(
+    values: Sequence[Any], shape: tuple[int, ...], trailing: int = 0
+) -> list[Any]:
+    """Broadcasts StableHLO operands to the common shape.
+
+    Args:
+        values: The operands.
+        shape: The common shape.
+        trailing: How many dimensions at the end all operands have, also those that are scalars.
+    """
+    last = range(len(shape) - trailing, len(shape))
     broadcast = []
     for value in values:
-        own = tuple(hlo.shape_of(value))
+        own = hlo.shape_of(value)
         if own != shape:
-            value = hlo.broadcast_in_dim(value, shape, range(len(own)))
+            value = hlo.broadcast_in_dim(value, shape, (*range(len(own) - trailing), *last))
         broadcast.append(value)
     return broadcast

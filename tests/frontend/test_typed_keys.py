@@ -202,6 +202,7 @@ def moves(module: Any, keys: Any, key: Any) -> list[Any]:
         lax_.stop_gradient(keys), np_.copy(keys), np_.full((2,), key), np_.full_like(keys, key),
         np_.zeros_like(key), np_.ones_like(keys), np_.zeros((2,), keys.dtype),
         keys == key, keys != keys[0, 1], key == key, np_.array_equal(keys, keys),
+        lax_.eq(keys, keys[:1]), lax_.ne(keys[:, :1], keys[:1]),
     ]  # fmt: skip
 
 
