@@ -35,6 +35,8 @@ class BranchLoops(Pass):
     3. Integers of rank 0 that the host can compute (counters and what follows from them) are passed
        as scalars, as is the condition, so that the host waits for the device in no pass. Those that
        the condition needs are read once, before the loop.
+    4. Hide every condition behind a barrier: where IREE finds out that a loop has no pass, its
+       canonicalization of what can no longer be reached does not always end.
 
     Before::
 
@@ -54,10 +56,11 @@ class BranchLoops(Pass):
         ^condition(%x: tensor<f32>):
           %1 = stablehlo.compare LT, %x, %limit
           %2 = tensor.extract %1[] : tensor<i1>
-          cf.cond_br %2, ^body, ^end
+          %3 = util.optimization_barrier %2 : i1
+          cf.cond_br %3, ^body, ^end
         ^body:
-          %3 = stablehlo.add %x, %x
-          cf.br ^condition(%3 : tensor<f32>)
+          %4 = stablehlo.add %x, %x
+          cf.br ^condition(%4 : tensor<f32>)
         ^end:
           return %x
 
@@ -266,11 +269,14 @@ def _branch_to(block: ir.Block, values: Sequence[ir.Value]) -> None:
 
 
 def _branch_by(condition: ir.Value, on_true: ir.Block, on_false: ir.Block) -> None:
-    # Neither block takes values.
+    """Ends a block by a choice between two, neither of which takes values."""
+    hidden = ir.Operation.create(
+        "util.optimization_barrier", results=[condition.type], operands=[condition]
+    ).result
     segments = ir.DenseI32ArrayAttr.get([1, 0, 0])
     ir.Operation.create(
         "cf.cond_br",
-        operands=[condition],
+        operands=[hidden],
         successors=[on_true, on_false],
         attributes={"operandSegmentSizes": segments},
     )

@@ -34,11 +34,13 @@ func.func @newton(%a: tensor<f32>, %e: tensor<f32>) -> (tensor<f32>, tensor<f32>
 // CHECK: ^[[OUTER]]([[X]]: tensor<f32>, [[ERROR]]: tensor<f32>):
 // CHECK: [[HOLDS:%[0-9]+]] = stablehlo.compare GT, [[ERROR]], %cst
 // CHECK: [[READ:%[a-z0-9_]+]] = tensor.extract [[HOLDS]][] : tensor<i1>
-// CHECK: cf.cond_br [[READ]]
+// CHECK: [[HIDDEN:%[0-9]+]] = util.optimization_barrier [[READ]] : i1
+// CHECK: cf.cond_br [[HIDDEN]]
 // CHECK: cf.br ^[[INNER:bb[0-9]+]]([[X]], %c0_i32 : tensor<f32>, i32)
 // CHECK: cf.br ^[[OUTER]]([[Y:%[0-9]+]], {{%[0-9]+}} : tensor<f32>, tensor<f32>)
 // CHECK: ^[[INNER]]([[Y]]: tensor<f32>, [[I:%[0-9]+]]: i32):
 // CHECK: [[COUNTS:%[0-9]+]] = arith.cmpi slt, [[I]], %c2_i32 : i32
-// CHECK: cf.cond_br [[COUNTS]]
+// CHECK: [[GOES_ON:%[0-9]+]] = util.optimization_barrier [[COUNTS]] : i1
+// CHECK: cf.cond_br [[GOES_ON]]
 // CHECK: [[NEXT:%[0-9]+]] = arith.addi [[I]], %c1_i32 : i32
 // CHECK: cf.br ^[[INNER]]({{%[0-9]+}}, [[NEXT]] : tensor<f32>, i32)
