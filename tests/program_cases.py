@@ -77,7 +77,8 @@ class Program:
             return sum(np.mean(x * weights(x.shape)) for x in floats)
 
         slope = (along(1e-5) - along(-1e-5)) / 2e-5
-        parts = [as_double(g) * v for g, v in zip(jax.tree.leaves(gradient), directions, strict=True)]
+        slopes = map(as_double, jax.tree.leaves(gradient))
+        parts = [g * v for g, v in zip(slopes, directions, strict=True)]
         size = sum(np.abs(part).sum() for part in parts)
         assert abs(sum(part.sum() for part in parts) - slope) <= 20 * self.tolerance * size
 

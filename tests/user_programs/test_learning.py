@@ -1,4 +1,4 @@
-"""Learning rules written by hand: adaptive rates, curvature, learning to learn, classical models."""
+"""Learning rules written by hand: adaptive rates, curvature, learning to learn, classics."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def adam(weight, bias, x, y):
 
     model = Affine(weight, bias)
     zeros = jax.tree.map(jnp.zeros_like, model)
-    (model, _), _ = lax.scan(update, (model, AdamState(jnp.array(0), zeros, zeros)), None, length=12)
+    state = AdamState(jnp.array(0), zeros, zeros)
+    (model, _), _ = lax.scan(update, (model, state), None, length=12)
     return {"weight": model.weight, "bias": model.bias}
 
 
@@ -206,7 +207,7 @@ def hessian_products_numpy(w, v, x, y):
 
 
 def natural_gradient(w, x, labels):
-    """Fisher's matrix is applied, never formed: conjugate gradients on products with Jacobians."""
+    """Fisher's matrix is applied, never formed: conjugate gradients on products of Jacobians."""
 
     def logits(w):
         return x @ w
@@ -217,8 +218,18 @@ def natural_gradient(w, x, labels):
         return jax.vjp(logits, w)[1](chance * (1 - chance) * change)[0] + 0.1 * v
 
     grads = jax.grad(lambda w: jnp.sum(jnp.logaddexp(0.0, x @ w) - labels * (x @ w)))(w)
-    step, _ = jax.scipy.sparse.linalg.cg(fisher, grads, tol=1e-7)
-    return w - step
+
+    def improve(state):
+        step, residual, direction, size = state
+        image = fisher(direction)
+        rate = size / (direction @ image)
+        residual = residual - rate * image
+        new_size = residual @ residual
+        step = step + rate * direction
+        return step, residual, residual + new_size / size * direction, new_size
+
+    start = (jnp.zeros(3), grads, grads, grads @ grads)
+    return w - lax.while_loop(lambda state: state[3] > 1e-10, improve, start)[0]
 
 
 def natural_gradient_numpy(w, x, labels):
@@ -297,11 +308,15 @@ PROGRAMS = [
     Program(logistic_regression, (FEATURES, SIDES), logistic_regression_numpy),
     Program(perceptron, (FEATURES, SIDES), perceptron_numpy),
     Program(
-        hessian_products, (WEIGHTS, normal(3, seed=2), FEATURES, 2 * SIDES - 1), hessian_products_numpy
+        hessian_products,
+        (WEIGHTS, normal(3, seed=2), FEATURES, 2 * SIDES - 1),
+        hessian_products_numpy,
     ),
     Program(natural_gradient, (WEIGHTS, FEATURES, SIDES), natural_gradient_numpy),
     Program(meta_gradient, (WEIGHTS, np.array([0.0, 0.5, 2.0], np.float32)), meta_gradient_numpy),
-    Program(evolution_strategy, (np.zeros(2, np.float32), normal(6, 5, 2)), evolution_strategy_numpy),
+    Program(
+        evolution_strategy, (np.zeros(2, np.float32), normal(6, 5, 2)), evolution_strategy_numpy
+    ),
 ]
 
 

@@ -153,7 +153,8 @@ def beam_search(start, transitions):
         parent, word = entry
         return parent[beam], word[beam]
 
-    beam, tail = jax.vmap(lambda b: lax.scan(back, b, (parents, words), reverse=True))(jnp.arange(2))
+    trace = jax.vmap(lambda beam: lax.scan(back, beam, (parents, words), reverse=True))
+    beam, tail = trace(jnp.arange(2))
     return scores, jnp.concatenate([first[beam][:, None], tail], axis=1)
 
 

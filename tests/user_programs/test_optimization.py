@@ -206,8 +206,10 @@ def levenberg_marquardt(start, times, values):
 
 
 def levenberg_marquardt_numpy(start, times, values):
-    fit = scipy.optimize.curve_fit(lambda t, a, b, c: a * np.exp(-b * t) + c, times, values, p0=start)
-    return fit[0]
+    def model(t, a, b, c):
+        return a * np.exp(-b * t) + c
+
+    return scipy.optimize.curve_fit(model, times, values, p0=start)[0]
 
 
 def lasso(matrix, target):

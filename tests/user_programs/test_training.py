@@ -166,7 +166,8 @@ def gru_numpy(params, xs):
 
 # --- a variational autoencoder: the lower bound of the evidence for given noise
 
-VAE = {"encoder": normal(4, 6), "mean": normal(6, 2), "log": normal(6, 2, seed=1), "out": normal(2, 4)}
+VAE = {"encoder": normal(4, 6), "mean": normal(6, 2), "log": normal(6, 2, seed=1)}
+VAE["out"] = normal(2, 4)
 PIXELS = (normal(5, 4, seed=5) > 0).astype(np.float32)
 
 
@@ -239,7 +240,9 @@ PROGRAMS = [
     Program(train_cnn, (CNN, IMAGES, CLASSES), train_cnn_numpy),
     Program(lstm, (LSTM, SEQUENCE), lstm_numpy, gradient=(0, 1)),
     Program(gru, (GRU, SEQUENCE), gru_numpy, gradient=(0, 1)),
-    Program(evidence_bound, (VAE, PIXELS, normal(5, 2, seed=6)), evidence_bound_numpy, gradient=(0,)),
+    Program(
+        evidence_bound, (VAE, PIXELS, normal(5, 2, seed=6)), evidence_bound_numpy, gradient=(0,)
+    ),
     Program(
         mixed_precision_step,
         (normal(4, 2), normal(16, 4), normal(16, 2)),
