@@ -42,19 +42,20 @@ class Program:
 
     def check(self) -> None:
         """Asserts that eager and compiled results are the oracle's, and so are gradients."""
-        arguments = jax.tree.map(as_double, self.arguments)
-        expected = self.expected(*arguments)
+        in_double = jax.tree.map(as_double, self.arguments)
+        expected = self.expected(*in_double)
         with jax.enable_x64(self.x64):
-            assert_close(self.function(*self.arguments), expected, self.tolerance)
+            arguments = jax.tree.map(jnp.asarray, self.arguments)
+            assert_close(self.function(*arguments), expected, self.tolerance)
             if not self.gradient:
-                assert_close(jax.jit(self.function)(*self.arguments), expected, self.tolerance)
+                assert_close(jax.jit(self.function)(*arguments), expected, self.tolerance)
                 return
             differentiated = jax.grad(self.objective, self.gradient, has_aux=True)
-            eager, _ = differentiated(*self.arguments)
-            compiled, outputs = jax.jit(differentiated)(*self.arguments)
+            eager, _ = differentiated(*arguments)
+            compiled, outputs = jax.jit(differentiated)(*arguments)
         assert_close(outputs, expected, self.tolerance)
         assert_close(compiled, eager, 10 * self.tolerance)
-        self.check_slope(arguments, compiled)
+        self.check_slope(in_double, compiled)
 
     def objective(self, *arguments: Any) -> tuple[Any, Any]:
         """A number that depends on every float that the program returns, and the results."""
