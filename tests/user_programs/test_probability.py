@@ -217,18 +217,20 @@ def importance_sampling(key):
 
 
 def particle_filter(key, observations):
-    """A bootstrap filter; the model is linear, so that the exact likelihood is known."""
+    """A filter with systematic resampling; the model is linear, so its likelihood is known."""
 
     def step(particles, inputs):
         key, y = inputs
         move, choose = jax.random.split(key)
         particles = 0.9 * particles + 0.5 * jax.random.normal(move, particles.shape)
         scores = normal_logpdf(y, particles, 0.7)
-        chosen = jax.random.categorical(choose, scores, shape=particles.shape)
+        edges = jnp.cumsum(jax.nn.softmax(scores))
+        places = (jnp.arange(particles.size) + jax.random.uniform(choose)) / particles.size
+        chosen = jnp.searchsorted(edges, places * edges[-1])
         return particles[chosen], jax.nn.logsumexp(scores) - jnp.log(particles.size)
 
     first, rest = jax.random.split(key)
-    particles = jax.random.normal(first, (2000,))
+    particles = jax.random.normal(first, (1000,))
     keys = jax.random.split(rest, observations.size)
     particles, gains = lax.scan(step, particles, (keys, observations))
     return particles.mean(), gains.sum()
@@ -343,8 +345,10 @@ PROGRAMS = [
         particle_filter_expected,
         tolerance=0.1,
     ),
-    Program(gaussian_mixture, (MIXTURE, np.array([-1, 1], np.float32)), gaussian_mixture_numpy,
-            tolerance=1e-3),
+    Program(
+        gaussian_mixture, (MIXTURE, np.array([-1, 1], np.float32)), gaussian_mixture_numpy,
+        tolerance=1e-3,
+    ),
     Program(
         reparametrized_bound, ((normal(2), normal(2, seed=1)), normal(4, 2)),
         reparametrized_bound_numpy,

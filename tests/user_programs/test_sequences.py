@@ -280,7 +280,7 @@ PROGRAMS = [
     Program(edit_distance, WORDS, edit_distance_numpy),
     Program(local_alignment, WORDS, local_alignment_numpy),
     Program(
-        linear_recurrence, (normal(9, 2, scale=0.8), normal(9, 2)), linear_recurrence_numpy,
+        linear_recurrence, (normal(6, 2, scale=0.8), normal(6, 2)), linear_recurrence_numpy,
         gradient=(0, 1),
     ),
     Program(exponential_smoother, (normal(10), np.float32(0.3)), exponential_smoother_numpy),
