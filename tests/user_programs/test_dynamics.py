@@ -297,9 +297,7 @@ PROGRAMS = [
         predators_and_prey, (np.array([1, 2], np.float32), RATES), predators_and_prey_numpy,
         gradient=(0, 1), tolerance=1e-4,
     ),
-    Program(
-        double_pendulum, (normal(2), normal(2, seed=1)), double_pendulum_numpy, gradient=(0, 1)
-    ),
+    Program(double_pendulum, (normal(2), normal(2, seed=1)), double_pendulum_numpy),
     Program(
         planets, (3 * normal(3, 2), normal(3, 2, seed=1), np.array([1, 2, 3], np.float32)),
         planets_numpy, gradient=(0,),

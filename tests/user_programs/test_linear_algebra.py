@@ -259,7 +259,7 @@ PROGRAMS = [
         gradient=(0, 1),
     ),
     Program(
-        correlated_samples, (COVARIANCE, normal(4, 3)), correlated_samples_numpy, gradient=(0, 1)
+        correlated_samples, (COVARIANCE, normal(4, 3)), correlated_samples_numpy, gradient=(0,)
     ),
     Program(fourier_convolution, (normal(9), normal(4)), np.convolve, gradient=(0, 1)),
     Program(

@@ -208,6 +208,20 @@ def gibbs_sampler_expected(key):
     return np.ones(2), np.array([[1, 0.6], [0.6, 1]])
 
 
+def exit_time(key):
+    """How long walks of fair steps stay within four of their start; all draw in one loop."""
+
+    def step(state):
+        count, places, times = state
+        moves = jax.random.rademacher(jax.random.fold_in(key, count), places.shape)
+        inside = jnp.abs(places) < 4
+        return count + 1, places + jnp.where(inside, moves, 0), times + inside
+
+    start = 0, jnp.zeros(2000, int), jnp.zeros(2000, int)
+    _, places, times = lax.while_loop(lambda s: jnp.any(jnp.abs(s[1]) < 4), step, start)
+    return times.mean(), jnp.abs(places).min()
+
+
 def importance_sampling(key):
     """The tail of a normal distribution with samples of a shifted exponential, and its error."""
     x = 3 + jax.random.exponential(key, (4000,)) / 3
@@ -333,6 +347,9 @@ PROGRAMS = [
         metropolis_hastings_numpy,
     ),
     Program(gibbs_sampler, (np.array([0, 7], np.uint32),), gibbs_sampler_expected, tolerance=0.06),
+    Program(
+        exit_time, (np.array([0, 4], np.uint32),), lambda key: (16.0, np.array(4)), tolerance=0.05
+    ),
     Program(
         importance_sampling,
         (np.array([0, 1], np.uint32),),
