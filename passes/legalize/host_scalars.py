@@ -67,10 +67,6 @@ class HostScalars:
         if hlo.is_unsigned(old):
             tensor = hlo.bitcast_convert(tensor, hlo.element_type_of(old))
         self._known[tensor] = value
-        for use in list(old.uses):
-            user = use.owner.operation
-            if user.name == "stablehlo.convert" and hlo.is_unsigned(user.results[0]):
-                _convert_signless(user)
         old.replace_all_uses_with(tensor)
 
     def as_scalar(self, value: ir.Value) -> ir.Value:
@@ -122,19 +118,6 @@ def _tensor(value: ir.Value) -> ir.Value:
         return hlo.compare(_tensor(byte), hlo.constant(np.int8(0)), "NE")
     kind = ir.RankedTensorType.get([], value.type)
     return ir.Operation.create("tensor.from_elements", results=[kind], operands=[value]).result
-
-
-def _convert_signless(operation: ir.Operation) -> None:
-    """Converts to signless integers, whose bits are taken for unsigned ones.
-
-    IREE gives the tensor of a scalar that is converted to unsigned integers the type of neither.
-    """
-    (operand,), (result,) = operation.operands, operation.results
-    unsigned = hlo.element_type_of(result)
-    with ir.InsertionPoint(operation), operation.location:
-        signless = hlo.convert(operand, ir.IntegerType.get_signless(unsigned.width))
-        result.replace_all_uses_with(hlo.bitcast_convert(signless, unsigned))
-    operation.erase()
 
 
 def _definition(value: ir.Value) -> ir.Operation | None:

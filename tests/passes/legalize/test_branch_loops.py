@@ -236,7 +236,7 @@ def _compile(module: ir.Module) -> bytes:
 
 
 def test_values() -> None:
-    results = run_examples(EXAMPLES, "branch-loops", compiler=_compile)
+    results = run_examples(EXAMPLES, "sign-unsigned-data,branch-loops", compiler=_compile)
     assert [d for e in EXAMPLES for d in deviations(results[e.name], e, ulps=1)] == []
 
 

@@ -42,13 +42,7 @@ def test_enumeration_in_a_loop(is_renewed: bool) -> None:
 
 
 def test_arrays_of_the_surroundings() -> None:
-    """Captured, computed from what is captured, constant, in a branch, and behind calls."""
-
-    @jax.jit
-    def called(x, fixed, place):
-        for number in range(60):  # more than is inlined
-            x = 0.9 * jnp.sin(x) + 0.1 * jnp.cos(x + number)
-        return lax.dynamic_update_slice(fixed, x[:2], (place,))
+    """Captured, computed from what is captured, constant, in a branch, and enumerations."""
 
     def steps(xs, fixed):
         def step(place, x):
@@ -62,8 +56,6 @@ def test_arrays_of_the_surroundings() -> None:
                     lambda: lax.dynamic_update_slice(fixed, x[:2], start),
                     lambda: fixed,
                 ),
-                called(x, fixed, place),
-                called(x + 1, fixed, place + 1),
                 jnp.argsort(x),
             ]
             return place + 1, updated
