@@ -39,6 +39,7 @@ PASSES: dict[str, str] = {
     ),
     "protect-inputs": "axir.passes.legalize.inputs:ProtectInputs",
     "put-features-last": "axir.passes.tune.conv_layout:PutFeaturesLast",
+    "renew-loop-operands": "axir.passes.legalize.loop_operands:RenewLoopOperands",
     "saturate-conversions": "axir.passes.legalize.conversions:SaturateConversions",
     "separate-scatter-reads": "axir.passes.legalize.scatter_reads:SeparateScatterReads",
     "sign-unsigned-data": "axir.passes.legalize.unsigned_data:SignUnsignedData",

@@ -64,8 +64,9 @@ class BranchLoops(Pass):
         ^end:
           return %x
 
-    Precondition: passes that look for loops have run. Loops in the bodies of reductions, sorts and
-    the like are left alone.
+    Precondition: passes that look for loops have run, and `sign-unsigned-data`, for the sake of
+    what converts numbers of the host. Loops in the bodies of reductions, sorts and the like are
+    left alone.
     """
 
     name: ClassVar[str] = "branch-loops"

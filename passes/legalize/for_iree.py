@@ -45,6 +45,7 @@ STAGES = (
     "copy-returned-inputs",
     "separate-scatter-reads",
     "store-slices",
+    "renew-loop-operands",
     "branch-loops",
 )
 """The passes in order; why it matters stands in `LegalizeForIree`."""
@@ -69,8 +70,8 @@ class LegalizeForIree(Pass):
     5. `negate-products` and `limit-fusion`, when all elementwise operations are there, then
        `sign-unsigned-data`.
     6. `protect-inputs` when all operations that work in place are there. Then
-       `copy-returned-inputs`, `separate-scatter-reads` and `store-slices`, whose barriers
-       `protect-inputs` would remove.
+       `copy-returned-inputs`, `separate-scatter-reads`, `store-slices` and `renew-loop-operands`,
+       whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.

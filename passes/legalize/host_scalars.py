@@ -26,8 +26,8 @@ _PREDICATES = {
     "GT": ("sgt", "ugt"), "GE": ("sge", "uge"),
 }  # fmt: skip
 _NUMBERS = "eq ne slt sle sgt sge ult ule ugt uge".split()
-# Longer chains are no counters, and would be followed by recursion.
-_DEEPEST = 40
+# What takes more operations is no counter, and would be followed by deep recursion.
+_MOST_OPERATIONS = 256
 
 
 def may_be_on_host(value: ir.Value) -> bool:
@@ -43,18 +43,23 @@ class HostScalars:
     def __init__(self) -> None:
         self._known: dict[ir.Value, ir.Value] = {}
 
-    def roots(self, value: ir.Value, depth: int = _DEEPEST) -> set[ir.Value]:
+    def roots(self, value: ir.Value) -> set[ir.Value]:
         """The values that the host has to know in order to compute `value`, itself if it cannot."""
-        if value in self._known:
-            return set()
-        operation = _definition(value)
-        if operation is not None and operation.name == "stablehlo.constant":
-            return set() if may_be_on_host(value) else {value}
-        if operation is None or operation.name not in _SUPPORTED or not depth:
-            return {value}
-        if not all(map(may_be_on_host, (value, *operation.operands))):
-            return {value}
-        return set().union(*(self.roots(x, depth - 1) for x in operation.operands))
+        found: set[ir.Value] = set()
+        pending, seen = [value], {value}
+        while pending:
+            current = pending.pop()
+            if current in self._known or _is_known_constant(current):
+                continue
+            if not _is_supported(current):
+                found.add(current)
+                continue
+            new = set(current.owner.operation.operands) - seen
+            seen |= new
+            pending += new
+            if len(seen) > _MOST_OPERATIONS:
+                return {value}
+        return found
 
     def replace(self, old: ir.Value, value: ir.Value) -> None:
         """Gives the uses of a tensor to one that is made of a scalar here, and known from now."""
@@ -62,23 +67,24 @@ class HostScalars:
         if hlo.is_unsigned(old):
             tensor = hlo.bitcast_convert(tensor, hlo.element_type_of(old))
         self._known[tensor] = value
-        for use in list(old.uses):
-            user = use.owner.operation
-            if user.name == "stablehlo.convert" and hlo.is_unsigned(user.results[0]):
-                _convert_signless(user)
         old.replace_all_uses_with(tensor)
 
     def as_scalar(self, value: ir.Value) -> ir.Value:
         """A tensor as a scalar: computed from known ones, or else read from the device."""
+        return self._read(value) if self.roots(value) else self._computed(value, {})
+
+    def _computed(self, value: ir.Value, made: dict[ir.Value, ir.Value]) -> ir.Value:
+        """A scalar from known ones; `made` holds what has been computed for it."""
         if value in self._known:
             return self._known[value]
-        operation = _definition(value)
-        if operation is None or self.roots(value):
-            return self._read(value)
-        if operation.name == "stablehlo.constant":
-            return _constant(operation)
-        operands = [Scalar(self.as_scalar(x)) for x in operation.operands]
-        return _compute(operation, operands).value
+        if value not in made:
+            operation = value.owner.operation
+            if operation.name == "stablehlo.constant":
+                made[value] = _constant(operation)
+            else:
+                operands = [Scalar(self._computed(x, made)) for x in operation.operands]
+                made[value] = _compute(operation, operands).value
+        return made[value]
 
     def read_where_defined(self, value: ir.Value) -> None:
         """Reads a tensor from the device once, behind its definition."""
@@ -114,22 +120,23 @@ def _tensor(value: ir.Value) -> ir.Value:
     return ir.Operation.create("tensor.from_elements", results=[kind], operands=[value]).result
 
 
-def _convert_signless(operation: ir.Operation) -> None:
-    """Converts to signless integers, whose bits are taken for unsigned ones.
-
-    IREE gives the tensor of a scalar that is converted to unsigned integers the type of neither.
-    """
-    (operand,), (result,) = operation.operands, operation.results
-    unsigned = hlo.element_type_of(result)
-    with ir.InsertionPoint(operation), operation.location:
-        signless = hlo.convert(operand, ir.IntegerType.get_signless(unsigned.width))
-        result.replace_all_uses_with(hlo.bitcast_convert(signless, unsigned))
-    operation.erase()
-
-
 def _definition(value: ir.Value) -> ir.Operation | None:
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def _is_known_constant(value: ir.Value) -> bool:
+    operation = _definition(value)
+    is_constant = operation is not None and operation.name == "stablehlo.constant"
+    return is_constant and may_be_on_host(value)
+
+
+def _is_supported(value: ir.Value) -> bool:
+    """Tells whether the host can compute a value from its operands, if it knows these."""
+    operation = _definition(value)
+    if operation is None or operation.name not in _SUPPORTED:
+        return False
+    return all(map(may_be_on_host, (value, *operation.operands)))
 
 
 def _constant(operation: ir.Operation) -> ir.Value:

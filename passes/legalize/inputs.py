@@ -76,7 +76,7 @@ class ProtectInputs(Pass):
         """Inserts the transfers."""
         reached = _Storage()
         for operation in find_operations(module.operation, IN_PLACE):
-            for index in range(_in_place_operand_count(operation)):
+            for index in range(in_place_operand_count(operation)):
                 _trace_storage(operation.operands[index], reached)
         functions = find_operations(module.operation, ("func.func",))
         donated = {
@@ -104,7 +104,8 @@ class _Storage:
     seen: dict[ir.Value, bool] = dataclasses.field(default_factory=dict)
 
 
-def _in_place_operand_count(operation: ir.Operation) -> int:
+def in_place_operand_count(operation: ir.Operation) -> int:
+    """How many operands, the first ones, an operation of `IN_PLACE` overwrites."""
     if operation.name == "stablehlo.scatter":
         return (len(operation.operands) - 1) // 2
     return len(operation.operands) if operation.name == "stablehlo.sort" else 1

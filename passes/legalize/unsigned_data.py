@@ -14,15 +14,18 @@ from axir.passes.legalize.rewriting import RewritePass
 
 @dataclasses.dataclass(frozen=True)
 class SignUnsignedData(RewritePass):
-    """Lets reverse and reduce_window see unsigned integers as signless ones.
+    """Lets reverse, reduce_window and convert see unsigned integers as signless ones.
 
-    The fact: IREE's own conversion of unsigned to signless integers forgets these operations
-    ("unresolved materialization" from ui32 to i32).
+    The fact: IREE's own conversion of unsigned to signless integers forgets the first two
+    ("unresolved materialization" from ui32 to i32). A conversion from signless to unsigned integers
+    of a scalar that the host knows, as `branch-loops` makes them, it turns into `arith` on ui32,
+    which there is not ("'tensor.from_elements' op failed to verify that operand types match").
 
     1. Bitcast the unsigned operands to signless integers of the same width.
     2. Build the operation on those; a reduction's body bitcasts its arguments back, so that it
        still compares and divides without a sign.
     3. Bitcast the results back.
+    4. Convert signless integers to signless ones of the result's width, and bitcast these.
 
     Before::
 
@@ -36,10 +39,16 @@ class SignUnsignedData(RewritePass):
     """
 
     name: ClassVar[str] = "sign-unsigned-data"
-    operations: ClassVar[tuple[str, ...]] = ("stablehlo.reverse", "stablehlo.reduce_window")
+    operations: ClassVar[tuple[str, ...]] = (
+        "stablehlo.reverse",
+        "stablehlo.reduce_window",
+        "stablehlo.convert",
+    )
 
     def rewrite(self, operation: ir.Operation) -> list[ir.Value] | None:
         """Builds the operation on signless integers."""
+        if operation.name == "stablehlo.convert":
+            return _converted(operation)
         if not any(map(hlo.is_unsigned, operation.operands)):
             return None
         operands = [_signless(operand) for operand in operation.operands]
@@ -55,6 +64,16 @@ class SignUnsignedData(RewritePass):
             hlo.bitcast_convert(new, hlo.element_type_of(old))
             for new, old in zip(made.results, operation.results, strict=True)
         ]
+
+
+def _converted(operation: ir.Operation) -> list[ir.Value] | None:
+    """Converts signless integers to the bits of unsigned ones."""
+    (operand,), (result,) = operation.operands, operation.results
+    is_signless = isinstance(hlo.element_type_of(operand), ir.IntegerType)
+    if not is_signless or hlo.is_unsigned(operand) or not hlo.is_unsigned(result):
+        return None
+    bits = hlo.convert(operand, _signless_type(result).element_type)
+    return [hlo.bitcast_convert(bits, hlo.element_type_of(result))]
 
 
 def _signless_type(value: ir.Value) -> ir.Type:

@@ -152,6 +152,18 @@ def converted(kind):
     return build
 
 
+def squared(x, count):
+    """Counts to a number that is squared forty times: each step reads the last one twice."""
+    limit = count
+    for _ in range(40):
+        limit = hlo.multiply(limit, limit)
+
+    def step(i, y):
+        return [hlo.add(i, number(1)), hlo.negate(y)]
+
+    return hlo.while_([number(0), x], lambda i, _: hlo.compare(i, limit, "LT"), step)
+
+
 def _branched(x, index):
     x = x.copy()
     for i in range(4):
@@ -183,6 +195,7 @@ def examples(dtype) -> list[Example]:
 EXAMPLES = [
     Example("newton", (np.float32(5),), newton, _root_and_error(np.float32(5))),
     Example("runs", (True, np.float32(100)), flagged, [False, np.float32(0.78125)]),
+    Example("squared", (X, np.int32(1)), squared, [np.int32(1), -X]),
     Example("does_not_run", (False, np.float32(100)), flagged, [False, np.float32(100)]),
     *(e for dtype in (np.float32, np.float64, np.int32, np.int8) for e in examples(dtype)),
     *(
@@ -223,7 +236,7 @@ def _compile(module: ir.Module) -> bytes:
 
 
 def test_values() -> None:
-    results = run_examples(EXAMPLES, "branch-loops", compiler=_compile)
+    results = run_examples(EXAMPLES, "sign-unsigned-data,branch-loops", compiler=_compile)
     assert [d for e in EXAMPLES for d in deviations(results[e.name], e, ulps=1)] == []
 
 

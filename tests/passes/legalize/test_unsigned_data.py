@@ -1,9 +1,10 @@
-"""`sign-unsigned-data`: reversed and windowed unsigned integers."""
+"""`sign-unsigned-data`: reversed, windowed and converted unsigned integers."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from iree.compiler import ir
 from stablehlo_runner import (
     CompilationError,
     Example,
@@ -14,6 +15,9 @@ from stablehlo_runner import (
 )
 
 from axir.dialect import stablehlo as hlo
+from axir.passes.pipeline import run_passes
+from axir.runtime import Target
+from axir.runtime import compile_module as compile_repaired
 
 RNG = np.random.default_rng(0)
 DTYPES = ("uint8", "uint16", "uint32", "uint64")
@@ -30,6 +34,29 @@ def cumulate(combine, init):
         return hlo.reduce_window([x], [start], (1, 8), combine, padding=padding)
 
     return builder
+
+
+def counted(x):
+    """A number whose digits are a counter of the host, its negative, and whether it is odd."""
+    unsigned = hlo.element_type_of(x)
+    one, limit = hlo.constant(np.int32(1)), hlo.constant(np.int32(5))
+
+    def step(i, total):
+        is_odd = hlo.compare(hlo.and_(i, one), one, "EQ")
+        for digit in (i, hlo.negate(i), is_odd):
+            total = hlo.add(hlo.multiply(total, x), hlo.convert(digit, unsigned))
+        return [hlo.add(i, one), total]
+
+    start = [hlo.constant(np.int32(0)), hlo.constant(0, unsigned)]
+    return hlo.while_(start, lambda i, _: hlo.compare(i, limit, "LT"), step)[1]
+
+
+def counted_numpy(x):
+    total = 0
+    for i in range(5):
+        for number in (i, -i, i % 2):
+            total = total * int(x) + number
+    return np.array(total % 2 ** (8 * x.itemsize), x.dtype)
 
 
 def examples(dtype: str) -> list[Example]:
@@ -59,3 +86,27 @@ def test_values(results: dict[str, list[np.ndarray]], example: Example) -> None:
 def test_without_the_pass_it_does_not_compile(example: Example) -> None:
     with pytest.raises(CompilationError):
         compile_module(build({"f": (example.arguments, example.builder)}))
+
+
+COUNTED = [
+    Example(f"{dtype}_counted", (number,), counted, counted_numpy(number))
+    for dtype in DTYPES
+    for number in [np.dtype(dtype).type(3)]
+]
+
+
+def _compile(module: ir.Module) -> bytes:
+    return compile_repaired(module.operation.get_asm(), Target(), "counted")
+
+
+def test_numbers_of_the_host_are_converted() -> None:
+    results = run_examples(COUNTED, "sign-unsigned-data,branch-loops", compiler=_compile)
+    assert [d for e in COUNTED for d in deviations(results[e.name], e)] == []
+
+
+def test_without_the_pass_numbers_of_the_host_do_not_compile() -> None:
+    example = COUNTED[0]
+    module = build({"f": (example.arguments, example.builder)})
+    run_passes(module, "branch-loops")
+    with pytest.raises(CompilationError, match="from_elements|signless"):
+        compile_module(module)
