@@ -264,8 +264,6 @@ COVARIANCE = normal(3, 3) @ normal(3, 3).T + np.eye(3, dtype=np.float32)
 
 PROGRAMS = [
     Program(newton, (ROOT,), lambda a: scipy.special.lambertw(a).real),
-    Program(bisection, (ROOT,), lambda a: scipy.special.lambertw(a).real),
-    Program(secant, (ROOT,), lambda a: scipy.special.lambertw(a).real),
     Program(many_roots, (np.array([0.3, 1, 5, 10], np.float32),), many_roots_numpy),
     Program(kepler, (np.float32(1.0), np.float32(0.6)), kepler_numpy, gradient=(0, 1)),
     Program(

@@ -273,7 +273,7 @@ def autocorrelation_numpy(x):
 WORDS = np.array([3, 1, 4, 1, 5, 9, 2]), np.array([1, 4, 5, 9, 9, 2])
 
 PROGRAMS = [
-    Program(kalman_smoother, (MODEL, normal(5, 1)), kalman_smoother_numpy, gradient=(1,)),
+    Program(kalman_smoother, (MODEL, normal(5, 1)), kalman_smoother_numpy),
     Program(forward_backward, (CHAIN, SYMBOLS), forward_backward_numpy, gradient=(0,)),
     Program(viterbi, (CHAIN, SYMBOLS), viterbi_numpy),
     Program(time_warping, (normal(5), normal(4)), time_warping_numpy),
