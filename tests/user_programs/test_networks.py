@@ -259,8 +259,8 @@ COUPLING = [(normal(2, 3, seed=s), normal(3, 4, seed=s, scale=0.5)) for s in (1,
 PLANAR = [(normal(2, seed=s), normal(2, seed=s + 5), normal(seed=s)) for s in (1, 2, 3)]
 
 PROGRAMS = [
-    Program(decode_with_cache, (LAYER, TOKENS), transformer_numpy, gradient=(0, 1)),
-    Program(transformer, (LAYER, TOKENS), transformer_numpy),
+    Program(decode_with_cache, (LAYER, TOKENS), transformer_numpy),
+    Program(transformer, (LAYER, TOKENS), transformer_numpy, gradient=(0, 1)),
     Program(embedding_gradient, (normal(6, 3), WORDS, normal(2, 3)), embedding_gradient_numpy),
     Program(skip_gram_step, (normal(7, 3), 2, 5, np.array([0, 5, 6, 6])), skip_gram_step_numpy),
     Program(
