@@ -9,13 +9,16 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
+from axir.dialect import stablehlo as hlo
 from axir.passes.base import Pass
 from axir.passes.legalize.host_scalars import HostScalars, may_be_on_host, scalar_type
-from axir.passes.legalize.rewriting import operations_in_order
+from axir.passes.legalize.rewriting import hidden_truths, operations_in_order
 from axir.passes.legalize.scalar import Scalar
 
 _WHILE = "stablehlo.while"
 _BRANCHES = ("stablehlo.if", "stablehlo.case")
+# IREE follows the sizes of arrays from argument to argument, and gives up after about eight.
+_LONGEST_EXCHANGE = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +40,13 @@ class BranchLoops(Pass):
        the condition needs are read once, before the loop.
     4. Hide every condition behind a barrier: where IREE finds out that a loop has no pass, its
        canonicalization of what can no longer be reached does not always end.
+    5. Where a condition is read from the device, put barriers on the tensors at the head of the
+       loop, for which the host then waits as well. IREE gives up on programs in which it has to
+       follow from block to block what has to be waited for ("failed to solve for timepoint
+       coverage"), such as branches and loops four deep; behind a barrier nothing is left to follow.
+    6. Where arrays change their places from pass to pass, compute every fourth anew, by a choice
+       between it and zeros whose truth value the compiler does not know. Else IREE follows their
+       sizes until it gives up ("int arithmetic optimization failed to converge").
 
     Before::
 
@@ -97,7 +107,9 @@ def _branch(function: ir.Operation) -> None:
 def _branch_loop(loop: ir.Operation, scalars: HostScalars) -> None:
     condition, body = (region.blocks[0] for region in loop.regions)
     on_host = _host_carries(loop, scalars)
+    is_awaited = not _is_counted(loop, on_host, scalars)
     with loop.location:
+        _renew_exchanged(loop, on_host)
         end = _part_behind(loop)
         with ir.InsertionPoint(loop):
             _branch_to(condition, _passed(loop.operands, on_host, scalars))
@@ -105,10 +117,12 @@ def _branch_loop(loop: ir.Operation, scalars: HostScalars) -> None:
             tensor = condition.arguments[index]
             for later in (body.arguments[index], result):
                 later.replace_all_uses_with(tensor)
-            if index in on_host:
-                number = condition.add_argument(scalar_type(tensor), loop.location)
-                with ir.InsertionPoint.at_block_begin(condition):
+            with ir.InsertionPoint.at_block_begin(condition):
+                if index in on_host:
+                    number = condition.add_argument(scalar_type(tensor), loop.location)
                     scalars.replace(tensor, number)
+                elif is_awaited:
+                    _await(tensor)
     for block in (condition, body):
         block.append_to(loop.block.region)
     with _at_end(condition) as terminator:
@@ -118,6 +132,53 @@ def _branch_loop(loop: ir.Operation, scalars: HostScalars) -> None:
     _drop_arguments(body, range(len(body.arguments)))
     _drop_arguments(condition, on_host)
     loop.erase()
+
+
+def _renew_exchanged(loop: ir.Operation, on_host: Sequence[int]) -> None:
+    """Computes some of the values anew that go from one carried value to another in each pass."""
+    body = loop.regions[1].blocks[0]
+    end = _terminator(body)
+    places = {x: index for index, x in enumerate(body.arguments)}
+    source = {
+        index: places[x]
+        for index, x in enumerate(end.operands)
+        if places.get(x, index) != index and index not in on_host
+    }
+    renewed = set()
+    while source:
+        index, length = next(iter(source)), 0
+        while index in source:
+            length += 1
+            if length % _LONGEST_EXCHANGE == 0:
+                renewed.add(index)
+            index = source.pop(index)
+    if not renewed:
+        return
+    with ir.InsertionPoint(end):
+        for index, truth in zip(sorted(renewed), hidden_truths(len(renewed)), strict=True):
+            value = end.operands[index]
+            end.operands[index] = hlo.select(truth, value, hlo.full_like(value, 0))
+
+
+def _is_counted(loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars) -> bool:
+    """Tells whether the host knows the condition."""
+    condition = loop.regions[0].blocks[0]
+    known = {condition.arguments[index] for index in on_host}
+    return scalars.roots(_terminator(condition).operands[0]) <= known
+
+
+def _await(tensor: ir.Value) -> None:
+    """Has the host wait for an argument of the block that is being built."""
+    if hlo.is_unsigned(tensor):
+        # IREE's barrier takes signless integers only.
+        element = hlo.element_type_of(tensor)
+        signless = hlo.bitcast_convert(tensor, ir.IntegerType.get_signless(element.width))
+        awaited = hlo.bitcast_convert(_barrier(signless), element)
+        first = signless.owner
+    else:
+        awaited = _barrier(tensor)
+        first = awaited.owner
+    tensor.replace_all_uses_except(awaited, first.operation)
 
 
 def _host_carries(loop: ir.Operation, scalars: HostScalars) -> list[int]:
@@ -271,16 +332,21 @@ def _branch_to(block: ir.Block, values: Sequence[ir.Value]) -> None:
 
 def _branch_by(condition: ir.Value, on_true: ir.Block, on_false: ir.Block) -> None:
     """Ends a block by a choice between two, neither of which takes values."""
-    hidden = ir.Operation.create(
-        "util.optimization_barrier", results=[condition.type], operands=[condition]
-    ).result
     segments = ir.DenseI32ArrayAttr.get([1, 0, 0])
     ir.Operation.create(
         "cf.cond_br",
-        operands=[hidden],
+        operands=[_barrier(condition)],
         successors=[on_true, on_false],
         attributes={"operandSegmentSizes": segments},
     )
+
+
+def _barrier(value: ir.Value) -> ir.Value:
+    """The same value, about which the compiler knows nothing."""
+    # One at a time: IREE's barrier on several fails where their memory is of several kinds.
+    return ir.Operation.create(
+        "util.optimization_barrier", results=[value.type], operands=[value]
+    ).result
 
 
 def _passed(

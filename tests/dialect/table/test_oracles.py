@@ -16,6 +16,7 @@ import pytest
 from op_cases import Case, cases_of, differences
 
 from axir.dialect import dtypes
+from axir.dialect.extended import words_of
 
 # NumPy functions, applied to float64 or, for 64-bit operands, to long double.
 _NUMPY: dict[str, Callable[..., Any]] = {
@@ -92,6 +93,8 @@ def _reference(case: Case) -> np.ndarray | None:
     """What the op gives by its oracle; None for operands that have none."""
     name, (want,) = case.primitive.name, case.results
     operands = [*case.args, *case.params.values()]
+    if case.args[0].dtype.names:
+        return None  # random keys, which are no numbers
     if case.args[0].dtype.kind in "biu":
         if name not in _INTEGERS:
             return None
@@ -221,6 +224,6 @@ def test_evaluator_agrees_with_the_oracle_under_parameters(name: str) -> None:
     for case in cases_of(name):
         if name == "nextafter" and case.args[0].dtype.itemsize == 2:
             continue  # NumPy's float16 does not go from 0.0 to -0.0
-        expected = [np.asarray(x) for x in _WITH_PARAMETERS[name](*case.args, **case.params)]
+        expected = [words_of(np.asarray(x)) for x in _WITH_PARAMETERS[name](*case.args, **case.params)]
         problems += differences(str(case), case.evaluate(), expected, 0)
     assert not problems, "\n".join(problems)
