@@ -92,7 +92,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Returns the shapes and dtypes of a function's results without computing them.
 
     Args:
-        fun: Function of arrays or trees of arrays.
+        fun: Function of arrays or trees of arrays; a `ShapeDtypeStruct` that it returns stays.
         *args: Arrays, or anything with `shape` and `dtype`, such as `ShapeDtypeStruct`.
         **kwargs: Likewise.
 
@@ -101,5 +101,14 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(2, 2), dtype=float32)
     """
     check_callable(fun, "eval_shape")
-    function, flat = trace_user_function(fun, args, kwargs)
-    return flat.out_tree.unflatten(_structs(function))
+    given: dict[int, ShapeDtypeStruct] = {}
+
+    @wraps(fun)
+    def with_values(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = tree.flatten(fun(*args, **kwargs))
+        given.update((n, x) for n, x in enumerate(leaves) if isinstance(x, ShapeDtypeStruct))
+        return structure.unflatten([False if n in given else x for n, x in enumerate(leaves)])
+
+    function, flat = trace_user_function(with_values, args, kwargs)
+    structs = _structs(function)
+    return flat.out_tree.unflatten([given.get(n, x) for n, x in enumerate(structs)])

@@ -17,6 +17,7 @@ from axir.passes.legalize.scalar import Scalar
 
 _WHILE = "stablehlo.while"
 _BRANCHES = ("stablehlo.if", "stablehlo.case")
+_PASSING = frozenset((_WHILE, "stablehlo.return", "cf.br", "func.return"))
 # IREE follows the sizes of arrays from argument to argument, and gives up after about eight.
 _LONGEST_EXCHANGE = 4
 
@@ -168,17 +169,23 @@ def _is_counted(loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars
 
 
 def _await(tensor: ir.Value) -> None:
-    """Has the host wait for an argument of the block that is being built."""
+    """Has the host wait for an argument of the block that is being built.
+
+    What is only passed on stays as it is: IREE does not know how large the values behind barriers
+    are, and asks in a place that some branches do not come by.
+    """
+    users = [use for use in tensor.uses if use.owner.operation.name not in _PASSING]
+    if not users:
+        return
     if hlo.is_unsigned(tensor):
         # IREE's barrier takes signless integers only.
         element = hlo.element_type_of(tensor)
         signless = hlo.bitcast_convert(tensor, ir.IntegerType.get_signless(element.width))
         awaited = hlo.bitcast_convert(_barrier(signless), element)
-        first = signless.owner
     else:
         awaited = _barrier(tensor)
-        first = awaited.owner
-    tensor.replace_all_uses_except(awaited, first.operation)
+    for use in users:
+        use.owner.operation.operands[use.operand_number] = awaited
 
 
 def _host_carries(loop: ir.Operation, scalars: HostScalars) -> list[int]:

@@ -105,3 +105,9 @@ def test_eval_shape_of_a_jitted_function_knows_static_arguments() -> None:
     f = axir.jit(lambda x, n: {"a": x * len(n)}, static_argnums=1)
     assert f.eval_shape(X, "abc") == {"a": axir.ShapeDtypeStruct((3,), "float32")}
     assert f.lower(X, "abc").compile()(X)["a"].tolist() == [0, 3, 6]
+
+
+def test_eval_shape_hands_on_what_has_no_values() -> None:
+    struct = axir.ShapeDtypeStruct((2,), "int32")
+    shapes = axir.eval_shape(lambda x: {"x": x, "struct": struct}, X)
+    assert shapes == {"x": axir.ShapeDtypeStruct((3,), "float32"), "struct": struct}

@@ -164,6 +164,15 @@ def squared(x, count):
     return hlo.while_([number(0), x], lambda i, _: hlo.compare(i, limit, "LT"), step)
 
 
+def exchanged(*arrays):
+    """Rotates arrays until the first one's first element is large."""
+
+    def holds(first, *_):
+        return hlo.compare(first_of(first), hlo.constant(14, first.type.element_type), "LT")
+
+    return hlo.while_(arrays, holds, lambda *carried: [*carried[1:], carried[0]])
+
+
 def _branched(x, index):
     x = x.copy()
     for i in range(4):
@@ -194,6 +203,12 @@ def examples(dtype) -> list[Example]:
 
 EXAMPLES = [
     Example("newton", (np.float32(5),), newton, _root_and_error(np.float32(5))),
+    Example(
+        "exchanged",
+        [X + n for n in range(20)],
+        exchanged,
+        [X + (n + 13) % 20 for n in range(20)],
+    ),
     Example("runs", (True, np.float32(100)), flagged, [False, np.float32(0.78125)]),
     Example("squared", (X, np.int32(1)), squared, [np.int32(1), -X]),
     Example("does_not_run", (False, np.float32(100)), flagged, [False, np.float32(100)]),
