@@ -338,6 +338,21 @@ def test_fori_loop_counts_in_the_dtype_of_its_bounds(
         assert (result.dtype, float(result)) == (dtype, total)
 
 
+@pytest.mark.parametrize("outer", [axir.vmap, axir.checkpoint])
+def test_disable_jit_traces_choices_by_values_that_an_outer_trace_does_not_know(outer: Any) -> None:
+    def chosen(x: Any) -> Any:
+        return lax.cond(x > 1, jnp.sin, jnp.cos, x) + lax.switch(x.astype(int), [jnp.exp] * 2, x)
+
+    x = np.array([0.5, 1.5], np.float32)
+    wanted = np.exp(x) + np.array([-np.sin(0.5), np.cos(1.5)])
+    with axir.disable_jit():
+        if outer is axir.vmap:
+            np.testing.assert_allclose(axir.vmap(axir.grad(chosen))(x), wanted, rtol=1e-6)
+        else:
+            slope = axir.checkpoint(axir.grad(chosen))(x[1])
+            np.testing.assert_allclose(slope, wanted[1], rtol=1e-6)
+
+
 def test_disable_jit_runs_control_flow_in_python() -> None:
     seen: list[Any] = []
 

@@ -114,8 +114,12 @@ def is_executed_in_python(*values: Any) -> bool:
 
 
 def is_known(value: Any) -> bool:
-    """Tells whether Python can see the value."""
-    return type(value) is not Tracer or value.owner.environment is not None
+    """Tells whether Python can see the value, which may be a tracer again one level out."""
+    while type(value) is Tracer:
+        if value.owner.environment is None or not value.owner.is_open:
+            return False
+        value = value.owner.value_of(value)
+    return True
 
 
 def promote_weak_carry(
