@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from axir import tree
@@ -173,6 +174,9 @@ def custom_root(
         tangent_solve: `(g, y) -> the solution of g(x) = y` for a linear function `g`.
         has_aux: Whether `solve` returns an auxiliary result.
 
+    Raises:
+        TreeError: if `f` or `solve` returns another structure than `initial_guess` has.
+
     >>> import axir, axir.numpy as jnp
     >>> def square_root(a):
     ...     newton = lambda f, x: axir.lax.fori_loop(0, 10, lambda i, x: x - f(x) / (2 * x), x)
@@ -184,30 +188,59 @@ def custom_root(
     check_callable(f, "custom_root")
     guess = tree.map(as_value, initial_guess)
     # All traced values become arguments: the rule may run after their traces have ended.
-    converted, consts = hoist(f, guess, is_const=lambda x: True)
+    converted, consts = hoist(_keeping(f, guess), guess, is_const=lambda x: True)
     converted.__name__ = function_name(f)
     count = len(consts)
 
     def solved(guess: Any, *consts: Any) -> Any:
         result = solve(lambda x: converted(x, *consts), guess)
-        return result if has_aux else (result, None)
+        x, auxiliary = result if has_aux else (result, None)
+        _check_structure(x, guess, "solve")
+        return x, auxiliary
 
-    # What the solver itself closes over does not influence the root.
+    def solve_tangent(x: Any, right: Any, *parameters: Any) -> Any:
+        _, product = linearize(lambda y: converted(y, *parameters), x)
+        return custom_linear_solve(product, right, tangent_solve, tangent_solve)
+
+    # What the solvers themselves close over does not influence the root.
     solver, further = hoist(solved, guess, *consts, is_const=lambda x: True)
-    root = custom_jvp(solver)
+    tangent_solver, last = hoist(solve_tangent, guess, guess, *consts, is_const=lambda x: True)
+    end = 1 + count + len(further)
+    root = custom_jvp(wraps(solver)(lambda *arguments: solver(*arguments[:end])))
 
     def root_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
         parameters, moving = primals[1 : count + 1], tangents[1 : count + 1]
         x, auxiliary = root(*primals)
         _, moved = jvp(lambda *values: converted(x, *values), parameters, moving)
-        _, product = linearize(lambda y: converted(y, *parameters), x)
         right = tree.map(lambda t: -t, moved)
-        dx = custom_linear_solve(product, right, tangent_solve, tangent_solve)
+        dx = tangent_solver(x, right, *parameters, *primals[end:])
         return (x, auxiliary), (dx, tree.map(_zero_tangent, auxiliary))
 
     root.defjvp(root_jvp)
-    x, auxiliary = root(guess, *consts, *further)
+    x, auxiliary = root(guess, *consts, *further, *last)
     return (x, auxiliary) if has_aux else x
+
+
+def _keeping(f: Callable[[Any], Any], guess: Any) -> Callable[[Any], Any]:
+    """Checks that a function returns trees like the guess."""
+
+    @wraps(f)
+    def checked(x: Any) -> Any:
+        result = f(x)
+        _check_structure(result, guess, "f")
+        return result
+
+    return checked
+
+
+def _check_structure(result: Any, guess: Any, name: str) -> None:
+    found, wanted = tree.structure(result), tree.structure(guess)
+    if found != wanted:
+        raise TreeError(
+            f"custom_root: {name} returned a value of structure {found}, but initial_guess has "
+            f"structure {wanted}.",
+            "f and solve return trees like initial_guess.",
+        )
 
 
 def _zero_tangent(x: Any) -> Any:

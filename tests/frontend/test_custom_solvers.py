@@ -153,3 +153,35 @@ def test_roots_with_auxiliary_results() -> None:
 
     (value, count), gradient = axir.value_and_grad(f, has_aux=True)(3.0)
     assert (float(value), int(count), float(gradient)) == (3, 5, 1)
+
+
+def test_solvers_of_a_root_may_close_over_what_is_differentiated() -> None:
+    def solution(lib: Any, a: Any, b: Any) -> Any:
+        a = a @ a.T
+        factor = lib.numpy.linalg.inv(a)
+
+        def solve(_: Any, b: Any) -> Any:
+            return factor @ b
+
+        def tangent_solve(g: Any, b: Any) -> Any:
+            return lib.lax.custom_linear_solve(g, b, solve, symmetric=True)
+
+        root = lib.lax.custom_root(lambda x: a @ x - b, b, solve, tangent_solve)
+        return lib.numpy.sum(root * root)
+
+    a, b = np.array([[1, 2], [0.3, -1]], np.float32), np.array([1, 2], np.float32)
+    ours = axir.jit(axir.grad(lambda a, b: solution(axir, a, b), (0, 1)))(a, b)
+    eager = axir.grad(lambda a, b: solution(axir, a, b), (0, 1))(a, b)
+    theirs = jax.grad(lambda a, b: solution(jax, a, b), (0, 1))(a, b)
+    for mine, other, third in zip(ours, eager, theirs, strict=True):
+        np.testing.assert_allclose(mine, third, rtol=1e-4)
+        np.testing.assert_allclose(other, third, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("f", "solve", "name"),
+    [(lambda x: (x, x), lambda f, x: x, "f"), (lambda x: x, lambda f, x: (x, x), "solve")],
+)
+def test_roots_have_the_structure_of_the_guess(f: Any, solve: Any, name: str) -> None:
+    with pytest.raises(TreeError, match=f"custom_root: {name} returned a value of structure"):
+        lax.custom_root(f, 0.0, solve, lambda f, x: x)
