@@ -23,17 +23,36 @@ demo: $(VENV)/.installed-demo ## Differentiate, compile and train a model on han
 test: $(VENV)/.installed-test ## Run all tests: unit, doctests of code and documents, golden files
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
+.PHONY: test-long
+test-long: $(VENV)/.installed-test ## Run 2000 random programs instead of 48 (RANDOM_PROGRAMS=n)
+	RANDOM_PROGRAMS=$${RANDOM_PROGRAMS:-2000} $(BIN)/python -m pytest \
+		tests/frontend/test_random_programs.py $(PYTEST_ARGS)
+
+.PHONY: smoke
+smoke: $(VENV)/.installed-test ## Run the whole chain on tiny functions, in seconds
+	$(BIN)/python -m pytest -q tests/test_tiny.py
+
 .PHONY: golden
 golden: $(VENV)/.installed-test ## Run the golden tests alone (lit and filecheck)
 	$(BIN)/lit -v tests/filecheck
 
 .PHONY: lint
-lint: $(VENV)/.installed-lint build/typecheck ## Check style (ruff) and types (mypy)
+lint: $(VENV)/.installed-lint build/typecheck ## Check style and format (ruff), and types (mypy)
 	@status=0; set -o pipefail; \
 	$(BIN)/ruff check . || status=1; \
+	$(BIN)/ruff format --check --quiet . || { status=1; echo "Run: make format" >&2; }; \
 	(cd build/typecheck && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p axir) \
 		| sed -E 's#^axir/(dialect|passes|runtime)/#\1/#; s#^axir/#frontend/#' || status=1; \
 	exit $$status
+
+.PHONY: format
+format: $(VENV)/.installed-lint ## Sort imports and lay out the code as `make lint` wants it
+	$(BIN)/ruff check --select I --fix .
+	$(BIN)/ruff format .
+
+.PHONY: hooks
+hooks: $(VENV)/.installed-lint $(VENV)/.installed-hooks ## Check before each commit and push of this clone
+	$(BIN)/pre-commit install
 
 .PHONY: bench
 bench: $(VENV)/.installed-test ## Measure speed side by side with JAX
@@ -44,8 +63,8 @@ docs: $(VENV)/.installed-test ## Rewrite the documents that are generated from t
 	$(BIN)/python docs/generate.py
 
 .PHONY: irdl
-irdl: $(VENV)/.installed-test ## Rewrite dialect/jaxpr.irdl.mlir from the op table
-	$(BIN)/python -m axir.dialect.irdl
+irdl: $(VENV)/.installed-test ## Rewrite dialect/text/jaxpr.irdl.mlir from the op table
+	$(BIN)/python -m axir.dialect.text.irdl
 
 .PHONY: docs-check
 docs-check: $(VENV)/.installed-test ## Run the examples in docstrings and documents; check links
@@ -54,6 +73,12 @@ docs-check: $(VENV)/.installed-test ## Run the examples in docstrings and docume
 .PHONY: check-wheel
 check-wheel: $(VENV)/.installed-test ## Build the wheel, install it elsewhere, import every module
 	$(BIN)/python -m pytest tests/repository/test_wheel.py
+
+.PHONY: lock
+lock: $(VENV)/.installed-test $(VENV)/.installed-lint ## Write the installed versions to requirements.lock
+	@echo "# What the tests passed with on $$($(BIN)/python --version); written by make lock." > $@.new
+	@$(BIN)/python -m pip freeze --exclude-editable --all --exclude pip >> $@.new
+	@mv $@.new requirements.lock
 
 .PHONY: clean
 clean: ## Remove what was built, but not .venv

@@ -124,9 +124,7 @@ def _transformer(lib: ModuleType, layers: int = 12) -> Callable[..., Any]:
 
     def attend(weights: Any, x: Any) -> Any:
         length, width = x.shape
-        query, key, value = (
-            (normalize(x) @ w).reshape(length, 4, width // 4) for w in weights[:3]
-        )
+        query, key, value = ((normalize(x) @ w).reshape(length, 4, width // 4) for w in weights[:3])
         scores = jnp.einsum("qhd,khd->hqk", query, key) / (width // 4) ** 0.5
         mask = jnp.tril(jnp.ones((length, length), bool))
         shares = nn.softmax(jnp.where(mask, scores, -1e9), axis=-1)
@@ -240,13 +238,18 @@ def _softmax(lib: ModuleType) -> Callable[..., Any]:
 
 
 CASES: dict[str, Case] = {
-    **{f"eager-{name}": Case(_both(_eager(name)), goal=0.8)
-       for name in ("sin", "add", "sum", "index", "where", "scale", "dot")},
+    **{
+        f"eager-{name}": Case(_both(_eager(name)), goal=0.8)
+        for name in ("sin", "add", "sum", "index", "where", "scale", "dot")
+    },
     "trace-op": Case(_both(_trace), goal=0.5, scale=2 * _CHAIN),
     "trace-gradient-op": Case(_both(_trace_gradient), goal=0.35, scale=2 * _CHAIN),
     "trace-transformer": Case(_both(_trace_transformer), goal=0.6, unit="ms"),
-    **{f"trace-scan-{t}-{n}": Case(_both(_trace_scan(t, n)))
-       for t in ("grad", "vmap") for n in (10, 10_000)},
+    **{
+        f"trace-scan-{t}-{n}": Case(_both(_trace_scan(t, n)))
+        for t in ("grad", "vmap")
+        for n in (10, 10_000)
+    },
     "eager-gradient-op": Case(_both(_eager_gradient), goal=0.3, scale=2 * _CHAIN),
     "eager-vmap-op": Case(_both(_eager_vmap), scale=2 * _CHAIN),
     "import": Case(lambda: (_import("axir"), _import("jax")), goal=0.7, unit="s", seconds=True),
@@ -260,8 +263,11 @@ CASES: dict[str, Case] = {
     "matvec-4096": Case(_both(_compiled(_matvec, (4096, 4096), (4096,))), goal=1.2),
     "matmul-1024": Case(_both(_compiled(_matvec, (1024, 1024), (1024, 1024)))),
     "softmax-1024": Case(_both(_compiled(_softmax, (1024, 1024)))),
-    **{f"{name}-{size}": Case(_both(_decomposition(name, shape)))
-       for name in _DECOMPOSITIONS for size, shape in _MATRICES.items()},
+    **{
+        f"{name}-{size}": Case(_both(_decomposition(name, shape)))
+        for name in _DECOMPOSITIONS
+        for size, shape in _MATRICES.items()
+    },
     **{name: Case(_both(_sort(name))) for name in _SORTS},
     **EVALUATOR_CASES,
 }

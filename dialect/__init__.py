@@ -7,5 +7,6 @@ a `Function`, the same thing as MLIR.
 
 What does not live here: transformations of whole functions and modules (`axir.passes`), compiling
 and running (`axir.runtime`), and what users call (`axir`). This package imports none of those;
-where an operation needs them, they register themselves (`derived.py`, `ops/call.py`).
+where an operation needs them, they register themselves (`dialect/program/derived_functions.py`,
+`dialect/ops/calls/jit_call.py`).
 """

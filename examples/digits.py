@@ -64,9 +64,7 @@ def loss(params, x, y):
 def step(params, momentum, x, y, rate):
     """One step of gradient descent with momentum on gradients clipped per example."""
     per_example = jax.vmap(jax.grad(example_loss), in_axes=(None, 0, 0))(params, x, y)
-    squares = [
-        jnp.sum(g**2, axis=tuple(range(1, g.ndim))) for g in jax.tree.leaves(per_example)
-    ]
+    squares = [jnp.sum(g**2, axis=tuple(range(1, g.ndim))) for g in jax.tree.leaves(per_example)]
     scale = jnp.minimum(1.0, 10.0 / jnp.sqrt(sum(squares) + 1e-12))
     mean = jax.tree.map(lambda g: jnp.tensordot(scale, g, 1) / x.shape[0], per_example)
     momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, mean)

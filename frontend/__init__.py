@@ -11,20 +11,10 @@ Array(0., dtype=float32, weak_type=True)
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 from axir import dtypes, errors, numpy, tree
-from axir.autodiff import grad, jvp, linearize, value_and_grad, vjp
-from axir.callbacks import effects_barrier, pure_callback
-from axir.checkpointing import checkpoint, checkpoint_policies, remat
-from axir.custom_derivatives import (
-    closure_convert,
-    custom_gradient,
-    custom_jvp,
-    custom_vjp,
-    linear_transpose,
-)
-from axir.devices import (
+from axir._devices.environment import print_environment_info
+from axir._devices.placement import (
     Device,
     block_until_ready,
     default_backend,
@@ -38,8 +28,27 @@ from axir.devices import (
     process_count,
     process_index,
 )
-from axir.dialect.array import Array
-from axir.dialect.config import (
+from axir._devices.shape_dtype_struct import ShapeDtypeStruct
+from axir._transforms.autodiff import grad, jvp, linearize, value_and_grad, vjp
+from axir._transforms.callbacks import effects_barrier, pure_callback
+from axir._transforms.checkpointing import checkpoint, checkpoint_policies, remat
+from axir._transforms.forward_backward import fwd_and_bwd
+from axir._transforms.jacobian import hessian, jacfwd, jacrev
+from axir._transforms.jit import clear_caches, jit
+from axir._transforms.parallel import pmap
+from axir._transforms.scopes import ensure_compile_time_eval, named_call, named_scope
+from axir._transforms.staging import eval_shape, make_jaxpr, typeof
+from axir._transforms.vectorize import vmap
+from axir.custom_derivatives import (
+    closure_convert,
+    custom_gradient,
+    custom_jvp,
+    custom_vjp,
+    linear_transpose,
+)
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import Array
+from axir.dialect.core.config import (
     check_tracer_leaks,
     checking_leaks,
     config,
@@ -57,15 +66,6 @@ from axir.dialect.config import (
     numpy_rank_promotion,
     threefry_partitionable,
 )
-from axir.environment import print_environment_info
-from axir.forward_backward import fwd_and_bwd
-from axir.jacobian import hessian, jacfwd, jacrev
-from axir.jit import clear_caches, jit
-from axir.parallel import pmap
-from axir.scopes import ensure_compile_time_eval, named_call, named_scope
-from axir.shape_dtype_struct import ShapeDtypeStruct
-from axir.staging import eval_shape, make_jaxpr, typeof
-from axir.vectorize import vmap
 
 __version__ = "0.1.0"
 
@@ -185,7 +185,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> UserObject:
     if name in _LOADED_WHEN_NAMED:
         return importlib.import_module(f"axir.{name}")
     raise AttributeError(f"module 'axir' has no attribute {name!r}")

@@ -11,16 +11,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from axir import tree
-from axir.checkpointing import (
+from axir._transforms.checkpointing import (
     checkpoint,
     checkpoint_policies,
     print_saved_residuals,
     remat,
     saved_residuals,
 )
+from axir._trees import tree
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.ops import custom_rules
 
 __all__ = [
@@ -33,7 +32,7 @@ __all__ = [
 ]
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: UserObject, name: str) -> UserObject:
     """Returns an array or a tree of arrays, named for checkpoint policies.
 
     Args:

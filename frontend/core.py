@@ -17,17 +17,19 @@ of JAX's extension interface (`axir.interpreters`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from axir.dialect.errors import MissingRuleError
-from axir.dialect.function import Equation as JaxprEqn
-from axir.dialect.function import Function, Literal, Var
-from axir.dialect.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
-from axir.dialect.ops.table import OPS, USER_OPS
-from axir.dialect.primitive import Primitive as _Primitive
-from axir.dialect.tracer import Trace, Tracer
-from axir.dialect.types import ShapedArray
-from axir.scopes import ensure_compile_time_eval
+from axir._transforms.scopes import ensure_compile_time_eval
+from axir.dialect.core.annotations import Param, Params, UserObject
+from axir.dialect.core.errors import MissingRuleError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.equation import Equation as JaxprEqn
+from axir.dialect.program.equation import Literal, Var
+from axir.dialect.program.function import Function
+from axir.dialect.program.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
+from axir.dialect.program.op_table import OPS, USER_OPS
+from axir.dialect.program.primitive import Primitive as _Primitive
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Trace, Tracer
 
 __all__ = [
     "AbstractValue",
@@ -55,8 +57,7 @@ __all__ = [
 # There is one class of types, and a literal is a variable.
 AbstractValue = ShapedArray
 Atom = Var
-ParamDict = dict[str, Any]
-Value = Any
+ParamDict = Params
 # The context in which nothing is traced.
 eval_context = ensure_compile_time_eval
 
@@ -77,14 +78,14 @@ class Primitive(_Primitive):
         if name not in OPS:
             USER_OPS[name] = self
 
-    def _missing_implementation(self, *operands: Any, **params: Any) -> Any:
+    def _missing_implementation(self, *operands: UserObject, **params: Param) -> UserObject:
         raise MissingRuleError(
             f"Evaluation rule for '{self.name}' not implemented",
             f"Define it with {self.name}.def_impl(rule).",
         )
 
 
-def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[UserObject]]:
     """Returns a jaxpr as a function of flat values, which evaluates or inlines it."""
     return closed_jaxpr.function.evaluate
 

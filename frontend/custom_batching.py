@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from axir import tree
-from axir.arguments import FlatFunction, to_values, trace_abstract
-from axir.custom_derivatives.calls import (
-    flatten_result,
-    forwarded,
-    leaked_in_rule,
-    positional,
-)
-from axir.dialect import dtypes
-from axir.dialect.axes import current_frame
-from axir.dialect.context import state
-from axir.dialect.errors import CustomRuleError, UndefinedRuleError, UnexpectedTracerError
-from axir.dialect.ops.conversion import convert_element_type
+from axir._arguments.arguments import FlatFunction, to_values, trace_abstract
+from axir._trees import tree
+from axir.custom_derivatives._calls import flatten_result, forwarded, leaked_in_rule, positional
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Options, PyTree, Returning, UserFunction, UserObject
+from axir.dialect.core.errors import CustomRuleError, UndefinedRuleError, UnexpectedTracerError
+from axir.dialect.core.state import state, user_code
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.custom_rules.custom_vmap import call_with_vmap
 from axir.dialect.ops.custom_rules.vmap_rules import UserRule
-from axir.dialect.trace import function_name
-from axir.dialect.tracer import Tracer
-from axir.dialect.types import ShapedArray
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.program.function_tracing import function_name
+from axir.dialect.program.named_axes import current_frame
+from axir.dialect.program.tracer import Tracer
+from axir.lax import map as loop
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
-VmapRule = Callable[..., tuple[Any, Any]]
+VmapRule = Returning[tuple[PyTree, PyTree]]
 
 
 class custom_vmap:
@@ -64,7 +60,7 @@ class custom_vmap:
            [0.5, 0.5]], dtype=float32)
     """
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: UserFunction):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.vmap_rule: VmapRule | None = None
@@ -73,10 +69,10 @@ class custom_vmap:
     def __repr__(self) -> str:
         return f"<axir.custom_batching.custom_vmap of {self.fun!r}>"
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: UserObject, owner: UserObject = None) -> UserObject:
         return self if instance is None else functools.partial(self, instance)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> UserObject:
         return forwarded(self, name)
 
     def def_vmap(self, vmap_rule: VmapRule) -> VmapRule:
@@ -93,7 +89,7 @@ class custom_vmap:
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
         """Calls the function; its rule waits for vectorization."""
         if self.vmap_rule is None:
             name = function_name(self.fun)
@@ -127,24 +123,21 @@ class _Rule:
         self.types = types
 
     def __call__(
-        self, size: int, flags: Sequence[bool], values: Sequence[Any]
-    ) -> tuple[list[Any], list[bool]]:
-        in_batched: Any = self.in_tree.unflatten(list(flags))
-        arguments: Any = self.in_tree.unflatten(list(values))
-        origin, axis_sizes = state.origin, state.axis_sizes
-        state.origin = None  # what the rule does has lines of its own
+        self, size: int, flags: Sequence[bool], values: Sequence[UserObject]
+    ) -> tuple[list[UserObject], list[bool]]:
+        in_batched: UserObject = self.in_tree.unflatten(list(flags))
+        arguments: UserObject = self.in_tree.unflatten(list(values))
         # The axis is one of the arrays' own now: nothing communicates over it.
         name = current_frame().name
-        state.axis_sizes = {n: size for n, size in axis_sizes.items() if n != name}
-        try:
-            result = self.rule(size, list(in_batched[0]), *arguments[0])
-            return self._checked(size, result)
-        except UnexpectedTracerError as error:
-            raise leaked_in_rule("custom_vmap", self.name, error) from error
-        finally:
-            state.origin, state.axis_sizes = origin, axis_sizes
+        other_axes = {n: size for n, size in state.axis_sizes.items() if n != name}
+        with user_code(other_axes):
+            try:
+                result = self.rule(size, list(in_batched[0]), *arguments[0])
+                return self._checked(size, result)
+            except UnexpectedTracerError as error:
+                raise leaked_in_rule("custom_vmap", self.name, error) from error
 
-    def _checked(self, size: int, result: Any) -> tuple[list[Any], list[bool]]:
+    def _checked(self, size: int, result: PyTree) -> tuple[list[UserObject], list[bool]]:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise CustomRuleError(
                 f"Custom vmap rule {self.name} for function {self.function_name} must produce a "
@@ -170,7 +163,9 @@ class _Rule:
         rows = zip(outs, out_batched, self.types, strict=True)
         return [self._output(size, *row) for row in rows], list(map(bool, out_batched))
 
-    def _output(self, size: int, out: Any, is_batched: bool, expected: ShapedArray) -> Any:
+    def _output(
+        self, size: int, out: UserObject, is_batched: bool, expected: ShapedArray
+    ) -> UserObject:
         shape = (size, *expected.shape) if is_batched else expected.shape
         found = out.type
         if found.weak_type and found.dtype != expected.dtype:
@@ -189,7 +184,7 @@ class _Rule:
         return out
 
 
-def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+def sequential_vmap(f: UserFunction) -> custom_vmap:
     """Returns a function that `vmap` calls for one element after the other, in a loop.
 
     Args:
@@ -206,13 +201,13 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     custom.wants_batch = True
 
     @custom.def_vmap
-    def rule(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
-        from axir.lax import map as loop
-
+    def rule(
+        axis_size: int, in_batched: list[UserObject], *args: Options
+    ) -> tuple[UserObject, UserObject]:
         leaves, structure = tree.flatten(args)
         flags = tree.leaves(in_batched)
 
-        def element(moving: list[Any]) -> Any:
+        def element(moving: list[UserObject]) -> UserObject:
             remaining = iter(moving)
             full = [next(remaining) if m else x for x, m in zip(leaves, flags, strict=True)]
             return custom(*structure.unflatten(full))

@@ -1,8 +1,8 @@
 """Looking into programs while they run: `debug.print`, `debug.callback`, `debug.breakpoint`.
 
-These see values and change none; what calls Python for results is in `callbacks.py`. Under `grad`
-they run once, with the values of the forward computation; under `vmap` once for each place of the
-batch, in order.
+These see values and change none; what calls Python for results is in
+`frontend/_transforms/callbacks.py`. Under `grad` they run once, with the values of the forward
+computation; under `vmap` once for each place of the batch, in order.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import pdb
 import string
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
-from typing import Any
 
-from axir import tree
-from axir.callbacks import callback_name, words_of_keys
-from axir.dialect.array import Array, ConcreteArray, as_array
-from axir.dialect.context import user_frame
-from axir.dialect.errors import AxirError, NonArrayArgumentError, ParameterError
-from axir.dialect.ops.callbacks import Callback, debug_callback_primitive
-from axir.dialect.tracer import Tracer
+from axir._transforms.callbacks import callback_name, words_of_keys
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.array import Array, ConcreteArray, as_array
+from axir.dialect.core.context import user_frame
+from axir.dialect.core.errors import AxirError, NonArrayArgumentError, ParameterError
+from axir.dialect.ops.calls.callbacks import Callback, debug_callback_primitive
+from axir.dialect.program.tracer import Tracer
 
 __all__ = ["breakpoint", "callback", "print"]
 
@@ -36,10 +36,10 @@ class MissingFormatArgumentError(AxirError, KeyError, IndexError):
 
 def callback(
     callback: Callable[..., None],
-    *args: Any,
+    *args: Options,
     ordered: bool = False,
     partitioned: bool = False,
-    **kwargs: Any,
+    **kwargs: Options,
 ) -> None:
     """Calls a Python function for its effect, also from compiled code; what it returns is dropped.
 
@@ -69,14 +69,14 @@ def callback(
 
 
 def _bind(
-    function: Callable[..., Any],
+    function: UserFunction,
     name: str,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    args: tuple[UserObject, ...],
+    kwargs: dict[str, Options],
     ordered: bool,
 ) -> None:
     leaves, in_tree = tree.flatten((args, kwargs))
-    fixed: dict[int, Any] = {}
+    fixed: dict[int, UserObject] = {}
     operands = []
     for index, leaf in enumerate(leaves):
         value = _value(leaf)
@@ -90,7 +90,7 @@ def _bind(
     )
 
 
-def _value(leaf: Any) -> Any:
+def _value(leaf: UserObject) -> UserObject:
     """Returns a leaf as a value, or None for what is not an array."""
     if type(leaf) is ConcreteArray or type(leaf) is Tracer:
         return leaf
@@ -101,11 +101,11 @@ def _value(leaf: Any) -> Any:
 
 
 def _call(
-    function: Callable[..., Any], in_tree: tree.TreeDef, fixed: Mapping[int, Any], *arrays: Array
-) -> Sequence[Any]:
+    function: UserFunction, in_tree: tree.TreeDef, fixed: Mapping[int, UserObject], *arrays: Array
+) -> Sequence[UserObject]:
     remaining = iter(arrays)
     leaves = [fixed[n] if n in fixed else next(remaining) for n in range(in_tree.num_leaves)]
-    arguments: Any = in_tree.unflatten(leaves)
+    arguments: UserObject = in_tree.unflatten(leaves)
     args, kwargs = arguments
     function(*args, **kwargs)
     return ()
@@ -113,11 +113,11 @@ def _call(
 
 def print(
     fmt: str,
-    *args: Any,
+    *args: Options,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
-    **kwargs: Any,
+    **kwargs: Options,
 ) -> None:
     """Prints values of a running program: `print(fmt.format(*args, **kwargs))`.
 
@@ -152,7 +152,7 @@ def print(
     _bind(functools.partial(_print, fmt), f"debug.print({fmt!r})", args, kwargs, ordered)
 
 
-def _check_format(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _check_format(fmt: str, args: Sequence[UserObject], kwargs: Mapping[str, Options]) -> None:
     checker = _FormatChecker()
     try:
         checker.format(fmt, *args, **kwargs)
@@ -171,7 +171,10 @@ def _check_format(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
 
 
 def _missing_argument(
-    fmt: str, error: IndexError | KeyError, args: Sequence[Any], kwargs: Mapping[str, Any]
+    fmt: str,
+    error: IndexError | KeyError,
+    args: Sequence[UserObject],
+    kwargs: Mapping[str, Options],
 ) -> MissingFormatArgumentError:
     names = ", ".join(map(repr, kwargs)) or "none"
     missing = f"no argument named {error.args[0]!r} was passed"
@@ -186,7 +189,7 @@ def _missing_argument(
     )
 
 
-def _print(fmt: str, *args: Any, **kwargs: Any) -> None:
+def _print(fmt: str, *args: Options, **kwargs: Options) -> None:
     builtins.print(fmt.format(*args, **kwargs))
 
 
@@ -199,25 +202,29 @@ class _FormatChecker(string.Formatter):
 
     unused: Sequence[str] = ()
 
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def get_field(
+        self, field_name: str, args: Sequence[UserObject], kwargs: Mapping[str, Options]
+    ) -> UserObject:
         # Indices and attributes of the argument wait for its value.
         first = field_name.partition(".")[0].partition("[")[0]
         key = int(first) if first.isdecimal() else first
         return self.get_value(key, args, kwargs), key
 
-    def convert_field(self, value: Any, conversion: Any) -> Any:
+    def convert_field(self, value: UserObject, conversion: UserObject) -> UserObject:
         return value
 
-    def format_field(self, value: Any, format_spec: str) -> str:
+    def format_field(self, value: UserObject, format_spec: str) -> str:
         return ""
 
     def check_unused_args(
-        self, used_args: set[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, used_args: set[int | str], args: Sequence[UserObject], kwargs: Mapping[str, Options]
     ) -> None:
         self.unused = [repr(n) for n in [*range(len(args)), *kwargs] if n not in used_args]
 
 
-def breakpoint(*, ordered: bool = False, stdin: Any = None, stdout: Any = None) -> None:
+def breakpoint(
+    *, ordered: bool = False, stdin: UserObject = None, stdout: UserObject = None
+) -> None:
     r"""Stops a running program in `pdb`, with the variables of the line that calls this.
 
     In compiled code, variables of arrays hold the program's values when the line is reached, others
@@ -243,8 +250,8 @@ def breakpoint(*, ordered: bool = False, stdin: Any = None, stdout: Any = None) 
     # One statement on the user's line: where `pdb` stops.
     source = "\n" * (frame.f_lineno - 1) + "pass"
     stop = compile(source, code.co_filename, "exec")
-    moving: dict[str, Any] = {}
-    fixed: dict[str, Any] = {}
+    moving: dict[str, Options] = {}
+    fixed: dict[str, Options] = {}
     for name, value in frame.f_locals.items():
         is_traced = any(type(leaf) is Tracer for leaf in tree.leaves(value))
         (moving if is_traced else fixed)[name] = value
@@ -254,11 +261,11 @@ def breakpoint(*, ordered: bool = False, stdin: Any = None, stdout: Any = None) 
 
 def _stop(
     code: CodeType,
-    namespace: dict[str, Any],
-    fixed: dict[str, Any],
-    stdin: Any,
-    stdout: Any,
-    moving: dict[str, Any],
+    namespace: dict[str, Options],
+    fixed: dict[str, Options],
+    stdin: UserObject,
+    stdout: UserObject,
+    moving: dict[str, Options],
 ) -> None:
     debugger = _Debugger(stdin=stdin, stdout=stdout)
     debugger.run(code, namespace, {**fixed, **moving})

@@ -7,20 +7,19 @@ True
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 
-from axir.arguments import type_of
-from axir.dialect import dtypes
-from axir.dialect.dtypes import as_dtype, float0, is_complex, is_float, promote
-from axir.dialect.errors import DTypeError as TypePromotionError
-from axir.dialect.errors import ParameterError
-from axir.dialect.extended import extended, prng_key
-from axir.numpy.scalar_types import _pair, finfo, iinfo
-from axir.numpy.scalar_types import issubdtype as _issubdtype
-from axir.numpy.scalar_types import result_type as _result_type
+from axir._arguments.arguments import type_of
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.dtypes import as_dtype, float0, is_complex, is_float, promote
+from axir.dialect.core.errors import DTypeError as TypePromotionError
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.extended_dtypes import extended, prng_key
+from axir.numpy._arrays.scalar_types import _pair, finfo, iinfo
+from axir.numpy._arrays.scalar_types import issubdtype as _issubdtype
+from axir.numpy._arrays.scalar_types import result_type as _result_type
 
 __all__ = [
     "TypePromotionError",
@@ -40,7 +39,7 @@ __all__ = [
 bfloat16 = ml_dtypes.bfloat16
 
 
-def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> np.dtype:
+def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> np.dtype:
     """Returns a dtype as arrays have it: with 32 bits for 64, unless `jax_enable_x64` is on.
 
     Args:
@@ -62,7 +61,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> np.dty
     return found
 
 
-def issubdtype(a: Any, b: Any) -> bool:
+def issubdtype(a: UserObject, b: UserObject) -> bool:
     """Tells whether a dtype belongs to a category, or is a given dtype.
 
     Args:
@@ -75,7 +74,7 @@ def issubdtype(a: Any, b: Any) -> bool:
     return _issubdtype(a, b)
 
 
-def itemsize_bits(dtype: Any) -> int:
+def itemsize_bits(dtype: DTypeLike) -> int:
     """Returns the number of bits of an element.
 
     >>> itemsize_bits("bfloat16")
@@ -92,7 +91,7 @@ def itemsize_bits(dtype: Any) -> int:
     return found.itemsize * 8
 
 
-def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+def result_type(*args: Options, return_weak_type_flag: bool = False) -> UserObject:
     """Returns the dtype that arrays, scalars and dtypes promote to.
 
     Args:
@@ -112,7 +111,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     return found, promote([_pair(arg) for arg in args])[1]
 
 
-def scalar_type_of(x: Any) -> type:
+def scalar_type_of(x: UserObject) -> type:
     """Returns the Python scalar type of the kind of a value's dtype.
 
     >>> import axir.numpy as jnp

@@ -13,7 +13,7 @@ TracerBoolConversionError
 
 from __future__ import annotations
 
-from axir.dialect.errors import (
+from axir.dialect.core.errors import (
     AxirError,
     AxisError,
     BatchSizeError,

@@ -3,7 +3,7 @@
 `export(f)(*args)` traces; the result prints as MLIR of the jaxpr dialect or of StableHLO, is saved
 to a file, and is called. `load` reads such a file. Both give an `Exported`, which can be jitted,
 differentiated and vectorized like any function. What does not live here: the notation of trees
-(`tree_text.py`), compiled programs (`programs.py`).
+(`frontend/_trees/text.py`), compiled programs (`frontend/_programs/compiled_modules.py`).
 """
 
 from __future__ import annotations
@@ -11,40 +11,37 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from axir import tree, tree_text
-from axir.arguments import check_callable, to_value
-from axir.compilation import compiled, device_of
-from axir.dialect import dtypes
-from axir.dialect.array import ConcreteArray
-from axir.dialect.attributes import is_opaque
-from axir.dialect.errors import (
-    DTypeError,
+from axir._arguments.arguments import check_callable
+from axir._programs.compiled_modules import open_program
+from axir._programs.files import write_module_file
+from axir._programs.saved_arguments import conform
+from axir._transforms.jit import JitFunction, jit
+from axir._trees import text as tree_text
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.attributes import is_opaque
+from axir.dialect.core.context import describe_location
+from axir.dialect.core.errors import (
     SerializationError,
-    ShapeError,
     TreeError,
     UnexpectedTracerError,
     VerificationError,
 )
-from axir.dialect.function import Function
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops import OPS
-from axir.dialect.ops.call import call
-from axir.dialect.ops.conversion import convert_element_type
-from axir.dialect.reading import read_file, read_module
-from axir.dialect.signature import Argument, Signature, annotate, signatures
-from axir.dialect.summary import summarize
-from axir.dialect.tracer import Tracer
-from axir.dialect.types import ShapedArray
-from axir.dialect.writing import embed_captures, write_module
-from axir.files import write_module_file
-from axir.jit import JitFunction, jit
-from axir.passes.lower_to_stablehlo import lower_functions
+from axir.dialect.ops.calls.jit_call import call
+from axir.dialect.program.function import Function
+from axir.dialect.program.module_writer import embed_captures, write_module
+from axir.dialect.program.tracer import Tracer
+from axir.dialect.text.module_reader import read_file, read_module
+from axir.dialect.text.signature import Argument, Signature, annotate, signatures
+from axir.dialect.text.summary import summarize
+from axir.passes.transforms.lower_to_stablehlo import lower_functions
+from axir.runtime.calls.compiled_function import compiled, device_of
 
 
-def export(fun: Callable[..., Any]) -> Callable[..., Exported]:
+def export(fun: UserFunction) -> Callable[..., Exported]:
     """Returns a function that exports `fun` for the types of given arguments.
 
     Args:
@@ -74,7 +71,7 @@ def export(fun: Callable[..., Any]) -> Callable[..., Exported]:
     check_callable(fun, "export")
     jitted = fun if isinstance(fun, JitFunction) else jit(fun)
 
-    def exporter(*args: Any, **kwargs: Any) -> Exported:
+    def exporter(*args: Options, **kwargs: Options) -> Exported:
         lowered = jitted.lower(*args, **kwargs)
         if any(type(x) is Tracer for x in lowered.function.captured):
             raise UnexpectedTracerError(
@@ -90,7 +87,7 @@ def export(fun: Callable[..., Any]) -> Callable[..., Exported]:
 
 
 def _argument_names(
-    jitted: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+    jitted: JitFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]
 ) -> Iterator[str]:
     """Yields the name of each leaf: that of the parameter, and the path below it."""
     positional, rest = _parameter_names(jitted)
@@ -106,7 +103,7 @@ def _argument_names(
             yield from (name + path for path in tree.paths(kwargs[name]))
 
 
-def _parameter_names(fun: Callable[..., Any]) -> tuple[list[str], str]:
+def _parameter_names(fun: UserFunction) -> tuple[list[str], str]:
     """Returns the names of the positional parameters, and of the one that takes the rest."""
     try:
         parameters = inspect.signature(fun).parameters.values()
@@ -117,20 +114,18 @@ def _parameter_names(fun: Callable[..., Any]) -> tuple[list[str], str]:
     return [p.name for p in parameters if p.kind in positional], rest[0] if rest else "args"
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path) -> UserObject:
     """Loads a module of the jaxpr dialect that was saved as `.mlir` or `.mlirbc`.
 
     Returns:
         An `Exported`, whose trees are those it was saved with. A module of StableHLO, or a
-        compiled `.vmfb`, gives an `axir.programs.Program` instead: it can be called, but not
+        compiled `.vmfb`, gives a compiled program instead: it can be called, but not
         transformed.
 
     Raises:
         OSError: if there is no such file.
         ParseError, UnknownOpError, VerificationError: if the file holds no valid module.
     """
-    from axir.programs import open_program
-
     if Path(path).suffix == ".vmfb":
         return open_program(path)
     module = read_file(path)
@@ -172,7 +167,7 @@ class Exported:
         self._out_text = out_text or tree_text.write(self.out_tree)
 
     @staticmethod
-    def from_module(module: Any, where: str, symbol: str = "main") -> Exported:
+    def from_module(module: UserObject, where: str, symbol: str = "main") -> Exported:
         """Returns a function of a module, verified.
 
         Raises:
@@ -225,7 +220,7 @@ class Exported:
         results = map(Argument, self.result_names, self.out_avals)
         return Signature(tuple(arguments), tuple(results), self._in_text, self._out_text, True)
 
-    def module(self) -> Any:
+    def module(self) -> UserObject:
         """Returns the program as an MLIR module of the jaxpr dialect, with `main`.
 
         Raises:
@@ -266,7 +261,7 @@ class Exported:
         """
         write_module_file(self.module(), path)
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, *args: Options, **kwargs: Options) -> UserObject:
         """Calls the function, compiled; inside a transformation it becomes part of its trace.
 
         Raises:
@@ -318,39 +313,5 @@ def _check_primitives(function: Function, seen: set[Function]) -> None:
             _check_primitives(callee, seen)
 
 
-def _place(equation: Any) -> str | None:
-    from axir.dialect.context import describe_location
-
+def _place(equation: UserObject) -> str | None:
     return describe_location(equation.location)
-
-
-def conform(value: Any, argument: Argument) -> Any:
-    """Returns a value as an array or tracer of the type that a saved function takes.
-
-    Python scalars take the dtype asked for; other values must have it.
-
-    Raises:
-        ShapeError, DTypeError: if the value has another shape or dtype.
-    """
-    wanted = argument.type
-    if isinstance(value, (np.ndarray, np.generic)) and value.dtype == wanted.dtype:
-        value = ConcreteArray(ShapedArray(value.shape, value.dtype), np.asarray(value))
-    else:
-        value = to_value(value, lambda: f"Argument {argument.name!r}")
-    if value.type.shape != wanted.shape:
-        raise ShapeError(
-            f"Argument {argument.name!r} must have shape {wanted.shape}, not {value.type.shape}.",
-            "A saved function takes the shapes it was exported for: export it again for others, "
-            "or vectorize it with vmap.",
-        )
-    if value.type.dtype == wanted.dtype:
-        return value
-    if (
-        value.type.weak_type
-        and dtypes.promote([(value.type.dtype, True), (wanted.dtype, False)])[0] == wanted.dtype
-    ):
-        return convert_element_type(value, wanted.dtype)
-    raise DTypeError(
-        f"Argument {argument.name!r} must have dtype {wanted.dtype}, not {value.type.dtype}.",
-        f"Convert it: {argument.name}.astype({str(wanted.dtype)!r}).",
-    )

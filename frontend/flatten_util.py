@@ -5,20 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
-from axir import tree
-from axir.arguments import Value, to_values
-from axir.dialect.dtypes import is_complex
-from axir.dialect.errors import DTypeError, ShapeError
-from axir.dialect.ops.conversion import convert_element_type
-from axir.dialect.ops.family import as_value
-from axir.dialect.ops.shape import concatenate, reshape
+from axir import numpy as jnp
+from axir._arguments.arguments import to_values
+from axir._trees import tree
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.dtypes import is_complex
+from axir.dialect.core.errors import DTypeError, ShapeError
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.program.rules import Value
 
 __all__ = ["ravel_pytree"]
 
 
-def ravel_pytree(pytree: Any) -> tuple[Value, _Unravel]:
+def ravel_pytree(pytree: UserObject) -> tuple[Value, _Unravel]:
     """Returns the elements of a tree of arrays as one vector, and the function back.
 
     Args:
@@ -41,8 +43,6 @@ def ravel_pytree(pytree: Any) -> tuple[Value, _Unravel]:
     >>> unravel(2 * vector)["b"]
     Array(10., dtype=float32)
     """
-    from axir import numpy as jnp
-
     leaves, structure = tree.flatten(pytree)
     values = to_values(leaves, pytree, "ravel_pytree")
     if not values:
@@ -69,8 +69,8 @@ class _Unravel:
         self,
         structure: tree.TreeDef,
         shapes: Sequence[tuple[int, ...]],
-        dtypes: Sequence[Any],
-        dtype: Any,
+        dtypes: Sequence[UserObject],
+        dtype: DTypeLike,
     ):
         self._key = (structure, tuple(shapes), tuple(dtypes), dtype)
 
@@ -80,7 +80,7 @@ class _Unravel:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Unravel) and self._key == other._key
 
-    def __call__(self, flat: Any) -> Any:
+    def __call__(self, flat: UserObject) -> UserObject:
         """Returns the tree with given elements."""
         structure, shapes, dtypes, dtype = self._key
         vector = as_value(flat)
@@ -105,7 +105,7 @@ class _Unravel:
         return structure.unflatten(leaves)
 
 
-def _back(leaf: Value, dtype: Any) -> Value:
+def _back(leaf: UserObject, dtype: UserObject) -> Value:
     if is_complex(leaf.dtype) and not is_complex(dtype):
         leaf = leaf.real  # the imaginary part was put there
     return convert_element_type(leaf, dtype, False)

@@ -13,23 +13,24 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from axir.dialect import dtypes
-from axir.dialect.errors import ConcretizationTypeError, DTypeError, ParameterError
-from axir.dialect.ops.folding import greatest, least
-from axir.dialect.ops.indexed_windows import FILL, mode_name
-from axir.dialect.ops.layout import check_layout
-from axir.dialect.tracer import Tracer
-from axir.numpy.creation import converted, full
-from axir.numpy.index_update import update
-from axir.numpy.joining import concatenate
-from axir.numpy.promotion import Value, array_argument
-from axir.numpy.reductions import max as maximum
-from axir.numpy.reductions import min as minimum
-from axir.numpy.reductions import prod, sum
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError
+from axir.dialect.core.fixed_options import check_layout
+from axir.dialect.ops.indexing.indexed_windows import FILL, mode_name
+from axir.dialect.ops.reductions.folding import greatest, least
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Tracer
+from axir.numpy._arguments.promotion import array_argument
+from axir.numpy._arrays.creation import converted, full
+from axir.numpy._indexing.index_update import update
+from axir.numpy._reductions.reductions import max as maximum
+from axir.numpy._reductions.reductions import min as minimum
+from axir.numpy._reductions.reductions import prod, sum
+from axir.numpy._shape.joining import concatenate
 
 __all__ = [
     "index",
@@ -47,7 +48,7 @@ __all__ = [
 # Segments --------------------------------------------------------------------------------------
 
 # The update that combines, the reduction that combines buckets, and the identity by dtype.
-_SEGMENT_KINDS: dict[str, tuple[str, Callable[..., Value], Callable[[np.dtype], Any]]] = {
+_SEGMENT_KINDS: dict[str, tuple[str, Callable[..., Value], Callable[[np.dtype], UserObject]]] = {
     "segment_sum": ("add", sum, lambda dtype: 0),
     "segment_prod": ("multiply", prod, lambda dtype: 1),
     "segment_max": ("max", maximum, least),
@@ -55,7 +56,7 @@ _SEGMENT_KINDS: dict[str, tuple[str, Callable[..., Value], Callable[[np.dtype], 
 }
 
 
-def _segment_count(name: str, segment_ids: Value, num_segments: Any) -> int:
+def _segment_count(name: str, segment_ids: Value, num_segments: UserObject) -> int:
     if num_segments is not None:
         count = operator.index(num_segments)
         if count < 0:
@@ -66,18 +67,18 @@ def _segment_count(name: str, segment_ids: Value, num_segments: Any) -> int:
         ids = ids.known(
             ConcretizationTypeError, "to count the segments (pass num_segments, a constant)"
         )
-    return max(int(ids.host().max(initial=-1)) + 1, 0)
+    return max(int(ids.host().max(initial=-1)) + 1, 0)  # type: ignore[attr-defined]
 
 
 def _segment_reduction(
     name: str,
-    data: Any,
-    segment_ids: Any,
+    data: UserObject,
+    segment_ids: UserObject,
     num_segments: int | None,
     indices_are_sorted: bool,
     unique_indices: bool,
     bucket_size: int | None,
-    mode: Any,
+    mode: UserObject,
 ) -> Value:
     kind, combine, identity = _SEGMENT_KINDS[name]
     data = array_argument(name, data, 0)
@@ -93,7 +94,7 @@ def _segment_reduction(
     chosen = FILL if mode is None else mode_name(mode)
     shape = (count, *data.shape[1:])
 
-    def reduced(part: Value, ids: Value) -> Value:
+    def reduced(part: Value, ids: UserObject) -> Value:
         start = full(shape, identity(data.dtype), data.dtype)
         return update(
             start,
@@ -122,13 +123,13 @@ def _segment_reduction(
 
 def _segment_function(name: str, what: str, empty: str) -> Callable[..., Value]:
     def apply(
-        data: Any,
-        segment_ids: Any,
+        data: UserObject,
+        segment_ids: UserObject,
         num_segments: int | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         bucket_size: int | None = None,
-        mode: Any = None,
+        mode: UserObject = None,
         out_sharding: None = None,
     ) -> Value:
         check_layout(name, out_sharding)
@@ -168,12 +169,8 @@ def _segment_function(name: str, what: str, empty: str) -> Callable[..., Value]:
 
 segment_sum = _segment_function("segment_sum", "the sum", "0")
 segment_prod = _segment_function("segment_prod", "the product", "1")
-segment_max = _segment_function(
-    "segment_max", "the maximum", "minus infinity or the least integer"
-)
-segment_min = _segment_function(
-    "segment_min", "the minimum", "infinity or the largest integer"
-)
+segment_max = _segment_function("segment_max", "the maximum", "minus infinity or the least integer")
+segment_min = _segment_function("segment_min", "the minimum", "infinity or the largest integer")
 
 
 # Updates ---------------------------------------------------------------------------------------
@@ -188,7 +185,7 @@ class _Indexable:
 
     __slots__ = ()
 
-    def __getitem__(self, item: Any) -> Any:
+    def __getitem__(self, item: UserObject) -> UserObject:
         return item
 
     def __repr__(self) -> str:
@@ -200,12 +197,12 @@ index = _Indexable()
 
 def _update_function(name: str, kind: str, what: str) -> Callable[..., Value]:
     def apply(
-        x: Any,
-        idx: Any,
-        y: Any,
+        x: ArrayLike,
+        idx: UserObject,
+        y: ArrayLike,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: Any = None,
+        mode: UserObject = None,
     ) -> Value:
         return update(
             array_argument(name, x, 0),

@@ -7,18 +7,18 @@ eps; steps and tolerances by dtype balance the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from axir import tree
-from axir.arguments import check_callable, to_values
-from axir.autodiff import jvp, vjp
-from axir.dialect import dtypes
-from axir.dialect.array import ConcreteArray, as_array
-from axir.dialect.errors import AxirError, ParameterError
-from axir.dialect.types import ShapedArray
+from axir._arguments.arguments import check_callable, to_values
+from axir._transforms.autodiff import jvp, vjp
+from axir._trees import tree
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.errors import AxirError, ParameterError
+from axir.dialect.core.types import ShapedArray
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
@@ -43,8 +43,8 @@ class DerivativeMismatchError(AxirError, AssertionError):
 
 
 def check_grads(
-    f: Callable[..., Any],
-    args: Sequence[Any],
+    f: UserFunction,
+    args: Sequence[UserObject],
     order: int,
     modes: Sequence[str] = _MODES,
     atol: float | None = None,
@@ -79,8 +79,8 @@ def check_grads(
 
 
 def _check_grads(
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
+    f: UserFunction,
+    args: tuple[UserObject, ...],
     order: int,
     modes: tuple[str, ...],
     settings: tuple[float | None, float | None, float | None],
@@ -90,7 +90,7 @@ def _check_grads(
     if "fwd" in modes:
         name = f"JVP{path}"
 
-        def push(primals: Any, tangents: Any) -> Any:
+        def push(primals: PyTree, tangents: PyTree) -> UserObject:
             return jvp(f, primals, tangents)
 
         check_jvp(f, push, args, atol, rtol, eps, name)
@@ -107,7 +107,7 @@ def _check_grads(
     if "rev" in modes:
         name = f"VJP{path}"
 
-        def pull(*primals: Any) -> Any:
+        def pull(*primals: UserObject) -> UserObject:
             return vjp(f, *primals)
 
         check_vjp(f, pull, args, atol, rtol, eps, name)
@@ -124,9 +124,9 @@ def _check_grads(
 
 
 def check_jvp(
-    f: Callable[..., Any],
-    f_jvp: Callable[..., Any],
-    args: Sequence[Any],
+    f: UserFunction,
+    f_jvp: UserFunction,
+    args: Sequence[UserObject],
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = None,
@@ -160,9 +160,9 @@ def check_jvp(
 
 
 def check_vjp(
-    f: Callable[..., Any],
-    f_vjp: Callable[..., Any],
-    args: Sequence[Any],
+    f: UserFunction,
+    f_vjp: UserFunction,
+    args: Sequence[UserObject],
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = None,
@@ -222,28 +222,28 @@ def check_vjp(
 class _Tolerances:
     """Tolerances that suit the coarsest of the dtypes in a tree."""
 
-    def __init__(self, values: Any, atol: float | None, rtol: float | None):
+    def __init__(self, values: UserObject, atol: float | None, rtol: float | None):
         default = _of_coarsest(_TOLERANCES, _leaves(values))
         self.atol = default if atol is None else atol
         self.rtol = default if rtol is None else rtol
 
 
-def _of_coarsest(table: dict[Any, float], leaves: Sequence[np.ndarray]) -> float:
+def _of_coarsest(table: dict[UserObject, float], leaves: Sequence[np.ndarray]) -> float:
     real = {dtypes.real_dtype(x.dtype) for x in leaves if _is_moving(x)}
     return max((table[d] for d in real), default=table[dtypes.float32])
 
 
-def _leaves(values: Any) -> list[np.ndarray]:
+def _leaves(values: UserObject) -> list[np.ndarray]:
     return [_host(x) for x in tree.leaves(values)]
 
 
-def _host(x: Any) -> np.ndarray:
+def _host(x: UserObject) -> np.ndarray:
     if getattr(x, "dtype", None) == dtypes.float0:
         return np.asarray(x)
     return as_array(x).host()
 
 
-def _moving(values: Any) -> list[Any]:
+def _moving(values: UserObject) -> list[UserObject]:
     """Returns the leaves that are no tangents of integers."""
     return [x for x in tree.leaves(values) if x.dtype != dtypes.float0]
 
@@ -257,7 +257,7 @@ def _generator(name: str) -> np.random.Generator:
     return np.random.default_rng(list(name.encode()))
 
 
-def _random_like(values: Any, generator: np.random.Generator) -> Any:
+def _random_like(values: UserObject, generator: np.random.Generator) -> UserObject:
     """Returns a tree of numbers between 1/2 and 1 in size, of the types of tangents."""
     leaves, structure = tree.flatten(values)
     return structure.unflatten([_random(_host(x), generator) for x in leaves])
@@ -275,23 +275,23 @@ def _random(like: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 
 def _numerical_jvp(
-    f: Callable[..., Any], args: tuple[Any, ...], tangents: Any, eps: float | None
-) -> Any:
+    f: UserFunction, args: tuple[UserObject, ...], tangents: PyTree, eps: float | None
+) -> UserObject:
     """Returns the central difference of a function along a direction, as a tree of arrays."""
     leaves, structure = tree.flatten(args)
     values = to_values(leaves, args, "f")
     moves = tree.leaves(tangents)
-    step = _of_coarsest(_STEPS, [x.host() for x in values]) if eps is None else eps
+    step = _of_coarsest(_STEPS, [x.host() for x in values]) if eps is None else eps  # type: ignore[attr-defined]
 
     def moved(sign: float) -> list[np.ndarray]:
-        shifted = [_shifted(x, t, sign * step) for x, t in zip(values, moves, strict=True)]
+        shifted = [_shifted(x, t, sign * step) for x, t in zip(values, moves, strict=True)]  # type: ignore[arg-type]
         return _leaves(f(*structure.unflatten(shifted)))
 
     ahead, behind = moved(1.0), moved(-1.0)
     return [_difference(a, b, step) for a, b in zip(ahead, behind, strict=True)]
 
 
-def _shifted(x: ConcreteArray, tangent: Any, step: float) -> ConcreteArray:
+def _shifted(x: ConcreteArray, tangent: PyTree, step: float) -> ConcreteArray:
     host = x.host()
     if not _is_moving(host):
         return x
@@ -311,7 +311,7 @@ def _widened(x: np.ndarray) -> np.ndarray:
     return x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64)
 
 
-def _pairing(cotangent: Any, tangent: Any) -> float:
+def _pairing(cotangent: PyTree, tangent: PyTree) -> float:
     """Returns the real part of the sum of products, the pairing of dual spaces."""
     left, right = _host(cotangent), _host(tangent)
     if not _is_moving(left) or not _is_moving(right):
@@ -323,7 +323,11 @@ _NUMERICAL = "finite differences give"
 
 
 def _check_equal(
-    what: str, found: Any, expected: Any, tolerances: _Tolerances, source: str = _NUMERICAL
+    what: str,
+    found: UserObject,
+    expected: UserObject,
+    tolerances: _Tolerances,
+    source: str = _NUMERICAL,
 ) -> None:
     found_leaves, expected_leaves = tree.leaves(found), tree.leaves(expected)
     if len(found_leaves) != len(expected_leaves):
@@ -337,8 +341,8 @@ def _check_equal(
 
 def _compare(
     what: str,
-    found: Any,
-    expected: Any,
+    found: UserObject,
+    expected: UserObject,
     tolerances: _Tolerances,
     scale: float = 1.0,
     source: str = _NUMERICAL,

@@ -1,293 +1,44 @@
-"""The one adapter to optree, with JAX's notion of a tree.
+"""`axir.tree`: functions on trees of containers under their short names.
 
-Trees are dicts (keys sorted), lists, tuples, named tuples, OrderedDicts, defaultdicts, None (a node
-without leaves), and classes registered here. Public names stand in `axir.tree_util` and
-`axir.tree`.
+The long names, and the registration of classes, stand in `axir.tree_util`.
+
+>>> from axir import tree
+>>> tree.map(lambda x: x + 1, {"a": 1, "b": (2, None)})
+{'a': 2, 'b': (3, None)}
 """
 
 from __future__ import annotations
 
-import builtins
-import dataclasses
-import functools
-from collections.abc import Callable, Iterable
-from typing import Any
-
-import optree
-from optree import PyTreeSpec
-
-from axir.dialect.errors import TreeError
-from axir.tree_paths import NAMESPACE, KeyPath, children_with_keys, keystr, leaves_and_paths
-
-TreeDef = PyTreeSpec
-
-
-def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeDef]:
-    """Flattens a tree.
-
-    Returns:
-        The leaves, and the structure, which is hashable and has `unflatten(leaves)`.
-
-    >>> leaves, structure = flatten({"b": 1, "a": (2, None)})
-    >>> leaves, structure.unflatten([20, 10])
-    ([2, 1], {'b': 10, 'a': (20, None)})
-    """
-    return optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
-
-
-def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
-    """Rebuilds a tree from its structure and leaves."""
-    return treedef.unflatten(leaves)
-
-
-def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
-    """Returns the leaves of a tree."""
-    return optree.tree_leaves(tree, is_leaf, namespace=NAMESPACE)
-
-
-def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDef:
-    """Returns the structure of a tree."""
-    return flatten(tree, is_leaf)[1]
-
-
-def map(
-    f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
-    is_leaf: Callable[[Any], bool] | None = None,
-) -> Any:
-    """Applies a function to the leaves of trees of one structure.
-
-    >>> map(lambda x, y: x + y, {"a": 1}, {"a": 2})
-    {'a': 3}
-    """
-    first, spec = flatten(tree, is_leaf)
-    columns = [first, *(flatten_like(spec, other, "tree map") for other in rest)]
-    return spec.unflatten([f(*row) for row in zip(*columns, strict=True)])
-
-
-def flatten_like(spec: TreeDef, tree: Any, what: str) -> list[Any]:
-    """Flattens a tree up to the leaves of a structure, which may be a prefix of its own.
-
-    Raises:
-        TreeError: if the tree does not have that structure.
-    """
-    try:
-        return spec.flatten_up_to(tree)
-    except (ValueError, TypeError, KeyError) as error:
-        raise TreeError(
-            f"{what}: the trees do not match: expected {spec}, got {structure(tree)}. {error}",
-            "Give both the same nesting of containers.",
-        ) from None
-
-
-def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
-    """Spreads the leaves of a prefix tree (None is a leaf of it) over the leaves of a tree.
-
-    >>> broadcast_prefix((0, None), ({"a": 1, "b": 2}, 3), "in_axes")
-    [0, 0, None]
-
-    Raises:
-        TreeError: if the prefix does not fit the tree.
-    """
-    result: list[Any] = []
-
-    def spread(entry: Any, subtree: Any) -> None:
-        result.extend([entry] * len(leaves(subtree)))
-
-    prefix_leaves, prefix_spec = optree.tree_flatten(
-        prefix, lambda x: x is None, none_is_leaf=True, namespace=NAMESPACE
-    )[:2]
-    try:
-        subtrees = prefix_spec.flatten_up_to(tree)
-    except (ValueError, TypeError, KeyError) as error:
-        raise TreeError(
-            f"{what} {prefix!r} is not a prefix of the tree {structure(tree)}: {error}",
-            f"Each entry of {what} must stand for one value, or for a whole container.",
-        ) from None
-    for entry, subtree in zip(prefix_leaves, subtrees, strict=True):
-        spread(entry, subtree)
-    return result
-
-
-def paths(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
-    """Returns for each leaf how Python would reach it: `[0]['w']`."""
-    return [keystr(path) for path, _ in leaves_and_paths(tree, is_leaf, False)]
-
-
-def flatten_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> tuple[list[tuple[KeyPath, Any]], TreeDef]:
-    """Flattens a tree to pairs of path and leaf; `tree_util.keystr(path)` renders a path.
-
-    Args:
-        tree: The tree.
-        is_leaf: Tells which values are leaves though they are containers.
-        is_leaf_takes_path: Whether `is_leaf` takes the path before the value.
-
-    >>> flatten_with_path({"a": (1,)})[0]
-    [((DictKey(key='a'), SequenceKey(idx=0)), 1)]
-    """
-    pairs = list(leaves_and_paths(tree, is_leaf, is_leaf_takes_path))
-    if is_leaf is None:
-        return pairs, structure(tree)
-    if not is_leaf_takes_path:
-        return pairs, structure(tree, is_leaf)
-    return pairs, _structure_by_path(tree, is_leaf)
-
-
-def _structure_by_path(tree: Any, is_leaf: Callable[..., bool]) -> TreeDef:
-    """Returns the structure of a tree where `is_leaf` takes the path before the value."""
-
-    def rebuilt(node: Any, path: KeyPath) -> Any:
-        if is_leaf(path, node) or optree.tree_is_leaf(node, namespace=NAMESPACE):
-            return _LEAF
-        pairs = children_with_keys(node)[0]
-        spec = structure(node, lambda x: x is not node)
-        return spec.unflatten([rebuilt(child, (*path, key)) for key, child in pairs])
-
-    return structure(rebuilt(tree, ()), lambda x: x is _LEAF)
-
-
-def leaves_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> list[tuple[KeyPath, Any]]:
-    """Returns the pairs of path and leaf of a tree; see `flatten_with_path`.
-
-    >>> [leaf for path, leaf in leaves_with_path({"a": 1, "b": (2,)})]
-    [1, 2]
-    """
-    return list(leaves_and_paths(tree, is_leaf, is_leaf_takes_path))
-
-
-def map_with_path(
-    f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
-    is_leaf: Callable[..., bool] | None = None,
-    is_leaf_takes_path: bool = False,
-) -> Any:
-    """Applies a function to path and leaf (and the leaves of further trees).
-
-    >>> map_with_path(lambda path, x: (keystr(path), x), {"a": 1})
-    {'a': ("['a']", 1)}
-    """
-    pairs, spec = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    columns = [flatten_like(spec, other, "tree map") for other in rest]
-    rows = zip(pairs, *columns, strict=True)
-    return spec.unflatten([f(path, leaf, *others) for (path, leaf), *others in rows])
-
-
-_NOTHING = object()
-_LEAF = object()
-
-
-def reduce(
-    function: Callable[[Any, Any], Any],
-    tree: Any,
-    initializer: Any = _NOTHING,
-    is_leaf: Callable[[Any], bool] | None = None,
-) -> Any:
-    """Combines the leaves of a tree from the left.
-
-    >>> reduce(lambda x, y: x + y, {"a": 1, "b": (2, 3)})
-    6
-    """
-    values = leaves(tree, is_leaf)
-    if initializer is _NOTHING:
-        return functools.reduce(function, values)
-    return functools.reduce(function, values, initializer)
-
-
-def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Tells whether all leaves are true."""
-    return builtins.all(leaves(tree, is_leaf))
-
-
-def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Tells whether none of the values is a container."""
-    return optree.all_leaves(iterable, is_leaf, namespace=NAMESPACE)
-
-
-def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef, pytree_to_transpose: Any) -> Any:
-    """Turns a tree of trees inside out."""
-    subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
-    rows = [inner_treedef.flatten_up_to(subtree) for subtree in subtrees]
-    columns = zip(*rows, strict=True) if rows else [()] * inner_treedef.num_leaves
-    return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
-
-
-def broadcast(
-    prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> Any:
-    """Spreads the leaves of a tree over the containers that stand in their place in another.
-
-    Args:
-        prefix_tree: The upper part of `full_tree`.
-        full_tree: Whose structure the result has.
-        is_leaf: Tells which values of `prefix_tree` are leaves though they are containers.
-
-    Raises:
-        TreeError: if the first tree is not the upper part of the second.
-
-    >>> broadcast((1, 2), (0, {"a": 0, "b": 0}))
-    (1, {'a': 2, 'b': 2})
-    """
-    values, spec = flatten(prefix_tree, is_leaf)
-    subtrees = flatten_like(spec, full_tree, "tree broadcast")
-    spread = [value for value, t in zip(values, subtrees, strict=True) for _ in leaves(t)]
-    return structure(full_tree).unflatten(spread)
-
-
-def reduce_associative(
-    operation: Callable[[Any, Any], Any],
-    tree: Any,
-    *,
-    identity: Any = _NOTHING,
-    is_leaf: Callable[[Any], bool] | None = None,
-) -> Any:
-    """Combines the leaves of a tree in pairs, pairs of pairs, and so on: in logarithmic depth.
-
-    Args:
-        operation: Associative function of two values.
-        tree: The tree.
-        identity: What a tree without leaves gives.
-        is_leaf: Tells which values are leaves though they are containers.
-
-    Raises:
-        TreeError: for a tree without leaves, if there is no `identity`.
-
-    >>> reduce_associative(lambda x, y: x + y, ["a", ("b", "c")])
-    'abc'
-    """
-    values = leaves(tree, is_leaf)
-    if not values:
-        if identity is _NOTHING:
-            raise TreeError(
-                "reduce_associative: a tree without leaves has no sum.", "Pass identity."
-            )
-        return identity
-    while len(values) > 1:
-        pairs = [operation(*values[n : n + 2]) for n in range(0, len(values) - 1, 2)]
-        values = [*pairs, *values[2 * len(pairs) :]]
-    return values[0]
-
-
-def static(**kwargs: Any) -> Any:
-    """Declares a field of a dataclass that is not a child of it; see `register_dataclass`.
-
-    Args:
-        **kwargs: What `dataclasses.field` takes.
-
-    >>> import dataclasses
-    >>> from axir import tree_util
-    >>> @tree_util.register_dataclass
-    ... @dataclasses.dataclass
-    ... class Layer:
-    ...     weight: float
-    ...     kind: str = static(default="dense")
-    >>> leaves(Layer(1.0))
-    [1.0]
-    """
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
-    return dataclasses.field(**kwargs, metadata=metadata)
+from axir._trees.tree import (
+    all,
+    broadcast,
+    flatten,
+    flatten_with_path,
+    leaves,
+    leaves_with_path,
+    map,
+    map_with_path,
+    reduce,
+    reduce_associative,
+    static,
+    structure,
+    transpose,
+    unflatten,
+)
+
+__all__ = [
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]

@@ -7,25 +7,7 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
-from axir.tree import TreeDef as PyTreeDef
-from axir.tree import all as tree_all
-from axir.tree import all_leaves
-from axir.tree import broadcast as tree_broadcast
-from axir.tree import flatten as tree_flatten
-from axir.tree import flatten_with_path as tree_flatten_with_path
-from axir.tree import leaves as tree_leaves
-from axir.tree import leaves_with_path as tree_leaves_with_path
-from axir.tree import map as tree_map
-from axir.tree import map_with_path as tree_map_with_path
-from axir.tree import reduce as tree_reduce
-from axir.tree import reduce_associative as tree_reduce_associative
-from axir.tree import structure as tree_structure
-from axir.tree import transpose as tree_transpose
-from axir.tree import unflatten as tree_unflatten
-from axir.tree_paths import (
+from axir._trees.paths import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -36,7 +18,8 @@ from axir.tree_paths import (
     is_tree_node,
     keystr,
 )
-from axir.tree_registration import (
+from axir._trees.registration import (
+    Partial,
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
@@ -44,6 +27,22 @@ from axir.tree_registration import (
     register_pytree_with_keys_class,
     register_static,
 )
+from axir._trees.tree import TreeDef as PyTreeDef
+from axir._trees.tree import all as tree_all
+from axir._trees.tree import all_leaves
+from axir._trees.tree import broadcast as tree_broadcast
+from axir._trees.tree import flatten as tree_flatten
+from axir._trees.tree import flatten_with_path as tree_flatten_with_path
+from axir._trees.tree import leaves as tree_leaves
+from axir._trees.tree import leaves_with_path as tree_leaves_with_path
+from axir._trees.tree import map as tree_map
+from axir._trees.tree import map_with_path as tree_map_with_path
+from axir._trees.tree import reduce as tree_reduce
+from axir._trees.tree import reduce_associative as tree_reduce_associative
+from axir._trees.tree import structure as tree_structure
+from axir._trees.tree import transpose as tree_transpose
+from axir._trees.tree import unflatten as tree_unflatten
+from axir.dialect.core.annotations import PyTree, UserObject
 
 __all__ = [
     "DictKey",
@@ -88,24 +87,7 @@ __all__ = [
 tree_multimap = tree_map
 
 
-class Partial(functools.partial):
-    """A `functools.partial` that is a container of trees: its arguments are children.
-
-    >>> import axir
-    >>> add = Partial(lambda x, y: x + y, 1.0)
-    >>> float(axir.jit(lambda f: f(2.0))(add))
-    3.0
-    """
-
-
-register_pytree_node(
-    Partial,
-    lambda p: ((p.args, p.keywords), p.func),
-    lambda function, children: Partial(function, *children[0], **children[1]),
-)
-
-
-def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
+def build_tree(treedef: PyTreeDef, xs: PyTree) -> PyTree:
     """Rebuilds a tree from its structure and leaves."""
     return treedef.unflatten(xs)
 
@@ -115,7 +97,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     return treedef.is_leaf()
 
 
-def treedef_tuple(treedefs: Any) -> PyTreeDef:
+def treedef_tuple(treedefs: PyTree) -> PyTreeDef:
     """Returns the structure of a tuple of trees with given structures."""
     subtrees = [t.unflatten(range(t.num_leaves)) for t in treedefs]
     return tree_structure(tuple(subtrees))
@@ -130,7 +112,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     return list(treedef.children())
 
 
-def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
+def flatten_one_level(tree: PyTree) -> tuple[list[PyTree], UserObject]:
     """Returns the children of a container, and its auxiliary data.
 
     Raises:
@@ -143,7 +125,7 @@ def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
     return [child for _, child in pairs], auxiliary
 
 
-def flatten_one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any]:
+def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[UserObject, PyTree]], UserObject]:
     """Returns the pairs of key and child of a container, and its auxiliary data.
 
     Raises:

@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from axir.dialect.array import Array
+from axir.dialect.core.array import Array
 
 __all__ = ["ArrayLike", "DTypeLike"]
 
@@ -28,5 +28,5 @@ class SupportsDType(Protocol):
         ...
 
 
-DTypeLike = str | type[Any] | np.dtype | SupportsDType
+DTypeLike = str | type | np.dtype | SupportsDType
 """What stands for a dtype: a name, a scalar type, a dtype, or what has one."""

@@ -6,11 +6,13 @@ What does not live here: what operations mean (`axir.dialect`), how programs are
 
 from __future__ import annotations
 
-from .binaries import check_binary
-from .buffers import Buffer, BufferType, aligned_empty
-from .cache import ProgramCache, cache_directory
+from .calls.executable import Executable, Program
 from .compiler import compile_command, compile_module
-from .devices import (
+from .compiler.binaries import check_binary
+from .compiler.cache import ProgramCache, cache_directory
+from .compiler.target import Target
+from .device.buffers import Buffer, BufferType, aligned_empty
+from .device.devices import (
     CpuDevice,
     CudaDevice,
     Device,
@@ -30,8 +32,6 @@ from .errors import (
     OutOfMemoryError,
     RuntimeExecutionError,
 )
-from .executable import Executable, Program
-from .target import Target
 
 __all__ = [
     "Buffer",

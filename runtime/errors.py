@@ -1,11 +1,11 @@
 """The errors of compiling and of devices: one class per cause, each with the way out.
 
-What does not live here: errors about operations, shapes and dtypes (`dialect/errors.py`).
+What does not live here: errors about operations, shapes and dtypes (`dialect/core/errors.py`).
 """
 
 from __future__ import annotations
 
-from axir.dialect.errors import AxirError
+from axir.dialect.core.errors import AxirError
 
 
 class JaxRuntimeError(AxirError, RuntimeError):

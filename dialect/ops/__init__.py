@@ -1,79 +1,61 @@
-"""The operations of the dialect: one file per family, all rules of an op together.
+"""The operations of the dialect: a folder per family, all rules of an op together.
 
-Importing this package fills the op table (`table.OPS`).
+Importing this package imports every file that declares an op, and so fills the op
+table `OPS`.
 """
 
 from __future__ import annotations
 
-from . import (
-    arg_reduce,
-    barrier,
-    bit_generators,
-    call,
-    callbacks,
-    collectives,
-    constants,
-    control_flow,
-    conv,
-    conversion,
-    cumulative,
-    custom_rules,
-    dce_sink,
-    dot,
-    elementwise,
-    exchanges,
-    fft,
-    indexing,
-    linalg,
-    multiply_high,
-    parallel_map,
-    precision,
-    random_bits,
-    random_keys,
-    reduce,
+from axir.dialect.program.op_table import OPS
+
+from . import control_flow, custom_rules, linalg
+from .calls import callbacks, dce_sink, jit_call, optimization_barrier, parallel_map
+from .collectives import axis_exchanges, axis_reductions
+from .contraction import dot_general
+from .convolution import conv_general_dilated
+from .elementwise import arithmetic, conversion, multiply_high, precision, transcendental
+from .fft import fourier_transform
+from .indexing import dynamic_slicing, gather, scatter, scatter_apply
+from .random import bit_generators, random_bits, random_keys
+from .reductions import arg_reduce, cumulative, reduce, variadic_reduce
+from .shape import constants, rearranging, stacking
+from .sorting import sort
+from .special import special_functions
+from .windows import (
     reduce_window,
     reduce_window_by_function,
-    scatter,
-    scatter_apply,
     select_and_scatter,
     select_and_scatter_by_function,
-    shape,
-    slicing,
-    sort,
-    special,
-    stacking,
-    transcendental,
-    variadic_reduce,
 )
-from .table import OPS, declare
 
 __all__ = [
     "OPS",
     "arg_reduce",
-    "barrier",
+    "arithmetic",
+    "axis_exchanges",
+    "axis_reductions",
     "bit_generators",
-    "call",
     "callbacks",
-    "collectives",
     "constants",
     "control_flow",
-    "conv",
+    "conv_general_dilated",
     "conversion",
     "cumulative",
     "custom_rules",
     "dce_sink",
-    "declare",
-    "dot",
-    "elementwise",
-    "exchanges",
-    "fft",
-    "indexing",
+    "dot_general",
+    "dynamic_slicing",
+    "fourier_transform",
+    "gather",
+    "jit_call",
     "linalg",
     "multiply_high",
+    "optimization_barrier",
     "parallel_map",
     "precision",
     "random_bits",
     "random_keys",
+    "rearranging",
     "reduce",
     "reduce_window",
     "reduce_window_by_function",
@@ -81,10 +63,8 @@ __all__ = [
     "scatter_apply",
     "select_and_scatter",
     "select_and_scatter_by_function",
-    "shape",
-    "slicing",
     "sort",
-    "special",
+    "special_functions",
     "stacking",
     "transcendental",
     "variadic_reduce",

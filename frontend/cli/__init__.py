@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import click
 
-from axir.cli.bench import bench
-from axir.cli.compile import compile_
-from axir.cli.group import Group, verbose_option
-from axir.cli.info import cache, info, passes
-from axir.cli.inspect import inspect
-from axir.cli.opt import opt
-from axir.cli.run import run
+from .bench import bench
+from .compile import compile_
+from .group import Group, verbose_option
+from .info import cache, info, passes
+from .inspect import inspect
+from .opt import opt
+from .run import run
 
 __all__ = ["cli", "main"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from axir.cli.group import Verb, module_argument, verbose_option
-from axir.cli.inputs import read_inputs
-from axir.cli.run import open_for_running, program_options
+from .group import Verb, module_argument, verbose_option
+from .inputs import read_inputs
+from .run import open_for_running, program_options
 
 _SECONDS = 1.0
 _FEWEST_CALLS = 10

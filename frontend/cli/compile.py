@@ -12,15 +12,16 @@ from pathlib import Path
 
 import click
 
-from axir.cli.group import JobError, Verb, module_argument, note, read_input, verbose_option
-from axir.files import write_file
-from axir.programs import TargetWithFlags, compile_saved
+from axir._programs.compiled_modules import TargetWithFlags, compile_saved
+from axir._programs.files import write_file
 from axir.runtime import compile_command
+
+from .group import JobError, Verb, module_argument, note, read_input, verbose_option
 
 # The compiler does not survive the name of a machine that it does not know.
 _PROBE = """
 import sys
-from axir.programs import TargetWithFlags
+from axir._programs.compiled_modules import TargetWithFlags
 from axir.runtime import compile_module
 backend, cpu, gpu, *flags = sys.argv[1:]
 text = '''func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -9,15 +9,16 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 import click
 
-from axir.dialect.errors import AxirError
+from axir._programs.compiled_modules import open_module
+from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.errors import AxirError
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=UserFunction)
 
 _VERBOSITY = "axir.verbosity"
 # `file:line in function` is a line of whatever program started the command, not the user's.
@@ -30,7 +31,7 @@ class JobError(click.ClickException):
 
     exit_code = 1
 
-    def show(self, file: IO[Any] | None = None) -> None:
+    def show(self, file: IO[UserObject] | None = None) -> None:
         """Prints the message to stderr."""
         prefix = click.style("error:", fg="red", bold=True)
         click.echo(f"{prefix} {self.message}", err=True, color=_colour())
@@ -63,7 +64,7 @@ class Verb(_AsWritten):
 class Group(_AsWritten, click.Group):
     """A group of verbs that turns exceptions into messages."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> UserObject:
         """Runs a verb."""
         try:
             return super().invoke(ctx)
@@ -135,10 +136,8 @@ def module_argument(command: Command) -> Command:
     return click.argument("file", metavar="FILE", type=click.Path(path_type=Path))(command)
 
 
-def read_input(file: Path) -> tuple[Any, str]:
+def read_input(file: Path) -> tuple[UserObject, str]:
     """Reads a module from a file, or from stdin for `-`; returns it and its dialect."""
-    from axir.programs import open_module
-
     if str(file) == "-":
         return open_module("<stdin>", sys.stdin.buffer.read())
     refuse_binary(file)

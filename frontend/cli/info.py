@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-from typing import Any
 
 import click
 
-from axir.cli.group import Verb, verbose_option
-from axir.dialect.config import config
-from axir.dialect.options import OPTIONS
-from axir.environment import versions
-from axir.passes.base import Pass
-from axir.passes.registry import find_pass, pass_names
+from axir._devices.environment import versions
+from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.config import config
+from axir.dialect.core.options import OPTIONS
+from axir.passes.framework.base import Pass
+from axir.passes.framework.registry import find_pass, pass_names
 from axir.runtime import DeviceNotFoundError, cache_directory, devices
+
+from .group import Verb, verbose_option
 
 _PLATFORMS = ("cpu", "vulkan", "cuda")
 
@@ -53,12 +54,12 @@ def _devices(name: str) -> str:
         return f"none: {error.message}"
 
 
-def _programs() -> list[Any]:
+def _programs() -> list[UserObject]:
     folder = cache_directory()
     return [path for path in folder.glob("*.program") if path.is_file()] if folder.is_dir() else []
 
 
-def _cache_facts() -> dict[str, Any]:
+def _cache_facts() -> dict[str, Options]:
     programs = _programs()
     return {
         "folder": str(cache_directory()),
@@ -123,5 +124,5 @@ def _options(found: type[Pass]) -> list[str]:
     return listed
 
 
-def _text(value: Any) -> str:
+def _text(value: UserObject) -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -8,16 +8,16 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from axir.dialect import dtypes
-from axir.dialect.array import ConcreteArray
-from axir.dialect.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.extended import keys_of
-from axir.dialect.signature import Argument, Signature, parse_type
-from axir.dialect.types import ShapedArray
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.extended_dtypes import keys_of
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.text.signature import Argument, Signature, parse_type
 
 _TYPE = r"(?:\d+x)*(?:bf16|f16|f32|f64|u?i\d+|complex<f\d\d>)"
 _LITERAL = re.compile(rf"({_TYPE})=(.*)", re.DOTALL)
@@ -78,7 +78,7 @@ def read_inputs(
 
 
 def _of_type(wanted: ShapedArray, value: ConcreteArray) -> ConcreteArray:
-    dtype: Any = wanted.dtype
+    dtype: UserObject = wanted.dtype
     return ConcreteArray(wanted, keys_of(value.host(), dtype)) if dtypes.is_key(dtype) else value
 
 
@@ -252,7 +252,7 @@ def _elements(text: str, value_type: ShapedArray, name: str) -> np.ndarray:
     return flat.reshape(value_type.shape)
 
 
-def _number(word: str, dtype: np.dtype) -> Any:
+def _number(word: str, dtype: np.dtype) -> UserObject:
     if word in _WORDS:
         return _WORDS[word]
     if dtypes.is_inexact(dtype):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
-from axir.cli.group import Verb, module_argument, read_input, verbose_option
-from axir.dialect.signature import Argument, Signature, signatures
-from axir.dialect.summary import summarize
-from axir.programs import binary_signatures, binary_target
+from axir._programs.compiled_modules import binary_signatures, binary_target
+from axir.dialect.core.annotations import Options
+from axir.dialect.text.signature import Argument, Signature, signatures
+from axir.dialect.text.summary import summarize
 from axir.runtime import Program as LoadedProgram
 from axir.runtime import devices
+
+from .group import Verb, module_argument, read_input, verbose_option
 
 
 @click.command(cls=Verb)
@@ -36,7 +37,7 @@ def inspect(file: Path, as_json: bool) -> None:
         _print(description)
 
 
-def _describe_module(file: Path) -> dict[str, Any]:
+def _describe_module(file: Path) -> dict[str, Options]:
     module, dialect = read_input(file)
     summary = summarize(module)
     lines = {place: size for place, size in summary.constants.most_common() if size}
@@ -49,7 +50,7 @@ def _describe_module(file: Path) -> dict[str, Any]:
     }
 
 
-def _describe_binary(file: Path) -> dict[str, Any]:
+def _describe_binary(file: Path) -> dict[str, Options]:
     binary = file.read_bytes()
     loaded = LoadedProgram(binary, devices("cpu")[0])
     return {
@@ -61,8 +62,8 @@ def _describe_binary(file: Path) -> dict[str, Any]:
     }
 
 
-def _rows(signature: Signature) -> dict[str, Any]:
-    def row(value: Argument) -> dict[str, Any]:
+def _rows(signature: Signature) -> dict[str, Options]:
+    def row(value: Argument) -> dict[str, Options]:
         return {
             "name": value.name,
             "type": value.text,
@@ -76,7 +77,7 @@ def _rows(signature: Signature) -> dict[str, Any]:
     }
 
 
-def _print(description: dict[str, Any]) -> None:
+def _print(description: dict[str, Options]) -> None:
     kinds = {"vmfb": "compiled program", "jaxpr": "jaxpr module", "stablehlo": "StableHLO module"}
     kind = kinds.get(description["kind"], f"module of {description['kind']}")
     where = f" for {description['platform']}" if description.get("platform") else ""

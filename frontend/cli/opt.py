@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import click
 
-from axir.cli.group import JobError, Verb, module_argument, note, read_input, verbose_option
-from axir.dialect.signature import annotate, signatures
-from axir.dialect.summary import summarize
-from axir.files import write_file, write_module_file
-from axir.passes.base import Pass
-from axir.passes.module import linear_arguments
-from axir.passes.naming import signatures_after
-from axir.passes.pipeline import Pipeline
-from axir.programs import verify_module
+from axir._programs.compiled_modules import verify_module
+from axir._programs.files import write_file, write_module_file
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.text.signature import annotate, signatures
+from axir.dialect.text.summary import summarize
+from axir.passes.framework.base import Pass
+from axir.passes.framework.module_functions import linear_arguments
+from axir.passes.framework.naming import signatures_after
+from axir.passes.framework.pipeline import Pipeline
+
+from .group import JobError, Verb, module_argument, note, read_input, verbose_option
 
 _LOWERING = "lower-to-stablehlo"
 
@@ -29,7 +31,7 @@ class _Stage(Pass):
     stage: Pass
     is_printed: bool
 
-    def run(self, module: Any) -> None:
+    def run(self, module: UserObject) -> None:
         before = signatures(module)
         marked = {}
         if self.stage.name == "transpose":
@@ -124,7 +126,11 @@ def _check_printed(printed: tuple[str, ...], pipeline: Pipeline) -> None:
 
 
 def _run(
-    module: Any, stages: tuple[Pass, ...], prints_all: bool, printed: tuple[str, ...], timing: bool
+    module: UserObject,
+    stages: tuple[Pass, ...],
+    prints_all: bool,
+    printed: tuple[str, ...],
+    timing: bool,
 ) -> None:
     wrapped = [_Stage(stage, prints_all or stage.name in printed) for stage in stages]
     for stage in wrapped:
@@ -133,7 +139,7 @@ def _run(
     Pipeline(tuple(wrapped)).run(module, timing=timing)
 
 
-def _write(module: Any, output: Path | None, generic: bool, debug_info: bool | None) -> None:
+def _write(module: UserObject, output: Path | None, generic: bool, debug_info: bool | None) -> None:
     is_located = debug_info if debug_info is not None else output is not None
     if output is not None and (not generic or output.suffix != ".mlir"):
         if generic:

@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from axir.cli.group import note
-from axir.dialect import dtypes
-from axir.dialect.signature import Signature
-from axir.files import write_file
+from axir._programs.files import write_file
+from axir.dialect.core import dtypes
+from axir.dialect.text.signature import Signature
+
+from .group import note
 
 _SHOWN_ELEMENTS = 1000
 

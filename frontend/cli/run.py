@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from axir.cli.group import Verb, module_argument, read_input, verbose_option
-from axir.cli.inputs import read_inputs
-from axir.cli.outputs import check_outputs, print_results, save_results
-from axir.dialect.array import ConcreteArray
-from axir.dialect.errors import ParameterError
-from axir.dialect.extended import words_of
-from axir.dialect.reading import read_module
-from axir.dialect.signature import Signature, signatures
-from axir.programs import Program, compile_program, open_program
+from axir._programs.compiled_modules import Program, compile_program, open_program
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.text.module_reader import read_module
+from axir.dialect.text.signature import Signature, signatures
+
+from .group import Verb, module_argument, read_input, verbose_option
+from .inputs import read_inputs
+from .outputs import check_outputs, print_results, save_results
 
 
-def program_options(command: Any) -> Any:
+def program_options(command: UserObject) -> UserObject:
     """Gives a verb the options of choosing a function and a device."""
     command = click.option(
         "--function", default="main", show_default=True, metavar="NAME", help="Function to call."
@@ -90,7 +91,7 @@ def open_for_running(file: Path, device: str | None) -> Program:
     return compile_program(module, dialect, "stdin", device)
 
 
-def _open_eager(file: Path, function: str) -> tuple[Signature, Any]:
+def _open_eager(file: Path, function: str) -> tuple[Signature, UserObject]:
     module, _ = read_input(file)
     functions, found = read_module(module), signatures(module)
     if function not in found:

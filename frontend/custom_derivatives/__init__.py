@@ -15,18 +15,14 @@
 
 from __future__ import annotations
 
-from axir.custom_derivatives.closures import closure_convert, custom_gradient
-from axir.custom_derivatives.forward import custom_jvp
-from axir.custom_derivatives.linear import linear_call, linear_transpose
-from axir.custom_derivatives.reverse import custom_vjp
-from axir.custom_derivatives.zeros import (
-    CustomVJPPrimal,
-    SymbolicZero,
-    custom_vjp_primal_tree_values,
-    zero_from_primal,
-)
 from axir.dialect.ops.custom_rules.custom_jvp import custom_jvp_call as custom_jvp_call_p
 from axir.dialect.ops.custom_rules.custom_vjp import custom_vjp_call as custom_vjp_call_p
+
+from ._closures import closure_convert, custom_gradient
+from ._forward import custom_jvp
+from ._linear import linear_call, linear_transpose
+from ._reverse import custom_vjp
+from ._zeros import CustomVJPPrimal, SymbolicZero, custom_vjp_primal_tree_values, zero_from_primal
 
 __all__ = [
     "CustomVJPPrimal",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from axir.callbacks import io_callback
+from axir._transforms.callbacks import io_callback
 
 __all__ = ["io_callback"]

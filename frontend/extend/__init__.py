@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from axir.extend import core, random
+from . import core, random
 
 __all__ = ["core", "random"]

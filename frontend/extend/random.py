@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
-from axir.dialect.extended import PRNGImpl, register
-from axir.dialect.ops.random_bits import threefry2x32
-from axir.dialect.ops.rbg import RBG as rbg_prng_impl
-from axir.dialect.ops.rbg import UNSAFE_RBG as unsafe_rbg_prng_impl
-from axir.dialect.ops.threefry import THREEFRY as threefry_prng_impl
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.extended_dtypes import PRNGImpl, register
+from axir.dialect.ops.random.random_bits import threefry2x32
+from axir.dialect.ops.random.rbg import RBG as rbg_prng_impl
+from axir.dialect.ops.random.rbg import UNSAFE_RBG as unsafe_rbg_prng_impl
+from axir.dialect.ops.random.threefry import THREEFRY as threefry_prng_impl
 from axir.random import key
 
 __all__ = [
@@ -35,10 +35,10 @@ _numbers = itertools.count()
 def define_prng_impl(
     *,
     key_shape: tuple[int, ...],
-    seed: Callable[[Any], Any],
-    split: Callable[[Any, tuple[int, ...]], Any],
-    random_bits: Callable[[Any, int, tuple[int, ...]], Any],
-    fold_in: Callable[[Any, Any], Any],
+    seed: Callable[[UserObject], UserObject],
+    split: Callable[[UserObject, tuple[int, ...]], UserObject],
+    random_bits: Callable[[UserObject, int, tuple[int, ...]], UserObject],
+    fold_in: Callable[[UserObject, UserObject], UserObject],
     name: str = "<unnamed>",
     tag: str = "?",
 ) -> PRNGImpl:
@@ -82,11 +82,11 @@ def define_prng_impl(
     return impl
 
 
-def random_seed(seeds: Any, impl: Any) -> Any:
+def random_seed(seeds: UserObject, impl: UserObject) -> UserObject:
     """Makes a typed key from a seed with a generator; see `axir.random.key`."""
     return key(seeds, impl=impl)
 
 
-def seed_with_impl(impl: Any, seed: Any) -> Any:
+def seed_with_impl(impl: UserObject, seed: UserObject) -> UserObject:
     """Makes a typed key from a seed with a generator; see `axir.random.key`."""
     return key(seed, impl=impl)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from axir.interpreters import ad, batching, mlir
+from . import ad, batching, mlir
 
 __all__ = ["ad", "batching", "mlir"]

@@ -7,15 +7,14 @@ giving a cotangent or None for each operand, where linear operands are `Undefine
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from axir.dialect.core.annotations import Param, PyTree, UserFunction, UserObject
+from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero, is_undefined_primal
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.family import add_tangents, as_value, instantiate
+from axir.dialect.program.primitive import Primitive
+from axir.passes.transforms.tangent_walk import differentiate
 
-from axir.dialect.ops.family import add_tangents, as_value, instantiate
-from axir.dialect.primitive import Primitive
-from axir.dialect.symbolic import UndefinedPrimal, Zero, is_undefined_primal
-from axir.dialect.types import ShapedArray
-from axir.interpreters.rules import Rule, RuleTable
-from axir.passes.jvp import differentiate
+from ._rules import Rule, RuleTable
 
 __all__ = [
     "UndefinedPrimal",
@@ -44,12 +43,12 @@ primitive_transposes = RuleTable("transpose")
 instantiate_zeros = instantiate
 
 
-def zeros_like_aval(aval: ShapedArray) -> Any:
+def zeros_like_aval(aval: ShapedArray) -> UserObject:
     """Returns an array of zeros of a type."""
     return instantiate(Zero(aval))
 
 
-def defjvp(primitive: Primitive, *rules: Callable[..., Any] | None) -> None:
+def defjvp(primitive: Primitive, *rules: UserFunction | None) -> None:
     """Defines the tangent as a sum over operands.
 
     Args:
@@ -58,9 +57,11 @@ def defjvp(primitive: Primitive, *rules: Callable[..., Any] | None) -> None:
             if the result does not depend on it smoothly.
     """
 
-    def value_and_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    def value_and_jvp(
+        primals: PyTree, tangents: PyTree, **params: Param
+    ) -> tuple[UserObject, UserObject]:
         out = primitive.bind(*primals, **params)
-        total: Any = Zero.from_primal_value(as_value(out))
+        total: UserObject = Zero.from_primal_value(as_value(out))
         for rule, tangent in zip(rules, tangents, strict=True):
             if rule is not None and type(tangent) is not Zero:
                 total = add_tangents(total, rule(tangent, *primals, **params))
@@ -69,7 +70,7 @@ def defjvp(primitive: Primitive, *rules: Callable[..., Any] | None) -> None:
     primitive_jvps[primitive] = value_and_jvp
 
 
-def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
+def deflinear2(primitive: Primitive, transpose_rule: UserFunction) -> None:
     """Declares a primitive linear in all operands.
 
     Args:
@@ -77,7 +78,9 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None
         transpose_rule: `(cotangent, *operands, **params) -> list of cotangents`.
     """
 
-    def value_and_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    def value_and_jvp(
+        primals: PyTree, tangents: PyTree, **params: Param
+    ) -> tuple[UserObject, UserObject]:
         moving = [instantiate(t) for t in tangents]
         return primitive.bind(*primals, **params), primitive.bind(*moving, **params)
 
@@ -85,6 +88,6 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None
     primitive_transposes[primitive] = transpose_rule
 
 
-def deflinear(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
+def deflinear(primitive: Primitive, transpose_rule: UserFunction) -> None:
     """Declares a primitive linear; the rule takes only the cotangent and the parameters."""
     deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))

@@ -6,13 +6,13 @@ tells for each operand the position of the batch axis, or None if it has none.
 
 from __future__ import annotations
 
-from typing import Any
+from axir.dialect.core.annotations import Param, UserObject
+from axir.dialect.ops.elementwise.family import batch_elementwise
+from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.primitive import Primitive
+from axir.passes.transforms.vmap import to_axis
 
-from axir.dialect.ops.family import batch_elementwise
-from axir.dialect.ops.shape import moveaxis
-from axir.dialect.primitive import Primitive
-from axir.interpreters.rules import RuleTable
-from axir.passes.vmap import to_axis
+from ._rules import RuleTable
 
 __all__ = [
     "bdim_at_front",
@@ -27,7 +27,7 @@ primitive_batchers = RuleTable("batch")
 not_mapped = None
 
 
-def bdim_at_front(value: Any, axis: int | None, size: int) -> Any:
+def bdim_at_front(value: UserObject, axis: int | None, size: int) -> UserObject:
     """Moves the batch axis to the front, broadcasting a value that has none."""
     return to_axis(value, axis, 0, size)
 
@@ -35,7 +35,7 @@ def bdim_at_front(value: Any, axis: int | None, size: int) -> Any:
 def defvectorized(primitive: Primitive) -> None:
     """Declares a unary elementwise primitive: the batch axis stays where it is."""
 
-    def batch(operands: Any, axes: Any, **params: Any) -> tuple[Any, int]:
+    def batch(operands: UserObject, axes: UserObject, **params: Param) -> tuple[UserObject, int]:
         return primitive.bind(*operands, **params), axes[0]
 
     primitive_batchers[primitive] = batch

@@ -13,19 +13,18 @@ are the types.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from axir.dialect import stablehlo as hlo
-from axir.dialect.errors import MissingRuleError
-from axir.dialect.primitive import Primitive
-from axir.dialect.trace import trace_function
-from axir.dialect.types import ShapedArray
-from axir.passes.lower_to_stablehlo import LoweringContext
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.array import as_array
+from axir.dialect.core.errors import MissingRuleError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import LoweringContext, LowerRule
 
 __all__ = ["LoweringContext", "aval_to_ir_type", "hlo", "lower_fun", "register_lowering"]
 
-Rule = Callable[..., Any]
+Rule = UserFunction
 
 
 def register_lowering(primitive: Primitive, rule: Rule, platform: str | None = None) -> None:
@@ -40,20 +39,21 @@ def register_lowering(primitive: Primitive, rule: Rule, platform: str | None = N
     if platform is None and not isinstance(primitive.lower, _PlatformRules):
         primitive.lower = rule
         return
-    rules = primitive.lower
-    if not isinstance(rules, _PlatformRules):
-        rules = _PlatformRules(primitive.lower)
-        primitive.lower = rules
+    known = primitive.lower
+    rules = known if isinstance(known, _PlatformRules) else _PlatformRules(known)
+    primitive.lower = rules
     rules.table[platform] = rule
 
 
 class _PlatformRules:
     """Chooses among lowering rules by platform."""
 
-    def __init__(self, default: Rule | None):
-        self.table: dict[str | None, Rule] = {} if default is None else {None: default}
+    def __init__(self, default: LowerRule | None):
+        self.table: dict[str | None, LowerRule] = {} if default is None else {None: default}
 
-    def __call__(self, context: LoweringContext, *values: Any, **params: Any) -> Any:
+    def __call__(
+        self, context: LoweringContext, *values: UserObject, **params: Param
+    ) -> UserObject:
         rule = self.table.get(context.platform) or self.table.get(None)
         if rule is None:
             raise MissingRuleError(
@@ -64,21 +64,21 @@ class _PlatformRules:
         return rule(context, *values, **params)
 
 
-def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
+def lower_fun(fun: UserFunction, multiple_results: bool = True) -> Rule:
     """Returns a lowering rule that traces a function of values and lowers its ops."""
 
-    def rule(context: LoweringContext, *values: Any, **params: Any) -> list[Any]:
-        def flat(*operands: Any) -> list[Any]:
+    def rule(context: LoweringContext, *values: UserObject, **params: Param) -> list[UserObject]:
+        def flat(*operands: UserObject) -> list[UserObject]:
             result = fun(*operands, **params)
             return list(result) if multiple_results else [result]
 
         function = trace_function(flat, context.types_in, name=context.primitive.name)
-        constants = [hlo.constant(x.host()) for x in function.captured]
+        constants = [hlo.constant(as_array(x).host()) for x in function.captured]
         return context.inline(function, *values, *constants)
 
     return rule
 
 
-def aval_to_ir_type(aval: ShapedArray) -> Any:
+def aval_to_ir_type(aval: ShapedArray) -> UserObject:
     """Returns the MLIR tensor type of a type."""
     return aval.mlir

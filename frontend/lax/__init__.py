@@ -16,36 +16,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any
 
-from axir.dialect.ops.approximate_top_k import approx_max_k, approx_min_k
-from axir.dialect.ops.arg_reduce import argmax, argmin
-from axir.dialect.ops.bit_generators import RandomAlgorithm, rng_bit_generator
-from axir.dialect.ops.broadcasting import (
-    broadcast,
-    broadcast_in_dim,
-    broadcast_shapes,
-    broadcast_to_rank,
-    expand_dims,
-)
-from axir.dialect.ops.constants import (
-    broadcasted_iota,
-    copy,
-    full,
-    full_like,
-    iota,
-    zeros_like_array,
-)
-from axir.dialect.ops.conv import conv_general_dilated
-from axir.dialect.ops.conversion import (
-    bitcast_convert_type,
-    conj,
-    convert_element_type,
-    imag,
-    real,
-)
-from axir.dialect.ops.conversion import complex_ as complex
-from axir.dialect.ops.convolution_functions import (
+from axir._primitive_names import primitive_named
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.ops.contraction.dot_general import batch_matmul, dot, dot_general
+from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated
+from axir.dialect.ops.convolution.functions import (
     conv,
     conv_general_shape_tuple,
     conv_shape_tuple,
@@ -53,20 +29,18 @@ from axir.dialect.ops.convolution_functions import (
     conv_transpose_shape_tuple,
     conv_with_general_padding,
 )
-from axir.dialect.ops.convolution_patches import (
+from axir.dialect.ops.convolution.patches import (
     conv_general_dilated_local,
     conv_general_dilated_patches,
 )
-from axir.dialect.ops.convolution_types import (
+from axir.dialect.ops.convolution.types import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,
     conv_dimension_numbers,
     conv_general_permutations,
     padtype_to_pads,
 )
-from axir.dialect.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
-from axir.dialect.ops.dot import batch_matmul, dot, dot_general
-from axir.dialect.ops.elementwise import (
+from axir.dialect.ops.elementwise.arithmetic import (
     abs,
     add,
     ceil,
@@ -97,60 +71,21 @@ from axir.dialect.ops.elementwise import (
     square,
     sub,
 )
-from axir.dialect.ops.elementwise import and_ as bitwise_and
-from axir.dialect.ops.elementwise import not_ as bitwise_not
-from axir.dialect.ops.elementwise import or_ as bitwise_or
-from axir.dialect.ops.elementwise import xor as bitwise_xor
-from axir.dialect.ops.fft import FftType, fft
-from axir.dialect.ops.indexing import GatherDimensionNumbers, GatherScatterMode, gather
-from axir.dialect.ops.multiply_high import mulhi
-from axir.dialect.ops.padding import pad
-from axir.dialect.ops.precision import reduce_precision
-from axir.dialect.ops.reduce import (
-    reduce_and,
-    reduce_max,
-    reduce_min,
-    reduce_or,
-    reduce_prod,
-    reduce_sum,
-    reduce_xor,
+from axir.dialect.ops.elementwise.arithmetic import and_ as bitwise_and
+from axir.dialect.ops.elementwise.arithmetic import not_ as bitwise_not
+from axir.dialect.ops.elementwise.arithmetic import or_ as bitwise_or
+from axir.dialect.ops.elementwise.arithmetic import xor as bitwise_xor
+from axir.dialect.ops.elementwise.conversion import (
+    bitcast_convert_type,
+    conj,
+    convert_element_type,
+    imag,
+    real,
 )
-from axir.dialect.ops.scatter import (
-    ScatterDimensionNumbers,
-    scatter,
-    scatter_add,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_sub,
-)
-from axir.dialect.ops.scatter_apply import scatter_apply
-from axir.dialect.ops.shape import collapse, concatenate, reshape, rev, squeeze, transpose
-from axir.dialect.ops.slicing import (
-    dynamic_index_in_dim,
-    dynamic_slice,
-    dynamic_slice_in_dim,
-    dynamic_update_index_in_dim,
-    dynamic_update_slice,
-    dynamic_update_slice_in_dim,
-)
-from axir.dialect.ops.sort import sort, sort_key_val, top_k
-from axir.dialect.ops.special import (
-    bessel_i0e,
-    bessel_i1e,
-    betainc,
-    digamma,
-    igamma,
-    igamma_grad_a,
-    igammac,
-    lgamma,
-    polygamma,
-    random_gamma_grad,
-    zeta,
-)
-from axir.dialect.ops.stacking import broadcast_like, split, stack, tile, unstack
-from axir.dialect.ops.static_slicing import index_in_dim, slice, slice_in_dim
-from axir.dialect.ops.transcendental import (
+from axir.dialect.ops.elementwise.conversion import complex_ as complex
+from axir.dialect.ops.elementwise.multiply_high import mulhi
+from axir.dialect.ops.elementwise.precision import reduce_precision
+from axir.dialect.ops.elementwise.transcendental import (
     acos,
     acosh,
     asin,
@@ -179,27 +114,91 @@ from axir.dialect.ops.transcendental import (
     tan,
     tanh,
 )
-from axir.dialect.ops.windows import reduce_window_shape_tuple
-from axir.lax import linalg
-from axir.lax.control_flow import (
-    associative_scan,
-    cond,
-    fori_loop,
-    map,
-    scan,
-    switch,
-    while_loop,
+from axir.dialect.ops.fft.fourier_transform import FftType, fft
+from axir.dialect.ops.indexing.dynamic_slicing import (
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
 )
-from axir.lax.implicit import custom_linear_solve, custom_root
-from axir.lax.operators import (
-    Precision,
-    dtype,
-    index_take,
-    optimization_barrier,
-    stop_gradient,
-    tie_in,
+from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from axir.dialect.ops.indexing.scatter import (
+    ScatterDimensionNumbers,
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_sub,
 )
-from axir.lax.parallel import (
+from axir.dialect.ops.indexing.scatter_apply import scatter_apply
+from axir.dialect.ops.indexing.static_slicing import index_in_dim, slice, slice_in_dim
+from axir.dialect.ops.random.bit_generators import RandomAlgorithm, rng_bit_generator
+from axir.dialect.ops.reductions.arg_reduce import argmax, argmin
+from axir.dialect.ops.reductions.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from axir.dialect.ops.reductions.reduce import (
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_sum,
+    reduce_xor,
+)
+from axir.dialect.ops.shape.broadcasting import (
+    broadcast,
+    broadcast_in_dim,
+    broadcast_shapes,
+    broadcast_to_rank,
+    expand_dims,
+)
+from axir.dialect.ops.shape.constants import (
+    broadcasted_iota,
+    copy,
+    full,
+    full_like,
+    iota,
+    zeros_like_array,
+)
+from axir.dialect.ops.shape.padding import pad
+from axir.dialect.ops.shape.rearranging import (
+    collapse,
+    concatenate,
+    reshape,
+    rev,
+    squeeze,
+    transpose,
+)
+from axir.dialect.ops.shape.stacking import broadcast_like, split, stack, tile, unstack
+from axir.dialect.ops.sorting.approximate_top_k import approx_max_k, approx_min_k
+from axir.dialect.ops.sorting.sort import sort, sort_key_val, top_k
+from axir.dialect.ops.special.special_functions import (
+    bessel_i0e,
+    bessel_i1e,
+    betainc,
+    digamma,
+    igamma,
+    igamma_grad_a,
+    igammac,
+    lgamma,
+    polygamma,
+    random_gamma_grad,
+    zeta,
+)
+from axir.dialect.ops.windows.sliding_windows import reduce_window_shape_tuple
+from axir.dialect.program.rules import Value
+
+from . import linalg
+from ._implicit import custom_linear_solve, custom_root
+from ._operators import Precision, dtype, index_take, optimization_barrier, stop_gradient, tie_in
+from ._platforms import empty, platform_dependent, rng_uniform
+from ._ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
+from ._tokens import after_all, composite, create_token, dce_sink, shape_as_value, stage
+from ._trees import reduce, reduce_window
+from .control_flow import associative_scan, cond, fori_loop, map, scan, switch, while_loop
+from .parallel import (
     all_gather,
     all_to_all,
     axis_index,
@@ -214,23 +213,13 @@ from axir.lax.parallel import (
     psum_scatter,
     pswapaxes,
 )
-from axir.lax.platforms import empty, platform_dependent, rng_uniform
-from axir.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
-from axir.lax.tokens import (
-    after_all,
-    composite,
-    create_token,
-    dce_sink,
-    shape_as_value,
-    stage,
-)
-from axir.lax.trees import reduce, reduce_window
 
 __all__ = [
     "ConvDimensionNumbers",
     "ConvGeneralDilatedDimensionNumbers",
     "DotDimensionNumbers",
-    "FftType", "GatherDimensionNumbers",
+    "FftType",
+    "GatherDimensionNumbers",
     "GatherScatterMode",
     "Precision",
     "PrecisionLike",
@@ -302,7 +291,8 @@ __all__ = [
     "cummax",
     "cummin",
     "cumprod",
-    "cumsum", "custom_linear_solve",
+    "cumsum",
+    "custom_linear_solve",
     "custom_root",
     "dce_sink",
     "digamma",
@@ -324,7 +314,8 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
-    "expm1", "fft",
+    "expm1",
+    "fft",
     "floor",
     "fori_loop",
     "full",
@@ -435,9 +426,8 @@ __all__ = [
     "while_loop",
     "zeros_like_array",
     "zeta",
-]  # fmt: skip
+]
 
-Value = Any
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -467,10 +457,8 @@ def select(pred: Value, on_true: Value, on_false: Value) -> Value:
     return select_n(pred, on_false, on_true)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> UserObject:
     """Returns the primitive behind a name that ends in `_p`: `exp_p`, `dot_general_p` ..."""
-    from axir.extend.core.primitives import primitive_named
-
     primitive = primitive_named(name)
     if primitive is not None:
         return primitive

@@ -13,11 +13,12 @@ Array([[2., 0.],
 from __future__ import annotations
 
 import enum
-from typing import Any
 
-from axir.dialect.errors import ParameterError, ShapeError
-from axir.dialect.ops.elementwise import add, mul
-from axir.dialect.ops.family import as_value
+import axir.numpy as jnp
+from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.ops.elementwise.arithmetic import add, mul
+from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.linalg.cholesky import cholesky, symmetrized
 from axir.dialect.ops.linalg.eig import eig
 from axir.dialect.ops.linalg.eigh import eigh
@@ -36,8 +37,9 @@ from axir.dialect.ops.linalg.schur import hessenberg, schur, tridiagonal
 from axir.dialect.ops.linalg.svd import svd
 from axir.dialect.ops.linalg.triangular_solve import triangular_solve
 from axir.dialect.ops.linalg.tridiagonal_solve import tridiagonal_solve
-from axir.dialect.ops.shape import reshape
-from axir.dialect.ops.table import OPS
+from axir.dialect.ops.shape.rearranging import reshape
+from axir.dialect.program.op_table import OPS
+from axir.dialect.program.rules import Value
 
 __all__ = [
     "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p",
@@ -48,7 +50,6 @@ __all__ = [
     "tridiagonal_solve", "tridiagonal_solve_p",
 ]  # fmt: skip
 
-Value = Any
 
 cholesky_p = OPS["cholesky"]
 eig_p = OPS["eig"]
@@ -90,7 +91,7 @@ class SvdAlgorithm(enum.Enum):
     POLAR = "polar"
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Value:
+def cholesky_update(r_matrix: UserObject, w_vector: UserObject) -> Value:
     """Returns the upper triangle r' with r'^T r' = r^T r + w w^T.
 
     Args:
@@ -116,8 +117,8 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Value:
 
 
 def symmetric_product(
-    a_matrix: Any,
-    c_matrix: Any,
+    a_matrix: UserObject,
+    c_matrix: UserObject,
     *,
     alpha: float = 1.0,
     beta: float = 0.0,
@@ -151,7 +152,9 @@ def symmetric_product(
     return result
 
 
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Value:
+def ormqr(
+    a: ArrayLike, taus: UserObject, c: ArrayLike, *, left: bool = True, transpose: bool = False
+) -> Value:
     """Multiplies a matrix by a product of Householder reflections.
 
     Args:
@@ -186,7 +189,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 
 
 def qdwh(
-    x: Any,
+    x: ArrayLike,
     *,
     is_hermitian: bool = False,
     max_iterations: int | None = None,
@@ -212,8 +215,6 @@ def qdwh(
     >>> qdwh(jnp.array([[-2.0]]))[1]
     Array([[2.]], dtype=float32)
     """
-    import axir.numpy as jnp
-
     if dynamic_shape is not None:
         raise ParameterError("qdwh: dynamic_shape must be None.", "Slice the matrix.")
     x = as_value(x)

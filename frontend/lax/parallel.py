@@ -11,25 +11,27 @@ Array([0.25, 0.75], dtype=float32)
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from axir import tree
-from axir.dialect import dtypes
-from axir.dialect.axes import axis_extent
-from axir.dialect.errors import ParameterError, ShapeError
-from axir.dialect.ops import collectives, exchanges
-from axir.dialect.ops.broadcasting import expand_dims
-from axir.dialect.ops.constants import full_like
-from axir.dialect.ops.conversion import convert_element_type
-from axir.dialect.ops.elementwise import add, div, eq, mul, select_n
-from axir.dialect.ops.family import as_value
-from axir.dialect.ops.movement import canonical_axis
-from axir.dialect.ops.shape import moveaxis, squeeze
-from axir.dialect.tracer import Tracer
+from axir._trees import tree
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, Options, UserFunction, UserObject
+from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.ops.collectives import axis_exchanges as exchanges
+from axir.dialect.ops.collectives import axis_reductions as collectives
+from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, select_n
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.shape.broadcasting import expand_dims
+from axir.dialect.ops.shape.constants import full_like
+from axir.dialect.ops.shape.movement import canonical_axis
+from axir.dialect.ops.shape.rearranging import moveaxis, squeeze
+from axir.dialect.program.named_axes import axis_extent
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Tracer
 
 __all__ = [
     "all_gather",
@@ -47,11 +49,10 @@ __all__ = [
     "pswapaxes",
 ]
 
-Value = Any
 AxisName = Hashable
 
 
-def _names(axis_name: AxisName) -> tuple[Any, ...]:
+def _names(axis_name: AxisName) -> tuple[UserObject, ...]:
     """Returns the axes named, having checked that they are in scope."""
     names = axis_name if isinstance(axis_name, tuple) else (axis_name,)
     for name in names:
@@ -59,7 +60,7 @@ def _names(axis_name: AxisName) -> tuple[Any, ...]:
     return names
 
 
-def _one_name(axis_name: AxisName, operation: str) -> Any:
+def _one_name(axis_name: AxisName, operation: str) -> UserObject:
     names = _names(axis_name)
     if len(names) != 1:
         raise ParameterError(
@@ -69,13 +70,13 @@ def _one_name(axis_name: AxisName, operation: str) -> Any:
     return names[0]
 
 
-def _groups(groups: Sequence[Sequence[int]] | None) -> Any:
+def _groups(groups: Sequence[Sequence[int]] | None) -> UserObject:
     if groups is None:
         return None
     return tuple(tuple(map(operator.index, group)) for group in groups)
 
 
-def _extent(name: Any, groups: Any) -> int:
+def _extent(name: UserObject, groups: UserObject) -> int:
     return axis_extent(name) if groups is None else len(groups[0])
 
 
@@ -97,21 +98,23 @@ def axis_index(axis_name: AxisName) -> Value:
     >>> axir.vmap(lambda x: axis_index("i"), axis_name="i")(jnp.zeros(3))
     Array([0, 1, 2], dtype=int32)
     """
-    position: Any = None
+    position: UserObject = None
     for name in _names(axis_name):
         index = collectives.axis_index_primitive.bind(axis_name=name)
         position = index if position is None else add(mul(position, axis_extent(name)), index)
     return position
 
 
-def _reduction(primitive: Any, x: Any, axis_name: AxisName, axis_index_groups: Any) -> Any:
+def _reduction(
+    primitive: UserObject, x: ArrayLike, axis_name: AxisName, axis_index_groups: UserObject
+) -> UserObject:
     names, groups = _names(axis_name), _groups(axis_index_groups)
     return tree.map(
         lambda leaf: primitive.bind(as_value(leaf), axes=names, axis_index_groups=groups), x
     )
 
 
-def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+def psum(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
     """Sums over a mapped axis; every position gets the sum.
 
     Args:
@@ -127,7 +130,7 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     names, groups = _names(axis_name), _groups(axis_index_groups)
     size = prod(_extent(name, groups) for name in names)
 
-    def sum_leaf(leaf: Any) -> Any:
+    def sum_leaf(leaf: UserObject) -> UserObject:
         if type(leaf) in (int, float, complex):
             return leaf * size
         value = as_value(leaf)
@@ -140,12 +143,12 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     return tree.map(sum_leaf, x)
 
 
-def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
     """Averages over a mapped axis; every position gets the mean. Arguments are those of `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
-    def mean(leaf: Any) -> Any:
+    def mean(leaf: UserObject) -> UserObject:
         value = as_value(leaf)
         if not dtypes.is_inexact(value.dtype):
             value = convert_element_type(value, dtypes.canonicalize_dtype(np.float64))
@@ -154,17 +157,17 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     return tree.map(mean, total)
 
 
-def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+def pmax(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
     """Returns the largest values along a mapped axis. Arguments are those of `psum`."""
     return _reduction(collectives.pmax_primitive, x, axis_name, axis_index_groups)
 
 
-def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+def pmin(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
     """Returns the smallest values along a mapped axis. Arguments are those of `psum`."""
     return _reduction(collectives.pmin_primitive, x, axis_name, axis_index_groups)
 
 
-def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+def pbroadcast(x: ArrayLike, axis_name: AxisName, source: int) -> UserObject:
     """Gives every position along a mapped axis the value that the position `source` holds."""
     name = _one_name(axis_name, "pbroadcast")
     is_source = eq(axis_index(name), source)
@@ -172,7 +175,7 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     return psum(kept, name)
 
 
-def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+def ppermute(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> UserObject:
     """Sends values along a mapped axis from position to position.
 
     Args:
@@ -195,7 +198,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     return tree.map(lambda leaf: primitive.bind(as_value(leaf), axis_name=name, perm=pairs), x)
 
 
-def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> UserObject:
     """Permutes values along a mapped axis: position i gets the value of position `perm[i]`.
 
     Raises:
@@ -212,13 +215,13 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
 
 
 def all_gather(
-    x: Any,
+    x: ArrayLike,
     axis_name: AxisName,
     *,
-    axis_index_groups: Any = None,
+    axis_index_groups: UserObject = None,
     axis: int = 0,
     tiled: bool = False,
-) -> Any:
+) -> UserObject:
     """Gathers the values of all positions along a mapped axis; every position gets all of them.
 
     Args:
@@ -230,7 +233,7 @@ def all_gather(
     """
     names, groups = _names(axis_name), _groups(axis_index_groups)
 
-    def gather_leaf(leaf: Any) -> Any:
+    def gather_leaf(leaf: UserObject) -> UserObject:
         value = as_value(leaf)
         dimension = canonical_axis("all_gather", axis, value.ndim + (not tiled))
         for name in reversed(names):
@@ -248,13 +251,13 @@ def all_gather(
 
 
 def psum_scatter(
-    x: Any,
+    x: ArrayLike,
     axis_name: AxisName,
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: Any = None,
+    axis_index_groups: UserObject = None,
     tiled: bool = False,
-) -> Any:
+) -> UserObject:
     """Sums over a mapped axis, and gives each position its part of the sum.
 
     Args:
@@ -270,7 +273,7 @@ def psum_scatter(
     """
     name, groups = _one_name(axis_name, "psum_scatter"), _groups(axis_index_groups)
 
-    def scatter_leaf(leaf: Any) -> Any:
+    def scatter_leaf(leaf: UserObject) -> UserObject:
         value = as_value(leaf)
         return exchanges.reduce_scatter_primitive.bind(
             value,
@@ -285,14 +288,14 @@ def psum_scatter(
 
 
 def all_to_all(
-    x: Any,
+    x: ArrayLike,
     axis_name: AxisName,
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: Any = None,
+    axis_index_groups: UserObject = None,
     tiled: bool = False,
-) -> Any:
+) -> UserObject:
     """Exchanges parts: each position sends one part of its value to every position.
 
     Args:
@@ -309,9 +312,9 @@ def all_to_all(
     """
     name, groups = _one_name(axis_name, "all_to_all"), _groups(axis_index_groups)
     size = _extent(name, groups)
-    exchange: Callable[..., Any] = _exchange_slices if tiled else _exchange_indices
+    exchange: UserFunction = _exchange_slices if tiled else _exchange_indices
 
-    def exchange_leaf(leaf: Any) -> Any:
+    def exchange_leaf(leaf: UserObject) -> UserObject:
         value = as_value(leaf)
         split = canonical_axis("all_to_all", split_axis, value.ndim)
         concat = canonical_axis("all_to_all", concat_axis, value.ndim)
@@ -321,13 +324,11 @@ def all_to_all(
     return tree.map(exchange_leaf, x)
 
 
-def _exchange_slices(x: Value, split: int, concat: int, params: dict[str, Any]) -> Value:
-    return exchanges.all_to_all_primitive.bind(
-        x, split_axis=split, concat_axis=concat, **params
-    )
+def _exchange_slices(x: Value, split: int, concat: int, params: dict[str, Options]) -> Value:
+    return exchanges.all_to_all_primitive.bind(x, split_axis=split, concat_axis=concat, **params)
 
 
-def _exchange_indices(x: Value, split: int, concat: int, params: dict[str, Any]) -> Value:
+def _exchange_indices(x: Value, split: int, concat: int, params: dict[str, Options]) -> Value:
     size = params["axis_size"]
     if x.shape[split] != size:
         raise ShapeError(
@@ -340,7 +341,7 @@ def _exchange_indices(x: Value, split: int, concat: int, params: dict[str, Any])
 
 
 def pswapaxes(
-    x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None
-) -> Any:
+    x: ArrayLike, axis_name: AxisName, axis: int, *, axis_index_groups: UserObject = None
+) -> UserObject:
     """Exchanges a mapped axis with an axis of the values, which must have its extent."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)

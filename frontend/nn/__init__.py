@@ -7,11 +7,11 @@ Array([0., 2.], dtype=float32)
 
 from __future__ import annotations
 
-from axir.numpy.exponential import tanh
-from axir.scipy.special import logsumexp
+from axir.numpy._elementwise.exponential import tanh
+from axir.numpy._reductions.logsumexp import logsumexp
 
 from . import initializers
-from .activations import (
+from ._activations import (
     celu,
     elu,
     gelu,
@@ -37,8 +37,8 @@ from .activations import (
     squareplus,
     swish,
 )
-from .attention import dot_product_attention
-from .normalization import log_softmax, logmeanexp, one_hot, softmax, standardize
+from ._attention import dot_product_attention
+from ._normalization import log_softmax, logmeanexp, one_hot, softmax, standardize
 
 __all__ = [
     "celu",

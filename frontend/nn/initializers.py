@@ -8,29 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from axir import random
-from axir.dialect import dtypes
-from axir.dialect.errors import ParameterError
-from axir.dialect.ops.constants import full
-from axir.dialect.ops.elementwise import mul
-from axir.numpy.checks import canonical_axes
-from axir.numpy.promotion import array_argument, cast
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.ops.elementwise.arithmetic import mul
+from axir.dialect.ops.shape.constants import full
+from axir.dialect.program.rules import Value
+from axir.numpy._arguments.checks import canonical_axes
+from axir.numpy._arguments.promotion import array_argument, cast
 
-Value = Any
 Initializer = Callable[..., Value]
-Axes = Any
+Axes = int | Sequence[int]
 
 # Standard deviation of the standard normal distribution, limited to the interval from -2 to 2.
 _TRUNCATED_DEVIATION = 0.87962566103423978
 
 
-def _float_dtype(dtype: Any) -> Any:
+def _float_dtype(dtype: DTypeLike) -> UserObject:
     return dtypes.canonicalize_dtype("float64" if dtype is None else dtype)
 
 
-def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Value:
+def zeros(
+    key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = None, out_sharding: UserObject = None
+) -> Value:
     """Returns zeros; the key is not used.
 
     >>> import axir
@@ -40,7 +42,9 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any =
     return full(shape, 0, _float_dtype(dtype))
 
 
-def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Value:
+def ones(
+    key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = None, out_sharding: UserObject = None
+) -> Value:
     """Returns ones; the key is not used.
 
     >>> import axir
@@ -50,7 +54,7 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = 
     return full(shape, 1, _float_dtype(dtype))
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: UserObject, dtype: DTypeLike = None) -> Initializer:
     """Makes an initializer that repeats a number.
 
     >>> import axir
@@ -59,14 +63,17 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     """
 
     def initialize(
-        key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike = dtype,
+        out_sharding: UserObject = None,
     ) -> Value:
         return full(shape, value, _float_dtype(dtype))
 
     return initialize
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
     """Makes an initializer that draws uniformly from [0, scale).
 
     >>> import axir
@@ -75,14 +82,17 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
 
     def initialize(
-        key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike = dtype,
+        out_sharding: UserObject = None,
     ) -> Value:
         return _scaled(random.uniform(key, shape, _float_dtype(dtype)), scale)
 
     return initialize
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: UserObject = 1e-2, dtype: DTypeLike = None) -> Initializer:
     """Makes an initializer that draws from the normal distribution of mean 0.
 
     >>> import axir
@@ -91,7 +101,10 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
 
     def initialize(
-        key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike = dtype,
+        out_sharding: UserObject = None,
     ) -> Value:
         return _scaled(random.normal(key, shape, _float_dtype(dtype)), stddev)
 
@@ -99,7 +112,10 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(
-    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+    stddev: UserObject = 1e-2,
+    dtype: DTypeLike = None,
+    lower: ArrayLike = -2.0,
+    upper: ArrayLike = 2.0,
 ) -> Initializer:
     """Makes an initializer that draws from the normal distribution, limited to an interval.
 
@@ -114,7 +130,10 @@ def truncated_normal(
     """
 
     def initialize(
-        key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike = dtype,
+        out_sharding: UserObject = None,
     ) -> Value:
         draws = random.truncated_normal(key, lower, upper, shape, _float_dtype(dtype))
         return _scaled(draws, stddev)
@@ -122,18 +141,18 @@ def truncated_normal(
     return initialize
 
 
-def _scaled(draws: Value, scale: Any) -> Value:
+def _scaled(draws: Value, scale: ArrayLike) -> Value:
     return mul(draws, cast(array_argument("nn.initializers", scale), draws.dtype))
 
 
 def variance_scaling(
-    scale: Any,
+    scale: UserObject,
     mode: str,
     distribution: str,
     in_axis: Axes = -2,
     out_axis: Axes = -1,
     batch_axis: Axes = (),
-    dtype: Any = None,
+    dtype: DTypeLike = None,
 ) -> Initializer:
     """Makes an initializer whose variance is scale / n, where n depends on the shape.
 
@@ -156,7 +175,10 @@ def variance_scaling(
     """
 
     def initialize(
-        key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None
+        key: UserObject,
+        shape: Sequence[int],
+        dtype: UserObject = dtype,
+        out_sharding: UserObject = None,
     ) -> Value:
         dtype = _float_dtype(dtype)
         fans = _fans(tuple(shape), in_axis, out_axis, batch_axis)
@@ -202,8 +224,10 @@ def _fans(
             "weights tensor. Must be at least 2D.",
             "Use nn.initializers.zeros or normal for vectors.",
         )
-    groups = [canonical_axes("variance_scaling", axes, len(shape)) for axes in
-              (in_axis, out_axis, batch_axis)]  # fmt: skip
+    groups = [
+        canonical_axes("variance_scaling", axes, len(shape))
+        for axes in (in_axis, out_axis, batch_axis)
+    ]
     inputs, outputs, batches = (math.prod(shape[axis] for axis in group) for group in groups)
     receptive_field = math.prod(shape) / max(inputs * outputs * batches, 1)
     return inputs * receptive_field, outputs * receptive_field
@@ -211,7 +235,7 @@ def _fans(
 
 def _named(name: str, scale: float, mode: str, distribution: str) -> Callable[..., Initializer]:
     def make(
-        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 

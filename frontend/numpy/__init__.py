@@ -8,97 +8,59 @@ their purpose (`array`, `stack`, ...). Arrays are immutable, and 64-bit dtypes a
 >>> jnp.sum(jnp.arange(4) * 2.5)
 Array(15., dtype=float32)
 """
-# ruff: noqa: F403 - the modules' __all__ say what is public
+# ruff: noqa: F401, F403 - whatever has a public name here is public; see `__all__`
 # isort: off
 
 from __future__ import annotations
 
 import math as _math
 
-from axir.dialect.array import Array as ndarray
+from axir.dialect.core.array import Array as ndarray
 
-from . import array_methods as _array_methods
+from ._methods import array_methods as _array_methods
 from . import fft
 from . import linalg
-from .applied import *
-from .arithmetic import *
-from .convolutions import *
-from .creation import *
-from .cumulative import *
-from .diagonals import *
-from .differences import *
-from .edits import *
-from .einsum import *
-from .exponential import *
-from .files import *
-from .flat_indices import *
-from .floats import *
-from .grids import *
-from .histograms import *
-from .index_grids import *
-from .index_notation import *
-from .indexing import *
-from .joining import *
-from .linear_algebra import *
-from .logic import *
-from .manipulation import *
-from .matrices import *
-from .moments import *
-from .nan_reductions import *
-from .outer_products import *
-from .padding import *
-from .placing import *
-from .polynomials import *
-from .positions import *
-from .quantiles import *
-from .reductions import *
-from .scalar_types import *
-from .selection import *
-from .set_operations import *
-from .sorting import *
-from .statistics import *
-from .vectorization import *
-from .windows import *
-from .applied import __all__ as _applied
-from .arithmetic import __all__ as _arithmetic
-from .convolutions import __all__ as _convolutions
-from .creation import __all__ as _creation
-from .cumulative import __all__ as _cumulative
-from .diagonals import __all__ as _diagonals
-from .differences import __all__ as _differences
-from .edits import __all__ as _edits
-from .einsum import __all__ as _einsum
-from .exponential import __all__ as _exponential
-from .files import __all__ as _files
-from .flat_indices import __all__ as _flat_indices
-from .floats import __all__ as _floats
-from .grids import __all__ as _grids
-from .histograms import __all__ as _histograms
-from .index_grids import __all__ as _index_grids
-from .index_notation import __all__ as _index_notation
-from .indexing import __all__ as _indexing
-from .joining import __all__ as _joining
-from .linear_algebra import __all__ as _linear_algebra
-from .logic import __all__ as _logic
-from .manipulation import __all__ as _manipulation
-from .matrices import __all__ as _matrices
-from .moments import __all__ as _moments
-from .nan_reductions import __all__ as _nan_reductions
-from .outer_products import __all__ as _outer_products
-from .padding import __all__ as _padding
-from .placing import __all__ as _placing
-from .polynomials import __all__ as _polynomials
-from .positions import __all__ as _positions
-from .quantiles import __all__ as _quantiles
-from .reductions import __all__ as _reductions
-from .scalar_types import __all__ as _scalar_types
-from .selection import __all__ as _selection
-from .set_operations import __all__ as _set_operations
-from .sorting import __all__ as _sorting
-from .statistics import __all__ as _statistics
-from .vectorization import __all__ as _vectorization
-from .windows import __all__ as _windows
-from .scalar_types import bool_ as bool
+from ._functions.applied_functions import *
+from ._elementwise.arithmetic import *
+from ._arrays.comparisons import *
+from ._products.convolutions import *
+from ._arrays.creation import *
+from ._reductions.cumulative import *
+from ._shape.diagonals import *
+from ._reductions.differences import *
+from ._indexing.edits import *
+from ._products.einsum import *
+from ._elementwise.exponential import *
+from ._arrays.files import *
+from ._indexing.flat_indices import *
+from ._elementwise.floats import *
+from ._arrays.grids import *
+from ._statistics.histograms import *
+from ._arrays.index_grids import *
+from ._arrays.index_notation import *
+from ._indexing.indexing import *
+from ._shape.joining import *
+from ._products.products import *
+from ._elementwise.logic import *
+from ._shape.manipulation import *
+from ._arrays.matrices import *
+from ._reductions.moments import *
+from ._reductions.nan_reductions import *
+from ._products.outer_products import *
+from ._shape.padding import *
+from ._indexing.placing import *
+from ._products.polynomials import *
+from ._reductions.positions import *
+from ._reductions.quantiles import *
+from ._reductions.reductions import *
+from ._arrays.scalar_types import *
+from ._indexing.selection import *
+from ._sorting.set_operations import *
+from ._sorting.sorting import *
+from ._statistics.statistics import *
+from ._functions.vectorization import *
+from ._elementwise.window_functions import *
+from ._arrays.scalar_types import bool_ as bool
 from numpy import character, flexible, object_
 from numpy.exceptions import ComplexWarning
 
@@ -109,60 +71,7 @@ nan = _math.nan
 newaxis = None
 pi = _math.pi
 
-__all__ = [
-    *_applied,
-    *_arithmetic,
-    *_convolutions,
-    *_creation,
-    *_cumulative,
-    *_diagonals,
-    *_differences,
-    *_edits,
-    *_einsum,
-    *_exponential,
-    *_files,
-    *_flat_indices,
-    *_floats,
-    *_grids,
-    *_histograms,
-    *_index_grids,
-    *_index_notation,
-    *_indexing,
-    *_joining,
-    *_linear_algebra,
-    *_logic,
-    *_manipulation,
-    *_matrices,
-    *_moments,
-    *_nan_reductions,
-    *_outer_products,
-    *_padding,
-    *_placing,
-    *_polynomials,
-    *_positions,
-    *_quantiles,
-    *_reductions,
-    *_scalar_types,
-    *_selection,
-    *_set_operations,
-    *_sorting,
-    *_statistics,
-    *_vectorization,
-    *_windows,
-    "ComplexWarning",
-    "bool",
-    "character",
-    "e",
-    "euler_gamma",
-    "fft",
-    "flexible",
-    "linalg",
-    "inf",
-    "nan",
-    "ndarray",
-    "newaxis",
-    "object_",
-    "pi",
-]
+# Every public name above; the modules they come from are private.
+__all__ = sorted(name for name in globals() if not name.startswith("_") and name != "annotations")
 
 _array_methods.install()

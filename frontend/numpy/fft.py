@@ -1,7 +1,8 @@
 """`axir.numpy.fft`: discrete Fourier transforms, with NumPy's norms, padding and axes.
 
 What does not live here: the transform itself (`axir.lax.fft`), the handling of arguments
-(`transforms.py`), and frequencies (`frequencies.py`), which are found here nevertheless.
+(`frontend/numpy/_fft/transforms.py`), and frequencies (`frontend/numpy/_fft/frequencies.py`), which
+are found here nevertheless.
 
 >>> import axir.numpy as jnp
 >>> jnp.fft.rfft(jnp.array([1.0, 2.0, 3.0, 4.0])).real
@@ -11,14 +12,15 @@ Array([10., -2., -2.], dtype=float32)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from axir.dialect.dtypes import is_complex
-from axir.dialect.ops.conversion import conj
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.dtypes import is_complex
+from axir.dialect.ops.elementwise.conversion import conj
+from axir.dialect.program.rules import Value
 
-from .frequencies import fftfreq, fftshift, ifftshift, rfftfreq
-from .promotion import array_argument
-from .transforms import OTHER_WAY, check_norm, one_axis, several_axes, two_axes
+from ._arguments.promotion import array_argument
+from ._fft.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
+from ._fft.transforms import OTHER_WAY, check_norm, one_axis, several_axes, two_axes
 
 __all__ = [
     "fft",
@@ -41,10 +43,8 @@ __all__ = [
     "rfftn",
 ]
 
-Value = Any
 
-
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+def fft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the discrete Fourier transform along an axis.
 
     Args:
@@ -68,7 +68,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     return one_axis("fft", "FFT", a, n, axis, norm)
 
 
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+def ifft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the inverse of `fft`.
 
     The arguments and errors are those of `fft`.
@@ -80,7 +80,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return one_axis("ifft", "IFFT", a, n, axis, norm)
 
 
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+def rfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the transform of real numbers: its first n // 2 + 1 elements, which determine all.
 
     Args:
@@ -100,7 +100,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return one_axis("rfft", "RFFT", a, n, axis, norm)
 
 
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+def irfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the real numbers whose transform begins with n // 2 + 1 given elements.
 
     Args:
@@ -119,7 +119,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     return one_axis("irfft", "IRFFT", a, n, axis, norm)
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+def hfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the real transform of a signal whose second half is the conjugate of its first.
 
     The arguments and errors are those of `irfft`: `a` is the first half, `n` the result's length.
@@ -133,7 +133,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return one_axis("hfft", "IRFFT", conj(a) if is_complex(a.dtype) else a, n, axis, norm)
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+def ihfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the inverse of `hfft`: the first half of the signal with a real transform.
 
     The arguments and errors are those of `rfft`.
@@ -147,7 +147,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 
 def fftn(
-    a: Any,
+    a: UserObject,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -173,7 +173,7 @@ def fftn(
 
 
 def ifftn(
-    a: Any,
+    a: UserObject,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -190,7 +190,7 @@ def ifftn(
 
 
 def rfftn(
-    a: Any,
+    a: UserObject,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -207,7 +207,7 @@ def rfftn(
 
 
 def irfftn(
-    a: Any,
+    a: UserObject,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -225,7 +225,7 @@ def irfftn(
 
 
 def fft2(
-    a: Any,
+    a: UserObject,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
@@ -244,7 +244,7 @@ def fft2(
 
 
 def ifft2(
-    a: Any,
+    a: UserObject,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
@@ -263,7 +263,7 @@ def ifft2(
 
 
 def rfft2(
-    a: Any,
+    a: UserObject,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
@@ -282,7 +282,7 @@ def rfft2(
 
 
 def irfft2(
-    a: Any,
+    a: UserObject,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,

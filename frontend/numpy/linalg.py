@@ -11,11 +11,12 @@ Array([1., 3.], dtype=float32)
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from axir.dialect.errors import MatrixShapeError, ParameterError
-from axir.dialect.ops.elementwise import abs as absolute
-from axir.dialect.ops.elementwise import mul, neg, sign
+from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, PrecisionLike, UserObject
+from axir.dialect.core.errors import MatrixShapeError, ParameterError
+from axir.dialect.ops.elementwise.arithmetic import abs as absolute
+from axir.dialect.ops.elementwise.arithmetic import mul, neg, sign
 from axir.dialect.ops.linalg import matrices
 from axir.dialect.ops.linalg.cholesky import cholesky as lower_triangle
 from axir.dialect.ops.linalg.eig import eig as general_eigen
@@ -24,12 +25,15 @@ from axir.dialect.ops.linalg.eigh import eigh as hermitian_eigen
 from axir.dialect.ops.linalg.qr import qr as orthogonal_factors
 from axir.dialect.ops.linalg.rules import check_matrix
 from axir.dialect.ops.linalg.svd import svd as singular_factors
-from axir.dialect.ops.sort import sort
+from axir.dialect.ops.sorting.sort import sort
+from axir.dialect.program.rules import Value
 
-from . import diagonals, linear_algebra, outer_products
-from .determinants import SlogdetResult, det, slogdet
-from .indexing import take_along_axis
-from .linear_equations import (
+from ._arguments.promotion import promote_arguments, promote_inexact
+from ._indexing.indexing import take_along_axis
+from ._products import outer_products
+from ._products import products as linear_algebra
+from ._products.determinants import SlogdetResult, det, slogdet
+from ._products.linear_equations import (
     inv,
     lstsq,
     matrix_power,
@@ -39,10 +43,10 @@ from .linear_equations import (
     tensorinv,
     tensorsolve,
 )
-from .manipulation import matrix_transpose
-from .norms import cond, matrix_norm, matrix_rank, norm, vector_norm
-from .promotion import promote_arguments, promote_inexact
-from .sorting import argsort
+from ._products.norms import cond, matrix_norm, matrix_rank, norm, vector_norm
+from ._shape import diagonals
+from ._shape.manipulation import matrix_transpose
+from ._sorting.sorting import argsort
 
 __all__ = [
     "EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult", "cholesky", "cond",
@@ -51,8 +55,6 @@ __all__ = [
     "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve",
     "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
-
-Value = Any
 
 
 class EigResult(NamedTuple):
@@ -87,7 +89,7 @@ class SVDResult(NamedTuple):
 # Decompositions --------------------------------------------------------------------------------
 
 
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Value:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Value:
     """Returns the triangle l with l l^H = a, or u with u^H u = a.
 
     Args:
@@ -113,7 +115,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> V
     return matrices.adjoint(factor) if upper else factor
 
 
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """Returns eigenvalues and eigenvectors of general matrices; on the CPU only.
 
     Args:
@@ -134,7 +136,7 @@ def eig(a: Any) -> EigResult:
     return EigResult(*general_eigen(a, compute_left_eigenvectors=False))
 
 
-def eigvals(a: Any) -> Value:
+def eigvals(a: ArrayLike) -> Value:
     """Returns the complex eigenvalues (..., n) of general matrices; on the CPU only.
 
     Raises:
@@ -146,12 +148,10 @@ def eigvals(a: Any) -> Value:
     """
     (a,) = promote_inexact("linalg.eigvals", a)
     check_matrix("jnp.linalg.eigvals", a.type, is_square=True)
-    return general_eigen(
-        a, compute_left_eigenvectors=False, compute_right_eigenvectors=False
-    )[0]
+    return general_eigen(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Returns eigenvalues and eigenvectors of Hermitian matrices.
 
     Args:
@@ -178,7 +178,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     return EighResult(values, vectors)
 
 
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Value:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Value:
     """Returns the real eigenvalues (..., n), in ascending order, of Hermitian matrices.
 
     Raises:
@@ -192,7 +192,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> UserObject:
     """Factors matrices into q r.
 
     Args:
@@ -219,20 +219,18 @@ def qr(a: Any, mode: str = "reduced") -> Any:
             "Use mode='complete' or mode='reduced'.",
         )
     if mode not in ("reduced", "full", "r", "complete"):
-        raise ParameterError(
-            f"jnp.linalg.qr: mode={mode!r} must be 'reduced', 'complete' or 'r'."
-        )
+        raise ParameterError(f"jnp.linalg.qr: mode={mode!r} must be 'reduced', 'complete' or 'r'.")
     q, r = orthogonal_factors(a, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
-) -> Any:
+) -> UserObject:
     """Factors matrices into u diag(s) v^H.
 
     Args:
@@ -264,7 +262,7 @@ def svd(
     return SVDResult(*results) if compute_uv else results
 
 
-def _hermitian_svd(a: Value, compute_uv: bool) -> Any:
+def _hermitian_svd(a: Value, compute_uv: bool) -> UserObject:
     vectors, values = hermitian_eigen(a)
     sizes = absolute(values)
     if not compute_uv:
@@ -276,7 +274,7 @@ def _hermitian_svd(a: Value, compute_uv: bool) -> Any:
     return SVDResult(vectors, sizes, matrices.adjoint(mul(vectors, signs)))
 
 
-def svdvals(x: Any, /) -> Value:
+def svdvals(x: ArrayLike, /) -> Value:
     """Returns the singular values (..., min(m, n)), in descending order.
 
     Raises:
@@ -292,7 +290,7 @@ def svdvals(x: Any, /) -> Value:
 # Functions of the array API standard -----------------------------------------------------------
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Value:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Value:
     """Returns the cross products of vectors of three elements along an axis.
 
     Raises:
@@ -312,7 +310,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Value:
     return outer_products.cross(x1, x2, axis=axis)
 
 
-def outer(x1: Any, x2: Any, /) -> Value:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     """Returns the products of each element of one vector with each of the other.
 
     Raises:
@@ -332,7 +330,7 @@ def outer(x1: Any, x2: Any, /) -> Value:
     return outer_products.outer(x1, x2)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Value:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Value:
     """Returns diagonals of matrices in the last two axes.
 
     Raises:
@@ -347,7 +345,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Value:
     return diagonals.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Value:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike = None) -> Value:
     """Returns the sums along diagonals of matrices in the last two axes.
 
     Raises:
@@ -368,7 +366,12 @@ def _require_matrix(name: str, x: Value) -> None:
 
 
 def matmul(
-    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike = None,
 ) -> Value:
     """Multiplies matrices, as `jnp.matmul` does.
 
@@ -382,8 +385,8 @@ def matmul(
 
 
 def tensordot(
-    x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
-    preferred_element_type: Any = None, out_sharding: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, *, axes: Axes = 2, precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike = None, out_sharding: UserObject = None,
 ) -> Value:  # fmt: skip
     """Sums products over several axes, as `jnp.tensordot` does.
 
@@ -398,8 +401,8 @@ def tensordot(
 
 
 def vecdot(
-    x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-    preferred_element_type: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike = None,
 ) -> Value:  # fmt: skip
     """Returns inner products along an axis, as `jnp.vecdot` does.
 

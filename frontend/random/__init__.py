@@ -17,29 +17,12 @@ JAX draws by default today.
 
 from __future__ import annotations
 
-from .bits import bits
-from .discrete import bernoulli, categorical, geometric, rademacher
-from .gamma import (
-    ball,
-    beta,
-    chisquare,
-    dirichlet,
-    f,
-    gamma,
-    generalized_normal,
-    loggamma,
-    t,
-)
-from .gaussian import (
-    double_sided_maxwell,
-    lognormal,
-    maxwell,
-    normal,
-    truncated_normal,
-    wald,
-)
-from .gumbel_noise import gumbel
-from .inversion import (
+from ._bits import bits
+from ._discrete import bernoulli, categorical, geometric, rademacher
+from ._gamma import ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
+from ._gaussian import double_sided_maxwell, lognormal, maxwell, normal, truncated_normal, wald
+from ._gumbel import gumbel
+from ._inversion import (
     cauchy,
     exponential,
     laplace,
@@ -49,20 +32,10 @@ from .inversion import (
     triangular,
     weibull_min,
 )
-from .keys import (
-    PRNGKey,
-    clone,
-    fold_in,
-    key,
-    key_data,
-    key_dtype,
-    key_impl,
-    split,
-    wrap_key_data,
-)
-from .poisson import poisson
-from .ranges import randint, uniform
-from .shuffling import choice, permutation
+from ._keys import PRNGKey, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data
+from ._poisson import poisson
+from ._ranges import randint, uniform
+from ._shuffling import choice, permutation
 
 __all__ = [
     "PRNGKey",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+
+from axir.dialect.core.annotations import UserObject
 
 __all__ = ["fft", "linalg", "signal", "special"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> UserObject:
     if name in __all__:
         return importlib.import_module(f"axir.scipy.{name}")
     raise AttributeError(f"module 'axir.scipy' has no attribute {name!r}")

@@ -13,26 +13,25 @@ Array(8., dtype=float32)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from axir.dialect import dtypes
-from axir.dialect.errors import AxirError, ParameterError
-from axir.dialect.ops.broadcasting import expand_dims
-from axir.dialect.ops.conversion import complex_, convert_element_type, imag, real
-from axir.dialect.ops.elementwise import mul, neg
-from axir.dialect.ops.fft import fft
-from axir.dialect.ops.padding import pad
-from axir.dialect.ops.shape import concatenate, moveaxis, reshape, rev
-from axir.dialect.ops.static_slicing import slice_in_dim
-from axir.numpy.checks import canonical_axes, canonical_axis, spread
-from axir.numpy.promotion import array_argument, promote_inexact
-from axir.numpy.transforms import resized
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
+from axir.dialect.core.errors import AxirError, ParameterError
+from axir.dialect.ops.elementwise.arithmetic import mul, neg
+from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, imag, real
+from axir.dialect.ops.fft.fourier_transform import fft
+from axir.dialect.ops.indexing.static_slicing import slice_in_dim
+from axir.dialect.ops.shape.broadcasting import expand_dims
+from axir.dialect.ops.shape.padding import pad
+from axir.dialect.ops.shape.rearranging import concatenate, moveaxis, reshape, rev
+from axir.dialect.program.rules import Value
+from axir.numpy._arguments.checks import canonical_axes, canonical_axis, spread
+from axir.numpy._arguments.promotion import array_argument, promote_inexact
+from axir.numpy._fft.transforms import resized
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
-
-Value = Any
 
 
 class TransformTypeError(AxirError, NotImplementedError):
@@ -51,7 +50,7 @@ def _check(name: str, type_: int, norm: str | None) -> None:
         )
 
 
-def _prepared(name: str, x: Any) -> Value:
+def _prepared(name: str, x: ArrayLike) -> Value:
     (x,) = promote_inexact(name, array_argument(name, x))
     is_half = x.dtype in (dtypes.float16, dtypes.bfloat16)
     return convert_element_type(x, dtypes.float32) if is_half else x
@@ -68,7 +67,7 @@ def _along(transform: Callable[[Value, bool], Value], x: Value, axis: int, ortho
 
 
 def _scales(length: int) -> np.ndarray:
-    """The factors that make the transform orthogonal."""
+    """Returns the factors that make the transform orthogonal."""
     scales = np.full(length, np.sqrt(0.5 / length))
     scales[0] = np.sqrt(0.25 / length)
     return scales
@@ -100,7 +99,7 @@ def _forward(x: Value, ortho: bool) -> Value:
 
 
 def _backward(y: Value, ortho: bool) -> Value:
-    """The same steps, backwards."""
+    """Takes the same steps backwards."""
     length, axis = y.shape[-1], y.ndim - 1
     if ortho:
         y = _times(y, 1 / _scales(length))
@@ -119,7 +118,13 @@ def _backward(y: Value, ortho: bool) -> Value:
 
 
 def _one_axis(
-    name: str, transform: Any, x: Any, type_: int, n: int | None, axis: int, norm: str | None
+    name: str,
+    transform: UserObject,
+    x: ArrayLike,
+    type_: int,
+    n: int | None,
+    axis: int,
+    norm: str | None,
 ) -> Value:
     _check(name, type_, norm)
     x = _prepared(name, x)
@@ -133,11 +138,17 @@ def _one_axis(
 
 
 def _several_axes(
-    name: str, function: Any, x: Any, type_: int, s: Any, axes: Any, norm: str | None
+    name: str,
+    function: UserObject,
+    x: UserObject,
+    type_: int,
+    s: Sequence[int] | None,
+    axes: Axes,
+    norm: str | None,
 ) -> Value:
     _check(name, type_, norm)
     x = _prepared(name, x)
-    lengths: tuple[Any, ...] | None = None
+    lengths: tuple[UserObject, ...] | None = None
     if s is not None:
         lengths = tuple(s) if isinstance(s, (tuple, list)) else (s,)
     if axes is None and lengths is not None:
@@ -155,7 +166,7 @@ def _several_axes(
 
 
 def dct(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Value:
     """Returns the cosine transform of type 2 along an axis.
 
@@ -179,7 +190,7 @@ def dct(
 
 
 def idct(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Value:
     """Returns the inverse of the cosine transform of type 2; the arguments are those of `dct`.
 
@@ -191,7 +202,7 @@ def idct(
 
 
 def dctn(
-    x: Any,
+    x: UserObject,
     type: int = 2,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
@@ -219,7 +230,7 @@ def dctn(
 
 
 def idctn(
-    x: Any,
+    x: UserObject,
     type: int = 2,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,

@@ -13,10 +13,10 @@ Array([1., 1.], dtype=float32)
 
 from __future__ import annotations
 
-from typing import Any
-
-from axir.dialect import dtypes
-from axir.dialect.errors import MatrixShapeError, ParameterError
+import axir.numpy as jnp
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.errors import MatrixShapeError, ParameterError
 from axir.dialect.ops.linalg import matrices
 from axir.dialect.ops.linalg.cholesky import cholesky as lower_triangle
 from axir.dialect.ops.linalg.eigh import eigh as hermitian_eigen
@@ -26,11 +26,12 @@ from axir.dialect.ops.linalg.rules import check_matrix
 from axir.dialect.ops.linalg.schur import hessenberg as packed_hessenberg
 from axir.dialect.ops.linalg.schur import schur as schur_factors
 from axir.dialect.ops.linalg.triangular_solve import triangular_solve
+from axir.dialect.program.rules import Value
 from axir.lax.linalg import polar_factors
 from axir.numpy import linalg as numpy_linalg
-from axir.numpy.promotion import promote_inexact
+from axir.numpy._arguments.promotion import promote_inexact
 
-from .linear_systems import (
+from ._linear_systems import (
     cho_factor,
     cho_solve,
     cholesky,
@@ -44,8 +45,8 @@ from .linear_systems import (
     solve_sylvester,
     solve_triangular,
 )
-from .matrix_functions import expm, expm_frechet, funm, sqrtm
-from .special_matrices import (
+from ._matrix_functions import expm, expm_frechet, funm, sqrtm
+from ._special_matrices import (
     block_diag,
     circulant,
     companion,
@@ -73,16 +74,14 @@ __all__ = [
     "solve_triangular", "sqrtm", "svd", "toeplitz",
 ]  # fmt: skip
 
-Value = Any
-
 
 # Orthogonal factors ----------------------------------------------------------------------------
 
 
 def qr(
-    a: Any,
+    a: ArrayLike,
     overwrite_a: bool = False,
-    lwork: Any = None,
+    lwork: UserObject = None,
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,
@@ -105,17 +104,15 @@ def qr(
     Array([[-5.]], dtype=float32)
     """
     if mode not in ("full", "economic", "r"):
-        raise ParameterError(
-            f"scipy.linalg.qr: mode={mode!r} must be 'full', 'economic' or 'r'."
-        )
+        raise ParameterError(f"scipy.linalg.qr: mode={mode!r} must be 'full', 'economic' or 'r'.")
     a = matrix_argument("qr", a, is_square=False)
     results = orthogonal_factors(a, pivoting=pivoting, full_matrices=mode != "economic")
     return tuple(results[1:] if mode == "r" else results)
 
 
 def qr_multiply(
-    a: Any,
-    c: Any,
+    a: ArrayLike,
+    c: ArrayLike,
     mode: str = "right",
     pivoting: bool = False,
     conjugate: bool = False,
@@ -160,13 +157,13 @@ def qr_multiply(
 
 
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     overwrite_a: bool = False,
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
-) -> Any:
+) -> UserObject:
     """Factors matrices into u diag(s) v^H, as `jnp.linalg.svd` does.
 
     >>> import axir.numpy as jnp
@@ -179,7 +176,7 @@ def svd(
 
 
 def polar(
-    a: Any,
+    a: ArrayLike,
     side: str = "right",
     *,
     method: str = "qdwh",
@@ -219,8 +216,8 @@ def polar(
 
 
 def eigh(
-    a: Any,
-    b: Any = None,
+    a: ArrayLike,
+    b: ArrayLike | None = None,
     lower: bool = True,
     eigvals_only: bool = False,
     overwrite_a: bool = False,
@@ -229,7 +226,7 @@ def eigh(
     eigvals: None = None,
     type: int = 1,
     check_finite: bool = True,
-) -> Any:
+) -> UserObject:
     """Returns eigenvalues, and eigenvectors, of Hermitian matrices.
 
     Args:
@@ -283,15 +280,15 @@ def _generalized(a: Value, b: Value, kind: int) -> tuple[Value, Value]:
 
 
 def eigh_tridiagonal(
-    d: Any,
-    e: Any,
+    d: ArrayLike,
+    e: ArrayLike,
     *,
     eigvals_only: bool = False,
     select: str = "a",
     select_range: tuple[float, float] | None = None,
     tol: float | None = None,
-    key: Any = None,
-) -> Any:
+    key: ArrayLike | None = None,
+) -> UserObject:
     """Returns eigenvalues, and eigenvectors, of real symmetric (or Hermitian) tridiagonal matrices.
 
     Args:
@@ -311,8 +308,6 @@ def eigh_tridiagonal(
     >>> eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True)
     Array([1., 3.], dtype=float32)
     """
-    import axir.numpy as jnp
-
     d, e = promote_inexact("scipy.linalg.eigh_tridiagonal", d, e)
     if d.ndim != 1 or e.shape != (max(d.shape[0] - 1, 0),):
         raise MatrixShapeError(
@@ -332,7 +327,7 @@ def eigh_tridiagonal(
     return values if eigvals_only else (values, vectors)
 
 
-def schur(a: Any, output: str = "real") -> tuple[Value, Value]:
+def schur(a: ArrayLike, output: str = "real") -> tuple[Value, Value]:
     """Factors matrices into z t z^H, on the CPU only.
 
     Args:
@@ -358,12 +353,12 @@ def schur(a: Any, output: str = "real") -> tuple[Value, Value]:
     return triangle, vectors
 
 
-def _complex_dtype(a: Value) -> Any:
+def _complex_dtype(a: Value) -> UserObject:
     is_wide = dtypes.real_dtype(a.dtype) == dtypes.float64
     return dtypes.complex128 if is_wide else dtypes.complex64
 
 
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Value, Value]:
+def rsf2csf(T: UserObject, Z: UserObject, check_finite: bool = True) -> tuple[Value, Value]:
     """Turns a real Schur form into a complex one, on the CPU only.
 
     Args:
@@ -389,8 +384,8 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Value, Value]:
 
 
 def hessenberg(
-    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Any:
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> UserObject:
     """Factors matrices into q h q^H, where h is zero below the first subdiagonal; on the CPU only.
 
     Args:
@@ -418,4 +413,3 @@ def hessenberg(
     if size > 1:
         q = q.at[..., 1:, 1:].set(inner)
     return h, q
-

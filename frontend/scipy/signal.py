@@ -7,30 +7,34 @@ networks, with batches, features and strides (`axir.lax.conv_general_dilated`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from axir.dialect.errors import ParameterError
-from axir.dialect.ops.conversion import conj, real
-from axir.dialect.ops.convolution_types import ConvolutionShapeError
-from axir.dialect.ops.elementwise import mul
-from axir.dialect.ops.fft import fft
-from axir.dialect.ops.shape import moveaxis, rev
-from axir.dialect.ops.static_slicing import slice as slice_array
-from axir.numpy.checks import canonical_axes
-from axir.numpy.convolutions import check_mode, convolve_range
-from axir.numpy.padding import pad
-from axir.numpy.promotion import broadcast_arguments, promote_inexact
+from axir.dialect.core.annotations import ArrayLike, PrecisionLike, UserObject
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.ops.convolution.types import ConvolutionShapeError
+from axir.dialect.ops.elementwise.arithmetic import mul
+from axir.dialect.ops.elementwise.conversion import conj, real
+from axir.dialect.ops.fft.fourier_transform import fft
+from axir.dialect.ops.indexing.static_slicing import slice as slice_array
+from axir.dialect.ops.shape.rearranging import moveaxis, rev
+from axir.dialect.program.rules import Value
+from axir.numpy._arguments.checks import canonical_axes
+from axir.numpy._arguments.promotion import broadcast_arguments, promote_inexact
+from axir.numpy._products.convolutions import check_mode, convolve_range
+from axir.numpy._shape.padding import pad
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 
-Value = Any
 
 _METHODS = ("auto", "direct", "fft")
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 
 
 def convolve(
-    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
+    precision: PrecisionLike = None,
 ) -> Value:
     """Returns the convolution of two arrays.
 
@@ -63,7 +67,11 @@ def convolve(
 
 
 def correlate(
-    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
+    precision: PrecisionLike = None,
 ) -> Value:
     """Returns the cross-correlation of two arrays: that of `in2`, conjugated, with `in1`.
 
@@ -85,9 +93,13 @@ def correlate(
 
 
 def convolve2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
-    precision: Any = None,
-) -> Value:  # fmt: skip
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: UserObject = 0,
+    precision: PrecisionLike = None,
+) -> Value:
     """Returns the convolution of two matrices.
 
     Args:
@@ -114,9 +126,13 @@ def convolve2d(
 
 
 def correlate2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
-    precision: Any = None,
-) -> Value:  # fmt: skip
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: UserObject = 0,
+    precision: PrecisionLike = None,
+) -> Value:
     """Returns the cross-correlation of two matrices.
 
     Args:
@@ -147,7 +163,7 @@ def correlate2d(
 
 
 def fftconvolve(
-    in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None
 ) -> Value:
     """Returns the convolution of two arrays along some axes, by Fourier transforms.
 
@@ -175,12 +191,10 @@ def fftconvolve(
                 "Make the extents there equal, or one of them 1.",
             )
     starts, sizes = _region(mode, in1.shape, in2.shape, tuple(chosen))
-    lengths = {
-        axis: 1 << (in1.shape[axis] + in2.shape[axis] - 2).bit_length() for axis in chosen
-    }
-    product = mul(*broadcast_arguments("fftconvolve", *(
-        _transformed(x, lengths, "FFT") for x in (in1, in2)
-    )))  # fmt: skip
+    lengths = {axis: 1 << (in1.shape[axis] + in2.shape[axis] - 2).bit_length() for axis in chosen}
+    product = mul(
+        *broadcast_arguments("fftconvolve", *(_transformed(x, lengths, "FFT") for x in (in1, in2)))
+    )
     result = _transformed(product, lengths, "IFFT")
     result = slice_array(
         result,
@@ -196,7 +210,7 @@ def fftconvolve(
 # Arguments -------------------------------------------------------------------------------------
 
 
-def _operands(name: str, in1: Any, in2: Any, mode: str) -> list[Value]:
+def _operands(name: str, in1: ArrayLike, in2: ArrayLike, mode: str) -> list[Value]:
     check_mode(name, mode)
     in1, in2 = promote_inexact(name, in1, in2)
     if in1.ndim != in2.ndim or 0 in (in1.size, in2.size):
@@ -208,7 +222,7 @@ def _operands(name: str, in1: Any, in2: Any, mode: str) -> list[Value]:
     return [in1, in2]
 
 
-def _matrices(name: str, in1: Any, in2: Any, mode: str, boundary: str) -> list[Value]:
+def _matrices(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, boundary: str) -> list[Value]:
     if boundary not in _BOUNDARIES:
         raise ParameterError(
             f"{name}: boundary {boundary!r} is not one of {tuple(_BOUNDARIES)}.",
@@ -231,9 +245,11 @@ def _check_method(name: str, method: str) -> None:
 
 
 def _region(
-    mode: str, first: tuple[int, ...], second: tuple[int, ...],
+    mode: str,
+    first: tuple[int, ...],
+    second: tuple[int, ...],
     axes: Sequence[int] | None = None,
-) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Returns where the elements that a mode keeps begin in the full result, and their shape."""
     chosen = range(len(first)) if axes is None else axes
     regions = []
@@ -269,7 +285,7 @@ def _reflected(x: Value) -> Value:
 
 def _with_boundary(
     in1: Value, in2: Value, starts: tuple[int, ...], sizes: tuple[int, ...], mode: str,
-    boundary: str, fillvalue: Any, precision: Any,
+    boundary: str, fillvalue: UserObject, precision: PrecisionLike,
 ) -> Value:  # fmt: skip
     """Returns part of the convolution with a matrix that does not end at its edges.
 

@@ -9,8 +9,8 @@ from typing import ClassVar, TypeAlias
 
 from iree.compiler import ir
 
-from axir.dialect import stablehlo as hlo
-from axir.passes.base import Pass
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.base import Pass
 
 Replacement: TypeAlias = ir.Value | Sequence[ir.Value] | None
 
@@ -31,8 +31,8 @@ def find_operations(root: ir.Operation, names: Iterable[str]) -> list[ir.Operati
 def operations_in_order(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
     """All operations of these names below `root` in the order of the program, outer ones first.
 
-    A walk costs half a microsecond for each operation; iterating over blocks costs thirty times as
-    much. The bodies of `linalg.generic`, which hold scalars only, are not entered.
+    A walk costs half a microsecond for each operation. The bodies of `linalg.generic`, which hold
+    scalars only, are not entered.
     """
     wanted = frozenset(names)
     found: list[ir.Operation] = []

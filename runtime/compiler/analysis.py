@@ -9,13 +9,13 @@ import math
 import re
 import threading
 from functools import cache
-from typing import Any
 
 from iree.compiler import ir
 
-from ..fork_safety import call_in_forked_child
-from ..target import Target
+from axir.runtime.device.fork_safety import call_in_forked_child
+
 from .invocation.invoker import BYTECODE_MAGIC
+from .target import Target
 
 # A matrix product this large gains from data tiling; the packing of a smaller one costs as much.
 _TILED_EXTENT = 128
@@ -46,9 +46,11 @@ def _analysis_context() -> ir.Context:
     return context
 
 
-def analyze(source: bytes, target: Target) -> tuple[bytes, bool]:
+def analyze(source: ir.Module | bytes, target: Target) -> tuple[bytes, bool]:
     """Returns what identifies the program apart from source locations, and whether tiling pays."""
     may_tile = target.backend == "cpu" and target.opt_level >= 2 and target.data_tiling is None
+    if isinstance(source, ir.Module):
+        return _analyze_module(source, may_tile)
     is_located = source.startswith(BYTECODE_MAGIC) or b"loc(" in source
     if not is_located and not (may_tile and b"stablehlo.dot" in source):
         return source, False
@@ -63,6 +65,10 @@ def _analyze_parsed(source: bytes, context: ir.Context, may_tile: bool) -> tuple
         module = ir.Module.parse(source, context)
     except ir.MLIRError:
         return source, False  # the compiler reports it, with its location
+    return _analyze_module(module, may_tile)
+
+
+def _analyze_module(module: ir.Module, may_tile: bool) -> tuple[bytes, bool]:
     is_tiled = may_tile and wants_data_tiling(module)
     text = module.operation.get_asm(enable_debug_info=False, assume_verified=True)
     return text.encode(), is_tiled
@@ -75,7 +81,7 @@ def wants_data_tiling(module: ir.Module) -> bool:
     elements and no short extent, and no large matrix-vector product or complex product (which does
     not compile so) stands beside.
     """
-    products: list[tuple[Any, int, int, int, int]] = []
+    products: list[tuple[ir.Type, int, int, int, int]] = []
 
     def collect(operation: ir.Operation) -> ir.WalkResult:
         if operation.name in ("stablehlo.dot_general", "stablehlo.dot"):
@@ -97,7 +103,7 @@ def wants_data_tiling(module: ir.Module) -> bool:
     return gains
 
 
-def _product_extents(operation: ir.Operation) -> tuple[Any, int, int, int, int]:
+def _product_extents(operation: ir.Operation) -> tuple[ir.Type, int, int, int, int]:
     """Returns the left element type and the extents: batch, rows, columns, contracted."""
     lhs, rhs = (ir.RankedTensorType(operand.type) for operand in operation.operands)
     numbers: dict[str, list[int]] = {

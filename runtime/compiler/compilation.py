@@ -3,7 +3,7 @@
 Results go through the disk cache (`cache.py`); threads that want the same program share one run of
 the compiler. What does not live here: reading the module (`analysis.py`), the choice of flags
 (`target.py`), the compiler itself (`invocation/`) and its processes (`helpers.py`), loading and
-running (`executable.py`).
+running (`runtime/calls/executable.py`).
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from iree.compiler import version
+from iree.compiler import ir, version
 
-from axir.dialect.config import config
-from axir.dialect.errors import ParameterError
-from axir.dialect.parsing import set_trial
-from axir.dialect.single_flight import single_flight
+from axir.dialect.core.config import config
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.single_flight import single_flight
+from axir.dialect.text.parsing import set_trial
+from axir.runtime.device.fork_safety import abandon, call_in_forked_child
+from axir.runtime.errors import CompileError
 
-from ..cache import cache_directory, program_cache
-from ..diagnostics import CompilerEndedError, Diagnostic, compile_error
-from ..errors import CompileError
-from ..fork_safety import abandon, call_in_forked_child
-from ..target import PROCESS_FLAGS, Target
 from .analysis import analyze
+from .cache import cache_directory, program_cache
+from .diagnostics import CompilerEndedError, Diagnostic, compile_error
 from .helpers import HelperStartError, helpers
 from .invocation.invoker import BYTECODE_MAGIC, Invoker, RejectedFlagsError
 from .linker import linker_flags
+from .target import PROCESS_FLAGS, Target
 
 _LOGGER = logging.getLogger(__name__)
 _COMPILER_VERSION = str(version.VERSION)
@@ -39,39 +39,46 @@ _COMPILER_VERSION = str(version.VERSION)
 _REPAIR = "repair_branches"
 
 
-def compile_module(module: str | bytes, target: Target, name: str = "main") -> bytes:
-    """Compiles a StableHLO module, as text or bytecode, to an IREE binary (`.vmfb`).
+def compile_module(module: ir.Module | str | bytes, target: Target, name: str = "main") -> bytes:
+    """Compiles a StableHLO module, which may be text or bytecode, to an IREE binary (`.vmfb`).
 
     A result in the disk cache is returned instead; its key is the module without source locations,
     the compiler's version, the flags and the CPU. When the optimizing flags make the compiler fail,
     it is asked once more without them.
 
     Args:
-      module: the module; its public functions become the binary's functions.
-      target: what to compile for.
-      name: what the program is called in logs and in the file names of `axir_dump_dir`.
+        module: the module; its public functions become the binary's functions.
+        target: what to compile for.
+        name: what the program is called in logs and in the file names of `axir_dump_dir`.
 
     Raises:
-      CompileError: the compiler rejects the module or fails. The text has the first diagnostics,
-        the user's line, and the place of a reproducer.
+        CompileError: the compiler rejects the module or fails. The text has the first diagnostics,
+            the user's line, and the place of a reproducer.
     """
-    source = module.encode() if isinstance(module, str) else bytes(module)
+    source = module.encode() if isinstance(module, str) else module
     fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
     parts = (_COMPILER_VERSION, _REPAIR, *PROCESS_FLAGS, *flags, target.machine)
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + fingerprint).hexdigest()
     if config.axir_dump_dir:
-        _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", source, flags)
+        _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", _written(source), flags)
     cache = program_cache()
 
     def binary() -> bytes:
         known = cache.get(key)
         if known is None:
-            known = _compile(source, target, flags, f"{name}-{key[:12]}")
+            known = _compile(_written(source), target, flags, f"{name}-{key[:12]}")
             cache.put(key, known)
         return known
 
     return single_flight(("program", key), binary)[0]
+
+
+def _written(source: ir.Module | bytes) -> bytes:
+    """Returns the module as the compiler takes it, with source locations."""
+    if isinstance(source, bytes):
+        return source
+    return source.operation.get_asm(enable_debug_info=True).encode()
 
 
 def compile_command(flags: Sequence[str], source: str, output: str) -> str:
@@ -125,9 +132,7 @@ def _run_compiler(source: bytes, flags: tuple[str, ...], backend: str) -> _Outco
     return _Outcome(binary, diagnostics)
 
 
-def _invoke(
-    source: bytes, flags: tuple[str, ...], report: Callable[[str], None]
-) -> bytes | None:
+def _invoke(source: bytes, flags: tuple[str, ...], report: Callable[[str], None]) -> bytes | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
     choice = config.axir_isolate_compiler
     if choice != "never":

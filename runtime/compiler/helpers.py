@@ -20,13 +20,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from ..diagnostics import CompilerEndedError
-from ..fork_safety import abandon, call_in_forked_child
-from ..target import PROCESS_FLAGS
+from axir.dialect.core.annotations import Foreign
+from axir.runtime.device.fork_safety import abandon, call_in_forked_child
+
+from .diagnostics import CompilerEndedError
 from .invocation.invoker import RejectedFlagsError
 from .invocation.messages import receive, send
+from .target import PROCESS_FLAGS
 
 # Loads the folder under a name of its own, with the parent's search path behind Python's own.
 _START = """
@@ -58,8 +59,8 @@ class Helper:
     """A running helper process; serves one compilation at a time.
 
     Attributes:
-      count: how many it has served.
-      is_sound: whether it can be trusted with another one.
+        count: how many it has served.
+        is_sound: whether it can be trusted with another one.
     """
 
     def __init__(self) -> None:
@@ -95,9 +96,9 @@ class Helper:
         """Compiles as `Invoker.compile` does.
 
         Raises:
-          RejectedFlagsError: the flags are not legal.
-          CompilerEndedError: the compiler crashed, and the helper is gone.
-          HelperStartError: the helper ended before it was ready.
+            RejectedFlagsError: the flags are not legal.
+            CompilerEndedError: the compiler crashed, and the helper is gone.
+            HelperStartError: the helper ended before it was ready.
         """
         self.count += 1
         for answer in self._ask("compile", PROCESS_FLAGS, _working_directory(), flags, source):
@@ -118,10 +119,10 @@ class Helper:
         """Lets the helper read bytecode; raises as `compile` does if that crashes."""
         next(self._ask("read", bytecode))
 
-    def _ask(self, *request: Any) -> Iterator[tuple[Any, ...]]:
+    def _ask(self, *request: str | bytes | tuple[str, ...] | None) -> Iterator[tuple]:
         """Sends a request and yields the answers; raises when the helper ends."""
-        requests: Any = self._process.stdin
-        answers: Any = self._process.stdout
+        requests: Foreign = self._process.stdin
+        answers: Foreign = self._process.stdout
         with contextlib.suppress(OSError):  # it has ended: so will the answers
             send(requests, *request)
         while (answer := receive(answers)) is not None:
@@ -162,7 +163,7 @@ class HelperPool:
     """The helpers of this process.
 
     Args:
-      limit: how many there may be at once.
+        limit: how many there may be at once.
     """
 
     def __init__(self, limit: int = _MAX_HELPERS) -> None:

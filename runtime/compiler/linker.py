@@ -16,7 +16,7 @@ from pathlib import Path
 
 from iree.compiler.api import ctypes_dl
 
-from ..cache import cache_directory
+from .cache import cache_directory
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -1,13 +1,13 @@
 // RUN: axir opt %s -p 'vmap{axis_size=5,in_axes=0},jvp,simplify' > %t.CHECK
 // RUN: filecheck %s --input-file %t.CHECK
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.CHECK > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.CHECK > /dev/null
 // RUN: axir opt %s -p 'jvp,vmap{axis_size=5,in_axes=0},simplify' > %t.OTHER
 // RUN: filecheck %s --input-file %t.OTHER --check-prefix=OTHER
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.OTHER > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.OTHER > /dev/null
 // RUN: axir opt %s -p 'linearize,transpose{function=linear},simplify' > %t.GRAD
 // RUN: filecheck %s --input-file %t.GRAD --check-prefix=GRAD
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.GRAD > /dev/null
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.GRAD > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %s > /dev/null
 
 // Passes compose in any order.
 

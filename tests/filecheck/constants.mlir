@@ -1,7 +1,7 @@
 // RUN: axir opt %s -p 'vmap{axis_size=5},jvp' > %t
 // RUN: filecheck %s --input-file %t
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t > /dev/null
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %s > /dev/null
 
 // Constants stay constants: they do not become arguments.
 

@@ -6,8 +6,8 @@
 // RUN: filecheck %s --input-file %t.TRANSPOSE --check-prefix=TRANSPOSE
 // RUN: axir opt %s -p lower-to-stablehlo > %t.LOWER
 // RUN: filecheck %s --input-file %t.LOWER --check-prefix=LOWER
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.LINEARIZE > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %s > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.LINEARIZE > /dev/null
 
 // A saved module differentiates by the rules that it holds. The rule of f calls f itself.
 

@@ -1,10 +1,10 @@
 // RUN: axir opt %s -p linearize > %t.CHECK
 // RUN: filecheck %s --input-file %t.CHECK
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.CHECK > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.CHECK > /dev/null
 // RUN: axir opt %s -p 'linearize{argnums=0}' > %t.FIRST
 // RUN: filecheck %s --input-file %t.FIRST --check-prefix=FIRST
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.FIRST > /dev/null
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.FIRST > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %s > /dev/null
 
 // Known values stay in main, which returns the residuals; the rest becomes linear.
 

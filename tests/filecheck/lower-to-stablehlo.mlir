@@ -1,6 +1,6 @@
 // RUN: axir opt %s --to stablehlo > %t
 // RUN: filecheck %s --input-file %t
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %s > /dev/null
 
 // Calls are functions, scalar operands are broadcast, captured constants are constants.
 

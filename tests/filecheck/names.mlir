@@ -1,12 +1,12 @@
 // RUN: axir opt %s -p 'vmap{axis_size=5,in_axes=(0,none)},jvp,simplify' > %t.CHECK
 // RUN: filecheck %s --input-file %t.CHECK
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.CHECK > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.CHECK > /dev/null
 // RUN: axir opt %s -p linearize > %t.LINEAR
 // RUN: filecheck %s --input-file %t.LINEAR --check-prefix=LINEAR
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.LINEAR > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.LINEAR > /dev/null
 // RUN: axir opt %s -p 'linearize,transpose{function=linear}' > %t.REVERSE
 // RUN: filecheck %s --input-file %t.REVERSE --check-prefix=REVERSE
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %s > /dev/null
 
 // Names of arguments survive the passes that keep them, and tangents get their own.
 

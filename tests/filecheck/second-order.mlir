@@ -1,7 +1,7 @@
 // RUN: axir opt %s -p 'jvp,jvp{argnums=0},simplify' > %t
 // RUN: filecheck %s --input-file %t
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t > /dev/null
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %s > /dev/null
 
 // A pass runs on its own result: the tangent of the tangent.
 

@@ -1,10 +1,10 @@
 // RUN: axir opt %s -p simplify > %t.CHECK
 // RUN: filecheck %s --input-file %t.CHECK
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.CHECK > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.CHECK > /dev/null
 // RUN: axir opt %s -p 'simplify{inline="none"}' > %t.CALL
 // RUN: filecheck %s --input-file %t.CALL --check-prefix=CALL
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.CALL > /dev/null
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.CALL > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %s > /dev/null
 
 // Calls are inlined, constants folded, equal ops merged, identities and dead ops removed.
 

@@ -1,7 +1,7 @@
 // RUN: axir opt %s -p transpose > %t
 // RUN: filecheck %s --input-file %t
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t > /dev/null
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %s > /dev/null
 
 // Cotangents flow backwards and are added where a value was used twice.
 

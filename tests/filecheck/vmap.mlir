@@ -1,10 +1,10 @@
 // RUN: axir opt %s -p 'vmap{axis_size=5,in_axes=(1,none)}' > %t.CHECK
 // RUN: filecheck %s --input-file %t.CHECK
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.CHECK > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.CHECK > /dev/null
 // RUN: axir opt %s -p 'vmap{axis_size=5,in_axes=(0,none),out_axes=(0,none)}' > %t.NONE
 // RUN: filecheck %s --input-file %t.NONE --check-prefix=NONE
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %t.NONE > /dev/null
-// RUN: iree-opt --irdl-file=%S/../../dialect/jaxpr.irdl.mlir %s > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %t.NONE > /dev/null
+// RUN: iree-opt --irdl-file=%S/../../dialect/text/jaxpr.irdl.mlir %s > /dev/null
 
 // An argument without the axis, axes in the middle, and a result that lacks it.
 

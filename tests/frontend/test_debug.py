@@ -12,7 +12,7 @@ import pytest
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.errors import NonArrayArgumentError, ParameterError
+from axir.dialect.core.errors import NonArrayArgumentError, ParameterError
 
 MODES: dict[str, Callable[..., Any]] = {"eager": lambda f: f, "jit": axir.jit}
 
@@ -127,9 +127,7 @@ def test_what_is_known_while_tracing_is_printed_by_the_program(lines: Any) -> No
 
 
 @pytest.mark.parametrize("inner", MODES)
-def test_vmap_prints_each_place_in_order(
-    run: Callable[..., Any], inner: str, lines: Any
-) -> None:
+def test_vmap_prints_each_place_in_order(run: Callable[..., Any], inner: str, lines: Any) -> None:
     run(axir.vmap(MODES[inner](printing)))(jnp.arange(3.0))
     assert lines() == ["x = 0.0", "x = 1.0", "x = 2.0"]
     run(axir.vmap(axir.vmap(printing)))(jnp.arange(4.0).reshape(2, 2))
@@ -182,7 +180,7 @@ def test_callback_gets_trees_and_other_objects_as_they_are(run: Callable[..., An
         return x
 
     run(f)(jnp.arange(2))
-    ((tree, other), keywords), = seen
+    (((tree, other), keywords),) = seen
     assert tree["x"].tolist() == [0, 1]
     assert other is marker
     assert keywords["name"] == "n"

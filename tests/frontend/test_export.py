@@ -12,8 +12,10 @@ import pytest
 
 import axir
 import axir.numpy as jnp
-from axir import core, tree_text
-from axir.dialect.errors import (
+from axir import core
+from axir._programs.compiled_modules import Program, compile_saved, open_module
+from axir._trees import text as tree_text
+from axir.dialect.core.errors import (
     DTypeError,
     NonArrayArgumentError,
     ParameterError,
@@ -26,7 +28,6 @@ from axir.dialect.errors import (
     VerificationError,
 )
 from axir.export import Exported, export, load
-from axir.programs import Program, compile_saved, open_module
 from axir.runtime import Target
 
 THIS_FILE = Path(__file__).name
@@ -66,7 +67,7 @@ def test_text_names_arguments_trees_and_the_users_lines(exported: Exported) -> N
     assert "jaxpr.name = \"params['w']\"" in text
     assert "jaxpr.in_tree = \"(({'b': 0, 'w': 1}, 2, 3), {'scale': 4})\"" in text
     assert '"jaxpr.tanh"' in text
-    assert f"{THIS_FILE}\":{model.__code__.co_firstlineno + 1}:" in text
+    assert f'{THIS_FILE}":{model.__code__.co_firstlineno + 1}:' in text
 
 
 def test_captured_arrays_are_constants_of_the_module(exported: Exported) -> None:

@@ -10,7 +10,7 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir import core, dtypes, errors
-from axir.dialect.errors import AxisError
+from axir.dialect.core.errors import AxisError
 from axir.extend import core as extend
 
 # Names that say nothing here: typed keys, symbolic shapes, internals of another engine.

@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import assert_same
+from support.against_jax import assert_same
 
 import axir
 import axir.numpy as jnp
 from axir import ops
-from axir.dialect.errors import ConcretizationTypeError, DTypeError, ParameterError, ShapeError
+from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError, ShapeError
 
 NAMES = ("segment_sum", "segment_prod", "segment_max", "segment_min")
 IDS = np.array([0, 2, 2, 5, -1, 1, 0], np.int32)
@@ -48,11 +48,16 @@ def test_segments_are_compiled_and_differentiated(name: str) -> None:
     np.testing.assert_allclose(compiled, reduced(axir)(x, IDS), rtol=1e-6)
     if name != "segment_prod":  # a product has no derivative where segments have several elements
         weights = RNG.normal(size=(4, 3)).astype(np.float32)
-        ours = axir.grad(lambda x: jnp.where(jnp.isfinite(r := reduced(axir)(x, IDS)), r, 0)
-                         .ravel() @ weights.ravel())(x)  # fmt: skip
+        ours = axir.grad(
+            lambda x: (
+                jnp.where(jnp.isfinite(r := reduced(axir)(x, IDS)), r, 0).ravel() @ weights.ravel()
+            )
+        )(x)
         theirs = jax.grad(
-            lambda x: jax.numpy.where(jax.numpy.isfinite(r := reduced(jax)(x, IDS)), r, 0).ravel()
-            @ weights.ravel()
+            lambda x: (
+                jax.numpy.where(jax.numpy.isfinite(r := reduced(jax)(x, IDS)), r, 0).ravel()
+                @ weights.ravel()
+            )
         )(x)
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 

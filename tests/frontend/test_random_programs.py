@@ -1,7 +1,6 @@
 """Random programs under random transformations: evaluator and IREE agree, as do eager and traced.
 
-Every run draws the same few dozen, half of them of loops; with RANDOM_PROGRAMS=2000 in the
-environment it draws more.
+Every run draws the same few dozen, half of them of loops; `make test-long` draws thousands.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
-from op_programs import Programs
-from random_programs import Spec, disagreement, loop_specs, nearby, specs
+from support.op_programs import Programs
+from support.random_programs import Spec, disagreement, loop_specs, nearby, specs
 
 import axir
-from axir.dialect.config import config
-from axir.dialect.function import Function
-from axir.dialect.ops.call import set_executor
-from axir.passes.simplify import simplify_function
+from axir.dialect.core.config import config
+from axir.dialect.ops.calls.jit_call import set_executor
+from axir.dialect.program.function import Function
+from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.errors import RuntimeExecutionError
 
 _PER_MODULE = 12

@@ -9,7 +9,7 @@ import pytest
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.errors import ParameterError
+from axir.dialect.core.errors import ParameterError
 from axir.test_util import check_grads, check_jvp, check_vjp
 
 POINTS = np.array([0.1, -0.4, 0.9])

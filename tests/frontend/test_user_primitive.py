@@ -9,7 +9,7 @@ import pytest
 
 import axir
 from axir import core, lax
-from axir.dialect.ops.table import USER_OPS
+from axir.dialect.program.op_table import USER_OPS
 from axir.interpreters import ad, batching, mlir
 
 
@@ -127,8 +127,18 @@ def test_eager_forward_mode_needs_no_abstract_evaluation(multiply_add: MultiplyA
     ]
 
 
+def test_eager_reverse_mode_takes_numbers_without_abstract_evaluation() -> None:
+    product = core.Primitive("product_of_values")
+    product.def_impl(lambda x, y: x * y)
+    ad.primitive_jvps[product] = lambda primals, tangents: (
+        primals[0] * primals[1],
+        tangents[0] * primals[1],
+    )
+    assert axir.grad(lambda x: product.bind(x, 2.0))(3.0) == 2.0
+
+
 def test_it_prints_and_survives_in_a_module(multiply_add: MultiplyAdd) -> None:
-    from axir.dialect.reading import parse_module, read_module
+    from axir.dialect.text.module_reader import parse_module, read_module
 
     primitive = multiply_add.primitive
     primitive.def_impl(_evaluate)
@@ -139,6 +149,26 @@ def test_it_prints_and_survives_in_a_module(multiply_add: MultiplyAdd) -> None:
     )
     function = read_module(parse_module(str(jaxpr.module())))["main"]
     assert [float(x) for x in function.evaluate(2.0, 3.0, 4.0)] == [10.0]
+
+
+def test_it_takes_any_parameters() -> None:
+    from axir.dialect.text.module_reader import parse_module, read_module
+
+    scale = core.Primitive("scale")
+    scale.def_abstract_eval(lambda x, **params: x)
+    params = {"factors": (1, "a", (0.5, None)), "linear": (True,)}
+    try:
+        jaxpr = axir.make_jaxpr(lambda x: scale.bind(x, **params))(1.0)
+        # A parameter of `scan` has the same name, and is not printed.
+        assert "scale[factors=(1, 'a', (0.5, None)) linear=(True,)] a" in str(jaxpr)
+        function = read_module(parse_module(str(jaxpr.module())))["main"]
+        assert function.equations[0].params == params
+    finally:
+        USER_OPS.pop("scale")
+    summing = axir.make_jaxpr(lambda xs: lax.scan(lambda c, x: (c + x, None), 0.0, xs))(np.ones(3))
+    assert summing.eqns[0].params["linear"] == (False, False)
+    assert "reverse=False" in str(summing)
+    assert "linear" not in str(summing)
 
 
 def test_linear_and_several_results() -> None:

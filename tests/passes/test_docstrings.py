@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from axir.dialect.reading import parse_module
-from axir.passes.base import Pass
-from axir.passes.pipeline import run_passes
-from axir.passes.registry import find_pass, pass_names
+from axir.dialect.text.module_reader import parse_module
+from axir.passes.framework.base import Pass
+from axir.passes.framework.pipeline import run_passes
+from axir.passes.framework.registry import find_pass, pass_names
 
 EXAMPLE = re.compile(
     r"^Before:\n    ```mlir\n(?P<before>.*?)    ```\n"
@@ -30,10 +30,7 @@ def module_text(code: str, arguments: str, results: str) -> str:
     if "func.func" in code:
         return code
     last = re.findall(r"^\s*(%\w+) =", code, re.MULTILINE)[-1]
-    return (
-        f"func.func @main({arguments}) -> {results} {{\n{code}\n"
-        f"  return {last} : {results}\n}}"
-    )
+    return f"func.func @main({arguments}) -> {results} {{\n{code}\n  return {last} : {results}\n}}"
 
 
 def types_of_first_op(code: str) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 """Runs the examples in docstrings, in README.md and in docs/.
 
-pytest's own doctest collection would import `dialect/types.py` as `dialect.types`, a second copy of
-`axir.dialect.types`; so the modules are imported here under the names that users know.
+pytest's own doctest collection would import `dialect/core/types.py` as `dialect.core.types`, a
+second copy of `axir.dialect.core.types`; so the modules are imported here under the names that
+users know.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.cluster.vq
 import scipy.sparse.csgraph
 import scipy.spatial
-from program_cases import Program, normal, over
+from support.program_cases import Program, normal, over
 
 import axir as jax
 import axir.numpy as jnp
@@ -319,9 +319,7 @@ PROGRAMS = [
     Program(knapsack, (WEIGHTS, VALUES), knapsack_numpy),
     Program(record_table, (KEYS, normal(7)), record_table_numpy),
     Program(run_lengths, (LETTERS,), run_lengths_numpy),
-    Program(
-        shuffled_batches, (np.array([0, 3], np.uint32), normal(20)), shuffled_batches_numpy
-    ),
+    Program(shuffled_batches, (np.array([0, 3], np.uint32), normal(20)), shuffled_batches_numpy),
     Program(population, (np.array([3, 1, 7, -1]), np.array([8, 2, 6, 4, 1])), population_numpy),
 ]
 

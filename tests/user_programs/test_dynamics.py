@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import scipy.integrate
 import scipy.linalg
-from program_cases import Program, normal, over
+from support.program_cases import Program, normal, over
 
 import axir as jax
 import axir.numpy as jnp

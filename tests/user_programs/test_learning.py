@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.optimize
-from program_cases import Program, normal, numerical_gradient, over
 from scipy.special import expit
+from support.program_cases import Program, normal, numerical_gradient, over
 
 import axir as jax
 import axir.numpy as jnp

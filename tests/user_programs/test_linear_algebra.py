@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.signal
 import scipy.special
-from program_cases import Program, normal, over
+from support.program_cases import Program, normal, over
 
 import axir as jax
 import axir.numpy as jnp
@@ -209,9 +209,9 @@ def procrustes(a, b):
 
 
 def procrustes_numpy(a, b):
-    return scipy.spatial.transform.Rotation.align_vectors(
-        a - a.mean(axis=0), b - b.mean(axis=0)
-    )[0].as_matrix()
+    return scipy.spatial.transform.Rotation.align_vectors(a - a.mean(axis=0), b - b.mean(axis=0))[
+        0
+    ].as_matrix()
 
 
 def gauss_legendre(f_scale):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from program_cases import Program, normal, numerical_gradient, over
 from scipy.special import log_softmax, logsumexp, softmax
+from support.program_cases import Program, normal, numerical_gradient, over
 
 import axir as jax
 import axir.numpy as jnp
@@ -15,9 +15,12 @@ from axir import lax
 # --- a transformer's layer: tokens one by one with a cache give what all at once give
 
 LAYER = {
-    "qkv": normal(4, 12, scale=0.5), "out": normal(4, 4, scale=0.5),
-    "up": normal(4, 8, scale=0.5), "down": normal(8, 4, scale=0.5), "scale": normal(4) ** 2,
-}  # fmt: skip
+    "qkv": normal(4, 12, scale=0.5),
+    "out": normal(4, 4, scale=0.5),
+    "up": normal(4, 8, scale=0.5),
+    "down": normal(8, 4, scale=0.5),
+    "scale": normal(4) ** 2,
+}
 TOKENS = normal(5, 4, seed=1)
 
 

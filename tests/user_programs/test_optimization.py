@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 import scipy.optimize
-from program_cases import Program, normal, over
+from support.program_cases import Program, normal, over
 
 import axir as jax
 import axir.numpy as jnp
@@ -266,9 +266,7 @@ PROGRAMS = [
     Program(newton, (ROOT,), lambda a: scipy.special.lambertw(a).real),
     Program(many_roots, (np.array([0.3, 1, 5, 10], np.float32),), many_roots_numpy),
     Program(kepler, (np.float32(1.0), np.float32(0.6)), kepler_numpy, gradient=(0, 1)),
-    Program(
-        equilibrium, (normal(3, 3, scale=0.3), normal(3)), equilibrium_numpy, gradient=(0, 1)
-    ),
+    Program(equilibrium, (normal(3, 3, scale=0.3), normal(3)), equilibrium_numpy, gradient=(0, 1)),
     Program(gradient_descent_with_line_search, (normal(3),), lambda x: np.arange(3.0)),
     Program(lbfgs, (np.array([-1.2, 1, 0.5], np.float32),), lambda x: np.ones(3), tolerance=1e-3),
     Program(

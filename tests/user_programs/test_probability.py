@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 import scipy.stats
-from program_cases import Program, normal, numerical_gradient, over
+from support.program_cases import Program, normal, numerical_gradient, over
 
 import axir as jax
 import axir.numpy as jnp
@@ -363,14 +363,17 @@ PROGRAMS = [
         tolerance=0.1,
     ),
     Program(
-        gaussian_mixture, (MIXTURE, np.array([-1, 1], np.float32)), gaussian_mixture_numpy,
+        gaussian_mixture,
+        (MIXTURE, np.array([-1, 1], np.float32)),
+        gaussian_mixture_numpy,
         tolerance=1e-3,
     ),
     Program(
-        reparametrized_bound, ((normal(2), normal(2, seed=1)), normal(4, 2)),
+        reparametrized_bound,
+        ((normal(2), normal(2, seed=1)), normal(4, 2)),
         reparametrized_bound_numpy,
     ),
-]  # fmt: skip
+]
 
 
 @over(PROGRAMS)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 import scipy.signal
 import scipy.stats
-from program_cases import Program, normal, over
+from support.program_cases import Program, normal, over
 
 import axir as jax
 import axir.numpy as jnp
@@ -64,9 +64,7 @@ def kalman_smoother_numpy(model, observations):
     joint = np.zeros((n, 2, n, 2))
     for s, t in itertools.product(range(n), repeat=2):
         power = np.linalg.matrix_power(a, abs(t - s))
-        joint[s, :, t] = (
-            power @ spreads[t + 1] if s >= t else spreads[s + 1] @ power.T
-        )
+        joint[s, :, t] = power @ spreads[t + 1] if s >= t else spreads[s + 1] @ power.T
     states = joint.reshape(2 * n, 2 * n)
     observe = np.kron(np.eye(n), model["observe"])
     seen = observe @ states @ observe.T + np.kron(np.eye(n), model["error"])
@@ -280,12 +278,14 @@ PROGRAMS = [
     Program(edit_distance, WORDS, edit_distance_numpy),
     Program(local_alignment, WORDS, local_alignment_numpy),
     Program(
-        linear_recurrence, (normal(6, 2, scale=0.8), normal(6, 2)), linear_recurrence_numpy,
+        linear_recurrence,
+        (normal(6, 2, scale=0.8), normal(6, 2)),
+        linear_recurrence_numpy,
         gradient=(0, 1),
     ),
     Program(exponential_smoother, (normal(10), np.float32(0.3)), exponential_smoother_numpy),
     Program(autocorrelation, (normal(16),), autocorrelation_numpy, gradient=(0,)),
-]  # fmt: skip
+]
 
 
 @over(PROGRAMS)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from program_cases import Program, normal, numerical_gradient, over
 from scipy.signal import correlate2d
 from scipy.special import expit, log_softmax
+from support.program_cases import Program, normal, numerical_gradient, over
 
 import axir as jax
 import axir.numpy as jnp

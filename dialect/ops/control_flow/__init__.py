@@ -1,8 +1,8 @@
 """Control flow: ops with functions among their parameters.
 
 One file per op with all its rules: `cond`, `while`, `scan`, the last with its derivatives in files
-of their own. The functions for users stand in the frontend; `ops/loops.py` has loops of flat values
-for the rules of other ops.
+of their own. The functions for users stand in the frontend; `flat_loops.py` has loops of flat
+values for the rules of other ops.
 """
 
 from __future__ import annotations

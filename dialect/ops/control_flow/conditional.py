@@ -6,40 +6,61 @@ branches take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from iree.compiler import ir
 
-from ... import dtypes
-from ... import stablehlo as hlo
-from ...array import ConcreteArray
-from ...derived import derive, derive_batched
-from ...effects import acts, has_effects
-from ...errors import ParameterError, UnsupportedRuleError
-from ...function import Function
-from ...symbolic import is_undefined_primal
-from ...types import ShapedArray
-from ..family import full
-from ..table import declare
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Param, UserFunction
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import ParameterError, UnsupportedRuleError
+from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_zeros import (
+    Marks,
+    chosen,
+    inverted,
+    moving,
+    spread,
+    unknown,
+)
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import spread_cotangents
+from axir.dialect.ops.elementwise.arithmetic import clamp, select_n
+from axir.dialect.ops.elementwise.family import full
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.program.costs import interpretation_time
+from axir.dialect.program.derived_functions import derive, derive_batched
+from axir.dialect.program.effects import acts, has_effects
+from axir.dialect.program.function import Function
+from axir.dialect.program.op_table import declare
+from axir.dialect.program.rules import (
+    Cotangent,
+    LoweringContext,
+    Operand,
+    OperandTangents,
+    Tangent,
+    Value,
+)
+
 from . import loop_samples
-from .bodies import (
+from .closed_bodies import (
     Body,
-    activity,
     call_function,
     check_arguments,
     check_results,
-    chosen,
-    derived_body,
+    closed,
     instantiated,
-    spread,
+    split,
     trace_body,
 )
-from .execution import implementation, work_of
+from .execution import implementation
 from .interpretation import quiet, steps_of
 
 
-def bind_cond(index: Any, branches: Sequence[Body], operands: Sequence[Any]) -> list[Any]:
+def bind_cond(index: Operand, branches: Sequence[Body], operands: Sequence[Value]) -> list[Value]:
     """Applies `cond` to branches whose first inputs are captured values."""
     joined, captured = join_captures(branches)
     return cond_primitive.bind(index, *captured, *operands, branches=joined)
@@ -56,31 +77,28 @@ def join_captures(branches: Sequence[Body]) -> tuple[tuple[Function, ...], list[
         branches = joined
 
 
-def _with_captures(branch: Body, captured: list[Any]) -> Body:
+def _with_captures(branch: Body, captured: list[Value]) -> Body:
     """Returns a branch that takes given captured values, among which are its own."""
     place_of = {id(x): place for place, x in enumerate(captured)}
     places = tuple(place_of[id(x)] for x in branch.captured)
     if places == tuple(range(len(captured))):
         return branch
-    function = branch.function
-    types = tuple(x.type for x in captured)
-
-    def choose(*arguments: Any) -> list[Any]:
-        operands = arguments[len(types) :]
-        return function.interpret([*(arguments[i] for i in places), *operands])
-
-    rest = [v.type for v in function.inputs[len(places) :]]
-    made = derived_body(
-        function,
-        ("cond captures", places, types),
-        lambda: trace_body(choose, [*types, *rest], function.name),
-    )
+    made = _taking(branch.function, places, tuple(x.type for x in captured))
     return Body(made.function, (*made.captured, *captured))
 
 
-def _infer(
-    *types: ShapedArray, branches: tuple[Function, ...]
-) -> list[ShapedArray]:
+@derived
+def _taking(function: Function, places: tuple[int, ...], types: tuple[ShapedArray, ...]) -> Body:
+    """Returns a branch that takes values of given types, those it captured at given places."""
+
+    def choose(*arguments: Value) -> list[Value]:
+        operands = arguments[len(types) :]
+        return function.interpret([*(arguments[i] for i in places), *operands])
+
+    return trace_body(choose, [*types, *function.input_types[len(places) :]], function.name)
+
+
+def _infer(*types: ShapedArray, branches: tuple[Function, ...]) -> list[ShapedArray]:
     if not branches or not types:
         raise ParameterError("cond needs an index and at least one branch.")
     index, *operands = types
@@ -108,17 +126,17 @@ def _evaluate(
 
 
 def _work(*, branches: tuple[Function, ...]) -> float:
-    return max(map(work_of, branches))
+    return max(map(interpretation_time, branches))
 
 
 def _lower(
-    context: Any, index: Any, *values: Any, branches: tuple[Function, ...]
-) -> list[Any]:
+    context: LoweringContext, index: ir.Value, *values: ir.Value, branches: tuple[Function, ...]
+) -> list[ir.Value]:
     types = [t.words.mlir for t in context.types_out]
     if len(branches) == 1 or not (types or any(map(has_effects, branches))):
         return context.inline(branches[0], *values) if len(branches) == 1 else []
 
-    def region(branch: Function) -> Callable[..., Any]:
+    def region(branch: Function) -> UserFunction:
         return lambda: context.inline(branch, *values)
 
     if len(branches) == 2:
@@ -131,42 +149,53 @@ def _lower(
 # Derivatives -----------------------------------------------------------------------------------
 
 
-def _joined_activity(active: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
+def _either(active: Sequence[Marks]) -> Marks:
     return tuple(map(any, zip(*active, strict=True)))
 
 
-def _tangent_branches(
-    branches: tuple[Function, ...], active: tuple[bool, ...]
-) -> tuple[list[Body], tuple[bool, ...]]:
-    derived = [derive(branch, "jvp", active) for branch in branches]
-    active_out = _joined_activity([d.active_outputs for d in derived])
+def _alike(
+    functions: Sequence[Function],
+    active: Sequence[Marks],
+    types: Sequence[ShapedArray],
+    kind: str,
+    count: int = 0,
+) -> tuple[list[Body], Marks]:
+    """Closes functions derived from branches, of which all give a tangent where any of them does.
+
+    Args:
+        functions: One for each branch.
+        active: Which tangents (or cotangents) each of them gives.
+        types: Types of what these are tangents of.
+        kind: Which transformation traces.
+        count: How many results stand before the tangents.
+    """
+    either = _either(active)
+
+    def close(function: Function, mine: Marks) -> Body:
+        def apply(*arguments: Value) -> list[Value]:
+            results = call_function(function, arguments)
+            tangents = spread(results[count:], mine, types)
+            return [*results[:count], *instantiated(tangents, either)]
+
+        return trace_body(apply, function.input_types, function.name, kind)
+
+    return list(map(close, functions, active)), either
+
+
+@derived
+def _tangent_branches(branches: tuple[Function, ...], active: Marks) -> tuple[list[Body], Marks]:
+    parts = [derive(branch, "jvp", active) for branch in branches]
+    functions, marks = [d.function for d in parts], [d.active_outputs for d in parts]
     types = branches[0].output_types
-
-    def branch(number: int) -> Body:
-        tangent_function = derived[number]
-
-        def apply(*arguments: Any) -> list[Any]:
-            results = call_function(tangent_function.function, arguments)
-            tangents = spread(results[len(types) :], tangent_function.active_outputs, types)
-            return [*results[: len(types)], *instantiated(tangents, active_out)]
-
-        inputs = [v.type for v in tangent_function.function.inputs]
-        return trace_body(apply, inputs, tangent_function.function.name, "Jvp")
-
-    return [branch(number) for number in range(len(branches))], active_out
+    return _alike(functions, marks, types, "Jvp", len(types))
 
 
 def _value_and_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Function, ...]
-) -> tuple[list[Any], list[Any]]:
-    moving = tangents[1:]
-    active = activity(moving)
-    bodies, active_out = derived_body(
-        branches[0],
-        ("cond jvp", branches, active),
-        lambda: _tangent_branches(branches, active),
-    )
-    results = bind_cond(primals[0], bodies, [*primals[1:], *chosen(moving, active)])
+    primals: Sequence[Value], tangents: OperandTangents, *, branches: tuple[Function, ...]
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
+    active = moving(tangents[1:])
+    bodies, active_out = _tangent_branches(branches, active)
+    results = bind_cond(primals[0], bodies, [*primals[1:], *chosen(tangents[1:], active)])
     types = branches[0].output_types
     return results[: len(types)], spread(results[len(types) :], active_out, types)
 
@@ -186,17 +215,17 @@ class _Split(NamedTuple):
     linear: list[Body]
     slots: int
     shared: tuple[int, ...]
-    active_outputs: tuple[bool, ...]
+    active_outputs: Marks
 
 
 def _slots_of(splits: Sequence[Any]) -> tuple[list[ShapedArray], list[list[int]]]:
     """Gives the computed residuals of each branch slots, those of equal type the same ones."""
     slots: list[ShapedArray] = []
     places = []
-    for split in splits:
+    for parts in splits:
         taken: set[int] = set()
         mine = []
-        for variable in split.known.outputs[len(split.active_outputs) :]:
+        for variable in parts.known.outputs[len(parts.active_outputs) :]:
             wanted = variable.type.strip_weak_type()
             place = next(
                 (i for i, t in enumerate(slots) if t is wanted and i not in taken), len(slots)
@@ -209,39 +238,39 @@ def _slots_of(splits: Sequence[Any]) -> tuple[list[ShapedArray], list[list[int]]
     return slots, places
 
 
-def _split_branches(branches: tuple[Function, ...], active: tuple[bool, ...]) -> _Split:
+@derived
+def _split_branches(branches: tuple[Function, ...], active: Marks) -> _Split:
     splits = [derive(branch, "linearize", active) for branch in branches]
     slots, places = _slots_of(splits)
-    active_out = _joined_activity([s.active_outputs for s in splits])
-    shared = tuple(sorted({s for split in splits for s in split.residuals if type(s) is int}))
-    operand_types = [v.type for v in branches[0].inputs]
+    active_out = _either([s.active_outputs for s in splits])
+    shared = tuple(sorted({s for parts in splits for s in parts.residuals if type(s) is int}))
+    operand_types = branches[0].input_types
     types = branches[0].output_types
 
     def known(number: int) -> Body:
-        split, mine = splits[number], places[number]
+        parts, mine = splits[number], places[number]
 
-        def apply(*operands: Any) -> list[Any]:
-            results = call_function(split.known, operands)
-            values: list[Any] = [full(t.shape, 0, t.dtype) for t in slots]
+        def apply(*operands: Value) -> list[Value]:
+            results = call_function(parts.known, operands)
+            values: list[Value] = [full(t.shape, 0, t.dtype) for t in slots]
             for place, value in zip(mine, results[len(types) :], strict=True):
                 values[place] = value
             return [*results[: len(types)], *values]
 
-        return trace_body(apply, operand_types, split.known.name, "Linearize")
+        return trace_body(apply, operand_types, parts.known.name, "Linearize")
 
     def linear(number: int) -> Body:
-        split, mine = splits[number], places[number]
+        parts, mine = splits[number], places[number]
 
-        def apply(*arguments: Any) -> list[Any]:
-            moving = arguments[: sum(active)]
-            operands = dict(zip(shared, arguments[sum(active) :], strict=False))
-            stored = arguments[sum(active) + len(shared) :]
-            residuals = split.residual_values(operands, [stored[i] for i in mine])
-            results = split.linear.interpret([*moving, *residuals])
-            return instantiated(spread(results, split.active_outputs, types), active_out)
+        def apply(*arguments: Value) -> list[Value]:
+            tangents, operands, stored = split(arguments, sum(active), len(shared))
+            values = dict(zip(shared, operands, strict=True))
+            residuals = parts.residual_values(values, [stored[i] for i in mine])
+            results = parts.linear.interpret([*tangents, *residuals])
+            return instantiated(spread(results, parts.active_outputs, types), active_out)
 
         inputs = [*chosen(operand_types, active), *(operand_types[i] for i in shared), *slots]
-        return trace_body(apply, inputs, split.linear.name, "Linearize")
+        return trace_body(apply, inputs, parts.linear.name, "Linearize")
 
     numbers = range(len(branches))
     return _Split(
@@ -250,72 +279,51 @@ def _split_branches(branches: tuple[Function, ...], active: tuple[bool, ...]) ->
 
 
 def _linearize(
-    primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Function, ...]
-) -> tuple[list[Any], list[Any]]:
+    primals: Sequence[Value], tangents: OperandTangents, *, branches: tuple[Function, ...]
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
     index, *operands = primals
-    moving = tangents[1:]
-    active = activity(moving)
-    split = derived_body(
-        branches[0],
-        ("cond linearize", branches, active),
-        lambda: _split_branches(branches, active),
-    )
-    results = bind_cond(index, split.known, operands)
+    active = moving(tangents[1:])
+    parts = _split_branches(branches, active)
+    results = bind_cond(index, parts.known, operands)
     types = branches[0].output_types
-    out_tangents: list[Any] = []
-    if any(split.active_outputs):
-        residuals = [*(operands[i] for i in split.shared), *results[len(types) :]]
-        out_tangents = bind_cond(index, split.linear, [*chosen(moving, active), *residuals])
-    return results[: len(types)], spread(out_tangents, split.active_outputs, types)
+    out_tangents: list[Value] = []
+    if any(parts.active_outputs):
+        residuals = [*(operands[i] for i in parts.shared), *results[len(types) :]]
+        moved = chosen(tangents[1:], active)
+        out_tangents = bind_cond(index, parts.linear, [*moved, *residuals])
+    return results[: len(types)], spread(out_tangents, parts.active_outputs, types)
 
 
+@derived
 def _transposed_branches(
-    branches: tuple[Function, ...], is_linear: tuple[bool, ...], active: tuple[bool, ...]
-) -> tuple[list[Body], tuple[bool, ...]]:
-    derived = [derive(branch, "transpose", is_linear, active) for branch in branches]
-    active_in = _joined_activity([d.active_arguments for d in derived])
-    linear_types = chosen([v.type for v in branches[0].inputs], is_linear)
-
-    def branch(number: int) -> Body:
-        transposed = derived[number]
-
-        def apply(*arguments: Any) -> list[Any]:
-            results = call_function(transposed.function, arguments)
-            return instantiated(
-                spread(results, transposed.active_arguments, linear_types), active_in
-            )
-
-        inputs = [v.type for v in transposed.function.inputs]
-        return trace_body(apply, inputs, transposed.function.name, "Transpose")
-
-    return [branch(number) for number in range(len(branches))], active_in
+    branches: tuple[Function, ...], is_linear: Marks, active: Marks
+) -> tuple[list[Body], Marks]:
+    parts = [derive(branch, "transpose", is_linear, active) for branch in branches]
+    functions, marks = [d.function for d in parts], [d.active_arguments for d in parts]
+    return _alike(functions, marks, chosen(branches[0].input_types, is_linear), "Transpose")
 
 
 def _transpose(
-    cotangents: Sequence[Any], index: Any, *operands: Any, branches: tuple[Function, ...]
-) -> list[Any]:
-    is_linear = tuple(map(is_undefined_primal, operands))
-    active = activity(cotangents)
-    bodies, active_in = derived_body(
-        branches[0],
-        ("cond transpose", branches, is_linear, active),
-        lambda: _transposed_branches(branches, is_linear, active),
-    )
-    known = [x for x in operands if not is_undefined_primal(x)]
-    results: list[Any] = []
+    cotangents: Sequence[Cotangent],
+    index: Value,
+    *operands: Param,
+    branches: tuple[Function, ...],
+) -> Sequence[Cotangent | None]:
+    is_linear, active = unknown(operands), moving(cotangents)
+    bodies, active_in = _transposed_branches(branches, is_linear, active)
+    pulled: list[Value] = []
     if any(active_in):
-        results = bind_cond(index, bodies, [*known, *chosen(cotangents, active)])
-    linear_types = [x.aval for x in operands if is_undefined_primal(x)]
-    pulled = iter(spread(results, active_in, linear_types))
-    return [None, *(next(pulled) if is_undefined_primal(x) else None for x in operands)]
+        known = chosen(operands, inverted(is_linear))
+        pulled = bind_cond(index, bodies, [*known, *chosen(cotangents, active)])
+    return [None, *spread_cotangents(operands, active_in, pulled)]
 
 
 # Batching --------------------------------------------------------------------------------------
 
 
 def _batch(
-    operands: Sequence[Any], axes: Sequence[int | None], *, branches: tuple[Function, ...]
-) -> tuple[list[Any], list[int | None]]:
+    operands: Sequence[Value], axes: Sequence[int | None], *, branches: tuple[Function, ...]
+) -> tuple[list[Value], list[int | None]]:
     index, *values = operands
     if axes[0] is not None:
         return _select(index, axes[0], values, list(axes[1:]), branches)
@@ -324,31 +332,17 @@ def _batch(
         next((a for a in entries if a is not None), None) for entries in zip(*found, strict=True)
     )
     batched = [derive_batched(branch, axes[1:], out_axes).function for branch in branches]
-    bodies = derived_body(
-        batched[0],
-        ("cond vmap", tuple(batched)),
-        lambda: [
-            trace_body(
-                lambda *arguments, f=f: call_function(f, arguments),
-                [v.type for v in f.inputs], f.name, "Vmap",
-            )
-            for f in batched
-        ],
-    )
-    return bind_cond(index, bodies, values), list(out_axes)
+    return bind_cond(index, list(map(closed, batched)), values), list(out_axes)
 
 
 def _select(
-    index: Any,
+    index: Value,
     index_axis: int,
-    values: list[Any],
+    values: list[Value],
     axes: list[int | None],
     branches: tuple[Function, ...],
-) -> tuple[list[Any], list[int | None]]:
+) -> tuple[list[Value], list[int | None]]:
     """Applies all branches, and selects for each place of the batch."""
-    from ..broadcasting import broadcast_in_dim
-    from ..elementwise import clamp, select_n
-
     if any(map(acts, branches)):
         raise UnsupportedRuleError(
             "vmap of cond with a mapped predicate runs all branches for all of the batch, but a "
@@ -371,8 +365,8 @@ def _select(
 
 
 def _chosen_body(
-    index: Any, *operands: Any, branches: tuple[Function, ...]
-) -> tuple[Function, list[Any]] | None:
+    index: Value, *operands: Value, branches: tuple[Function, ...]
+) -> tuple[Function, list[Value]] | None:
     if len(branches) == 1:
         return branches[0], list(operands)
     if type(index) is not ConcreteArray:
@@ -382,6 +376,7 @@ def _chosen_body(
 
 cond_primitive = declare(
     "cond",
+    parameters={"branches": tuple[Function, ...]},
     takes_keys=True,
     multiple_results=True,
     is_memoized=False,

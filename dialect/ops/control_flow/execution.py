@@ -1,113 +1,88 @@
-"""Control flow on concrete operands: interpreted while that is cheap, else compiled as a unit."""
+"""Control flow on concrete operands: interpreted while that is cheap, else compiled as a unit.
+
+What does not live here: how long either takes (`dialect/program/costs.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...array import ConcreteArray, as_array
-from ...config import config
-from ...effects import has_effects
-from ...function import Equation, Function, functions_in
-from ...primitive import Primitive
-from ...single_flight import made_once
-from ...trace import trace_function
-from ...types import ShapedArray
-from ..call import call, has_executor
-
-# What compiling costs in microseconds, at least and for each op.
-_COMPILATION = 300_000.0
-_COMPILED_OP = 5_000.0
-# What interpreting costs: of a step, and of an element that it reads or writes.
-_STEP = 2.5
-_ELEMENT = 1e-3
-# What a pass of a compiled loop costs at least, in microseconds: bodies of an op or two run faster
-# interpreted.
-COMPILED_PASS = 6.0
-# Passes that a loop of unknown length is taken to make where it stands in another loop.
-_UNKNOWN_LENGTH = 10
+from axir.dialect.core.annotations import Param, Params, Returning
+from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.config import config
+from axir.dialect.core.memo import Memo, derived
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import call, has_executor
+from axir.dialect.program.costs import compilation_time
+from axir.dialect.program.effects import has_effects
+from axir.dialect.program.function import Function, functions_of
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import Value
 
 
-def work_of(function: Function) -> float:
-    """Estimates the microseconds that interpreting a function takes."""
-    known = function.derived.get("work")
-    if known is None:
-        known = function.derived["work"] = sum(map(_work_of_equation, function.equations))
-    return known
-
-
-def _work_of_equation(equation: Equation) -> float:
-    sizes = sum(v.type.size for v in (*equation.operands, *equation.results))
-    bodies = [work_of(f) for f in _functions(equation.params)]
-    if not bodies:
-        return _STEP + _ELEMENT * sizes
-    if equation.primitive.name == "cond":
-        return _STEP + max(bodies)
-    is_loop = equation.primitive.name == "while"
-    return _STEP + sum(bodies) * equation.params.get("length", _UNKNOWN_LENGTH if is_loop else 1)
-
-
-def compilation_of(params: dict[str, Any]) -> float:
-    """Estimates the microseconds that compiling an op takes: less work is interpreted."""
-    return _COMPILATION + _COMPILED_OP * sum(map(_ops_of, _functions(params)))
-
-
-def _ops_of(function: Function) -> int:
-    return len(function.equations) + sum(map(_ops_of, function.callees()))
-
-
-def _functions(params: dict[str, Any]) -> Iterator[Function]:
-    for value in params.values():
-        yield from functions_in(value)
-
-
-def may_compile(params: dict[str, Any]) -> bool:
+def may_compile(params: Params) -> bool:
     """Tells whether an op may be compiled rather than interpreted."""
     if not has_executor() or config.jax_disable_jit:
         return False
     if config.jax_debug_nans or config.jax_debug_infs:
         return False
-    return not any(map(has_effects, _functions(params)))
+    return not any(map(has_effects, functions_of(params)))
 
 
 class Unit:
-    """An op as a function of its own, to be compiled."""
+    """An op as a function of its own, to be compiled; see `unit_of`."""
 
-    def __init__(self, primitive: Primitive, params: dict[str, Any], types: Sequence[ShapedArray]):
-        self._keeper = next(_functions(params)).derived
-        self._key = ("unit", primitive.name, tuple(params.items()), tuple(types))
+    def __init__(self, primitive: Primitive, params: Params, types: Sequence[ShapedArray]):
+        self.derived = Memo()
         self._primitive = primitive
         self._params = params
         self._types = types
+        # The options under which it has been compiled.
+        self._used: set[Any] = set()
 
     @property
     def is_used(self) -> bool:
         """Whether it has been compiled before under the current options."""
-        known = self._keeper.get(self._key)
-        return known is not None and config.cache_key in known.derived.get("used", ())
+        return config.cache_key in self._used
 
-    @property
-    def function(self) -> Function:
-        """The function, traced when first asked for."""
-        return made_once(self._keeper, self._key, self._trace)
-
-    def _trace(self) -> Function:
+    def trace(self) -> Function:
+        """Traces the op as a function."""
         return trace_function(
             lambda *operands: self._primitive.bind(*operands, **self._params),
             self._types,
             name=self._primitive.name,
         )
 
-    def __call__(self, operands: Sequence[ConcreteArray]) -> list[ConcreteArray]:
+    def __call__(self, operands: Sequence[ConcreteArray]) -> list[Value]:
         """Runs the op compiled."""
-        function = self.function
-        function.derived.setdefault("used", set()).add(config.cache_key)
-        return call(function, *operands)
+        self._used.add(config.cache_key)
+        return call(_traced(self), *operands)
 
 
-def implementation(
-    primitive: Primitive, gain: Callable[..., float]
-) -> Callable[..., list[ConcreteArray]]:
+@derived
+def _traced(unit: Unit) -> Function:
+    return unit.trace()
+
+
+def unit_of(primitive: Primitive, params: Params, operands: Sequence[ConcreteArray]) -> Unit:
+    """Returns an op on operands of some types as a unit, kept with a function that it calls."""
+    keeper = next(functions_of(params))
+    return _unit(keeper, primitive, tuple(params.items()), tuple(x.type for x in operands))
+
+
+@derived
+def _unit(
+    keeper: Function,
+    primitive: Primitive,
+    params: tuple[tuple[str, Any], ...],
+    types: tuple[ShapedArray, ...],
+) -> Unit:
+    return Unit(primitive, dict(params), types)
+
+
+def implementation(primitive: Primitive, gain: Callable[..., float]) -> Returning[Sequence[Value]]:
     """Returns what applies a primitive to concrete operands.
 
     Args:
@@ -115,11 +90,11 @@ def implementation(
         gain: Estimates the microseconds that it runs faster compiled, from its parameters.
     """
 
-    def implement(*operands: Any, **params: Any) -> list[ConcreteArray]:
+    def implement(*operands: Value, **params: Param) -> Sequence[Value]:
         if may_compile(params):
             arrays = [as_array(x) for x in operands]
-            unit = Unit(primitive, params, [x.type for x in arrays])
-            if unit.is_used or gain(**params) > compilation_of(params):
+            unit = unit_of(primitive, params, arrays)
+            if unit.is_used or gain(**params) > compilation_time(params):
                 return unit(arrays)
         return primitive._evaluate(operands, params)
 

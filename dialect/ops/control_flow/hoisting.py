@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
-from ...context import state
-from ...effects import is_effectful
-from ...function import Equation, Function, Literal, Var, read, write
+from axir.dialect.program.effects import is_effectful
+from axir.dialect.program.equation import Equation, Literal, Var
+from axir.dialect.program.function import Function
+from axir.dialect.program.rules import Value
+from axir.dialect.program.walk import Environment, apply_equations, backward_slice
 
 
 class Invariants:
@@ -47,45 +48,12 @@ class Invariants:
         """Tells whether a variable has the same value in each pass."""
         return type(variable) is Literal or variable in self._fixed or variable in self._free
 
-    def compute(self, values: dict[Var, Any], wanted: Sequence[Var]) -> list[Any]:
+    def compute(self, values: Environment, wanted: Sequence[Var]) -> list[Value]:
         """Computes unchanging variables before the loop.
 
         Args:
             values: Values of the unchanging arguments and captures; those computed are added.
             wanted: Which variables to return the values of.
         """
-        needed = needed_equations(self._candidates, wanted)
-        apply([e for e in needed if e.results[0] not in values], values)
-        return [read(values, v) for v in wanted]
-
-
-def needed_equations(equations: Sequence[Equation], wanted: Collection[Var]) -> list[Equation]:
-    """Returns those ops on which variables depend, in order."""
-    variables = set(wanted)
-    needed = []
-    for equation in reversed(equations):
-        if any(v in variables for v in equation.results):
-            variables.update(equation.operands)
-            needed.append(equation)
-    return needed[::-1]
-
-
-def reached_from(function: Function, variables: Collection[Var]) -> set[Var]:
-    """Returns the variables that depend on given ones, and these."""
-    reached = set(variables)
-    for equation in function.equations:
-        if any(v in reached for v in equation.operands):
-            reached.update(equation.results)
-    return reached
-
-
-def apply(equations: Sequence[Equation], values: dict[Var, Any]) -> None:
-    """Applies ops to the values of their operands, and stores those of their results."""
-    previous = state.origin
-    try:
-        for equation in equations:
-            state.origin = equation
-            operands = [read(values, v) for v in equation.operands]
-            write(values, equation, equation.primitive.bind(*operands, **equation.params))
-    finally:
-        state.origin = previous
+        apply_equations(backward_slice(self._candidates, wanted, given=values).equations, values)
+        return values.values_of(wanted)

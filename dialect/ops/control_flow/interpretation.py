@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ...array import ConcreteArray, as_array
-from ...config import config
-from ...dtypes import storage
-from ...function import Equation, Function, Literal, Var
-from ...numerics import ignore_floating_point_warnings, restore_warnings
-from ...primitive import Primitive
-from ...single_flight import made_once
+from axir.dialect.core.annotations import Foreign, Param, UserFunction
+from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.config import config
+from axir.dialect.core.dtypes import storage
+from axir.dialect.core.memo import derived
+from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.program.equation import Equation, Literal, Var
+from axir.dialect.program.function import Function
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import HostArrays
 
 Step = tuple[Callable[..., Any], list[int], dict[str, Any], Any, Any]
 
@@ -31,7 +34,7 @@ class Steps:
     def __init__(self, function: Function):
         self.function = function
         arguments = (*function.inputs, *function.captures)
-        self._slots: list[Any] = [None] * len(arguments)
+        self._slots: list[Foreign] = [None] * len(arguments)
         self._steps: list[Step] = []
         places = {v: index for index, v in enumerate(arguments)}
         self._add(function, places)
@@ -97,10 +100,10 @@ def _step(equation: Equation, operands: list[int], results: list[int]) -> Step:
     return evaluate, operands, equation.params, results[0], dtypes[0]
 
 
-def _by_implementation(primitive: Primitive, types: Sequence[Any]) -> Callable[..., Any]:
+def _by_implementation(primitive: Primitive, types: Sequence[Any]) -> UserFunction:
     """Returns an evaluation rule that hands the arrays to what the primitive is implemented by."""
 
-    def evaluate(*hosts: np.ndarray, **params: Any) -> Any:
+    def evaluate(*hosts: np.ndarray, **params: Param) -> HostArrays:
         arrays = [ConcreteArray(t, x) for t, x in zip(types, hosts, strict=True)]
         if primitive.implementation is not None:
             results = primitive.implementation(*arrays, **params)
@@ -113,9 +116,10 @@ def _by_implementation(primitive: Primitive, types: Sequence[Any]) -> Callable[.
     return evaluate
 
 
+@derived
 def steps_of(function: Function) -> Steps:
     """Returns the steps of a function, decoded when first asked for."""
-    return made_once(function.derived, "steps", lambda: Steps(function))
+    return Steps(function)
 
 
 @contextmanager

@@ -8,15 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...function import Function
-from ...primitive import Sample
-from ...types import ShapedArray
-from ..family import edge_array
-from .bodies import trace_body
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import NestedNumbers, Options, UserFunction
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import abs as absolute
+from axir.dialect.ops.elementwise.arithmetic import add, gt, lt, mul, neg, not_, square
+from axir.dialect.ops.elementwise.family import edge_array
+from axir.dialect.ops.elementwise.transcendental import cos, exp, sin
+from axir.dialect.ops.later_ops import flat_loops, scan
+from axir.dialect.ops.reductions.reduce import reduce_sum
+from axir.dialect.ops.shape.constants import full_like
+from axir.dialect.program.function import Function
+from axir.dialect.program.primitive import Sample
+from axir.dialect.program.rules import FlatFunction, Operand, Value
+
+from .closed_bodies import trace_body
 
 
-def _traced(function: Callable[..., Sequence[Any]], *arrays: Any) -> Function:
+def _traced(function: FlatFunction, *arrays: Any) -> Function:
     types = [ShapedArray(np.shape(x), np.asarray(x).dtype) for x in arrays]
     return trace_body(function, types, "body").function
 
@@ -25,32 +34,34 @@ def _slices(xs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.zeros(x.shape[1:], x.dtype) for x in xs]
 
 
-def _f32(*values: Any) -> np.ndarray:
+def _f32(*values: NestedNumbers) -> np.ndarray:
     return np.array(values[0] if len(values) == 1 else values, np.float32)
 
 
-def _i32(*values: Any) -> np.ndarray:
+def _i32(*values: NestedNumbers) -> np.ndarray:
     return np.array(values[0] if len(values) == 1 else values, np.int32)
 
 
 def _edges() -> list[np.ndarray]:
     """Values that loops and branches only pass on: of rank 6, empty, and at the edges."""
     return [
-        edge_array((2, 1, 2, 1, 2, 1), dtypes.float32), edge_array((2, 3), dtypes.complex64),
-        edge_array((2,), dtypes.int32), edge_array((2, 0), dtypes.float64),
-    ]  # fmt: skip
+        edge_array((2, 1, 2, 1, 2, 1), dtypes.float32),
+        edge_array((2, 3), dtypes.complex64),
+        edge_array((2,), dtypes.int32),
+        edge_array((2, 0), dtypes.float64),
+    ]
 
 
 # while -----------------------------------------------------------------------------------------
 
 
 def _while(
-    holds: Callable[..., Any],
-    advance: Callable[..., Sequence[Any]],
-    init: Sequence[Any],
-    cond_consts: Sequence[Any] = (),
-    body_consts: Sequence[Any] = (),
-    **options: Any,
+    holds: UserFunction,
+    advance: FlatFunction,
+    init: Sequence[np.ndarray],
+    cond_consts: Sequence[np.ndarray] = (),
+    body_consts: Sequence[np.ndarray] = (),
+    **options: Options,
 ) -> Sample:
     params = {
         "body_jaxpr": _traced(advance, *body_consts, *init),
@@ -61,27 +72,19 @@ def _while(
     return Sample((*cond_consts, *body_consts, *init), params, **options)
 
 
-def _halve(x: Any, count: Any) -> list[Any]:
-    from ..elementwise import add, mul
-
+def _halve(x: Value, count: Any) -> list[Value]:
     return [mul(x, 0.5), add(count, 1)]
 
 
 def _nested_while() -> Sample:
-    from ..elementwise import add, lt, mul
-    from ..loops import fori_values
-
-    def advance(i: Any, x: Any) -> list[Any]:
-        return [add(i, 1), *fori_values(0, i, lambda j, y: [mul(y, 0.5)], [x])]
+    def advance(i: Value, x: Value) -> list[Value]:
+        return [add(i, 1), *flat_loops.fori_values(0, i, lambda j, y: [mul(y, 0.5)], [x])]
 
     return _while(lambda i, x: lt(i, 3), advance, [_i32(0), _f32(8.0, -3.0)])
 
 
 def while_samples() -> list[Sample]:
     """Samples of `while`: counted, ended by a value and by a flag, nested, without passes."""
-    from ..elementwise import abs, add, gt, lt, mul, neg
-    from ..transcendental import sin
-
     counter, vector = _i32(0), _f32(0.5, -1.25)
     counted = (
         lambda n, i, x: lt(i, n),
@@ -92,7 +95,7 @@ def while_samples() -> list[Sample]:
         _while(*counted, cond_consts=[_i32(3)], body_consts=[_f32(2.0, 1.5)]),
         _while(*counted, cond_consts=[_i32(-1)], body_consts=[_f32(2.0, 1.5)]),
         _while(
-            lambda x, count: gt(abs(x), 1.0), _halve, [np.array(12.5), np.array(7, np.uint8)]
+            lambda x, count: gt(absolute(x), 1.0), _halve, [np.array(12.5), np.array(7, np.uint8)]
         ),
         _while(
             lambda going, x: going,
@@ -117,19 +120,13 @@ def while_samples() -> list[Sample]:
 # cond ------------------------------------------------------------------------------------------
 
 
-def _cond(index: int, branches: Sequence[Callable[..., Any]], *operands: Any) -> Sample:
+def _cond(index: int, branches: Sequence[Callable[..., Any]], *operands: np.ndarray) -> Sample:
     traced = tuple(_traced(branch, *operands) for branch in branches)
     return Sample((_i32(index), *operands), {"branches": traced})
 
 
 def cond_samples() -> list[Sample]:
     """Samples of `cond`: two, one and three branches, indices out of range, nested."""
-    from ..constants import full_like
-    from ..elementwise import add, gt, mul, neg, square
-    from ..loops import cond_values
-    from ..reduce import reduce_sum
-    from ..transcendental import cos, exp, sin
-
     vector, factor = _f32(0.5, -1.25, 2.0), _f32(1.5)
     pair = (
         lambda x, a: [mul(sin(x), a), a],
@@ -141,8 +138,8 @@ def cond_samples() -> list[Sample]:
         lambda x, n: [mul(x, 0.0), neg(n)],
     )
 
-    def nested(x: Any) -> list[Any]:
-        return cond_values(
+    def nested(x: Value) -> list[Value]:
+        return flat_loops.cond_values(
             gt(reduce_sum(x, (0,)), 0.0), lambda y: [square(y)], lambda y: [sin(y)], [x]
         )
 
@@ -163,11 +160,11 @@ def cond_samples() -> list[Sample]:
 
 
 def _scan(
-    advance: Callable[..., Sequence[Any]],
+    advance: FlatFunction,
     length: int,
-    consts: Sequence[Any] = (),
-    carry: Sequence[Any] = (),
-    xs: Sequence[Any] = (),
+    consts: Sequence[np.ndarray] = (),
+    carry: Sequence[np.ndarray] = (),
+    xs: Sequence[np.ndarray] = (),
     reverse: bool = False,
     unroll: int = 1,
 ) -> Sample:
@@ -185,15 +182,10 @@ def _scan(
 
 
 def _nested_scan() -> Sample:
-    from ..elementwise import add, gt, mul, square
-    from ..loops import cond_values
-    from ..transcendental import sin
-    from .scan import bind_scan
-
-    def advance(x: Any, i: Any) -> list[Any]:
-        [x] = cond_values(gt(i, 1), lambda y: [square(y)], lambda y: [sin(y)], [x])
+    def advance(x: Value, i: Value) -> list[Value]:
+        [x] = flat_loops.cond_values(gt(i, 1), lambda y: [square(y)], lambda y: [sin(y)], [x])
         inner = trace_body(lambda c: [mul(c, 0.5), add(c, x)], [x.type], "inner")
-        carry, ys = bind_scan(inner, [], [x], [], length=2)
+        carry, ys = scan.bind_scan(inner, [], [x], [], length=2)
         return [*carry, *ys]
 
     return _scan(advance, 3, carry=[_f32(1.5, -0.5)], xs=[_i32(0, 1, 2)])
@@ -201,10 +193,8 @@ def _nested_scan() -> Sample:
 
 def scan_samples() -> list[Sample]:
     """Samples of `scan`: directions, unrolling, lengths, without carry, without xs, nested."""
-    from ..elementwise import add, gt, mul, neg, not_, square
-    from ..transcendental import cos, sin
 
-    def recurrence(a: Any, h: Any, n: Any, x: Any) -> list[Any]:
+    def recurrence(a: Operand, h: Any, n: Operand, x: Operand) -> list[Value]:
         h = sin(add(mul(h, cos(a)), x))
         return [h, add(n, 1), square(h), n]
 
@@ -225,7 +215,11 @@ def scan_samples() -> list[Sample]:
         _scan(lambda x: [mul(x, 0.5)], 4, (), [np.array([1 + 1j, 2.0], np.complex64)]),
         _scan(
             lambda going, n, flag: [not_(going), add(n, 2), going, gt(n, 3)],
-            3, (), [np.array(True), np.array([1, 2], np.int64)], [flags], reverse=True,
+            3,
+            (),
+            [np.array(True), np.array([1, 2], np.int64)],
+            [flags],
+            reverse=True,
         ),
         _scan(lambda x, y: [mul(x, y)], 3, (), [np.uint8(2)], [np.array([1, 2, 3], np.uint8)]),
         _nested_scan(),

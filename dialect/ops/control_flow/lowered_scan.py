@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from iree.compiler import ir
 
-from ... import stablehlo as hlo
-from ...types import ShapedArray
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.rules import Value
 
 Advance = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
@@ -24,88 +28,62 @@ _LARGE_STACK = 16384
 _MANY_PASSES = 64
 
 
-def lowered_loop(
-    advance: Advance,
-    carry: list[Any],
-    xs: list[Any],
-    types: list[ShapedArray],
-    length: int,
-    reverse: bool,
-    unroll: int,
-) -> list[Any]:
-    """Writes the loop of a scan.
+@dataclass(frozen=True)
+class LoweredScan:
+    """The loop of a scan, to be written.
 
-    Args:
+    Attributes:
         advance: Writes one pass: from the carry and the slices to the carry and the results.
-        carry: The first carry.
+        count: Number of carried values.
         xs: What is scanned.
         types: Of what a pass adds to the stacks.
         length: Number of passes.
         reverse: Whether to go from the last slice to the first.
         unroll: How many passes to write out in one.
-
-    Returns:
-        The last carry, then the stacks.
     """
-    loop = _Loop(advance, xs, types, length, reverse, len(carry))
-    if length <= unroll:
-        return loop.written_out(carry)
-    whole = length - length % unroll
-    size = sum(length * t.size * t.dtype.itemsize for t in types)
-    if size > _LARGE_STACK and length > _MANY_PASSES:
-        values = loop.in_pieces(carry, whole, unroll)
-    else:
-        values = loop.at_once(carry, whole, unroll)
-    for place in range(whole, length):
-        values = loop.step(_constant(place), values, _constant(loop.place_of(place)))
-    return values
 
+    advance: Advance
+    count: int
+    xs: Sequence[Value]
+    types: Sequence[ShapedArray]
+    length: int
+    reverse: bool
+    unroll: int
 
-class _Loop:
-    """What the forms of the loop share."""
+    def write(self, carry: Sequence[Value]) -> list[Value]:
+        """Writes the loop from a first carry; returns the last one, then the stacks."""
+        if self.length <= self.unroll:
+            return self._written_out(carry)
+        whole = self.length - self.length % self.unroll
+        size = sum(self.length * t.size * t.dtype.itemsize for t in self.types)
+        if size > _LARGE_STACK and self.length > _MANY_PASSES:
+            values = self._in_pieces(carry, whole)
+        else:
+            values = self._passes(None, carry, _constant(whole), self.length)
+        for index in range(whole, self.length):
+            place = self.length - 1 - index if self.reverse else index
+            values = self._step(_constant(index), values, _constant(place))
+        return values
 
-    def __init__(
-        self,
-        advance: Advance,
-        xs: list[Any],
-        types: list[ShapedArray],
-        length: int,
-        reverse: bool,
-        count: int,
-    ):
-        self.advance = advance
-        self.xs = xs
-        self.types = types
-        self.length = length
-        self.reverse = reverse
-        self.count = count
-
-    def place_of(self, index: int) -> int:
-        """Returns which slice a pass takes."""
-        return self.length - 1 - index if self.reverse else index
-
-    def written_out(self, carry: list[Any]) -> list[Any]:
+    def _written_out(self, carry: Sequence[ir.Value]) -> list[ir.Value]:
         """Writes every pass, without a loop."""
-        stacks: list[list[Any]] = [[] for _ in self.types]
-        for index in range(self.length):
-            place = self.place_of(index)
+        order = range(self.length)
+        entries: list[list[Any]] = []
+        for place in reversed(order) if self.reverse else order:
             slices = []
             for x in self.xs:
                 extents = hlo.shape_of(x)[1:]
                 starts, limits = [place, *(0 for _ in extents)], [place + 1, *extents]
                 slices.append(hlo.reshape(hlo.slice(x, starts, limits), extents))
             carry, results = self.advance(carry, slices)
-            for stack, result, t in zip(stacks, results, self.types, strict=True):
-                stack.append(hlo.reshape(result, (1, *t.shape)))
-        return [*carry, *map(self._joined, stacks, self.types)]
+            entries.append(list(map(_entry, results, self.types)))
+        if not entries:
+            return [*carry, *self._stacks(0)]
+        ordered = entries[::-1] if self.reverse else entries
+        stacks = zip(*ordered, strict=True)
+        return [*carry, *(hlo.concatenate(s, 0) if len(s) > 1 else s[0] for s in stacks)]
 
-    def _joined(self, stack: list[Any], entry: ShapedArray) -> Any:
-        if not stack:
-            return hlo.full(0, (0, *entry.shape), entry.dtype)
-        ordered = stack[::-1] if self.reverse else stack
-        return ordered[0] if len(stack) == 1 else hlo.concatenate(ordered, 0)
-
-    def step(self, index: Any, values: list[Any], place: Any) -> list[Any]:
+    def _step(self, index: ir.Value, values: Sequence[ir.Value], place: Any) -> list[ir.Value]:
         """Writes one pass.
 
         Args:
@@ -113,7 +91,6 @@ class _Loop:
             values: The carry, then the stacks.
             place: Where in the stacks its results go.
         """
-        carry, stacks = values[: self.count], values[self.count :]
         source = hlo.subtract(_constant(self.length - 1), index) if self.reverse else index
         zero = _constant(0)
         slices = []
@@ -121,85 +98,72 @@ class _Loop:
             extents = hlo.shape_of(x)[1:]
             piece = hlo.dynamic_slice(x, [source, *(zero for _ in extents)], (1, *extents))
             slices.append(hlo.reshape(piece, extents))
-        carry, results = self.advance(carry, slices)
-        stacks = [
-            hlo.dynamic_update_slice(
-                stack, hlo.reshape(result, (1, *t.shape)), [place, *(zero for _ in t.shape)]
-            )
-            for stack, result, t in zip(stacks, results, self.types, strict=True)
-        ]
-        return [*carry, *stacks]
+        carry, results = self.advance(values[: self.count], slices)
+        pieces = map(_entry, results, self.types)
+        return [*carry, *map(partial(_put, place, zero), values[self.count :], pieces)]
 
-    def stacks(self, length: int) -> list[Any]:
+    def _stacks(self, length: int) -> list[ir.Value]:
         """Returns empty stacks."""
         return [hlo.full(0, (length, *t.shape), t.dtype) for t in self.types]
 
-    def passes(
-        self, start: Any, values: list[Any], count: Any, capacity: int, unroll: int
-    ) -> list[Any]:
+    def _passes(
+        self, start: ir.Value, carry: Sequence[ir.Value], count: Any, capacity: int
+    ) -> list[ir.Value]:
         """Writes a loop of `count` passes from number `start` that fills stacks of a capacity."""
 
-        def body(index: Any, *carried: Any) -> list[Any]:
-            values = list(carried)
-            for distance in range(unroll):
+        def body(index: ir.Value, *values: ir.Value) -> list[ir.Value]:
+            carried: Sequence[Any] = values
+            for distance in range(self.unroll):
                 local = _later(index, distance)
                 place = hlo.subtract(_constant(capacity - 1), local) if self.reverse else local
                 number = local if start is None else hlo.add(start, local)
-                values = self.step(number, values, place)
-            return [_later(index, unroll), *values]
+                carried = self._step(number, carried, place)
+            return [_later(index, self.unroll), *carried]
 
-        return hlo.while_(
-            [_constant(0), *values], lambda index, *_: hlo.compare(index, count, "LT"), body
-        )[1:]
+        init = [_constant(0), *carry, *self._stacks(capacity)]
+        return hlo.while_(init, lambda index, *_: hlo.compare(index, count, "LT"), body)[1:]
 
-    def at_once(self, carry: list[Any], whole: int, unroll: int) -> list[Any]:
-        """Writes one loop of the first passes."""
-        values = [*carry, *self.stacks(self.length)]
-        return self.passes(None, values, _constant(whole), self.length, unroll)
-
-    def in_pieces(self, carry: list[Any], whole: int, unroll: int) -> list[Any]:
+    def _in_pieces(self, carry: Sequence[ir.Value], whole: int) -> list[ir.Value]:
         """Writes a loop of loops of the first passes."""
-        capacity = unroll * math.ceil(math.sqrt(whole) / unroll)
-        pieces = math.ceil(whole / capacity)
-        rest = self.length - whole
-        total = pieces * capacity + rest
+        capacity = self.unroll * math.ceil(math.sqrt(whole) / self.unroll)
+        total = capacity * math.ceil(whole / capacity) + self.length - whole
         zero = _constant(0)
 
-        def body(start: Any, *carried: Any) -> list[Any]:
+        def body(start: ir.Value, *values: ir.Value) -> list[ir.Value]:
             count = hlo.minimum(_constant(capacity), hlo.subtract(_constant(whole), start))
-            inner = [*carried[: self.count], *self.stacks(capacity)]
-            values = self.passes(start, inner, count, capacity, unroll)
+            inner = self._passes(start, values[: self.count], count, capacity)
             first = start
             if self.reverse:
                 first = hlo.subtract(_constant(total - capacity), start)
-            stacks = [
-                hlo.dynamic_update_slice(stack, piece, [first, *(zero for _ in t.shape)])
-                for stack, piece, t in zip(
-                    carried[self.count :], values[self.count :], self.types, strict=True
-                )
-            ]
-            return [_later(start, capacity), *values[: self.count], *stacks]
+            stacks = map(partial(_put, first, zero), values[self.count :], inner[self.count :])
+            return [_later(start, capacity), *inner[: self.count], *stacks]
 
         values = hlo.while_(
-            [zero, *carry, *self.stacks(total)],
+            [zero, *carry, *self._stacks(total)],
             lambda start, *_: hlo.compare(start, _constant(whole), "LT"),
             body,
         )[1:]
         offset = total - self.length if self.reverse else 0
         kept = [
-            hlo.slice(
-                stack,
-                [offset, *(0 for _ in t.shape)],
-                [offset + self.length, *t.shape],
-            )
-            for stack, t in zip(values[self.count :], self.types, strict=True)
+            hlo.slice(x, [offset, *(0 for _ in t.shape)], [offset + self.length, *t.shape])
+            for x, t in zip(values[self.count :], self.types, strict=True)
         ]
         return [*values[: self.count], *kept]
 
 
-def _constant(value: int) -> Any:
+def _entry(result: ir.Value, like: ShapedArray) -> ir.Value:
+    return hlo.reshape(result, (1, *like.shape))
+
+
+def _put(place: Any, zero: Any, stack: Any, piece: Any) -> ir.Value:
+    """Writes a piece into a stack, from a place on."""
+    rank = len(hlo.shape_of(stack))
+    return hlo.dynamic_update_slice(stack, piece, [place, *(zero for _ in range(rank - 1))])
+
+
+def _constant(value: int) -> ir.Value:
     return hlo.constant(value, _INDEX)
 
 
-def _later(index: Any, distance: int) -> Any:
+def _later(index: ir.Value, distance: int) -> ir.Value:
     return hlo.add(index, _constant(distance)) if distance else index

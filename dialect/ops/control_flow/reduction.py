@@ -3,71 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from ...array import ConcreteArray
-from ...context import state
-from ...effects import is_effectful
-from ...function import Equation, Function, Var, read, write
-from ...tracer import Trace
-from .bodies import chosen, derived_body, union
+from axir.dialect.core.annotations import Params
+from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_zeros import Marks, chosen, union
+from axir.dialect.program.effects import is_effectful
+from axir.dialect.program.equation import Equation
+from axir.dialect.program.function import Function
+from axir.dialect.program.restriction import restricted
+from axir.dialect.program.walk import Slice, backward_slice
+
+from .closed_bodies import fixpoint, split
 from .conditional import cond_primitive
-from .scan import scan_primitive, split
+from .scan import scan_primitive
 from .while_loop import while_primitive
 
 Simplify = Callable[[Function], Function]
-Marks = tuple[bool, ...]
 
 
-def _needed(function: Function, outputs: Sequence[bool]) -> tuple[list[Equation], list[bool]]:
-    """Returns the ops on which chosen outputs depend, and marks of the inputs among those."""
-    variables = set(chosen(function.outputs, outputs))
-    equations = []
-    for equation in reversed(function.equations):
-        if any(v in variables for v in equation.results) or is_effectful(equation):
-            variables.update(equation.operands)
-            equations.append(equation)
-    return equations[::-1], [v in variables for v in function.inputs]
+def _needed(function: Function, outputs: Sequence[bool]) -> Slice:
+    """Returns the ops on which chosen outputs depend, and those with effects."""
+    wanted = chosen(function.outputs, outputs)
+    return backward_slice(function.equations, wanted, is_kept=is_effectful)
+
+
+def _needed_inputs(function: Function, outputs: Sequence[bool]) -> Marks:
+    """Tells on which inputs chosen outputs, and what is done besides, depend."""
+    return _needed(function, outputs).marks(function.inputs)
 
 
 def _restricted(function: Function, inputs: Sequence[bool], outputs: Sequence[bool]) -> Function:
     """Returns the function of chosen inputs that gives chosen outputs."""
     if all(inputs) and all(outputs):
         return function
-    key = ("restricted", tuple(inputs), tuple(outputs))
-    return derived_body(function, key, lambda: _restrict(function, inputs, outputs))
+    return _restrict(function, tuple(inputs), tuple(outputs))
 
 
-def _restrict(function: Function, inputs: Sequence[bool], outputs: Sequence[bool]) -> Function:
-    previous = state.origin
-    with Trace(function.name, "Simplify") as trace:
-        environment: dict[Var, Any] = {
-            v: trace.add_input(v.type) for v in chosen(function.inputs, inputs)
-        }
-
-        def value_of(variable: Var) -> Any:
-            value = read(environment, variable)
-            if type(value) is ConcreteArray and value.shape:
-                trace.embed(value)  # it was a constant in the text
-            return value
-
-        try:
-            for equation in _needed(function, outputs)[0]:
-                state.origin = equation
-                operands = [value_of(v) for v in equation.operands]
-                # Recorded even if all operands are known: folding would capture the result.
-                results = trace.record(equation.primitive, operands, equation.params)
-                write(environment, equation, results)
-        finally:
-            state.origin = previous
-        return trace.finish([value_of(v) for v in chosen(function.outputs, outputs)])
+@derived
+def _restrict(function: Function, inputs: Marks, outputs: Marks) -> Function:
+    equations = _needed(function, outputs).equations
+    wanted = chosen(function.outputs, outputs)
+    return restricted(function, equations, chosen(function.inputs, inputs), wanted, "Simplify")
 
 
 def _replaced(
     equation: Equation,
     operands: Sequence[bool],
     results: Sequence[bool],
-    params: dict[str, Any],
+    params: Params,
 ) -> Equation:
     return Equation(
         equation.primitive,
@@ -82,7 +65,7 @@ def _reduce_cond(equation: Equation, is_used: Sequence[bool], simplify: Simplify
     branches = tuple(map(simplify, equation.params["branches"]))
     inputs = (False,) * (len(equation.operands) - 1)
     for branch in branches:
-        inputs = union(inputs, _needed(branch, is_used)[1])
+        inputs = union(inputs, _needed_inputs(branch, is_used))
     reduced = tuple(_restricted(branch, inputs, is_used) for branch in branches)
     return _replaced(equation, (True, *inputs), is_used, {"branches": reduced})
 
@@ -91,15 +74,13 @@ def _reduce_while(equation: Equation, is_used: Sequence[bool], simplify: Simplif
     params = equation.params
     cond_jaxpr, body_jaxpr = simplify(params["cond_jaxpr"]), simplify(params["body_jaxpr"])
     cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
-    cond_inputs = _needed(cond_jaxpr, [True])[1]
-    carry = union(is_used, cond_inputs[cond_count:])
-    while True:
-        body_inputs = _needed(body_jaxpr, carry)[1]
-        grown = union(carry, body_inputs[body_count:])
-        if grown == carry:
-            break
-        carry = grown
-    cond_consts, body_consts = cond_inputs[:cond_count], body_inputs[:body_count]
+    cond_inputs = _needed_inputs(cond_jaxpr, [True])
+    carry = fixpoint(
+        union(is_used, cond_inputs[cond_count:]),
+        lambda carry: _needed_inputs(body_jaxpr, carry)[body_count:],
+    )
+    body_consts = _needed_inputs(body_jaxpr, carry)[:body_count]
+    cond_consts = cond_inputs[:cond_count]
     reduced = {
         "body_jaxpr": _restricted(body_jaxpr, (*body_consts, *carry), carry),
         "body_nconsts": sum(body_consts),
@@ -114,13 +95,12 @@ def _reduce_scan(equation: Equation, is_used: Sequence[bool], simplify: Simplify
     jaxpr = simplify(params["jaxpr"])
     num_consts, num_carry = params["num_consts"], params["num_carry"]
     carry, ys = tuple(is_used[:num_carry]), tuple(is_used[num_carry:])
-    while True:
-        inputs = _needed(jaxpr, (*carry, *ys))[1]
-        consts, carried, xs = split(inputs, num_consts, num_carry)
-        grown = union(carry, carried)
-        if grown == carry:
-            break
-        carry = grown
+
+    def parts(carry: Marks) -> list[list[bool]]:
+        return split(_needed_inputs(jaxpr, (*carry, *ys)), num_consts, num_carry)
+
+    carry = fixpoint(carry, lambda carry: parts(carry)[1])
+    consts, _, xs = parts(carry)
     operands = (*consts, *carry, *xs)
     reduced = {
         **params,

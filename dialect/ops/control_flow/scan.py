@@ -7,49 +7,53 @@ and `ys`, stacked along a new first axis. Derivatives stand in `scan_derivatives
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from iree.compiler import ir
 
-from ...axes import current_frame
-from ...derived import derive_batched
-from ...dtypes import storage
-from ...errors import ParameterError
-from ...function import Function
-from ...types import ShapedArray
-from ..shape import moveaxis
-from ..table import declare
+from axir.dialect.core.annotations import Options, Param
+from axir.dialect.core.dtypes import storage
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic_zeros import Marks
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import listing
+from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.costs import COMPILED_PASS, SLICING, interpretation_time
+from axir.dialect.program.derived_functions import derive_batched
+from axir.dialect.program.function import Function
+from axir.dialect.program.op_table import declare
+from axir.dialect.program.parameters import Unprinted
+from axir.dialect.program.rules import LoweringContext, Value
+
 from . import loop_samples
-from .bodies import (
+from .closed_bodies import (
     Body,
-    call_function,
+    carries_axis,
     check_arguments,
     check_results,
-    derived_body,
-    signature,
-    trace_body,
-    union,
+    closed,
+    fixpoint,
+    in_front,
+    moved_to_front,
+    split,
 )
-from .execution import COMPILED_PASS, implementation, work_of
+from .execution import implementation
 from .interpretation import quiet, steps_of
-from .lowered_scan import lowered_loop
-from .while_loop import to_front
-
-# What slicing and stacking add to a pass of an interpreted loop, in microseconds.
-_SLICING = 1.0
+from .lowered_scan import LoweredScan
 
 
 def bind_scan(
     body: Body,
-    consts: Sequence[Any],
-    carry: Sequence[Any],
-    xs: Sequence[Any],
+    consts: Sequence[Value],
+    carry: Sequence[Value],
+    xs: Sequence[Value],
     *,
     length: int,
     reverse: bool = False,
     unroll: int = 1,
     is_linear: bool = False,
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[list[Value], list[Value]]:
     """Applies `scan` to a body whose first inputs are captured values, then constants.
 
     Returns:
@@ -70,22 +74,52 @@ def bind_scan(
     return results[: len(carry)], results[len(carry) :]
 
 
-def split(
-    values: Sequence[Any], num_consts: int, num_carry: int
-) -> tuple[list[Any], list[Any], list[Any]]:
-    """Splits operands into constants, carry and xs."""
-    end = num_consts + num_carry
-    return list(values[:num_consts]), list(values[num_consts:end]), list(values[end:])
-
-
 def stacked(types: Sequence[ShapedArray], length: int) -> list[ShapedArray]:
     """Returns the types of stacks of values of given types."""
     return [ShapedArray((length, *t.shape), t.dtype, t.weak_type) for t in types]
 
 
-def loop_options(params: dict[str, Any]) -> dict[str, Any]:
-    """Returns those parameters that loops derived from a loop share with it."""
-    return {name: params[name] for name in ("length", "reverse", "unroll")}
+_Part = TypeVar("_Part")
+_Other = TypeVar("_Other")
+
+
+class Scan(Generic[_Part]):
+    """The body of a loop, and its operands, or what belongs to them, in parts.
+
+    Attributes:
+        body: The body.
+        consts, carry, xs: The parts.
+        options: Length, direction and unrolling, which derived loops share.
+    """
+
+    def __init__(
+        self,
+        values: Sequence[_Part],
+        *,
+        jaxpr: Function,
+        num_consts: int,
+        num_carry: int,
+        linear: Marks,
+        **options: Options,
+    ):
+        self.body = jaxpr
+        self.consts, self.carry, self.xs = split(values, num_consts, num_carry)
+        self.options = options
+
+    @property
+    def length(self) -> int:
+        """Number of passes."""
+        return self.options["length"]
+
+    def split(self, values: Sequence[_Other]) -> list[list[_Other]]:
+        """Splits what belongs to the operands into parts."""
+        return split(values, len(self.consts), len(self.carry))
+
+    @property
+    def result_types(self) -> list[ShapedArray]:
+        """Types of the results: the carry, then stacks of what the passes add."""
+        carry, ys = split(self.body.output_types, len(self.carry))
+        return [*carry, *stacked(ys, self.length)]
 
 
 def _infer(
@@ -94,7 +128,7 @@ def _infer(
     length: int,
     num_consts: int,
     num_carry: int,
-    **params: Any,
+    **params: Param,
 ) -> list[ShapedArray]:
     if len(types) < num_consts + num_carry or length < 0:
         raise ParameterError(
@@ -105,7 +139,7 @@ def _infer(
     consts, carry, xs = split(types, num_consts, num_carry)
     if any(not t.shape or t.shape[0] != length for t in xs):
         raise ParameterError(
-            f"scan: the arrays that are scanned, of types {signature(xs)}, must all have a first "
+            f"scan: the arrays that are scanned, of types {listing(xs)}, must all have a first "
             f"axis of extent length={length}.",
         )
     slices = [ShapedArray(t.shape[1:], t.dtype, t.weak_type) for t in xs]
@@ -118,106 +152,78 @@ def _infer(
 # Values ----------------------------------------------------------------------------------------
 
 
-def _evaluate(
-    *operands: np.ndarray,
-    jaxpr: Function,
-    length: int,
-    reverse: bool,
-    num_consts: int,
-    num_carry: int,
-    **params: Any,
-) -> list[np.ndarray]:
-    consts, carry, xs = split(operands, num_consts, num_carry)
-    ys = [np.empty((length, *t.shape), storage(t.dtype)) for t in jaxpr.output_types[num_carry:]]
-    steps = steps_of(jaxpr)
+def _evaluate(*operands: np.ndarray, reverse: bool, **params: Param) -> list[np.ndarray]:
+    loop = Scan(operands, **params)
+    consts, carry, xs = loop.consts, loop.carry, loop.xs
+    count, length = len(carry), loop.length
+    types = loop.body.output_types[count:]
+    ys = [np.empty((length, *t.shape), storage(t.dtype)) for t in types]
+    steps = steps_of(loop.body)
     with quiet():
         for i in range(length - 1, -1, -1) if reverse else range(length):
             results = steps([*consts, *carry, *[x[i, ...] for x in xs]])
-            carry = results[:num_carry]
-            for y, result in zip(ys, results[num_carry:], strict=True):
+            carry = results[:count]
+            for y, result in zip(ys, results[count:], strict=True):
                 y[i] = result
     return [*carry, *ys]
 
 
-def _gain(*, jaxpr: Function, length: int, **params: Any) -> float:
-    return length * (work_of(jaxpr) + _SLICING - COMPILED_PASS)
+def _gain(*, jaxpr: Function, length: int, **params: Param) -> float:
+    return length * (interpretation_time(jaxpr) + SLICING - COMPILED_PASS)
 
 
-def _lower(
-    context: Any,
-    *values: Any,
-    jaxpr: Function,
-    length: int,
-    reverse: bool,
-    unroll: int,
-    num_consts: int,
-    num_carry: int,
-    linear: tuple[bool, ...],
-) -> list[Any]:
-    consts, carry, xs = split(values, num_consts, num_carry)
+def _lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list[ir.Value]:
+    loop = Scan(values, **params)
+    count = len(loop.carry)
 
-    def advance(carry: Sequence[Any], slices: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        results = context.inline(jaxpr, *consts, *carry, *slices)
-        return results[:num_carry], results[num_carry:]
+    def advance(carry: Sequence[Value], slices: Sequence[Any]) -> tuple[list[Value], list[Value]]:
+        results = context.inline(loop.body, *loop.consts, *carry, *slices)
+        return results[:count], results[count:]
 
-    types = [t.words for t in jaxpr.output_types[num_carry:]]
-    return lowered_loop(advance, carry, xs, types, length, reverse, unroll)
+    types = [t.words for t in loop.body.output_types[count:]]
+    return LoweredScan(advance, count, loop.xs, types, **loop.options).write(loop.carry)
 
 
 # Batching --------------------------------------------------------------------------------------
 
 
 def _batch(
-    operands: Sequence[Any],
-    axes: Sequence[int | None],
-    *,
-    jaxpr: Function,
-    num_consts: int,
-    num_carry: int,
-    **params: Any,
-) -> tuple[list[Any], list[int | None]]:
-    size = current_frame().size
-    consts, init, xs = split(operands, num_consts, num_carry)
-    const_axes, init_axes, x_axes = split(axes, num_consts, num_carry)
+    operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+) -> tuple[list[Value], list[int | None]]:
+    loop, axes_of = Scan(operands, **params), Scan(axes, **params)
+    num_carry = len(loop.carry)
     # The axis that is scanned stays first.
-    xs = [moveaxis(x, 0, 1) if axis == 0 else x for x, axis in zip(xs, x_axes, strict=True)]
-    slice_axes = [None if axis is None else max(axis - 1, 0) for axis in x_axes]
-    carry = tuple(axis is not None for axis in init_axes)
-    while True:
-        carry_axes = [0 if batched else None for batched in carry]
-        found = derive_batched(jaxpr, [*const_axes, *carry_axes, *slice_axes]).axes
-        grown = union(carry, [axis is not None for axis in found[:num_carry]])
-        if grown == carry:
-            break
-        carry = grown
-    out_axes = [*carry_axes, *found[num_carry:]]
-    batched = derive_batched(jaxpr, [*const_axes, *carry_axes, *slice_axes], out_axes).function
-    body = derived_body(batched, "closed", lambda: _closed(batched))
-    init = [
-        to_front(x, axis, size) if is_batched else x
-        for x, axis, is_batched in zip(init, init_axes, carry, strict=True)
-    ]
-    results = bind_scan(
-        body, consts, init, xs,
-        **loop_options(params),
-    )
-    y_axes = [None if axis is None else axis + 1 for axis in found[num_carry:]]
-    return [*results[0], *results[1]], [*carry_axes, *y_axes]
+    pairs = zip(loop.xs, axes_of.xs, strict=True)
+    xs = [moveaxis(x, 0, 1) if axis == 0 else x for x, axis in pairs]
+    slice_axes = [None if axis is None else max(axis - 1, 0) for axis in axes_of.xs]
 
+    def in_axes(carry: Marks) -> list[int | None]:
+        return [*axes_of.consts, *in_front(carry), *slice_axes]
 
-def _closed(function: Function) -> Body:
-    if not function.captures:
-        return Body(function, ())
-    return trace_body(
-        lambda *arguments: call_function(function, arguments),
-        [v.type for v in function.inputs],
-        function.name,
-        "Vmap",
+    carry = fixpoint(
+        carries_axis(axes_of.carry),
+        lambda carry: carries_axis(derive_batched(loop.body, in_axes(carry)).axes[:num_carry]),
     )
+    found = derive_batched(loop.body, in_axes(carry)).axes[num_carry:]
+    carry_axes = in_front(carry)
+    batched = derive_batched(loop.body, in_axes(carry), [*carry_axes, *found]).function
+    init = moved_to_front(loop.carry, axes_of.carry, carry)
+    results, ys = bind_scan(closed(batched), loop.consts, init, xs, **loop.options)
+    y_axes = [None if axis is None else axis + 1 for axis in found]
+    return [*results, *ys], [*carry_axes, *y_axes]
 
 
 scan_primitive = declare(
     "scan",
+    parameters={
+        "jaxpr": Function,
+        "length": int,
+        "num_consts": int,
+        "num_carry": int,
+        "linear": Unprinted[tuple[bool, ...]],
+        "reverse": bool,
+        "unroll": int,
+    },
     takes_keys=True,
     multiple_results=True,
     is_memoized=False,

@@ -9,114 +9,81 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from ...derived import derive
-from ...function import Function, Var, read
-from ...types import ShapedArray
-from .bodies import (
-    Body,
-    activity,
-    call_function,
-    chosen,
-    derived_body,
-    instantiated,
-    spread,
-    trace_body,
-    union,
-)
-from .hoisting import Invariants, apply
-from .scan import bind_scan, loop_options, scan_primitive, split, stacked
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_zeros import Marks, chosen, moving, spread
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.equation import Var
+from axir.dialect.program.function import Function
+from axir.dialect.program.rules import OperandTangents, Tangent, Value
+from axir.dialect.program.walk import Environment, apply_equations
 
-Marks = tuple[bool, ...]
+from .closed_bodies import Body, call_function, fixpoint, instantiated, split, trace_body
+from .hoisting import Invariants
+from .scan import Scan, bind_scan, scan_primitive
 
 
 def _active_carry(
-    jaxpr: Function, name: str, consts: Marks, carry: Marks, xs: Marks
+    jaxpr: Function, name: Literal["jvp", "linearize"], consts: Marks, carry: Marks, xs: Marks
 ) -> Marks:
-    """Tells which carried values get tangents, as long as a pass adds some."""
-    while True:
-        active = derive(jaxpr, name, (*consts, *carry, *xs)).active_outputs
-        grown = union(carry, active[: len(carry)])
-        if grown == carry:
-            return carry
-        carry = grown
+    """Tells which carried values get tangents."""
+    return fixpoint(
+        carry,
+        lambda active: derive(jaxpr, name, (*consts, *active, *xs)).active_outputs[: len(active)],
+    )
 
 
 # Forward mode ----------------------------------------------------------------------------------
 
 
+@derived
 def _tangent_body(jaxpr: Function, consts: Marks, carry: Marks, xs: Marks) -> tuple[Body, Marks]:
     """Returns the body on values and tangents side by side, and which ys have tangents."""
-    active = (*consts, *carry, *xs)
-    derived = derive(jaxpr, "jvp", active)
-    num_carry = len(carry)
-    types = [v.type for v in jaxpr.inputs]
-    parts = split(types, len(consts), num_carry)
+    tangent = derive(jaxpr, "jvp", (*consts, *carry, *xs))
     marks = (consts, carry, xs)
+    counts = [count for marked in marks for count in (len(marked), sum(marked))]
+    count, num_carry = len(jaxpr.outputs), len(carry)
 
-    def advance(*arguments: Any) -> list[Any]:
-        remaining = list(arguments)
-        primals: list[Any] = []
-        tangents: list[Any] = []
-        for marked in marks:
-            primals += remaining[: len(marked)]
-            tangents += remaining[len(marked) : len(marked) + sum(marked)]
-            del remaining[: len(marked) + sum(marked)]
-        results = call_function(derived.function, [*primals, *tangents])
-        outs = results[: len(jaxpr.outputs)]
-        moved = spread(results[len(outs) :], derived.active_outputs, jaxpr.output_types)
+    def advance(*arguments: Value) -> list[Value]:
+        parts = split(arguments, *counts[:-1])
+        primals, tangents = ([x for part in parts[i::2] for x in part] for i in range(2))
+        results = call_function(tangent.function, [*primals, *tangents])
+        moved = spread(results[count:], tangent.active_outputs, jaxpr.output_types)
         return [
-            *outs[:num_carry],
+            *results[:num_carry],
             *instantiated(moved[:num_carry], carry),
-            *outs[num_carry:],
-            *chosen(moved[num_carry:], derived.active_outputs[num_carry:]),
+            *results[num_carry:count],
+            *chosen(moved[num_carry:], tangent.active_outputs[num_carry:]),
         ]
 
-    inputs = [
-        t
-        for part, marked in zip(parts, marks, strict=True)
-        for t in (*part, *chosen(part, marked))
-    ]
+    types = split(jaxpr.input_types, len(consts), num_carry)
+    pairs = zip(types, marks, strict=True)
+    inputs = [t for part, marked in pairs for t in (*part, *chosen(part, marked))]
     body = trace_body(advance, inputs, f"{jaxpr.name}_jvp", "Jvp")
-    return body, derived.active_outputs[num_carry:]
+    return body, tangent.active_outputs[num_carry:]
 
 
 def _value_and_jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    *,
-    jaxpr: Function,
-    num_consts: int,
-    num_carry: int,
-    **params: Any,
-) -> tuple[list[Any], list[Any]]:
-    consts, init, xs = split(primals, num_consts, num_carry)
-    const_tangents, init_tangents, x_tangents = split(tangents, num_consts, num_carry)
-    is_const, is_x = activity(const_tangents), activity(x_tangents)
-    carry = _active_carry(jaxpr, "jvp", is_const, activity(init_tangents), is_x)
-    body, is_y = derived_body(
-        jaxpr,
-        ("scan jvp", is_const, carry, is_x),
-        lambda: _tangent_body(jaxpr, is_const, carry, is_x),
-    )
+    primals: Sequence[Value], tangents: OperandTangents, **params: Param
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
+    loop, change = Scan(primals, **params), Scan(tangents, **params)
+    is_const, is_x = moving(change.consts), moving(change.xs)
+    carry = _active_carry(loop.body, "jvp", is_const, moving(change.carry), is_x)
+    body, is_y = _tangent_body(loop.body, is_const, carry, is_x)
     carried, ys = bind_scan(
         body,
-        [*consts, *chosen(const_tangents, is_const)],
-        [*init, *instantiated(init_tangents, carry)],
-        [*xs, *chosen(x_tangents, is_x)],
-        **loop_options(params),
+        [*loop.consts, *chosen(change.consts, is_const)],
+        [*loop.carry, *instantiated(change.carry, carry)],
+        [*loop.xs, *chosen(change.xs, is_x)],
+        **loop.options,
     )
-    types = jaxpr.output_types
-    count = len(is_y)
-    y_types = stacked(types[num_carry:], params["length"])
-    return (
-        [*carried[:num_carry], *ys[:count]],
-        [
-            *spread(carried[num_carry:], carry, types[:num_carry]),
-            *spread(ys[count:], is_y, y_types),
-        ],
-    )
+    num_carry, num_ys = len(carry), len(is_y)
+    moved = [*carried[num_carry:], *ys[num_ys:]]
+    outs = [*carried[:num_carry], *ys[:num_ys]]
+    return outs, spread(moved, (*carry, *is_y), loop.result_types)
 
 
 # Linearization ---------------------------------------------------------------------------------
@@ -145,31 +112,30 @@ class _Split:
     function: Function
     invariants: Invariants
     linear: Body
-    fixed: list[Any]
+    fixed: list[Value]
     changing: list[int]
     active_ys: Marks
 
 
+@derived
 def _split_body(
     jaxpr: Function, num_consts: int, num_carry: int, active: Marks, carry: Marks
 ) -> _Split:
-    derived = derive(jaxpr, "linearize", active)
-    function = derived.known
+    split_function = derive(jaxpr, "linearize", active)
+    function = split_function.known
     consts, carried, slices = split(function.inputs, num_consts, num_carry)
     unchanging = [
-        before
-        for before, after in zip(carried, function.outputs, strict=False)
-        if before is after
+        before for before, after in zip(carried, function.outputs, strict=False) if before is after
     ]
     invariants = Invariants(function, [*consts, *unchanging])
-    fixed: list[Any] = []
+    fixed: list[Value] = []
     changing: list[int] = []
     stored: list[Var] = list(function.outputs[: len(jaxpr.outputs)])
     places = []
     slice_at = {v: index for index, v in enumerate(slices)}
     extra = iter(function.outputs[len(jaxpr.outputs) :])
-    for source in derived.residuals:
-        residual = source
+    for source in split_function.residuals:
+        residual: Any = source
         if source is None or type(source) is int:
             residual = next(extra) if source is None else function.inputs[source]
         is_fixed = not isinstance(residual, Var) or invariants.is_fixed(residual)
@@ -182,12 +148,23 @@ def _split_body(
             changing.append(_stored_at(stored, residual, num_carry))
     known = _known_body(function, invariants, num_consts, num_carry, stored)
     marks = (active[:num_consts], carry, active[num_consts + num_carry :])
-    linear = _linear_body(jaxpr, derived, marks, places, fixed, [
-        slices[-1 - i].type if i < 0 else stored[i].type for i in changing
-    ])
+    linear = _linear_body(
+        jaxpr,
+        split_function,
+        marks,
+        places,
+        fixed,
+        [slices[-1 - i].type if i < 0 else stored[i].type for i in changing],
+    )
     return _Split(
-        jaxpr, known, function, invariants, linear, fixed, changing,
-        derived.active_outputs[num_carry:],
+        jaxpr,
+        known,
+        function,
+        invariants,
+        linear,
+        fixed,
+        changing,
+        split_function.active_outputs[num_carry:],
     )
 
 
@@ -210,40 +187,34 @@ def _known_body(
     consts, carried, slices = split(function.inputs, num_consts, num_carry)
     arguments = [*consts, *invariants.hoisted, *carried, *slices]
 
-    def advance(*values: Any) -> list[Any]:
-        environment = dict(zip(arguments, values, strict=True))
+    def advance(*values: Value) -> list[Value]:
+        environment = Environment(zip(arguments, values, strict=True))
         environment.update(zip(function.captures, function.captured, strict=True))
-        apply(invariants.inside, environment)
-        return [read(environment, v) for v in outputs]
+        apply_equations(invariants.inside, environment)
+        return environment.values_of(outputs)
 
     return trace_body(advance, [v.type for v in arguments], function.name, "Linearize")
 
 
 def _linear_body(
     jaxpr: Function,
-    derived: Any,
+    split_function: Any,
     marks: tuple[Marks, Marks, Marks],
     places: Sequence[tuple[bool, int]],
-    fixed: Sequence[Any],
+    fixed: Sequence[Value],
     changing: Sequence[ShapedArray],
 ) -> Body:
     consts, carry, xs = marks
-    types = [v.type for v in jaxpr.inputs]
-    const_types, carry_types, x_types = split(types, len(consts), len(carry))
-    counts = [sum(consts), len(fixed), sum(carry), sum(xs), len(changing)]
+    const_types, carry_types, x_types = split(jaxpr.input_types, len(consts), len(carry))
 
-    def advance(*arguments: Any) -> list[Any]:
-        parts = []
-        start = 0
-        for count in counts:
-            parts.append(arguments[start : start + count])
-            start += count
-        residuals = [parts[1][at] if is_fixed else parts[4][at] for is_fixed, at in places]
-        results = derived.linear.interpret([*parts[0], *parts[2], *parts[3], *residuals])
-        tangents = spread(results, derived.active_outputs, jaxpr.output_types)
+    def advance(*arguments: Value) -> list[Value]:
+        dc, stored, dh, dx, slices = split(arguments, sum(consts), len(fixed), sum(carry), sum(xs))
+        residuals = [stored[at] if is_fixed else slices[at] for is_fixed, at in places]
+        results = split_function.linear.interpret([*dc, *dh, *dx, *residuals])
+        tangents = spread(results, split_function.active_outputs, jaxpr.output_types)
         return [
             *instantiated(tangents[: len(carry)], carry),
-            *chosen(tangents[len(carry) :], derived.active_outputs[len(carry) :]),
+            *chosen(tangents[len(carry) :], split_function.active_outputs[len(carry) :]),
         ]
 
     inputs = [
@@ -253,54 +224,40 @@ def _linear_body(
         *chosen(x_types, xs),
         *changing,
     ]
-    return trace_body(advance, inputs, derived.linear.name, "Linearize")
+    return trace_body(advance, inputs, split_function.linear.name, "Linearize")
 
 
 def _linearize(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    *,
-    jaxpr: Function,
-    num_consts: int,
-    num_carry: int,
-    **params: Any,
-) -> tuple[list[Any], list[Any]]:
-    consts, init, xs = split(primals, num_consts, num_carry)
-    const_tangents, init_tangents, x_tangents = split(tangents, num_consts, num_carry)
-    is_const, is_x = activity(const_tangents), activity(x_tangents)
-    carry = _active_carry(jaxpr, "linearize", is_const, activity(init_tangents), is_x)
+    primals: Sequence[Value], tangents: OperandTangents, **params: Param
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
+    loop, change = Scan(primals, **params), Scan(tangents, **params)
+    num_consts, num_carry = len(loop.consts), len(loop.carry)
+    is_const, is_x = moving(change.consts), moving(change.xs)
+    carry = _active_carry(loop.body, "linearize", is_const, moving(change.carry), is_x)
     active = (*is_const, *carry, *is_x)
-    parts = derived_body(
-        jaxpr,
-        ("scan linearize", num_consts, num_carry, active),
-        lambda: _split_body(jaxpr, num_consts, num_carry, active, carry),
-    )
-    values = dict(zip(parts.function.inputs, [*consts, *init], strict=False))
+    parts = _split_body(loop.body, num_consts, num_carry, active, carry)
+    values = Environment(zip(parts.function.inputs, [*loop.consts, *loop.carry], strict=False))
     values.update(zip(parts.function.captures, parts.function.captured, strict=True))
     hoisted = parts.invariants.compute(values, parts.invariants.hoisted)
-    carried, ys = bind_scan(parts.known, [*consts, *hoisted], init, xs, **loop_options(params))
-    count = len(jaxpr.outputs)
+    consts = [*loop.consts, *hoisted]
+    carried, ys = bind_scan(parts.known, consts, loop.carry, loop.xs, **loop.options)
+    outs = [*carried, *ys[: len(parts.active_ys)]]
+    is_moving = (*carry, *parts.active_ys)
+    if not any(is_moving):
+        return outs, spread([], is_moving, loop.result_types)
     fixed = [
         parts.invariants.compute(values, [v])[0] if isinstance(v, Var) else v for v in parts.fixed
     ]
-    changing = [xs[-1 - i] if i < 0 else ys[i - num_carry] for i in parts.changing]
-    types = jaxpr.output_types
-    y_types = stacked(types[num_carry:], params["length"])
-    outs = [*carried, *ys[: count - num_carry]]
-    if not any((*carry, *parts.active_ys)):
-        return outs, spread([], (False,) * count, [*types[:num_carry], *y_types])
+    changing = [loop.xs[-1 - i] if i < 0 else ys[i - num_carry] for i in parts.changing]
     moved, y_tangents = bind_scan(
         parts.linear,
-        [*chosen(const_tangents, is_const), *fixed],
-        instantiated(init_tangents, carry),
-        [*chosen(x_tangents, is_x), *changing],
+        [*chosen(change.consts, is_const), *fixed],
+        instantiated(change.carry, carry),
+        [*chosen(change.xs, is_x), *changing],
         is_linear=True,
-        **loop_options(params),
+        **loop.options,
     )
-    return outs, [
-        *spread(moved, carry, types[:num_carry]),
-        *spread(y_tangents, parts.active_ys, y_types),
-    ]
+    return outs, spread([*moved, *y_tangents], is_moving, loop.result_types)
 
 
 scan_primitive.value_and_jvp = _value_and_jvp

@@ -6,30 +6,21 @@ counter, are computed by a forward loop first.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ...derived import derive
-from ...function import Function, read
-from ...symbolic import is_undefined_primal
-from ..family import add_tangents, full, instantiate
-from .bodies import (
-    Body,
-    activity,
-    call_function,
-    chosen,
-    derived_body,
-    instantiated,
-    spread,
-    trace_body,
-    union,
-)
-from .hoisting import apply, needed_equations, reached_from
-from .scan import bind_scan, loop_options, scan_primitive, split, stacked
+from axir.dialect.core.annotations import Param, Params
+from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_zeros import Marks, chosen, inverted, moving, spread, unknown
+from axir.dialect.ops.elementwise.family import add_tangents, full, instantiate
+from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.function import Function
+from axir.dialect.program.rules import Cotangent, Value
+from axir.dialect.program.walk import Environment, apply_equations, backward_slice, dependents
 
-Marks = tuple[bool, ...]
+from .closed_bodies import Body, call_function, fixpoint, instantiated, split, trace_body
+from .scan import Scan, bind_scan, scan_primitive, stacked
+
 # Of constants, carry and xs.
 Parts = tuple[Marks, Marks, Marks]
 
@@ -50,50 +41,49 @@ class _Pullback:
     xs: Marks
 
 
+@derived
 def _pullback(jaxpr: Function, is_linear: Parts, carry: Marks, ys: Marks) -> _Pullback:
     flat = tuple(marked for part in is_linear for marked in part)
     num_consts, num_carry = len(is_linear[0]), len(is_linear[1])
-    while True:
-        derived = derive(jaxpr, "transpose", flat, (*carry, *ys))
-        remaining = iter(derived.active_arguments)
+
+    def active(carry: Marks) -> list[list[bool]]:
+        transposed = derive(jaxpr, "transpose", flat, (*carry, *ys))
+        remaining = iter(transposed.active_arguments)
         found = [linear and next(remaining) for linear in flat]
-        consts, carried, xs = split(found, num_consts, num_carry)
-        grown = union(carry, carried)
-        if grown == carry:
-            break
-        carry = grown
+        return split(found, num_consts, num_carry)
+
+    carry = fixpoint(carry, lambda carry: active(carry)[1])
+    consts, _, xs = active(carry)
     marks = (tuple(consts), carry, tuple(xs))
-    return _Pullback(_pullback_body(jaxpr, derived, is_linear, marks, ys), *marks)
+    return _Pullback(_pullback_body(jaxpr, is_linear, marks, ys), *marks)
 
 
-def _pullback_body(
-    jaxpr: Function, derived: Any, is_linear: Parts, marks: Parts, ys: Marks
-) -> Body:
-    flat = [linear for part in is_linear for linear in part]
+def _pullback_body(jaxpr: Function, is_linear: Parts, marks: Parts, ys: Marks) -> Body:
+    flat = tuple(linear for part in is_linear for linear in part)
     num_consts, num_carry = len(marks[0]), len(marks[1])
-    inputs = [v.type for v in jaxpr.inputs]
-    parts = split(inputs, num_consts, num_carry)
+    transposed = derive(jaxpr, "transpose", flat, (*marks[1], *ys))
+    inputs = jaxpr.input_types
+    consts, carry, xs = split(inputs, num_consts, num_carry)
     known = [
-        [t for t, linear in zip(part, linears, strict=True) if not linear]
-        for part, linears in zip(parts, is_linear, strict=True)
+        chosen(part, inverted(linears))
+        for part, linears in zip((consts, carry, xs), is_linear, strict=True)
     ]
     types = [
         known[0],
-        chosen(parts[0], marks[0]),
-        chosen(parts[1], marks[1]),
+        chosen(consts, marks[0]),
+        chosen(carry, marks[1]),
         [*known[1], *known[2]],
         chosen(jaxpr.output_types[num_carry:], ys),
     ]
 
-    def advance(*arguments: Any) -> list[Any]:
-        remaining = iter(arguments)
-        known_consts, totals, cotangents, known_values, y_cotangents = (
-            list(itertools.islice(remaining, len(part))) for part in types
+    def advance(*arguments: Value) -> list[Value]:
+        known_consts, totals, cotangents, known_values, y_cotangents = split(
+            arguments, *map(len, types[:-1])
         )
         results = call_function(
-            derived.function, [*known_consts, *known_values, *cotangents, *y_cotangents]
+            transposed.function, [*known_consts, *known_values, *cotangents, *y_cotangents]
         )
-        pulled = iter(spread(results, derived.active_arguments, chosen(inputs, flat)))
+        pulled = iter(spread(results, transposed.active_arguments, chosen(inputs, flat)))
         const_part, carry_part, x_part = split(
             [next(pulled) if linear else None for linear in flat], num_consts, num_carry
         )
@@ -107,99 +97,74 @@ def _pullback_body(
     return trace_body(advance, arguments, f"{jaxpr.name}_transpose", "Transpose")
 
 
-def _linear_carry(
-    jaxpr: Function, consts: Marks, carry: Marks, xs: Marks
-) -> Marks:
+def _linear_carry(jaxpr: Function, consts: Marks, carry: Marks, xs: Marks) -> Marks:
     """Tells which carried values depend on linear arguments."""
-    while True:
-        linear = chosen(jaxpr.inputs, (*consts, *carry, *xs))
-        reached = reached_from(jaxpr, linear)
-        grown = union(carry, [v in reached for v in jaxpr.outputs[: len(carry)]])
-        if grown == carry:
-            return carry
-        carry = grown
+
+    def reached(carry: Marks) -> list[bool]:
+        found = dependents(jaxpr.equations, chosen(jaxpr.inputs, (*consts, *carry, *xs)))
+        return [v in found for v in jaxpr.outputs[: len(carry)]]
+
+    return fixpoint(carry, reached)
 
 
 def _known_carries(
-    jaxpr: Function, operands: Sequence[Any], is_linear: Parts, loop: dict[str, Any]
-) -> list[Any]:
+    jaxpr: Function, operands: Sequence[Value], is_linear: Parts, loop: Params
+) -> list[Value]:
     """Runs the loop for the carried values that are not linear; returns them for each pass."""
-    num_consts, num_carry = len(is_linear[0]), len(is_linear[1])
     if all(is_linear[1]):
         return []
-    flat = [marked for part in is_linear for marked in part]
-    known = [not linear for linear in flat]
-    inputs = split(chosen(jaxpr.inputs, known), *(p.count(False) for p in is_linear[:2]))
-    after = [
-        v for v, linear in zip(jaxpr.outputs[:num_carry], is_linear[1], strict=True) if not linear
-    ]
+    counts = len(is_linear[0]), len(is_linear[1])
+    parts = map(chosen, split(operands, *counts), map(inverted, is_linear))
+    return bind_scan(_known_body(jaxpr, is_linear), *parts, **loop)[1]
 
-    def make() -> Body:
-        def advance(*values: Any) -> list[Any]:
-            environment = dict(zip(chosen(jaxpr.inputs, known), values, strict=True))
-            apply(needed_equations(jaxpr.equations, after), environment)
-            before = [environment[v] for v in inputs[1]]
-            return [*(read(environment, v) for v in after), *before]
 
-        types = [v.type for part in inputs for v in part]
-        return trace_body(advance, types, f"{jaxpr.name}_known", "Transpose")
+@derived
+def _known_body(jaxpr: Function, is_linear: Parts) -> Body:
+    """Returns the body of the loop of what is not linear, which also returns it before a pass."""
+    counts = len(is_linear[0]), len(is_linear[1])
+    known = list(map(inverted, is_linear))
+    consts, before, xs = map(chosen, split(jaxpr.inputs, *counts), known)
+    inputs = [*consts, *before, *xs]
+    after = chosen(jaxpr.outputs[: counts[1]], known[1])
 
-    body = derived_body(jaxpr, ("scan known carry", is_linear), make)
-    values = split(operands, num_consts, num_carry)
-    consts, init, xs = (
-        [x for x, linear in zip(part, marks, strict=True) if not linear]
-        for part, marks in zip(values, is_linear, strict=True)
-    )
-    return bind_scan(body, consts, init, xs, **loop)[1]
+    def advance(*values: Value) -> list[Value]:
+        environment = Environment(zip(inputs, values, strict=True))
+        apply_equations(backward_slice(jaxpr.equations, after).equations, environment)
+        return environment.values_of([*after, *before])
+
+    return trace_body(advance, [v.type for v in inputs], f"{jaxpr.name}_known", "Transpose")
 
 
 def _transpose(
-    cotangents: Sequence[Any],
-    *operands: Any,
-    jaxpr: Function,
-    num_consts: int,
-    num_carry: int,
-    **params: Any,
-) -> list[Any]:
-    consts, init, xs = split(operands, num_consts, num_carry)
-    linear_consts, given_carry, linear_xs = (
-        tuple(map(is_undefined_primal, part)) for part in (consts, init, xs)
-    )
+    cotangents: Sequence[Cotangent], *operands: Param, **params: Param
+) -> Sequence[Cotangent | None]:
+    loop = Scan(operands, **params)
+    jaxpr, marks = loop.body, unknown(operands)
+    linear_consts, given_carry, linear_xs = map(tuple, loop.split(marks))
     linear_carry = _linear_carry(jaxpr, linear_consts, given_carry, linear_xs)
     is_linear = (linear_consts, linear_carry, linear_xs)
-    known = _known_carries(jaxpr, operands, is_linear, loop_options(params))
-    carry_cts, y_cts = cotangents[:num_carry], cotangents[num_carry:]
+    known = _known_carries(jaxpr, operands, is_linear, loop.options)
+    carry_cts, y_cts = split(cotangents, len(loop.carry))
     active_carry = tuple(
-        active and linear
-        for active, linear in zip(activity(carry_cts), linear_carry, strict=True)
+        active and linear for active, linear in zip(moving(carry_cts), linear_carry, strict=True)
     )
-    active_ys = activity(y_cts)
-    pullback = derived_body(
-        jaxpr,
-        ("scan transpose", is_linear, active_carry, active_ys),
-        lambda: _pullback(jaxpr, is_linear, active_carry, active_ys),
-    )
-    types = [v.type for v in jaxpr.inputs]
-    const_types, carry_types, x_types = split(types, num_consts, num_carry)
-    totals = [
-        full(t.shape, 0, t.dtype) for t in chosen(const_types, pullback.consts)
-    ]
-    loop = {**loop_options(params), "reverse": not params["reverse"]}
+    active_ys = moving(y_cts)
+    pullback = _pullback(jaxpr, is_linear, active_carry, active_ys)
+    const_types, carry_types, x_types = loop.split(jaxpr.input_types)
+    totals = [full(t.shape, 0, t.dtype) for t in chosen(const_types, pullback.consts)]
     carried, x_cts = bind_scan(
         pullback.body,
-        [x for x in consts if not is_undefined_primal(x)],
+        chosen(loop.consts, inverted(linear_consts)),
         [*totals, *instantiated(carry_cts, pullback.carry)],
-        [*known, *(x for x in xs if not is_undefined_primal(x)), *chosen(y_cts, active_ys)],
-        **loop,
+        [*known, *chosen(loop.xs, inverted(linear_xs)), *chosen(y_cts, active_ys)],
+        **{**loop.options, "reverse": not loop.options["reverse"]},
     )
-    results = [
-        *spread(carried[: len(totals)], pullback.consts, const_types),
-        *spread(carried[len(totals) :], pullback.carry, carry_types),
-        *spread(x_cts, pullback.xs, stacked(x_types, params["length"])),
-    ]
-    return [
-        ct if is_undefined_primal(x) else None for ct, x in zip(results, operands, strict=True)
-    ]
+    results = spread(
+        [*carried, *x_cts],
+        (*pullback.consts, *pullback.carry, *pullback.xs),
+        [*const_types, *carry_types, *stacked(x_types, loop.length)],
+    )
+    return [ct if mark else None for ct, mark in zip(results, marks, strict=True)]
 
 
 scan_primitive.transpose = _transpose

@@ -7,47 +7,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
+from iree.compiler import ir
 
-from ... import dtypes
-from ... import stablehlo as hlo
-from ...array import ConcreteArray, as_array
-from ...axes import current_frame
-from ...derived import derive, derive_batched
-from ...errors import ParameterError, ReverseModeError
-from ...function import Function
-from ...primitive import Unsupported
-from ...symbolic import Zero
-from ...types import ShapedArray
-from ..shape import moveaxis
-from ..table import declare
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.errors import ParameterError, ReverseModeError
+from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_zeros import Marks, Zero, chosen, moving, spread
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import select_n
+from axir.dialect.ops.reductions.reduce import reduce_or
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.program.costs import COMPILED_PASS, compilation_time, interpretation_time
+from axir.dialect.program.derived_functions import BatchedFunction, derive, derive_batched
+from axir.dialect.program.function import Function
+from axir.dialect.program.op_table import declare
+from axir.dialect.program.primitive import Unsupported
+from axir.dialect.program.rules import LoweringContext, OperandTangents, Tangent, Value
+
 from . import loop_samples
-from .bodies import (
+from .closed_bodies import (
     Body,
-    activity,
     call_function,
+    carries_axis,
     check_arguments,
     check_results,
-    chosen,
-    derived_body,
+    closed,
+    fixpoint,
+    in_front,
     instantiated,
-    spread,
+    moved_to_front,
+    split,
     trace_body,
-    union,
 )
-from .execution import COMPILED_PASS, Unit, compilation_of, may_compile, work_of
+from .execution import may_compile, unit_of
 from .interpretation import quiet, steps_of
 
 
 def bind_while(
     condition: Body,
     body: Body,
-    init: Sequence[Any],
-    condition_consts: Sequence[Any] = (),
-    body_consts: Sequence[Any] = (),
-) -> list[Any]:
+    init: Sequence[Value],
+    condition_consts: Sequence[Value] = (),
+    body_consts: Sequence[Value] = (),
+) -> list[Value]:
     """Applies `while` to bodies whose first inputs are captured values, then constants."""
     first = [*condition.captured, *condition_consts]
     second = [*body.captured, *body_consts]
@@ -60,21 +68,33 @@ def bind_while(
     return while_primitive.bind(*first, *second, *init, **params)
 
 
-def _split(
-    operands: Sequence[Any], cond_nconsts: int, body_nconsts: int
-) -> tuple[list[Any], list[Any], list[Any]]:
-    middle = cond_nconsts + body_nconsts
-    return (
-        list(operands[:cond_nconsts]), list(operands[cond_nconsts:middle]), list(operands[middle:])
-    )
+_Part = TypeVar("_Part")
+
+
+class _While(Generic[_Part]):
+    """The functions of a loop, and its operands, or what belongs to them, in parts.
+
+    Attributes:
+        condition, body: The functions.
+        first, second: Constants of the condition, and of the body.
+        carry: What both take after their constants.
+    """
+
+    def __init__(
+        self,
+        values: Sequence[_Part],
+        *,
+        cond_jaxpr: Function,
+        cond_nconsts: int,
+        body_jaxpr: Function,
+        body_nconsts: int,
+    ):
+        self.condition, self.body = cond_jaxpr, body_jaxpr
+        self.first, self.second, self.carry = split(values, cond_nconsts, body_nconsts)
 
 
 def _infer(
-    *types: ShapedArray,
-    cond_jaxpr: Function,
-    cond_nconsts: int,
-    body_jaxpr: Function,
-    body_nconsts: int,
+    *types: ShapedArray, cond_nconsts: int, body_nconsts: int, **functions: Function
 ) -> list[ShapedArray]:
     if len(types) < cond_nconsts + body_nconsts:
         raise ParameterError(
@@ -82,28 +102,21 @@ def _infer(
             f"body_nconsts={body_nconsts} name {cond_nconsts + body_nconsts} constants.",
             "The operands are the constants of the condition, those of the body, and the carry.",
         )
-    first, second, carry = _split(types, cond_nconsts, body_nconsts)
-    check_arguments("while: the condition", cond_jaxpr, [*first, *carry])
-    check_arguments("while: the body", body_jaxpr, [*second, *carry])
-    check_results("while: the condition", cond_jaxpr, [ShapedArray((), dtypes.bool_)])
-    check_results("while: the body", body_jaxpr, carry)
-    return body_jaxpr.output_types
+    loop = _While(types, cond_nconsts=cond_nconsts, body_nconsts=body_nconsts, **functions)
+    check_arguments("while: the condition", loop.condition, [*loop.first, *loop.carry])
+    check_arguments("while: the body", loop.body, [*loop.second, *loop.carry])
+    check_results("while: the condition", loop.condition, [ShapedArray((), dtypes.bool_)])
+    check_results("while: the body", loop.body, loop.carry)
+    return loop.body.output_types
 
 
 # Values ----------------------------------------------------------------------------------------
 
 
-def _iterate(
-    operands: Sequence[np.ndarray],
-    cond_jaxpr: Function,
-    cond_nconsts: int,
-    body_jaxpr: Function,
-    body_nconsts: int,
-    seconds: float | None = None,
-) -> tuple[list[np.ndarray], bool]:
+def _iterate(loop: _While, seconds: float | None = None) -> tuple[list[np.ndarray], bool]:
     """Interprets the loop, no longer than `seconds`; returns the carry, and whether it ended."""
-    first, second, carry = _split(operands, cond_nconsts, body_nconsts)
-    holds, advance = steps_of(cond_jaxpr), steps_of(body_jaxpr)
+    first, second, carry = loop.first, loop.second, loop.carry
+    holds, advance = steps_of(loop.condition), steps_of(loop.body)
     end = None if seconds is None else perf_counter() + seconds
     with quiet():
         while holds([*first, *carry])[0]:
@@ -113,150 +126,105 @@ def _iterate(
     return carry, True
 
 
-def _evaluate(*operands: np.ndarray, **params: Any) -> list[np.ndarray]:
-    return _iterate(operands, **params)[0]
+def _evaluate(*operands: np.ndarray, **params: Param) -> list[np.ndarray]:
+    return _iterate(_While(operands, **params))[0]
 
 
-def _implement(*operands: Any, **params: Any) -> list[ConcreteArray]:
+def _implement(*operands: Value, **params: Param) -> Sequence[Value]:
     if not may_compile(params):
         return while_primitive._evaluate(operands, params)
     arrays = [as_array(x) for x in operands]
-    unit = Unit(while_primitive, params, [x.type for x in arrays])
+    unit = unit_of(while_primitive, params, arrays)
     if unit.is_used:
         return unit(arrays)
-    gains = work_of(params["cond_jaxpr"]) + work_of(params["body_jaxpr"]) > COMPILED_PASS
-    seconds = compilation_of(params) * 1e-6 if gains else None
-    carry, has_ended = _iterate([x.host() for x in arrays], **params, seconds=seconds)
-    consts = params["cond_nconsts"] + params["body_nconsts"]
-    results = [
-        ConcreteArray(t, x) for t, x in zip(params["body_jaxpr"].output_types, carry, strict=True)
-    ]
-    return results if has_ended else unit([*arrays[:consts], *results])
+    loop = _While([x.host() for x in arrays], **params)
+    interpreted_pass = interpretation_time(loop.condition) + interpretation_time(loop.body)
+    gains = interpreted_pass > COMPILED_PASS
+    seconds = compilation_time(params) * 1e-6 if gains else None
+    carry, has_ended = _iterate(loop, seconds)
+    results = [ConcreteArray(t, x) for t, x in zip(loop.body.output_types, carry, strict=True)]
+    return results if has_ended else unit([*arrays[: len(arrays) - len(carry)], *results])
 
 
-def _lower(
-    context: Any,
-    *values: Any,
-    cond_jaxpr: Function,
-    cond_nconsts: int,
-    body_jaxpr: Function,
-    body_nconsts: int,
-) -> list[Any]:
-    first, second, carry = _split(values, cond_nconsts, body_nconsts)
-    if not carry:
+def _lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list[ir.Value]:
+    loop = _While(values, **params)
+    if not loop.carry:
         return []
     return hlo.while_(
-        carry,
-        lambda *carried: context.inline(cond_jaxpr, *first, *carried),
-        lambda *carried: context.inline(body_jaxpr, *second, *carried),
+        loop.carry,
+        lambda *carried: context.inline(loop.condition, *loop.first, *carried),
+        lambda *carried: context.inline(loop.body, *loop.second, *carried),
     )
 
 
 # Derivatives -----------------------------------------------------------------------------------
 
 
-def _active_carry(
-    body_jaxpr: Function, consts: tuple[bool, ...], carry: tuple[bool, ...]
-) -> tuple[bool, ...]:
-    """Tells which carried values get tangents, as long as a pass through the body adds some."""
-    while True:
-        active = derive(body_jaxpr, "jvp", (*consts, *carry)).active_outputs
-        grown = union(carry, active)
-        if grown == carry:
-            return carry
-        carry = grown
+def _active_carry(body_jaxpr: Function, consts: Marks, carry: Marks) -> Marks:
+    """Tells which carried values get tangents."""
+    return fixpoint(
+        carry, lambda active: derive(body_jaxpr, "jvp", (*consts, *active)).active_outputs
+    )
 
 
+@derived
 def _tangent_bodies(
-    cond_jaxpr: Function,
-    body_jaxpr: Function,
-    consts: tuple[bool, ...],
-    carry: tuple[bool, ...],
+    cond_jaxpr: Function, body_jaxpr: Function, consts: Marks, carry: Marks
 ) -> tuple[Body, Body]:
     """Returns condition and body of the loop that carries values, then tangents of active ones."""
     types = body_jaxpr.output_types
-    count, moving = len(types), sum(carry)
-    derived = derive(body_jaxpr, "jvp", (*consts, *carry))
+    count = len(types)
+    tangent = derive(body_jaxpr, "jvp", (*consts, *carry))
 
-    def advance(*arguments: Any) -> list[Any]:
-        primal_consts = arguments[: len(consts)]
-        tangent_consts = arguments[len(consts) : len(arguments) - count - moving]
-        carried = arguments[len(arguments) - count - moving :]
-        results = call_function(
-            derived.function,
-            [*primal_consts, *carried[:count], *tangent_consts, *carried[count:]],
-        )
-        tangents = spread(results[count:], derived.active_outputs, types)
-        return [*results[:count], *instantiated(tangents, carry)]
+    def advance(*arguments: Value) -> list[Value]:
+        primals, tangents, carried, moved = split(arguments, len(consts), sum(consts), count)
+        results = call_function(tangent.function, [*primals, *carried, *tangents, *moved])
+        out_tangents = spread(results[count:], tangent.active_outputs, types)
+        return [*results[:count], *instantiated(out_tangents, carry)]
 
-    inputs = [v.type for v in body_jaxpr.inputs]
-    carried = [*inputs[len(consts) :], *chosen(inputs[len(consts) :], carry)]
-    moving_consts = chosen(inputs[: len(consts)], consts)
-    body = trace_body(
-        advance, [*inputs[: len(consts)], *moving_consts, *carried], f"{body_jaxpr.name}_jvp", "Jvp"
-    )
-    cond_types = [v.type for v in cond_jaxpr.inputs]
-    kept = len(cond_types)
+    const_types, carry_types = split(body_jaxpr.input_types, len(consts))
+    active_types = chosen(carry_types, carry)
+    inputs = [*const_types, *chosen(const_types, consts), *carry_types, *active_types]
+    body = trace_body(advance, inputs, f"{body_jaxpr.name}_jvp", "Jvp")
+    kept = cond_jaxpr.input_types
 
-    def holds(*arguments: Any) -> list[Any]:
-        return cond_jaxpr.interpret(arguments[:kept])
+    def holds(*arguments: Value) -> list[Value]:
+        return cond_jaxpr.interpret(arguments[: len(kept)])
 
-    condition = trace_body(
-        holds, [*cond_types, *chosen(inputs[len(consts) :], carry)], cond_jaxpr.name, "Jvp"
-    )
-    return condition, body
+    return trace_body(holds, [*kept, *active_types], cond_jaxpr.name, "Jvp"), body
 
 
 def _value_and_jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    *,
-    cond_jaxpr: Function,
-    cond_nconsts: int,
-    body_jaxpr: Function,
-    body_nconsts: int,
-) -> tuple[list[Any], list[Any]]:
-    first, second, init = _split(primals, cond_nconsts, body_nconsts)
-    _, const_tangents, init_tangents = _split(tangents, cond_nconsts, body_nconsts)
-    consts = activity(const_tangents)
-    carry = _active_carry(body_jaxpr, consts, activity(init_tangents))
-    condition, body = derived_body(
-        body_jaxpr,
-        ("while jvp", cond_jaxpr, consts, carry),
-        lambda: _tangent_bodies(cond_jaxpr, body_jaxpr, consts, carry),
-    )
-    results = bind_while(
-        condition,
-        body,
-        [*init, *instantiated(init_tangents, carry)],
-        first,
-        [*second, *chosen(const_tangents, consts)],
-    )
-    types = body_jaxpr.output_types
+    primals: Sequence[Value], tangents: OperandTangents, **params: Param
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
+    loop, change = _While(primals, **params), _While(tangents, **params)
+    consts = moving(change.second)
+    carry = _active_carry(loop.body, consts, moving(change.carry))
+    condition, body = _tangent_bodies(loop.condition, loop.body, consts, carry)
+    init = [*loop.carry, *instantiated(change.carry, carry)]
+    second = [*loop.second, *chosen(change.second, consts)]
+    results = bind_while(condition, body, init, loop.first, second)
+    types = loop.body.output_types
     return results[: len(types)], spread(results[len(types) :], carry, types)
 
 
 def _linearize(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Any], list[Any]]:
+    primals: Sequence[Value], tangents: OperandTangents, **params: Param
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
     # The number of passes is unknown, hence so is the extent of what would have to be kept. The
     # linear function runs the loop again, values and tangents together.
     outs = while_primitive.bind(*primals, **params)
-    _, const_tangents, init_tangents = _split(
-        tangents, params["cond_nconsts"], params["body_nconsts"]
-    )
-    body_jaxpr = params["body_jaxpr"]
-    carry = _active_carry(body_jaxpr, activity(const_tangents), activity(init_tangents))
+    change = _While(tangents, **params)
+    carry = _active_carry(change.body, moving(change.second), moving(change.carry))
     if not any(carry):
-        return outs, [Zero(t.to_tangent_aval()) for t in body_jaxpr.output_types]
-    _, out_tangents = _value_and_jvp(primals, tangents, **params)
-    return outs, out_tangents
+        return outs, list(map(Zero.from_primal_value, outs))
+    return outs, _value_and_jvp(primals, tangents, **params)[1]
 
 
 class _NoTranspose(Unsupported):
     """Stands for the transpose rule."""
 
-    def __call__(self, *args: Any, **params: Any) -> Any:
+    def __call__(self, *args: object, **params: object) -> NoReturn:
         """Raises the error that tells users what to write instead."""
         raise ReverseModeError(
             "Reverse-mode differentiation does not work for lax.while_loop, nor for lax.fori_loop "
@@ -273,116 +241,53 @@ _REASON = "the number of passes is unknown, so what the backward pass needs cann
 # Batching --------------------------------------------------------------------------------------
 
 
-def _out_axes(is_batched: Sequence[bool]) -> tuple[int | None, ...]:
-    return tuple(0 if batched else None for batched in is_batched)
-
-
-def _is_batched(axes: Sequence[int | None]) -> tuple[bool, ...]:
-    return tuple(axis is not None for axis in axes)
-
-
-def _batched_carry(
-    cond_jaxpr: Function,
-    body_jaxpr: Function,
-    cond_axes: list[int | None],
-    body_axes: list[int | None],
-    carry: tuple[bool, ...],
-) -> tuple[tuple[bool, ...], bool]:
-    """Returns which carried values get the batch axis, and whether the condition has it."""
-    while True:
-        carried = _out_axes(carry)
-        predicate = derive_batched(cond_jaxpr, [*cond_axes, *carried]).axes[0]
-        if predicate is not None:
-            return (True,) * len(carry), True
-        grown = union(carry, _is_batched(derive_batched(body_jaxpr, [*body_axes, *carried]).axes))
-        if grown == carry:
-            return carry, False
-        carry = grown
-
-
 def _batch(
-    operands: Sequence[Any],
-    axes: Sequence[int | None],
-    *,
-    cond_jaxpr: Function,
-    cond_nconsts: int,
-    body_jaxpr: Function,
-    body_nconsts: int,
-) -> tuple[list[Any], list[int | None]]:
-    size = current_frame().size
-    first, second, init = _split(operands, cond_nconsts, body_nconsts)
-    cond_axes, body_axes, init_axes = _split(axes, cond_nconsts, body_nconsts)
-    carry, has_batched_condition = _batched_carry(
-        cond_jaxpr, body_jaxpr, cond_axes, body_axes, _is_batched(init_axes)
-    )
-    out_axes = _out_axes(carry)
-    init = [
-        to_front(x, axis, size) if batched else x
-        for x, axis, batched in zip(init, init_axes, carry, strict=True)
-    ]
-    body = derive_batched(body_jaxpr, [*body_axes, *out_axes], out_axes).function
-    predicate_axes = (0,) if has_batched_condition else (None,)
-    condition = derive_batched(cond_jaxpr, [*cond_axes, *out_axes], predicate_axes).function
-    if has_batched_condition:
-        return _run_lanes(condition, body, first, second, init), list(out_axes)
-    closed_condition, closed_body = derived_body(
-        body_jaxpr,
-        ("while vmap", condition, body),
-        lambda: (_closed(condition), _closed(body)),
-    )
-    return bind_while(closed_condition, closed_body, init, first, second), list(out_axes)
+    operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+) -> tuple[list[Value], list[int | None]]:
+    loop, axes_of = _While(operands, **params), _While(axes, **params)
 
+    def condition_of(carry: Marks) -> BatchedFunction:
+        return derive_batched(loop.condition, [*axes_of.first, *in_front(carry)])
 
-def _closed(function: Function) -> Body:
-    """Returns a function with its captures as first inputs."""
-    if not function.captures:
-        return Body(function, ())
-    return trace_body(
-        lambda *arguments: call_function(function, arguments),
-        [v.type for v in function.inputs],
-        function.name,
-    )
+    def reached(carry: Marks) -> Sequence[bool]:
+        if condition_of(carry).axes != (None,):  # each lane ends with values of its own
+            return [True] * len(carry)
+        return carries_axis(derive_batched(loop.body, [*axes_of.second, *in_front(carry)]).axes)
 
-
-def to_front(value: Any, axis: int | None, size: int) -> Any:
-    """Brings a batch axis to the front, broadcasting a value that has none."""
-    from ..broadcasting import broadcast
-
-    return broadcast(value, (size,)) if axis is None else moveaxis(value, axis, 0)
+    carry = fixpoint(carries_axis(axes_of.carry), reached)
+    out_axes = in_front(carry)
+    init = moved_to_front(loop.carry, axes_of.carry, carry)
+    body = derive_batched(loop.body, [*axes_of.second, *out_axes], out_axes).function
+    condition = condition_of(carry)
+    if condition.axes != (None,):
+        return _run_lanes(condition.function, body, loop.first, loop.second, init), list(out_axes)
+    results = bind_while(closed(condition.function), closed(body), init, loop.first, loop.second)
+    return results, list(out_axes)
 
 
 def _run_lanes(
     condition: Function,
     body: Function,
-    cond_consts: list[Any],
-    body_consts: list[Any],
-    init: list[Any],
-) -> list[Any]:
+    cond_consts: list[Value],
+    body_consts: list[Value],
+    init: list[Value],
+) -> list[Value]:
     """Runs the loop until it has ended in each place of the batch, which then keeps its values.
 
     The condition's values are carried along, so that they are computed once in a pass.
     """
-    any_runs, advance = derived_body(
-        body,
-        ("while lanes", condition, len(cond_consts), len(body_consts)),
-        lambda: _lane_bodies(condition, body, len(cond_consts), len(body_consts)),
-    )
+    any_runs, advance = _lane_bodies(condition, body, len(cond_consts), len(body_consts))
     running = call_function(condition, [*cond_consts, *init])
     results = bind_while(any_runs, advance, [*running, *init], (), [*cond_consts, *body_consts])
     return results[1:]
 
 
+@derived
 def _lane_bodies(
     condition: Function, body: Function, cond_count: int, body_count: int
 ) -> tuple[Body, Body]:
-    from ..elementwise import select_n
-    from ..reduce import reduce_or
-
-    consts = cond_count + body_count
-
-    def advance(*arguments: Any) -> list[Any]:
-        cond_consts, body_consts = arguments[:cond_count], arguments[cond_count:consts]
-        running, *carry = arguments[consts:]
+    def advance(*arguments: Value) -> list[Value]:
+        cond_consts, body_consts, (running, *carry) = split(arguments, cond_count, body_count)
         moved = call_function(body, [*body_consts, *carry])
         carry = [
             select_n(_aligned(running, new.type), old, new)
@@ -398,14 +303,18 @@ def _lane_bodies(
     )
 
 
-def _aligned(running: Any, wanted: ShapedArray) -> Any:
-    from ..broadcasting import broadcast_in_dim
-
+def _aligned(running: Any, wanted: ShapedArray) -> Value:
     return broadcast_in_dim(running, wanted.shape, (0,)) if wanted.ndim != 1 else running
 
 
 while_primitive = declare(
     "while",
+    parameters={
+        "cond_jaxpr": Function,
+        "cond_nconsts": int,
+        "body_jaxpr": Function,
+        "body_nconsts": int,
+    },
     takes_keys=True,
     multiple_results=True,
     is_memoized=False,

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...errors import UnsupportedRuleError
-from ...function import Function
-from ...primitive import Primitive
-from ...symbolic import Zero
-from ...tracer import Trace, Tracer
-from ..family import instantiate
-from .bodies import apply_linear, closed_over_error, has_mixed_ops, inexact, spread
-from .custom_lin import Backward, apply_backward
-from .perturbed import reached
+from axir.dialect.core.errors import UnsupportedRuleError
+from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, spread
+from axir.dialect.ops.elementwise.family import instantiate, zero_tangent
+from axir.dialect.program.equation import Var
+from axir.dialect.program.function import Function
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import Tangent, Value
+from axir.dialect.program.tracer import Trace, Tracer
+
+from .bodies import apply_linear, belongs, closed_over_error, has_mixed_ops
 
 custom_derivative = Primitive("custom_derivative", multiple_results=True)
 
@@ -32,7 +33,7 @@ class Applied:
         push: From tangents of the moving operands to those of the float and complex results.
     """
 
-    def __init__(self, name: str, outs: list[Any], push: Callable[[list[Any]], list[Any]]):
+    def __init__(self, name: str, outs: list[Value], push: Callable[[list[Any]], list[Any]]):
         self.name = name
         self.outs = outs
         self.push = push
@@ -42,40 +43,55 @@ class Applied:
 
 
 def _value_and_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, call: Applied, moving: tuple[bool, ...]
-) -> tuple[list[Any], list[Any]]:
-    chosen = [instantiate(t) for t, is_moving in zip(tangents, moving, strict=True) if is_moving]
-    return call.outs, spread([x.type for x in call.outs], call.push(chosen))
+    primals: Sequence[Value], tangents: Sequence[Tangent], *, call: Applied, moving: Marks
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
+    types = [x.type for x in call.outs]
+    out_tangents = call.push(list(map(instantiate, chosen(tangents, moving))))
+    return call.outs, spread(out_tangents, inexact(types), types)
 
 
 custom_derivative.value_and_jvp = _value_and_jvp
 
 
-def moving_operands(trace: Trace, operands: Sequence[Any]) -> tuple[bool, ...]:
+def moving_operands(trace: Trace, operands: Sequence[Value]) -> Marks:
     """Tells which operands may have tangents: float and complex values of the trace itself."""
     has_tangent = inexact([x.type for x in operands])
-    return tuple(
-        has and type(x) is Tracer and x.owner is trace
-        for x, has in zip(operands, has_tangent, strict=True)
-    )
+    return tuple([h and belongs(x, trace) for x, h in zip(operands, has_tangent, strict=True)])
 
 
-def values_of(trace: Trace, operands: Sequence[Any]) -> list[Any]:
+def reached(trace: Trace, operands: Sequence[Value], candidates: Sequence[bool]) -> Marks:
+    """Tells which operands depend smoothly on float and complex inputs of an unfinished trace.
+
+    Args:
+        trace: The trace.
+        operands: Values, some of them of the trace.
+        candidates: Which of them to ask about; False for the others.
+    """
+
+    def smooth(variables: Sequence[Var]) -> list[Var]:
+        return chosen(variables, inexact([v.type for v in variables]))
+
+    found = set(smooth(trace.inputs))
+    for equation in trace.equations:
+        if equation.primitive.jvp is not zero_tangent and not found.isdisjoint(equation.operands):
+            found.update(smooth(equation.results))
+    return tuple(asked and x in found for x, asked in zip(operands, candidates, strict=True))
+
+
+def values_of(trace: Trace, operands: Sequence[Value]) -> list[Value]:
     """Returns operands one level out."""
-    return [
-        trace.value_of(x) if type(x) is Tracer and x.owner is trace else x for x in operands
-    ]
+    return [trace.value_of(x) if belongs(x, trace) else x for x in operands]  # type: ignore[arg-type]
 
 
 def record_applied(
-    trace: Trace, operands: Sequence[Any], call: Applied, moving: tuple[bool, ...]
-) -> list[Any]:
+    trace: Trace, operands: Sequence[Value], call: Applied, moving: Marks
+) -> list[Value]:
     """Records a call whose rule has run in the trace of its operands."""
     params = {"call": call, "moving": moving}
     return trace.record_known(custom_derivative, operands, params, call.outs)
 
 
-def outside_values(trace: Trace, values: Sequence[Any], kind: str, name: str) -> list[Any]:
+def outside_values(trace: Trace, values: Sequence[Value], kind: str, name: str) -> list[Value]:
     """Returns values that a rule computed from known ones, one level out.
 
     Values of the trace itself come from what the rule closes over.
@@ -85,15 +101,19 @@ def outside_values(trace: Trace, values: Sequence[Any], kind: str, name: str) ->
     """
     if not any(type(x) is Tracer and x.owner.level >= trace.level for x in values):
         return list(values)
-    inside = [type(x) is Tracer and x.owner is trace for x in values]
+    inside = [belongs(x, trace) for x in values]
     deeper = [type(x) is Tracer and x.owner.level > trace.level for x in values]
     if any(deeper) or any(reached(trace, values, inside)):
         raise closed_over_error(kind, name)
     return values_of(trace, values)
 
 
-class LinearPart:
-    """A forward-mode rule applied to known primals: its results, and its linear part.
+def linear_part(
+    name: str,
+    rule: Callable[[list[Any]], tuple[list[Any], list[Any]]],
+    operands: Sequence[Value],
+) -> tuple[list[Any], Function]:
+    """Applies a forward-mode rule to known primals.
 
     Args:
         name: What the user calls the rule.
@@ -101,64 +121,30 @@ class LinearPart:
             complex ones.
         operands: The moving operands.
 
-    Attributes:
-        outs: The results.
-        linear: From tangents to tangents; its captures are the residuals.
+    Returns:
+        The results, and the linear part: from tangents to tangents; its captures are the residuals.
     """
-
-    def __init__(
-        self,
-        name: str,
-        rule: Callable[[list[Any]], tuple[list[Any], list[Any]]],
-        operands: Sequence[Any],
-    ):
-        with Trace(name, "Linearize", is_ambient=False) as trace:
-            tangents = [trace.add_input(x.type) for x in operands]
-            outs, out_tangents = rule(tangents)
-            mixed = [type(x) is Tracer and x.owner is trace for x in outs]
-            inside = [x for x, is_mixed in zip(outs, mixed, strict=True) if is_mixed]
-            linear = trace.finish([*out_tangents, *inside])
-        if inside or has_mixed_ops(linear):
-            linear, further = _separated(name, linear, len(out_tangents))
-            remaining = iter(further)
-            outs = [
-                next(remaining) if is_mixed else x for x, is_mixed in zip(outs, mixed, strict=True)
-            ]
-        self.outs = outs
-        self.linear = linear
+    with Trace(name, "Linearize", is_ambient=False) as trace:
+        outs, out_tangents = rule([trace.add_input(x.type) for x in operands])
+        mixed = [belongs(x, trace) for x in outs]
+        linear = trace.finish([*out_tangents, *chosen(outs, mixed)])
+    if any(mixed) or has_mixed_ops(linear):
+        linear, further = _separated(name, linear, len(out_tangents))
+        known = iter(further)
+        outs = [next(known) if m else x for x, m in zip(outs, mixed, strict=True)]
+    return outs, linear
 
 
-def _separated(name: str, function: Function, count: int) -> tuple[Function, list[Any]]:
+def _separated(name: str, function: Function, count: int) -> tuple[Function, list[Value]]:
     """Takes what does not depend on tangents out of a linear function."""
     with Trace(name, "Linearize", is_ambient=False) as trace:
         tangents = [trace.add_input(v.type) for v in function.inputs]
         results = apply_linear(function, tangents, trace)
         known = results[count:]
-        if any(type(x) is Tracer and x.owner is trace for x in known):
+        if any(belongs(x, trace) for x in known):
             raise UnsupportedRuleError(
                 f"The rule {name!r} computes its primal output from tangents.",
                 "The primal output is what the function itself returns: compute it from the "
                 "primals only.",
             )
         return trace.finish(results[:count]), known
-
-
-def push_backward(
-    bwd: Backward, residuals: Sequence[Any], indices: Sequence[int], name: str
-) -> Callable[[list[Any]], list[Any]]:
-    """Returns the map of tangents of a function with a reverse-mode rule, which only waits.
-
-    Args:
-        bwd: The backward rule.
-        residuals: Values for it.
-        indices: Which of the float and complex arguments the tangents belong to.
-        name: What the user calls the function.
-    """
-
-    def push(tangents: list[Any]) -> list[Any]:
-        full = [instantiate(Zero(t)) for t in bwd.argument_types]
-        for index, tangent in zip(indices, tangents, strict=True):
-            full[index] = tangent
-        return apply_backward(bwd, residuals, full, name)
-
-    return push

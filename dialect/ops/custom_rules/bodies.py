@@ -1,4 +1,4 @@
-"""What the ops of custom rules share: checks of their bodies, and applying functions of tangents.
+"""What the ops of custom rules share: checks of rules, their vectorization, functions of tangents.
 
 All of them take the inputs of their body as operands, then the values that it captured.
 """
@@ -6,106 +6,91 @@ All of them take the inputs of their body as operands, then the values that it c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.errors import ParameterError, UnexpectedTracerError
+from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_zeros import Zero, chosen, inexact
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import listing, same_types
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.ops.shape.movement import insert
+from axir.dialect.program.deferred_function import resolved
+from axir.dialect.program.derived_functions import derive, derive_batched
+from axir.dialect.program.equation import Equation
+from axir.dialect.program.function import Function, functions_of
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.named_axes import BatchFrame
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import Operand, Results, Tangent, Value
+from axir.dialect.program.tracer import Trace, Tracer
 
-from ... import dtypes
-from ...array import ConcreteArray
-from ...context import state
-from ...deferred import resolved
-from ...derived import derive, derive_batched
-from ...errors import ParameterError, UnexpectedTracerError
-from ...function import Equation, Function, functions_in, read, write
-from ...symbolic import Zero
-from ...tracer import Trace, Tracer
-from ...types import ShapedArray
-from ..family import Value, instantiate
-
-
-def arguments_of(function: Function) -> list[ShapedArray]:
-    """Returns the types of a function's inputs and captures."""
-    return [v.type for v in (*function.inputs, *function.captures)]
-
-
-def same_types(first: Sequence[ShapedArray], second: Sequence[ShapedArray]) -> bool:
-    """Tells whether types agree in number, shapes and dtypes."""
-    return len(first) == len(second) and all(
-        a.shape == b.shape and a.dtype == b.dtype for a, b in zip(first, second, strict=True)
-    )
+Axes = Sequence[int | None]
 
 
-def listing(types: Sequence[ShapedArray]) -> str:
-    """Renders types for messages."""
-    return f"({', '.join(map(str, types))})"
+def inexact_only(types: Sequence[ShapedArray]) -> list[ShapedArray]:
+    """Returns the types that have tangents of their own kind."""
+    return chosen(types, inexact(types))
 
 
-def check_call(op: str, function: Function, types: Sequence[ShapedArray]) -> None:
-    """Raises `ParameterError` if a function cannot be called with values of these types."""
-    expected = arguments_of(function)
-    if not same_types(expected, types):
-        raise ParameterError(
-            f"{op}: @{function.name} takes {listing(expected)}, but was called with "
-            f"{listing(types)}."
-        )
+def argument_types(op: str, types: Sequence[ShapedArray], num_consts: int) -> Sequence[ShapedArray]:
+    """Returns the types of the operands before the constants.
+
+    Raises:
+        ParameterError: if there are not so many.
+    """
+    if not 0 <= num_consts <= len(types):
+        raise ParameterError(f"{op}: {num_consts} of {len(types)} operands cannot be constants.")
+    return types[: len(types) - num_consts]
 
 
 def check_rule(
-    op: str, rule: Any, arguments: Sequence[ShapedArray], results: Sequence[ShapedArray] | None
+    op: str, rule: Function, arguments: Sequence[ShapedArray], results: Sequence[ShapedArray]
 ) -> None:
     """Raises `ParameterError` if a rule that was read from text does not fit its function.
 
     Args:
         op: Name of the op.
-        rule: The rule; only one that is a function already is checked.
+        rule: The rule.
         arguments: What it must take.
         results: What it must return at least.
     """
-    if type(rule) is not Function:
-        return
-    if not same_types(arguments_of(rule), arguments):
+    if not same_types(rule.in_avals, arguments):
         raise ParameterError(
             f"{op}: the rule @{rule.name} must take {listing(arguments)}, but takes "
-            f"{listing(arguments_of(rule))}."
+            f"{listing(rule.in_avals)}."
         )
     found = rule.output_types
-    if results is not None and not same_types(found[: len(results)], results):
+    if not same_types(found[: len(results)], results):
         raise ParameterError(
             f"{op}: the rule @{rule.name} must return {listing(results)}, but returns "
             f"{listing(found)}."
         )
 
 
-def inexact(types: Sequence[ShapedArray]) -> list[bool]:
-    """Tells which types have tangents of their own kind: float and complex ones."""
-    return [dtypes.is_inexact(t.dtype) for t in types]
+def bind_call(
+    primitive: Primitive,
+    function: Function,
+    operands: Sequence[Value],
+    num_consts: int,
+    **params: Param,
+) -> list[Value]:
+    """Applies `custom_jvp_call` or `custom_vjp_call`; captures take the values captured.
 
-
-def evaluate_body(function: Function, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Evaluates a function on NumPy arrays."""
-    arrays = [ConcreteArray(t, x) for t, x in zip(arguments_of(function), operands, strict=True)]
-    return [x.host() for x in function.interpret(arrays)]
-
-
-def batched_body(
-    function: Function, axes: Sequence[int | None], out_axes: Sequence[int | None] | None = None
-) -> Any:
-    """Returns a function batched over the axis of the running vectorization."""
-    return derive_batched(function, tuple(axes), out_axes)
-
-
-def spread(types: Sequence[ShapedArray], tangents: Sequence[Any]) -> list[Any]:
-    """Returns a tangent for each result, given those of the float and complex ones."""
-    remaining = iter(tangents)
-    return [
-        next(remaining) if has_tangent else Zero(t.to_tangent_aval())
-        for t, has_tangent in zip(types, inexact(types), strict=True)
-    ]
-
-
-def is_moving(tangent: Any) -> bool:
-    """Tells whether a tangent is other than a symbolic zero."""
-    return type(tangent) is not Zero
+    Args:
+        primitive: The op.
+        function: What is computed.
+        operands: Values of its inputs.
+        num_consts: How many of these are constants already.
+        **params: The rules, and what describes them.
+    """
+    return primitive.bind(
+        *operands,
+        *function.captured,
+        call_jaxpr=function,
+        num_consts=num_consts + len(function.captured),
+        **params,
+    )
 
 
 def closed_over_error(kind: str, name: str) -> UnexpectedTracerError:
@@ -118,16 +103,65 @@ def closed_over_error(kind: str, name: str) -> UnexpectedTracerError:
     )
 
 
+# Vectorization ----------------------------------------------------------------------------------
+
+
+def batched_in_front(function: Function, axes: Axes) -> Function:
+    """Returns a function over the axis of the running vectorization, in front of all results."""
+    return derive_batched(function, axes, (0,) * len(function.outputs)).function
+
+
+@derived
+def batched_rule(
+    rule: Function,
+    frame: BatchFrame,
+    axes: tuple[int | None, ...],
+    out_axes: tuple[int | None, ...] | None = None,
+) -> Function:
+    """Returns a rule vectorized: its inputs and results along given axes, by default in front."""
+    all_axes = (*axes, *(None for _ in rule.captures))
+    wanted = (0,) * len(rule.outputs) if out_axes is None else out_axes
+    batched = derive(rule, "vmap", frame.size, all_axes, wanted, frame.name).function
+    return with_captured(batched, rule, len(rule.inputs))
+
+
+def with_captured(derived: Function, origin: Function, place: int) -> Function:
+    """Returns a derived function in which what the original captured is captured again.
+
+    Args:
+        derived: Takes values of the captures among its inputs.
+        origin: The function that it was derived from.
+        place: Where among the inputs they stand.
+    """
+    if not origin.captures:
+        return derived
+
+    def apply(*values: Value) -> list[Value]:
+        return derived.evaluate(*values[:place], *origin.captured, *values[place:])
+
+    types = derived.input_types
+    del types[place : place + len(origin.captures)]
+    return trace_function(apply, types, name=derived.name, kind="Vmap")
+
+
+def batched_types(types: Sequence[ShapedArray], axes: Axes, size: int) -> list[ShapedArray]:
+    """Returns types with a further axis where they get one."""
+    return [
+        t if axis is None else t.update(shape=insert(t.shape, axis, size))
+        for t, axis in zip(types, axes, strict=True)
+    ]
+
+
 # Functions of tangents --------------------------------------------------------------------------
 
 
-def trace_of_tangents(tangents: Sequence[Any]) -> Trace | None:
+def trace_of_tangents(tangents: Sequence[Tangent]) -> Trace | None:
     """Returns the innermost trace to which tangents belong."""
     owners = [t.owner for t in tangents if type(t) is Tracer]
     return max(owners, key=lambda trace: trace.level, default=None)
 
 
-def apply_linear(rule: Any, arguments: Sequence[Any], trace: Trace | None) -> list[Any]:
+def apply_linear(rule: Param, arguments: Sequence[Value], trace: Trace | None) -> list[Value]:
     """Applies a function, of which what depends on tangents alone goes to their trace.
 
     An op that calls functions and takes both known values and tangents is split like
@@ -137,78 +171,45 @@ def apply_linear(rule: Any, arguments: Sequence[Any], trace: Trace | None) -> li
     Args:
         rule: The function, perhaps deferred.
         arguments: Values of its inputs.
-        trace: The trace of the tangents.
+        trace: The trace of the tangents; None if nothing is to be split.
     """
+
+    def bind(equation: Equation, operands: Sequence[Value]) -> Results:
+        moving = tuple(belongs(x, trace) for x in operands)
+        if any(moving) and not all(moving) and _can_be_split(equation):
+            return _split(equation, operands, moving)
+        return equation.primitive.bind(*operands, **equation.params)
+
     function = resolved(rule)
-    variables = (*function.inputs, *function.captures)
-    environment = dict(zip(variables, (*arguments, *function.captured), strict=True))
-    previous = state.origin
-    try:
-        for equation in function.equations:
-            state.origin = equation
-            operands = [read(environment, v) for v in equation.operands]
-            if _is_mixed(equation, operands, trace):
-                results = _split_mixed(equation, operands, trace)
-            else:
-                results = equation.primitive.bind(*operands, **equation.params)
-            write(environment, equation, results)
-    finally:
-        state.origin = previous
-    return [read(environment, v) for v in function.outputs]
+    return function.interpret([*arguments, *function.captured], None if trace is None else bind)
 
 
-def _belongs(value: Any, trace: Trace | None) -> bool:
+def belongs(value: Operand, trace: Trace | None) -> bool:
+    """Tells whether a value is of a trace itself."""
     return type(value) is Tracer and value.owner is trace
 
 
-def _is_mixed(equation: Equation, operands: Sequence[Value], trace: Trace | None) -> bool:
+def _can_be_split(equation: Equation) -> bool:
     primitive = equation.primitive
-    if primitive.linearize is None and primitive.value_and_jvp is None:
-        return False
-    if not any(True for value in equation.params.values() for _ in functions_in(value)):
-        return False
-    found = [_belongs(x, trace) for x in operands]
-    return any(found) and not all(found)
-
-
-def _split_mixed(equation: Equation, operands: Sequence[Value], trace: Trace | None) -> Any:
-    primitive = equation.primitive
-    zeros = [Zero(x.type.to_tangent_aval()) for x in operands]
-    moving = [_belongs(x, trace) for x in operands]
-    primals = [
-        instantiate(zero) if m else x for x, zero, m in zip(operands, zeros, moving, strict=True)
-    ]
-    tangents = [x if m else zero for x, zero, m in zip(operands, zeros, moving, strict=True)]
-    rule = primitive.linearize or primitive.value_and_jvp
-    assert rule is not None
-    outs, out_tangents = rule(primals, tangents, **equation.params)
-    if not primitive.multiple_results:
-        return outs if type(out_tangents) is Zero else out_tangents
-    return [
-        out if type(tangent) is Zero else tangent
-        for out, tangent in zip(outs, out_tangents, strict=True)
-    ]
+    has_functions = any(True for _ in functions_of(equation.params))
+    return has_functions and bool(primitive.linearize or primitive.value_and_jvp)
 
 
 def has_mixed_ops(function: Function) -> bool:
     """Tells whether a function of tangents has ops whose known part must still be split off."""
-    return any(
-        functions and (equation.primitive.linearize or equation.primitive.value_and_jvp)
-        for equation in function.equations
-        for functions in [[f for v in equation.params.values() for f in functions_in(v)]]
-    )
+    return any(map(_can_be_split, function.equations))
 
 
-def batch_rule(
-    rule: Function, size: int, name: Any, axes: Sequence[int | None], count: int
-) -> Function:
-    """Returns a rule vectorized: its inputs along given axes, `count` results all along axis 0."""
-    all_axes = (*axes, *(None for _ in rule.captures))
-    out_axes = (0,) * count
-    batched = derive(rule, "vmap", size, all_axes, out_axes, name).function
-    if not rule.captures:
-        return batched
-    with Trace(batched.name, "Vmap") as trace:
-        inputs = [trace.add_input(v.type) for v in batched.inputs[: len(rule.inputs)]]
-        values = [*inputs, *rule.captured, *batched.captured]
-        return trace.finish(batched.interpret(values))
+def _split(equation: Equation, operands: Sequence[Value], moving: Sequence[bool]) -> Results:
+    primitive = equation.primitive
+    zeros = [Zero.from_primal_value(x) for x in operands]
+    pairs = [
+        (instantiate(zero), x) if is_moving else (x, zero)
+        for x, zero, is_moving in zip(operands, zeros, moving, strict=True)
+    ]
+    rule = primitive.linearize or primitive.value_and_jvp
+    assert rule is not None
+    outs, tangents = rule(*map(list, zip(*pairs, strict=True)), **equation.params)
+    if not primitive.multiple_results:
+        return outs if type(tangents) is Zero else tangents
+    return [out if type(t) is Zero else t for out, t in zip(outs, tangents, strict=True)]

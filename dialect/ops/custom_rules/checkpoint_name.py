@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ...errors import ParameterError
-from ...primitive import Sample
-from ...types import ShapedArray
-from ..family import as_value, random_values
-from ..table import declare
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.family import as_value, random_values
+from axir.dialect.program.op_table import declare
+from axir.dialect.program.primitive import Sample
+from axir.dialect.program.rules import BatchAxes, Operand, Tangent, Tangents, Value
 
 
 def _infer(operand: ShapedArray, *, name: str) -> ShapedArray:
@@ -20,11 +21,13 @@ def _infer(operand: ShapedArray, *, name: str) -> ShapedArray:
     return operand
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], out: Any, **params: Any) -> Any:
+def _jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+) -> Tangents:
     return tangents[0]
 
 
-def _batch(operands: Sequence[Any], axes: Sequence[Any], *, name: str) -> tuple[Any, Any]:
+def _batch(operands: Sequence[Value], axes: BatchAxes, *, name: str) -> tuple[Value, Value]:
     return name_primitive.bind(*operands, name=name), axes[0]
 
 
@@ -38,6 +41,7 @@ def _samples() -> list[Sample]:
 
 name_primitive = declare(
     "name",
+    parameters={"name": str},
     takes_keys=True,
     infer=_infer,
     evaluate=lambda operand, *, name: operand,
@@ -49,6 +53,6 @@ name_primitive = declare(
 )
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: Operand, name: str) -> Value:
     """Returns an array or scalar under a name; see `axir.ad_checkpoint.checkpoint_name`."""
     return name_primitive.bind(as_value(x), name=name)

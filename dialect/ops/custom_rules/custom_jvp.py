@@ -8,191 +8,157 @@ returns (the frontend does that while the rule is traced) and calls while values
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, moving, spread
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import declare_call, sample_call, transpose_call
+from axir.dialect.ops.elementwise.arithmetic import add, mul
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.ops.elementwise.transcendental import cos, sin
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.named_axes import BatchFrame, current_frame
+from axir.dialect.program.parameters import Deferrable
+from axir.dialect.program.primitive import Sample
+from axir.dialect.program.rules import Cotangent, Operand, Tangent, Value
 
-from ...axes import current_frame
-from ...errors import ParameterError
-from ...function import Function
-from ...primitive import Sample
-from ...trace import trace_function
-from ...types import ShapedArray
-from ..call import transpose_call
-from ..table import declare
 from .bodies import (
-    batched_body,
-    check_call,
+    Axes,
+    apply_linear,
+    argument_types,
+    batched_in_front,
+    batched_rule,
+    bind_call,
     check_rule,
     closed_over_error,
-    evaluate_body,
-    inexact,
-    is_moving,
-    spread,
+    inexact_only,
     trace_of_tangents,
 )
-from .rules import apply_jvp_rule, batched_jvp_rule
+from .rules import Rule, active_arguments, for_active, wants_zeros
 
 
-def _infer(
-    *types: ShapedArray,
+def _check(
+    types: Sequence[ShapedArray],
+    *,
     call_jaxpr: Function,
-    jvp_jaxpr_fun: Any,
+    jvp_jaxpr_fun: Param,
     num_consts: int,
     symbolic_zeros: bool,
     name: str,
-) -> list[ShapedArray]:
-    check_call("custom_jvp_call", call_jaxpr, types)
-    if not 0 <= num_consts <= len(types):
-        raise ParameterError(
-            f"custom_jvp_call: {num_consts} of {len(types)} operands cannot be constants."
-        )
-    arguments = types[: len(types) - num_consts]
-    results = call_jaxpr.output_types
-    check_rule(
-        "custom_jvp_call",
-        jvp_jaxpr_fun,
-        [*arguments, *_with_tangents(arguments)],
-        [*results, *_with_tangents(results)],
-    )
-    return results
-
-
-def _with_tangents(types: Sequence[ShapedArray]) -> list[ShapedArray]:
-    return [t for t, has in zip(types, inexact(types), strict=True) if has]
-
-
-def _evaluate(*operands: np.ndarray, call_jaxpr: Function, **params: Any) -> list[np.ndarray]:
-    return evaluate_body(call_jaxpr, operands)
-
-
-def _implement(*operands: Any, call_jaxpr: Function, **params: Any) -> list[Any]:
-    return call_jaxpr.interpret(operands)
+) -> None:
+    arguments = argument_types("custom_jvp_call", types, num_consts)
+    if type(jvp_jaxpr_fun) is Function:
+        results = call_jaxpr.output_types
+        taken, returned = ([*ts, *inexact_only(ts)] for ts in (arguments, results))
+        check_rule("custom_jvp_call", jvp_jaxpr_fun, taken, returned)
 
 
 def _differentiate(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    is_split: bool,
+    primals: Sequence[Value],
+    tangents: Sequence[Tangent],
     *,
+    is_split: bool,
     call_jaxpr: Function,
-    jvp_jaxpr_fun: Any,
+    jvp_jaxpr_fun: Param,
     num_consts: int,
     name: str,
-    **params: Any,
-) -> tuple[list[Any], list[Any]]:
+    **params: Param,
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
     count = len(primals) - num_consts
-    if any(is_moving(t) for t in tangents[count:]):
+    primals, tangents, fixed = primals[:count], tangents[:count], tangents[count:]
+    if any(moving(fixed)):
         raise closed_over_error("custom_jvp", name)
-    results = call_jaxpr.output_types
-    outs, out_tangents = apply_jvp_rule(
-        jvp_jaxpr_fun,
-        primals[:count],
-        tangents[:count],
-        len(results),
+    active = active_arguments(jvp_jaxpr_fun, primals, tangents)
+    values = apply_linear(
+        for_active(jvp_jaxpr_fun, active),
+        [*primals, *map(instantiate, chosen(tangents, active))],
         trace_of_tangents(tangents) if is_split else None,
     )
-    return outs, spread(results, out_tangents)
-
-
-def _value_and_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Any], list[Any]]:
-    return _differentiate(primals, tangents, False, **params)
-
-
-def _linearize(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Any], list[Any]]:
-    return _differentiate(primals, tangents, True, **params)
+    results = call_jaxpr.output_types
+    return values[: len(results)], spread(values[len(results) :], inexact(results), results)
 
 
 def _batch(
-    operands: Sequence[Any],
-    axes: Sequence[int | None],
+    operands: Sequence[Value],
+    axes: Axes,
     *,
     call_jaxpr: Function,
-    jvp_jaxpr_fun: Any,
+    jvp_jaxpr_fun: Param,
     num_consts: int,
-    **params: Any,
-) -> tuple[list[Any], list[int | None]]:
-    frame = current_frame()
-    out_axes = (0,) * len(call_jaxpr.outputs)
-    body = batched_body(call_jaxpr, axes, out_axes).function
+    **params: Param,
+) -> tuple[list[Value], list[int | None]]:
     count = len(operands) - num_consts
-    types = [v.type for v in (*call_jaxpr.inputs, *call_jaxpr.captures)][:count]
-    rule = batched_jvp_rule(jvp_jaxpr_fun, axes[:count], frame.size, frame.name, types)
-    results = custom_jvp_call.bind(
-        *operands,
-        *body.captured,
-        call_jaxpr=body,
-        jvp_jaxpr_fun=rule,
-        num_consts=num_consts + len(body.captured),
-        **params,
-    )
-    return results, list(out_axes)
+    everything = inexact(call_jaxpr.in_avals[:count])
+    rule = _batched(jvp_jaxpr_fun, tuple(axes[:count]), current_frame(), everything)
+    body = batched_in_front(call_jaxpr, axes)
+    results = bind_call(custom_jvp_call, body, operands, num_consts, jvp_jaxpr_fun=rule, **params)
+    return results, [0] * len(results)
 
 
-def _lower(context: Any, *values: Any, call_jaxpr: Function, **params: Any) -> list[Any]:
-    return context.inline(call_jaxpr, *values)
+@derived
+def _batched(
+    rule: Param, axes: tuple[int | None, ...], frame: BatchFrame, everything: Marks
+) -> Rule:
+    """Returns a rule vectorized, made once, since a rule may use itself."""
 
+    def make(active: Marks) -> Function:
+        return batched_rule(for_active(rule, active), frame, (*axes, *chosen(axes, active)))
 
-def _samples() -> list[Sample]:
-    from ..elementwise import mul
-    from ..transcendental import cos, sin
-
-    vector, count = ShapedArray((3,), np.float32), ShapedArray((), np.int32)
-
-    def body(x: Any, y: Any, unused: Any) -> list[Any]:
-        return [mul(sin(x), y), unused]
-
-    def rule(x: Any, y: Any, unused: Any, dx: Any, dy: Any) -> list[Any]:
-        from ..elementwise import add
-
-        return [mul(sin(x), y), unused, add(mul(mul(dx, cos(x)), y), mul(sin(x), dy))]
-
-    params = {
-        "call_jaxpr": trace_function(body, [vector, vector, count], name="f"),
-        "jvp_jaxpr_fun": trace_function(
-            rule, [vector, vector, count, vector, vector], name="f_jvp"
-        ),
-        "num_consts": 0,
-        "symbolic_zeros": False,
-        "name": "f",
-    }
-    x, y = np.array([0.1, 0.2, 0.3], np.float32), np.array([1, 2, 3], np.float32)
-    return [Sample((x, y, np.array(4, np.int32)), params)]
+    return Rule(f"{rule.name}_vmap", make, everything, wants_zeros(rule))
 
 
 def _transpose(
-    cotangents: Sequence[Any], *operands: Any, call_jaxpr: Function, **params: Any
-) -> list[Any]:
+    cotangents: Sequence[Cotangent], *operands: Param, call_jaxpr: Function, **params: Param
+) -> Sequence[Cotangent | None]:
     # Differentiation is over: what is transposed is the function itself, which must be linear.
     return transpose_call(cotangents, *operands, jaxpr=call_jaxpr)
 
 
-custom_jvp_call = declare(
+def _samples() -> list[Sample]:
+    function, arguments = sample_call()
+
+    def rule(x: Operand, y: Operand, passed: Any, dx: Any, dy: Any) -> list[Value]:
+        tangent = add(mul(mul(dx, cos(x)), y), mul(sin(x), dy))
+        return [*function.interpret([x, y, passed]), tangent]
+
+    types = function.input_types
+    params = {
+        "call_jaxpr": function,
+        "jvp_jaxpr_fun": trace_function(rule, [*types, *inexact_only(types)], name="f_jvp"),
+        "num_consts": 0,
+        "symbolic_zeros": False,
+        "name": "f",
+    }
+    return [Sample(arguments, params)]
+
+
+custom_jvp_call = declare_call(
     "custom_jvp_call",
-    takes_keys=True,
-    multiple_results=True,
-    is_memoized=False,
-    infer=_infer,
-    evaluate=_evaluate,
-    value_and_jvp=_value_and_jvp,
-    linearize=_linearize,
+    "call_jaxpr",
+    parameters={
+        "call_jaxpr": Function,
+        "jvp_jaxpr_fun": Deferrable,
+        "num_consts": int,
+        "symbolic_zeros": bool,
+        "name": str,
+    },
+    check=_check,
+    value_and_jvp=partial(_differentiate, is_split=False),
+    linearize=partial(_differentiate, is_split=True),
     batch=_batch,
-    lower=_lower,
     body=lambda *, call_jaxpr, **params: call_jaxpr,
-    deferred_params=("jvp_jaxpr_fun",),
     transpose=_transpose,
     samples=_samples,
 )
-custom_jvp_call.implementation = _implement
 
 
 def call_with_jvp(
-    function: Function, rule: Any, arguments: Sequence[Any], symbolic_zeros: bool, name: str
-) -> list[Any]:
+    function: Function, rule: Param, arguments: Sequence[Value], symbolic_zeros: bool, name: str
+) -> list[Value]:
     """Calls a function whose derivative is a rule; its captures take the values captured.
 
     Args:
@@ -202,12 +168,5 @@ def call_with_jvp(
         symbolic_zeros: Whether the rule wants to know which arguments are active.
         name: What the user calls the function.
     """
-    return custom_jvp_call.bind(
-        *arguments,
-        *function.captured,
-        call_jaxpr=function,
-        jvp_jaxpr_fun=rule,
-        num_consts=len(function.captured),
-        symbolic_zeros=symbolic_zeros,
-        name=name,
-    )
+    params = {"jvp_jaxpr_fun": rule, "symbolic_zeros": symbolic_zeros, "name": name}
+    return bind_call(custom_jvp_call, function, arguments, 0, **params)

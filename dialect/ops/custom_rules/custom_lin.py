@@ -9,17 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ...axes import current_frame
-from ...errors import ForwardModeError, ParameterError
-from ...function import Function
-from ...single_flight import made_once
-from ...symbolic import Zero, is_undefined_primal
-from ...types import ShapedArray
-from ..family import instantiate
-from ..shape import broadcast_in_dim, moveaxis
-from ..table import declare
-from .bodies import batch_rule, listing, same_types
-from .rules import Flags, Rule
+import numpy as np
+
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.errors import ForwardModeError, ParameterError
+from axir.dialect.core.symbolic_zeros import Marks, chosen, is_undefined_primal, spread
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import listing, same_types
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.ops.reductions.reduce import reduce_sum
+from axir.dialect.ops.shape.rearranging import move_batch_axis
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.named_axes import BatchFrame, current_frame
+from axir.dialect.program.op_table import declare
+from axir.dialect.program.parameters import Deferrable
+from axir.dialect.program.rules import (
+    Cotangent,
+    OperandTangents,
+    Value,
+)
+
+from .bodies import Axes, batched_rule, batched_types
+from .rules import Rule
 
 BackwardFunction = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 """From residuals and a cotangent (perhaps `Zero`) for each result to one for each argument."""
@@ -52,46 +64,79 @@ class Backward(Rule):
         self.result_types = list(result_types)
         self.argument_types = list(argument_types)
 
-    def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    @staticmethod
+    def of(parameter: Param, num_res: int) -> Backward:
+        """Returns the rule that a parameter of an op is: a rule, or a function read from text."""
+        if type(parameter) is not Function:
+            return parameter
+
+        def apply(residuals: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:
+            return parameter.evaluate(*residuals, *cotangents)
+
+        types = parameter.input_types
+        residual_types, result_types = types[:num_res], types[num_res:]
+        rule = Backward(
+            parameter.name, apply, residual_types, result_types, parameter.output_types, False
+        )
+        rule._function = parameter
+        return rule
+
+    def __call__(self, residuals: Sequence[Value], cotangents: Sequence[Cotangent]) -> list[Value]:
         """Runs the rule on values: Python code may look at those that are known."""
         if not self.is_specialized:
-            cotangents = [instantiate(ct) for ct in cotangents]
+            cotangents = list(map(instantiate, cotangents))
         with self.surroundings():
             return self.rule(residuals, cotangents)
 
-    def _traced(self, active: Flags) -> Function:
-        from ...trace import trace_function
+    def _traced(self, active: Marks) -> Function:
+        count = len(self.residual_types)
 
-        def apply(*values: Any) -> list[Any]:
-            count = len(self.residual_types)
-            moving = iter(values[count:])
-            cotangents = [
-                next(moving) if is_active else Zero(t)
-                for t, is_active in zip(self.result_types, active, strict=True)
+        def apply(*values: Value) -> list[Value]:
+            cotangents = spread(values[count:], active, self.result_types)
+            return list(map(instantiate, self.rule(values[:count], cotangents)))
+
+        types = [*self.residual_types, *chosen(self.result_types, active)]
+        return trace_function(apply, types, name=self.name, kind="Vjp")
+
+    def vectorized(self, frame: BatchFrame, axes: Axes, argument_axes: Axes) -> Backward:
+        """Returns the rule vectorized; cotangents of results come along axis 0.
+
+        Args:
+            frame: The batch axis.
+            axes: Where the residuals have it, or None.
+            argument_axes: Where the cotangents of the arguments get it; those of arguments that are
+                the same for all elements are summed.
+        """
+        in_axes = (*axes, *(0 for _ in self.result_types))
+        out_axes = tuple(0 if axis is None else axis for axis in argument_axes)
+
+        def apply(residuals: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:
+            batched = batched_rule(self.function, frame, in_axes, out_axes)
+            results = batched.evaluate(*residuals, *map(instantiate, cotangents))
+            return [
+                reduce_sum(ct, (0,)) if axis is None else ct
+                for ct, axis in zip(results, argument_axes, strict=True)
             ]
-            return [instantiate(ct) for ct in self.rule(values[:count], cotangents)]
 
-        moving_types = [t for t, chosen in zip(self.result_types, active, strict=True) if chosen]
-        return trace_function(
-            apply, [*self.residual_types, *moving_types], name=self.name, kind="Vjp"
+        size = frame.size
+        return Backward(
+            f"{self.name}_vmap",
+            apply,
+            batched_types(self.residual_types, axes, size),
+            batched_types(self.result_types, (0,) * len(self.result_types), size),
+            batched_types(self.argument_types, argument_axes, size),
+            False,
         )
 
 
-def _result_types(bwd: Any, num_res: int) -> list[ShapedArray]:
-    if type(bwd) is Function:
-        return bwd.input_types[num_res:]
-    return bwd.result_types
-
-
-def _infer(*types: ShapedArray, bwd: Any, num_res: int, name: str) -> list[ShapedArray]:
-    tangents = types[num_res:]
-    expected = bwd.output_types if type(bwd) is Function else bwd.argument_types
-    if not same_types(tangents, expected):
+def _infer(*types: ShapedArray, bwd: Param, num_res: int, name: str) -> list[ShapedArray]:
+    rule, tangents = Backward.of(bwd, num_res), types[num_res:]
+    if not same_types(tangents, rule.argument_types):
         raise ParameterError(
-            f"custom_lin: the rule @{bwd.name} returns cotangents {listing(expected)}, but the "
-            f"op takes tangents {listing(tangents)}."
+            f"custom_lin: the rule @{bwd.name} returns cotangents {listing(rule.argument_types)}, "
+            f"but the op takes tangents {listing(tangents)}."
         )
-    return _result_types(bwd, num_res)
+    return rule.result_types
 
 
 def forward_mode_error(name: str) -> ForwardModeError:
@@ -104,27 +149,19 @@ def forward_mode_error(name: str) -> ForwardModeError:
     )
 
 
-def _refuse(*operands: Any, name: str, **params: Any) -> NoReturn:
-    raise forward_mode_error(name)
-
-
-def _refuse_jvp(primals: Any, tangents: Any, *outs: Any, name: str, **params: Any) -> NoReturn:
-    raise forward_mode_error(name)
-
-
-def _refuse_lower(context: Any, *values: Any, name: str, **params: Any) -> NoReturn:
+def _refuse(*arguments: np.ndarray, name: str, **params: Param) -> NoReturn:
     raise forward_mode_error(name)
 
 
 def _transpose(
-    cotangents: Sequence[Any], *operands: Any, bwd: Any, num_res: int, **params: Any
-) -> list[Any]:
-    residuals = operands[:num_res]
-    if type(bwd) is Function:
-        results = bwd.evaluate(*residuals, *(instantiate(ct) for ct in cotangents))
-    else:
-        results = bwd(residuals, cotangents)
-    tangents = operands[num_res:]
+    cotangents: Sequence[Cotangent],
+    *operands: Param,
+    bwd: Param,
+    num_res: int,
+    **params: Param,
+) -> Sequence[Cotangent | None]:
+    residuals, tangents = operands[:num_res], operands[num_res:]
+    results = Backward.of(bwd, num_res)(residuals, cotangents)
     return [
         *(None for _ in residuals),
         *(ct if is_undefined_primal(t) else None for t, ct in zip(tangents, results, strict=True)),
@@ -132,92 +169,38 @@ def _transpose(
 
 
 def _batch(
-    operands: Sequence[Any],
-    axes: Sequence[int | None],
-    *,
-    bwd: Any,
-    num_res: int,
-    name: str,
-) -> tuple[list[Any], list[int | None]]:
+    operands: Sequence[Value], axes: Axes, *, bwd: Param, num_res: int, name: str
+) -> tuple[list[Value], list[int | None]]:
     frame = current_frame()
-    rule = batched_backward(bwd, num_res, axes[:num_res], frame.size, frame.name)
     tangents = [
-        to_front(x, axis, frame.size)
+        move_batch_axis(x, axis, frame.size, 0)
         for x, axis in zip(operands[num_res:], axes[num_res:], strict=True)
     ]
-    results = custom_lin.bind(
-        *operands[:num_res], *tangents, bwd=rule, num_res=num_res, name=name
-    )
+    rule = Backward.of(bwd, num_res).vectorized(frame, axes[:num_res], (0,) * len(tangents))
+    results = apply_backward(rule, operands[:num_res], tangents, name)
     return results, [0] * len(results)
-
-
-def to_front(value: Any, axis: int | None, size: int) -> Any:
-    """Returns a value with its batch axis in front, broadcast along one if it has none."""
-    if axis is None:
-        dimensions = tuple(range(1, value.ndim + 1))
-        return broadcast_in_dim(value, (size, *value.shape), dimensions)
-    return moveaxis(value, axis, 0)
-
-
-def batched_backward(
-    bwd: Any, num_res: int, axes: Sequence[int | None], size: int, axis_name: Any
-) -> Backward:
-    """Returns a reverse-mode rule vectorized: cotangents come and go along axis 0.
-
-    Args:
-        bwd: The rule for one element.
-        num_res: How many residuals it takes.
-        axes: Batch axis of each residual, or None.
-        size: Extent of the axis.
-        axis_name: Its name.
-    """
-
-    def stacked(types: Sequence[ShapedArray]) -> list[ShapedArray]:
-        return [t.update(shape=(size, *t.shape)) for t in types]
-
-    results = _result_types(bwd, num_res)
-    is_function = type(bwd) is Function
-    residuals = bwd.input_types[:num_res] if is_function else bwd.residual_types
-    arguments = bwd.output_types if is_function else bwd.argument_types
-    full_axes = [*axes, *(0 for _ in results)]
-
-    def apply(values: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        function = bwd if is_function else bwd.function
-        key = ("vmap rule", size, axis_name, tuple(full_axes))
-        batched = made_once(
-            function.derived,
-            key,
-            lambda: batch_rule(function, size, axis_name, full_axes, len(arguments)),
-        )
-        return batched.evaluate(*values, *(instantiate(ct) for ct in cotangents))
-
-    shapes = [
-        t if axis is None else t.update(shape=(*t.shape[:axis], size, *t.shape[axis:]))
-        for t, axis in zip(residuals, axes, strict=True)
-    ]
-    name = f"{bwd.name}_vmap"
-    return Backward(name, apply, shapes, stacked(results), stacked(arguments), False)
 
 
 custom_lin = declare(
     "custom_lin",
+    parameters={"bwd": Deferrable, "num_res": int, "name": str},
     takes_keys=True,
     multiple_results=True,
     is_memoized=False,
     infer=_infer,
     evaluate=_refuse,
-    value_and_jvp=_refuse_jvp,
+    value_and_jvp=_refuse,
     transpose=_transpose,
     batch=_batch,
-    lower=_refuse_lower,
+    lower=_refuse,
     samples=list,
 )
 custom_lin.implementation = _refuse
 
 
 def apply_backward(
-    bwd: Any, residuals: Sequence[Any], tangents: Sequence[Any], name: str
-) -> list[Any]:
+    bwd: Param, residuals: Sequence[Value], tangents: OperandTangents, name: str
+) -> list[Value]:
     """Applies the derivative of a function, which only a linear function waits for.
 
     Args:

@@ -7,273 +7,188 @@ the results to cotangents of the arguments. Results and lowering are those of th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from ...axes import current_frame
-from ...deferred import DeferredFunction, resolved
-from ...errors import ParameterError
-from ...function import Function
-from ...primitive import Sample
-from ...trace import trace_function
-from ...types import ShapedArray
-from ..family import instantiate
-from ..table import declare
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, moving, spread
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import declare_call
+from axir.dialect.ops.elementwise.arithmetic import add, mul
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.program.deferred_function import DeferredFunction
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.named_axes import BatchFrame, current_frame
+from axir.dialect.program.parameters import Deferrable
+from axir.dialect.program.primitive import Sample
+from axir.dialect.program.rules import Tangent, Value
+
 from .bodies import (
-    batch_rule,
-    batched_body,
-    check_call,
+    Axes,
+    argument_types,
+    batched_in_front,
+    batched_rule,
+    bind_call,
     check_rule,
     closed_over_error,
-    evaluate_body,
-    inexact,
-    is_moving,
-    spread,
+    inexact_only,
 )
-from .custom_lin import Backward, apply_backward, batched_backward
-from .rules import Flags, Rule, derived_rule, for_active, wants_zeros
+from .custom_lin import Backward, apply_backward
+from .rules import Rule, active_arguments, for_active, wants_zeros
+
+Traced = Callable[[Marks], tuple[Function, Backward]]
+"""From marks of active arguments to a forward rule, and the backward rule for its residuals."""
 
 
-class Rules:
-    """A pair of rules for arguments and results of known types.
+class Rules(DeferredFunction):
+    """A pair of rules: a forward rule, and as which it stands in ops, the backward rule.
+
+    The backward rule waits until somebody knows the residuals; it is written for all arguments
+    active.
 
     Args:
         fwd_name, bwd_name: What the user calls them.
-        forward: From the arguments and the flags of active ones to results, residuals, and
-            whatever `backward` needs to know about the residuals.
-        backward: From that, the residuals, and cotangents of the results (perhaps `Zero`; those of
-            the float and complex ones) to cotangents of the float and complex arguments.
-        argument_types: Types of the arguments.
-        result_types: Types of the results.
+        trace: Traces both.
+        everything: Which arguments may be active: the float and complex ones.
         is_specialized: Whether the rules want to know which arguments and cotangents are zero.
 
     Attributes:
         fwd: From the arguments to the results and residuals.
-        bwd: From the residuals of `fwd` and cotangents to cotangents.
     """
 
     def __init__(
-        self,
-        fwd_name: str,
-        bwd_name: str,
-        forward: Callable[[Sequence[Any], Flags], tuple[list[Any], list[Any], Any]],
-        backward: Callable[[Any, Sequence[Any], Sequence[Any]], list[Any]],
-        argument_types: Sequence[ShapedArray],
-        result_types: Sequence[ShapedArray],
-        is_specialized: bool,
+        self, fwd_name: str, bwd_name: str, trace: Traced, everything: Marks, is_specialized: bool
     ):
-        self.bwd_name = bwd_name
-        self.backward = backward
-        self.argument_types = list(argument_types)
-        self.result_types = list(result_types)
-        self._forward = forward
-        self._contexts: dict[Flags, Any] = {}
-        everything = tuple(inexact(argument_types))
+        super().__init__(bwd_name, lambda: self.backward_for(everything).function)
         self.fwd = Rule(fwd_name, self._traced, everything, is_specialized)
-        self.bwd = DeferredBackward(self, everything)
+        self._trace_both = trace
+        self._backward: dict[Marks, Backward] = {}
 
     @property
     def is_tied(self) -> bool:
         """Whether a traced form uses values of a trace, so that it serves there only."""
         return self.fwd.is_tied
 
-    def _traced(self, active: Flags) -> Function:
-        def apply(*values: Any) -> list[Any]:
-            outs, residuals, context = self._forward(values, active)
-            self._contexts[active] = context
-            return [*outs, *residuals]
+    def _traced(self, active: Marks) -> Function:
+        function, self._backward[active] = self._trace_both(active)
+        return function
 
-        return trace_function(apply, self.argument_types, name=self.fwd.name, kind="Vjp")
-
-    def backward_for(self, active: Flags) -> Backward:
+    def backward_for(self, active: Marks) -> Backward:
         """Returns the backward rule that fits the residuals for given active arguments."""
-        function = self.fwd.for_active(active)
-        key = active if self.fwd.is_specialized else self.fwd.everything
-        context = self._contexts[key]
-        return Backward(
-            self.bwd_name,
-            lambda residuals, cotangents: self.backward(context, residuals, cotangents),
-            function.output_types[len(self.result_types) :],
-            _inexact_only(self.result_types),
-            _inexact_only(self.argument_types),
-            self.fwd.is_specialized,
-        )
+        self.fwd.for_active(active)
+        return self._backward[self.fwd.key_of(active)]
 
 
-class DeferredBackward(DeferredFunction):
-    """The backward rule before anybody knows the residuals; written for all arguments active."""
-
-    def __init__(self, rules: Any, everything: Flags):
-        super().__init__(rules.bwd_name, lambda: self.backward_for(everything).function)
-        self.rules = rules
-
-    def backward_for(self, active: Flags) -> Backward:
-        """Returns the backward rule that fits the residuals for given active arguments."""
-        with self.surroundings():
-            return self.rules.backward_for(active)
+def _backward_of(bwd: Param, active: Marks, num_res: int) -> Backward:
+    """Returns the backward rule that a parameter is for given active arguments."""
+    if isinstance(bwd, Rules):
+        with bwd.surroundings():
+            return bwd.backward_for(active)
+    return Backward.of(bwd, num_res)
 
 
-def backward_of(bwd: Any, active: Flags) -> Any:
-    """Returns the backward rule for given active arguments: a `Backward`, or a function."""
-    return bwd.backward_for(active) if isinstance(bwd, DeferredBackward) else resolved(bwd)
-
-
-class BatchedRules:
-    """A pair of rules vectorized: results and cotangents along axis 0."""
-
-    def __init__(self, fwd: Any, bwd: Any, axes: Sequence[int | None], frame: Any, body: Function):
-        count = len(body.outputs)
-        arguments = [v.type for v in (*body.inputs, *body.captures)][: len(axes)]
-        everything = tuple(inexact(arguments))
-        self.bwd_name = f"{bwd.name}_vmap"
-
-        def make(active: Flags) -> Function:
-            function = for_active(fwd, active)
-            return batch_rule(function, frame.size, frame.name, axes, len(function.outputs))
-
-        def backward(active: Flags) -> Backward:
-            one = backward_of(bwd, active)
-            residuals = len(for_active(fwd, active).outputs) - count
-            # Residuals come along axis 0, as all that the vectorized forward rule returns; so do
-            # the arguments' cotangents, whose axes are then put where the arguments have theirs.
-            rule = batched_backward(one, residuals, [0] * residuals, frame.size, frame.name)
-            return _placed(rule, [a for a, has in zip(axes, everything, strict=True) if has])
-
-        self.backward_for = backward
-        self.fwd = Rule(f"{fwd.name}_vmap", make, everything, wants_zeros(fwd))
-        self.bwd = DeferredBackward(self, everything)
-
-
-def _placed(rule: Backward, axes: Sequence[int | None]) -> Backward:
-    """Returns a vectorized rule whose cotangents have the axes that the arguments have."""
-    from ..reduce import reduce_sum
-    from ..shape import moveaxis
-
-    def place(cotangent: Any, axis: int | None) -> Any:
-        value = instantiate(cotangent)
-        return reduce_sum(value, (0,)) if axis is None else moveaxis(value, 0, axis)
-
-    def shape(t: ShapedArray, axis: int | None) -> ShapedArray:
-        size, *rest = t.shape
-        return t.update(shape=rest if axis is None else (*rest[:axis], size, *rest[axis:]))
-
-    return Backward(
-        rule.name,
-        lambda residuals, cotangents: list(map(place, rule(residuals, cotangents), axes)),
-        rule.residual_types,
-        rule.result_types,
-        list(map(shape, rule.argument_types, axes)),
-        False,
-    )
-
-
-def _inexact_only(types: Sequence[ShapedArray]) -> list[ShapedArray]:
-    return [t for t, has in zip(types, inexact(types), strict=True) if has]
-
-
-def _infer(
-    *types: ShapedArray,
+def _check(
+    types: Sequence[ShapedArray],
+    *,
     call_jaxpr: Function,
-    fwd_jaxpr_thunk: Any,
-    bwd: Any,
+    fwd_jaxpr_thunk: Param,
+    bwd: Param,
     num_consts: int,
     symbolic_zeros: bool,
     name: str,
-) -> list[ShapedArray]:
-    check_call("custom_vjp_call", call_jaxpr, types)
-    if not 0 <= num_consts <= len(types):
-        raise ParameterError(
-            f"custom_vjp_call: {num_consts} of {len(types)} operands cannot be constants."
-        )
-    arguments = types[: len(types) - num_consts]
-    results = call_jaxpr.output_types
-    check_rule("custom_vjp_call", fwd_jaxpr_thunk, arguments, results)
-    if type(fwd_jaxpr_thunk) is Function and type(bwd) is Function:
+) -> None:
+    arguments = argument_types("custom_vjp_call", types, num_consts)
+    if type(fwd_jaxpr_thunk) is Function:
+        results = call_jaxpr.output_types
+        check_rule("custom_vjp_call", fwd_jaxpr_thunk, arguments, results)
         residuals = fwd_jaxpr_thunk.output_types[len(results) :]
-        taken = [*residuals, *_inexact_only(results)]
-        check_rule("custom_vjp_call", bwd, taken, _inexact_only(arguments))
-    return results
-
-
-def _evaluate(*operands: np.ndarray, call_jaxpr: Function, **params: Any) -> list[np.ndarray]:
-    return evaluate_body(call_jaxpr, operands)
-
-
-def _implement(*operands: Any, call_jaxpr: Function, **params: Any) -> list[Any]:
-    return call_jaxpr.interpret(operands)
+        taken = [*residuals, *inexact_only(results)]
+        if type(bwd) is Function:
+            check_rule("custom_vjp_call", bwd, taken, inexact_only(arguments))
 
 
 def _value_and_jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    primals: Sequence[Value],
+    tangents: Sequence[Tangent],
     *,
     call_jaxpr: Function,
-    fwd_jaxpr_thunk: Any,
-    bwd: Any,
+    fwd_jaxpr_thunk: Param,
+    bwd: Param,
     num_consts: int,
     name: str,
-    **params: Any,
-) -> tuple[list[Any], list[Any]]:
+    **params: Param,
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
     count = len(primals) - num_consts
-    if any(is_moving(t) for t in tangents[count:]):
+    primals, tangents, fixed = primals[:count], tangents[:count], tangents[count:]
+    if any(moving(fixed)):
         raise closed_over_error("custom_vjp", name)
-    has_tangent = inexact([x.type for x in primals[:count]])
-    active = tuple(has_tangent)
-    if wants_zeros(fwd_jaxpr_thunk):
-        active = tuple(map(is_moving, tangents[:count]))
-    results = call_jaxpr.output_types
-    values = for_active(fwd_jaxpr_thunk, active).evaluate(*primals[:count])
-    rule = backward_of(bwd, active)
-    moving = [instantiate(t) for t, has in zip(tangents, has_tangent, strict=False) if has]
-    out_tangents = apply_backward(rule, values[len(results) :], moving, name)
-    return values[: len(results)], spread(results, out_tangents)
+    active = active_arguments(fwd_jaxpr_thunk, primals, tangents)
+    types = call_jaxpr.output_types
+    values = for_active(fwd_jaxpr_thunk, active).evaluate(*primals)
+    outs, residuals = values[: len(types)], values[len(types) :]
+    rule = _backward_of(bwd, active, len(residuals))
+    taken = map(instantiate, chosen(tangents, inexact([x.type for x in primals])))
+    out_tangents = apply_backward(rule, residuals, list(taken), name)
+    return outs, spread(out_tangents, inexact(types), types)
+
+
+@derived
+def _batched(
+    fwd: Param,
+    bwd: Param,
+    axes: tuple[int | None, ...],
+    frame: BatchFrame,
+    everything: Marks,
+    count: int,
+) -> Rules:
+    """Returns a pair of rules vectorized, made once, since rules may use themselves.
+
+    The `count` results and the residuals come along axis 0, cotangents of the arguments where these
+    have the axis.
+    """
+
+    def trace(active: Marks) -> tuple[Function, Backward]:
+        one = for_active(fwd, active)
+        residuals = len(one.outputs) - count
+        backward = _backward_of(bwd, active, residuals)
+        return (
+            batched_rule(one, frame, axes),
+            backward.vectorized(frame, (0,) * residuals, chosen(axes, everything)),
+        )
+
+    fwd_name, bwd_name = f"{fwd.name}_vmap", f"{bwd.name}_vmap"
+    return Rules(fwd_name, bwd_name, trace, everything, wants_zeros(fwd))
 
 
 def _batch(
-    operands: Sequence[Any],
-    axes: Sequence[int | None],
+    operands: Sequence[Value],
+    axes: Axes,
     *,
     call_jaxpr: Function,
-    fwd_jaxpr_thunk: Any,
-    bwd: Any,
+    fwd_jaxpr_thunk: Param,
+    bwd: Param,
     num_consts: int,
-    **params: Any,
-) -> tuple[list[Any], list[int | None]]:
-    out_axes = (0,) * len(call_jaxpr.outputs)
-    body = batched_body(call_jaxpr, axes, out_axes).function
-    count = len(operands) - num_consts
-    frame = current_frame()
-    rules = derived_rule(
-        fwd_jaxpr_thunk,
-        ("batched rules", tuple(axes[:count]), frame),
-        lambda: BatchedRules(fwd_jaxpr_thunk, bwd, axes[:count], frame, call_jaxpr),
-    )
-    results = custom_vjp_call.bind(
-        *operands,
-        *body.captured,
-        call_jaxpr=body,
-        fwd_jaxpr_thunk=rules.fwd,
-        bwd=rules.bwd,
-        num_consts=num_consts + len(body.captured),
-        **params,
-    )
-    return results, list(out_axes)
-
-
-def _lower(context: Any, *values: Any, call_jaxpr: Function, **params: Any) -> list[Any]:
-    return context.inline(call_jaxpr, *values)
+    **params: Param,
+) -> tuple[list[Value], list[int | None]]:
+    count, outputs = len(operands) - num_consts, len(call_jaxpr.outputs)
+    everything = inexact(call_jaxpr.in_avals[:count])
+    argument_axes = tuple(axes[:count])
+    rules = _batched(fwd_jaxpr_thunk, bwd, argument_axes, current_frame(), everything, outputs)
+    params = {"fwd_jaxpr_thunk": rules.fwd, "bwd": rules, **params}
+    body = batched_in_front(call_jaxpr, axes)
+    results = bind_call(custom_vjp_call, body, operands, num_consts, **params)
+    return results, [0] * len(results)
 
 
 def _samples() -> list[Sample]:
-    from ..elementwise import add, mul
-
     vector = ShapedArray((3,), np.int32)
 
-    def body(x: Any, y: Any) -> list[Any]:
+    def body(x: Value, y: Value) -> list[Value]:
         return [mul(x, y), y]
 
-    def fwd(x: Any, y: Any) -> list[Any]:
+    def fwd(x: Value, y: Value) -> list[Value]:
         return [*body(x, y), add(x, y)]
 
     # Integers, since float samples are differentiated in forward mode by the tests.
@@ -288,30 +203,32 @@ def _samples() -> list[Sample]:
     return [Sample((np.array([1, 2, 3], np.int32), np.array([4, 5, 6], np.int32)), params)]
 
 
-custom_vjp_call = declare(
+custom_vjp_call = declare_call(
     "custom_vjp_call",
-    takes_keys=True,
-    multiple_results=True,
-    is_memoized=False,
-    infer=_infer,
-    evaluate=_evaluate,
+    "call_jaxpr",
+    parameters={
+        "call_jaxpr": Function,
+        "fwd_jaxpr_thunk": Deferrable,
+        "bwd": Deferrable,
+        "num_consts": int,
+        "symbolic_zeros": bool,
+        "name": str,
+    },
+    check=_check,
     value_and_jvp=_value_and_jvp,
     batch=_batch,
-    lower=_lower,
     body=lambda *, call_jaxpr, **params: call_jaxpr,
-    deferred_params=("fwd_jaxpr_thunk", "bwd"),
     samples=_samples,
     unsupported={
         "transpose": "a custom_vjp function is transposed after differentiation, which replaces it "
         "by its rules."
     },
 )
-custom_vjp_call.implementation = _implement
 
 
 def call_with_vjp(
-    function: Function, rules: Rules, arguments: Sequence[Any], symbolic_zeros: bool, name: str
-) -> list[Any]:
+    function: Function, rules: Rules, arguments: Sequence[Value], symbolic_zeros: bool, name: str
+) -> list[Value]:
     """Calls a function whose derivative is a pair of rules; captures take the values captured.
 
     Args:
@@ -321,15 +238,5 @@ def call_with_vjp(
         symbolic_zeros: Whether the rules want to know which values are active.
         name: What the user calls the function.
     """
-    return custom_vjp_call.bind(
-        *arguments,
-        *function.captured,
-        call_jaxpr=function,
-        fwd_jaxpr_thunk=rules.fwd,
-        bwd=rules.bwd,
-        num_consts=len(function.captured),
-        symbolic_zeros=symbolic_zeros,
-        name=name,
-    )
-
-
+    params = {"symbolic_zeros": symbolic_zeros, "name": name, "bwd": rules}
+    return bind_call(custom_vjp_call, function, arguments, 0, fwd_jaxpr_thunk=rules.fwd, **params)

@@ -8,189 +8,43 @@ the rule computes stands in its place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
-from ...axes import current_frame
-from ...function import Function
-from ...primitive import Sample
-from ...single_flight import made_once
-from ...symbolic import is_undefined_primal
-from ...trace import trace_function
-from ...types import ShapedArray
-from ..call import spread_cotangents
-from ..family import instantiate
-from ..shape import moveaxis
-from ..table import declare
-from .bodies import arguments_of, batched_body, check_call, evaluate_body, is_moving, spread
-from .derivatives import linear_part_of, tangents_of, transpose_of
-from .vmap_rules import (
-    TangentRule,
-    TransposedRule,
-    UserRule,
-    VmapRule,
-    rule_of,
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_zeros import (
+    Marks,
+    chosen,
+    inexact,
+    inverted,
+    moving,
+    spread,
+    unknown,
 )
+from axir.dialect.ops.calls.jit_call import call_batch, declare_call, sample_call, spread_cotangents
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.named_axes import current_frame
+from axir.dialect.program.primitive import Sample
+from axir.dialect.program.rules import Cotangent, OperandTangents, Tangent, Value
+
+from .bodies import Axes
+from .derivatives import linear_part_of, tangents_of, transpose_of
+from .vmap_rules import TangentRule, TransposedRule, UserRule, VmapRule, rule_of, spread_over
 
 
-def _infer(*types: ShapedArray, call: Function, rule: str) -> list[ShapedArray]:
-    check_call("custom_vmap_call", call, types)
-    return call.output_types
-
-
-def _evaluate(*operands: np.ndarray, call: Function, rule: str) -> list[np.ndarray]:
-    return evaluate_body(call, operands)
-
-
-def _implement(*operands: Any, call: Function, rule: str) -> list[Any]:
-    return call.interpret(operands)
-
-
+@derived
 def _opened(call: Function) -> Function:
     """Returns a function whose captures are inputs, so that derivatives reach them, too."""
     if not call.captures:
         return call
-    return made_once(
-        call.derived,
-        _OPENED,
-        lambda: trace_function(
-            lambda *values: call.interpret(values), arguments_of(call), name=call.name, kind="Vmap"
-        ),
+    return trace_function(
+        lambda *values: call.interpret(values), call.in_avals, name=call.name, kind="Vmap"
     )
 
 
-_OPENED = "captures are inputs"
-
-
-def _apply(call: Function, rule: VmapRule, operands: Sequence[Any]) -> list[Any]:
-    return custom_vmap_call.bind(*operands, *call.captured, call=call, rule=rule)
-
-
-def _derived(
-    call: Function, rule: str, active: tuple[bool, ...], is_linear: bool
-) -> tuple[Function, VmapRule]:
-    """Returns the derivative of a function and of its rule, made once."""
-
-    def make() -> tuple[Function, VmapRule]:
-        base = rule_of(rule, arguments_of(call)).for_operands(arguments_of(call))
-        derive_it = linear_part_of if is_linear else tangents_of
-        name = f"{rule}_linear" if is_linear else f"{rule}_jvp"
-        derivative = derive_it(_opened(call), active)
-        return derivative, TangentRule(name, base, active, is_linear, derivative)
-
-    return made_once(call.derived, ("custom_vmap derivative", rule, active, is_linear), make)
-
-
-def _value_and_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, call: Function, rule: str
-) -> tuple[list[Any], list[Any]]:
-    active = tuple(map(is_moving, tangents))
-    results = _apply(*_derived(call, rule, active, False), [*primals, *filter(is_moving, tangents)])
-    count = len(call.outputs)
-    return results[:count], spread(call.output_types, results[count:])
-
-
-def _jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    outs: Sequence[Any],
-    *,
-    call: Function,
-    rule: str,
-) -> list[Any]:
-    active = tuple(map(is_moving, tangents))
-    moving = _apply(*_derived(call, rule, active, True), [*primals, *filter(is_moving, tangents)])
-    return spread(call.output_types, moving)
-
-
-def _linearize(
-    primals: Sequence[Any], tangents: Sequence[Any], *, call: Function, rule: str
-) -> tuple[list[Any], list[Any]]:
-    outs = custom_vmap_call.bind(*primals, call=call, rule=rule)
-    return outs, _jvp(primals, tangents, outs, call=call, rule=rule)
-
-
-def _transpose(cotangents: Sequence[Any], *operands: Any, call: Function, rule: str) -> list[Any]:
-    linear = tuple(map(is_undefined_primal, operands))
-
-    def make() -> tuple[Function, VmapRule]:
-        base = rule_of(rule, arguments_of(call)).for_operands(arguments_of(call))
-        one = transpose_of(_opened(call), linear)
-        return one, TransposedRule(f"{rule}_transpose", base, linear, call.output_types, one)
-
-    function, transposed_rule = made_once(
-        call.derived, ("custom_vmap transpose", rule, linear), make
-    )
-    known = [x for x in operands if not is_undefined_primal(x)]
-    results = _apply(function, transposed_rule, [*known, *map(instantiate, cotangents)])
-    return spread_cotangents(operands, (True,) * linear.count(True), results)
-
-
-def _batch(
-    operands: Sequence[Any], axes: Sequence[int | None], *, call: Function, rule: str
-) -> tuple[list[Any], Sequence[int | None]]:
-    frame = current_frame()
-    if all(axis is None for axis in axes):  # only what it communicates is vectorized
-        body = batched_body(call, axes)
-        return body.function.evaluate(*operands), body.axes
-    flags = tuple(axis is not None for axis in axes)
-    values = [x if a is None else moveaxis(x, a, 0) for x, a in zip(operands, axes, strict=True)]
-    base = rule_of(rule, arguments_of(call)).for_operands(arguments_of(call))
-    outs, found = base.apply(frame.size, flags, values)
-    return outs, [0 if has else None for has in found]
-
-
-def _lower(context: Any, *values: Any, call: Function, rule: str) -> list[Any]:
-    return context.inline(call, *values)
-
-
-def _samples() -> list[Sample]:
-    from ..elementwise import mul
-    from ..transcendental import sin
-
-    vector, count = ShapedArray((3,), np.float32), ShapedArray((), np.int32)
-    types = [vector, vector, count]
-
-    def body(x: Any, y: Any, unused: Any) -> list[Any]:
-        return [mul(sin(x), y), unused]
-
-    function = trace_function(body, types, name="f")
-
-    def apply(
-        size: int, flags: tuple[bool, ...], values: Sequence[Any]
-    ) -> tuple[list[Any], list[bool]]:
-        from .vmap_rules import spread_over
-
-        batched = any(flags[:2])
-        x, y = spread_over(size, values[:2], flags[:2], (batched, batched))
-        return [mul(sin(x), y), values[2]], [batched, flags[2]]
-
-    rule = UserRule("f_rule", types, 3, apply, "f")
-    x, y = np.array([0.1, 0.2, 0.3], np.float32), np.array([1, 2, 3], np.float32)
-    return [Sample((x, y, np.array(4, np.int32)), {"call": function, "rule": rule})]
-
-
-custom_vmap_call = declare(
-    "custom_vmap_call",
-    takes_keys=True,
-    multiple_results=True,
-    is_memoized=False,
-    infer=_infer,
-    evaluate=_evaluate,
-    jvp=_jvp,
-    value_and_jvp=_value_and_jvp,
-    linearize=_linearize,
-    transpose=_transpose,
-    batch=_batch,
-    lower=_lower,
-    body=lambda *, call, **params: call,
-    samples=_samples,
-)
-custom_vmap_call.implementation = _implement
-
-
-def call_with_vmap(function: Function, rule: VmapRule, arguments: Sequence[Any]) -> list[Any]:
+def call_with_vmap(function: Function, rule: VmapRule, arguments: Sequence[Value]) -> list[Value]:
     """Calls a function that a rule vectorizes; its captures take the values captured.
 
     Args:
@@ -198,4 +52,101 @@ def call_with_vmap(function: Function, rule: VmapRule, arguments: Sequence[Any])
         rule: Its vectorization.
         arguments: Values of the inputs.
     """
-    return _apply(function, rule, arguments)
+    return custom_vmap_call.bind(*arguments, *function.captured, call=function, rule=rule)
+
+
+@derived
+def _derivative(
+    call: Function, rule: str, active: Marks, is_linear: bool
+) -> tuple[Function, VmapRule]:
+    """Returns the derivative of a function and of its rule."""
+    derivative = (linear_part_of if is_linear else tangents_of)(_opened(call), active)
+    name = f"{rule}_linear" if is_linear else f"{rule}_jvp"
+    return derivative, TangentRule(name, rule_of(rule, call), active, is_linear, derivative)
+
+
+@derived
+def _transposed(call: Function, rule: str, linear: Marks) -> tuple[Function, VmapRule]:
+    """Returns the transpose of a function and of its rule."""
+    one = transpose_of(_opened(call), linear)
+    base = rule_of(rule, call)
+    return one, TransposedRule(f"{rule}_transpose", base, linear, call.output_types, one)
+
+
+def _value_and_jvp(
+    primals: Sequence[Value], tangents: OperandTangents, *, call: Function, rule: str
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
+    active, types = moving(tangents), call.output_types
+    operands = [*primals, *chosen(tangents, active)]
+    function, derived_rule = _derivative(call, rule, active, False)
+    results = call_with_vmap(function, derived_rule, operands)
+    return results[: len(types)], spread(results[len(types) :], inexact(types), types)
+
+
+def _jvp(
+    primals: Sequence[Value],
+    tangents: OperandTangents,
+    outs: Sequence[Value],
+    *,
+    call: Function,
+    rule: str,
+) -> Sequence[Tangent]:
+    active, types = moving(tangents), call.output_types
+    operands = [*primals, *chosen(tangents, active)]
+    function, derived_rule = _derivative(call, rule, active, True)
+    moved = call_with_vmap(function, derived_rule, operands)
+    return spread(moved, inexact(types), types)
+
+
+def _linearize(
+    primals: Sequence[Value], tangents: Sequence[Tangent], *, call: Function, rule: str
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
+    outs = custom_vmap_call.bind(*primals, call=call, rule=rule)
+    return outs, _jvp(primals, tangents, outs, call=call, rule=rule)
+
+
+def _transpose(
+    cotangents: Sequence[Cotangent], *operands: Param, call: Function, rule: str
+) -> Sequence[Cotangent | None]:
+    linear = unknown(operands)
+    function, derived_rule = _transposed(call, rule, linear)
+    known = chosen(operands, inverted(linear))
+    results = call_with_vmap(function, derived_rule, [*known, *map(instantiate, cotangents)])
+    return spread_cotangents(operands, (True,) * linear.count(True), results)
+
+
+def _batch(
+    operands: Sequence[Value], axes: Axes, *, call: Function, rule: str
+) -> tuple[list[Value], Axes]:
+    if all(axis is None for axis in axes):  # only what it communicates is vectorized
+        return call_batch(lambda f, xs: f.evaluate(*xs), call, operands, axes)
+    flags = tuple(axis is not None for axis in axes)
+    values = [x if a is None else moveaxis(x, a, 0) for x, a in zip(operands, axes, strict=True)]
+    outs, found = rule_of(rule, call).apply(current_frame().size, flags, values)
+    return outs, [0 if has else None for has in found]
+
+
+def _samples() -> list[Sample]:
+    function, arguments = sample_call()
+
+    def apply(size: int, flags: Marks, values: Sequence[Value]) -> tuple[list[Value], list[bool]]:
+        batched = any(flags[:2])
+        x, y = spread_over(size, values[:2], flags[:2], (batched, batched))
+        return function.interpret([x, y, values[2]]), [batched, flags[2]]
+
+    rule = UserRule("f_rule", function.input_types, 3, apply, "f")
+    return [Sample(arguments, {"call": function, "rule": rule})]
+
+
+custom_vmap_call = declare_call(
+    "custom_vmap_call",
+    "call",
+    parameters={"call": Function, "rule": str},
+    jvp=_jvp,
+    value_and_jvp=_value_and_jvp,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    body=lambda *, call, **params: call,
+    samples=_samples,
+)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ...derived import derive
-from ...effects import has_effects
-from ...function import Function
-from ...symbolic import Zero
-from ...trace import trace_function
-from ..family import instantiate
-from .bodies import inexact
+from axir.dialect.core.symbolic_zeros import Zero, chosen, inexact
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.effects import has_effects
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.rules import Value
+
+from .bodies import with_captured
 
 
 def tangents_of(function: Function, active: Sequence[bool]) -> Function:
@@ -23,33 +24,30 @@ def tangents_of(function: Function, active: Sequence[bool]) -> Function:
     """
     flags = (*active, *(False for _ in function.captures))
     derived = derive(function, "jvp", flags, True).function
-    count, first = len(function.inputs), len(function.inputs) + len(function.captures)
-    inputs = [v.type for v in derived.inputs]
-
-    def apply(*values: Any) -> list[Any]:
-        return derived.evaluate(*values[:count], *function.captured, *values[count:])
-
-    types = [*inputs[:count], *inputs[first:]]
-    return trace_function(apply, types, name=derived.name, kind="Jvp")
+    return with_captured(derived, function, len(function.inputs))
 
 
 def linear_part_of(function: Function, active: Sequence[bool]) -> Function:
     """Returns a function of arguments and tangents that gives tangents only; see `tangents_of`."""
-    silent = _without_effects(function)
+    silent = derive(function, "silence") if has_effects(function) else function
+    flags = (*active, *(False for _ in silent.captures))
 
-    def apply(*values: Any) -> list[Any]:
-        primals, moving = values[: len(active)], values[len(active) :]
-        split, residuals = _split(silent, active, primals)
+    def apply(*values: Value) -> list[Value]:
+        primals, moving = [*values[: len(active)], *silent.captured], values[len(active) :]
+        split = derive(silent, "linearize", flags)
+        results = split.known.evaluate(*primals)
+        residuals = split.residual_values(primals, results[len(silent.outputs) :])
         tangents = iter(split.linear.interpret([*moving, *residuals]))
         return [
-            next(tangents) if has else instantiate(Zero(v.type))
-            for v, has in zip(silent.outputs, split.active_outputs, strict=True)
-            if has or inexact([v.type])[0]
+            next(tangents) if has else instantiate(Zero(t))
+            for t, has in zip(silent.output_types, split.active_outputs, strict=True)
+            if has or inexact([t])[0]
         ]
 
     types = function.input_types
-    moving_types = [t for t, is_active in zip(types, active, strict=True) if is_active]
-    traced = trace_function(apply, [*types, *moving_types], name=function.name, kind="Linearize")
+    traced = trace_function(
+        apply, [*types, *chosen(types, active)], name=function.name, kind="Linearize"
+    )
     return derive(traced, "prune")
 
 
@@ -63,25 +61,4 @@ def transpose_of(function: Function, linear: Sequence[bool]) -> Function:
     flags = (*linear, *(False for _ in function.captures))
     outputs = (True,) * len(function.outputs)
     derived = derive(function, "transpose", flags, outputs, True).function
-    count = linear.count(False)
-    inputs = [v.type for v in derived.inputs]
-
-    def apply(*values: Any) -> list[Any]:
-        return derived.evaluate(*values[:count], *function.captured, *values[count:])
-
-    types = [*inputs[:count], *inputs[count + len(function.captures) :]]
-    return trace_function(apply, types, name=derived.name, kind="Transpose")
-
-
-def _without_effects(function: Function) -> Function:
-    return derive(function, "silence") if has_effects(function) else function
-
-
-def _split(
-    function: Function, active: Sequence[bool], arguments: Sequence[Any]
-) -> tuple[Any, list[Any]]:
-    """Returns the linearization of a function, and its residuals for values of the inputs."""
-    split = derive(function, "linearize", (*active, *(False for _ in function.captures)))
-    full = [*arguments, *function.captured]
-    results = split.known.evaluate(*full)
-    return split, split.residual_values(full, results[len(function.outputs) :])
+    return with_captured(derived, function, linear.count(False))

@@ -7,159 +7,116 @@ transpose calls the function given for it, whose transpose in turn is the functi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
-from ...axes import current_frame
-from ...errors import UnsupportedRuleError
-from ...function import Function
-from ...primitive import Sample
-from ...symbolic import is_undefined_primal
-from ...trace import trace_function
-from ...types import ShapedArray
-from ..family import instantiate
-from ..table import declare
-from .bodies import batched_body, check_call, evaluate_body, is_moving
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.errors import UnsupportedRuleError
+from axir.dialect.core.symbolic_zeros import is_undefined_primal, moving
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import check_call, declare_call
+from axir.dialect.ops.elementwise.arithmetic import div
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.ops.shape.rearranging import move_batch_axis
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.named_axes import current_frame
+from axir.dialect.program.primitive import Sample
+from axir.dialect.program.rules import Cotangent, Operand, Tangent, Value
+
+from .bodies import Axes, batched_in_front
+
+_Part = TypeVar("_Part")
 
 
-def _infer(
-    *types: ShapedArray, callee: Function, transpose: Function, num_res: int, num_consts: int
-) -> list[ShapedArray]:
-    consts = types[len(types) - num_consts :]
-    callee_consts = consts[: _constants(callee, types, num_consts)]
-    arguments = types[: len(types) - num_consts]
-    check_call("linear_call", callee, [*arguments, *callee_consts])
-    rest = consts[len(callee_consts) :]
-    check_call(
-        "linear_call: transpose", transpose, [*types[:num_res], *callee.output_types, *rest]
-    )
-    return callee.output_types
+def _parts(
+    operands: Sequence[_Part], callee: Function, num_res: int, num_consts: int
+) -> tuple[Sequence[_Part], ...]:
+    """Returns residuals, linear operands, and what the function and its transpose captured."""
+    last, end = len(operands) - num_consts, len(callee.in_avals)
+    return operands[:num_res], operands[num_res:last], operands[last:end], operands[end:]
 
 
-def _constants(callee: Function, operands: Sequence[Any], num_consts: int) -> int:
-    taken = len(callee.inputs) + len(callee.captures)
-    return taken - (len(operands) - num_consts)
+def _called(
+    *operands: Value, callee: Function, **params: Param
+) -> tuple[Function, Sequence[Value]]:
+    return callee, operands[: len(callee.in_avals)]
 
 
-def _own(callee: Function, operands: Sequence[Any], num_consts: int) -> Sequence[Any]:
-    """Returns the operands of the function itself."""
-    return operands[: len(callee.inputs) + len(callee.captures)]
-
-
-def _evaluate(
-    *operands: np.ndarray, callee: Function, num_consts: int, **params: Any
-) -> list[np.ndarray]:
-    return evaluate_body(callee, _own(callee, operands, num_consts))
-
-
-def _implement(*operands: Any, callee: Function, num_consts: int, **params: Any) -> list[Any]:
-    return callee.interpret(_own(callee, operands, num_consts))
+def _check(
+    types: Sequence[ShapedArray], *, callee: Function, transpose: Function, **params: int
+) -> None:
+    residuals, _, _, consts = _parts(types, callee, **params)
+    taken = [*residuals, *callee.output_types, *consts]
+    check_call("linear_call: transpose", transpose, taken)
 
 
 def _jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    outs: Sequence[Any],
+    primals: Sequence[Value],
+    tangents: Sequence[Tangent],
+    outs: Sequence[Value],
     *,
     num_res: int,
     num_consts: int,
-    **params: Any,
-) -> list[Any]:
+    **params: Param,
+) -> Sequence[Tangent]:
     last = len(primals) - num_consts
-    if any(map(is_moving, (*tangents[:num_res], *tangents[last:]))):
+    if any(moving((*tangents[:num_res], *tangents[last:]))):
         raise UnsupportedRuleError(
             "linear_call is not differentiable in its residual_args.",
             "Pass them through axir.lax.stop_gradient.",
         )
-    moving = [instantiate(t) for t in tangents[num_res:last]]
+    operands = [*primals[:num_res], *map(instantiate, tangents[num_res:last]), *primals[last:]]
     params = {"num_res": num_res, "num_consts": num_consts, **params}
-    return linear_call_primitive.bind(*primals[:num_res], *moving, *primals[last:], **params)
+    return linear_call_primitive.bind(*operands, **params)
 
 
 def _transpose(
-    cotangents: Sequence[Any],
-    *operands: Any,
+    cotangents: Sequence[Cotangent],
+    *operands: Param,
     callee: Function,
     transpose: Function,
-    num_res: int,
-    num_consts: int,
-) -> list[Any]:
-    last = len(operands) - num_consts
-    consts = operands[last:]
-    own = _constants(callee, operands, num_consts)
-    results = linear_call_primitive.bind(
-        *operands[:num_res],
-        *map(instantiate, cotangents),
-        *consts[own:],
-        *consts[:own],
-        callee=transpose,
-        transpose=callee,
-        num_res=num_res,
-        num_consts=num_consts,
-    )
-    linear = operands[num_res:last]
+    **params: int,
+) -> Sequence[Cotangent | None]:
+    residuals, linear, consts, other_consts = _parts(operands, callee, **params)
+    taken = [*residuals, *map(instantiate, cotangents), *other_consts, *consts]
+    results = linear_call_primitive.bind(*taken, callee=transpose, transpose=callee, **params)
     return [
-        *(None for _ in range(num_res)),
+        *(None for _ in residuals),
         *(ct if is_undefined_primal(x) else None for x, ct in zip(linear, results, strict=True)),
-        *(None for _ in consts),
+        *(None for _ in (*consts, *other_consts)),
     ]
 
 
 def _batch(
-    operands: Sequence[Any],
-    axes: Sequence[int | None],
+    operands: Sequence[Value],
+    axes: Axes,
     *,
     callee: Function,
     transpose: Function,
     num_res: int,
     num_consts: int,
-) -> tuple[list[Any], list[int | None]]:
-    from .custom_lin import to_front
-
+) -> tuple[list[Value], list[int | None]]:
     size = current_frame().size
-    last = len(operands) - num_consts
-    own = _constants(callee, operands, num_consts)
-    pairs = zip(operands[num_res:last], axes[num_res:last], strict=True)
-    linear = [to_front(x, axis, size) for x, axis in pairs]
-    fixed, const_axes = axes[:num_res], axes[last:]
-    body = batched_body(
-        callee, [*fixed, *(0 for _ in linear), *const_axes[:own]], (0,) * len(callee.outputs)
-    ).function
-    turned = batched_body(
-        transpose,
-        [*fixed, *(0 for _ in callee.outputs), *const_axes[own:]],
-        (0,) * len(transpose.outputs),
-    ).function
-    consts = [
-        *operands[last : last + own], *body.captured, *operands[last + own :], *turned.captured
-    ]
+    residuals, linear, consts, other_consts = _parts(operands, callee, num_res, num_consts)
+    fixed, moved, axes_of_consts, other_axes = _parts(axes, callee, num_res, num_consts)
+    linear = [move_batch_axis(x, axis, size, 0) for x, axis in zip(linear, moved, strict=True)]
+    body = batched_in_front(callee, [*fixed, *(0 for _ in linear), *axes_of_consts])
+    turned = batched_in_front(transpose, [*fixed, *(0 for _ in callee.outputs), *other_axes])
+    consts = [*consts, *body.captured, *other_consts, *turned.captured]
+    params = {"num_res": num_res, "num_consts": len(consts)}
     results = linear_call_primitive.bind(
-        *operands[:num_res],
-        *linear,
-        *consts,
-        callee=body,
-        transpose=turned,
-        num_res=num_res,
-        num_consts=len(consts),
+        *residuals, *linear, *consts, callee=body, transpose=turned, **params
     )
     return results, [0] * len(results)
 
 
-def _lower(
-    context: Any, *values: Any, callee: Function, num_consts: int, **params: Any
-) -> list[Any]:
-    return context.inline(callee, *_own(callee, values, num_consts))
-
-
 def _samples() -> list[Sample]:
-    from ..elementwise import div
-
     vector, count = ShapedArray((3,), np.float32), ShapedArray((3,), np.int32)
 
-    def divide(r: Any, x: Any) -> list[Any]:
-        from ..conversion import convert_element_type
-
+    def divide(r: Operand, x: Operand) -> list[Value]:
         return [div(x, convert_element_type(r, np.dtype(np.float32)))]
 
     function = trace_function(divide, [count, vector], name="divide")
@@ -168,25 +125,21 @@ def _samples() -> list[Sample]:
     return [Sample((r, x), params)]
 
 
-linear_call_primitive = declare(
+linear_call_primitive = declare_call(
     "linear_call",
-    takes_keys=True,
-    multiple_results=True,
-    is_memoized=False,
-    infer=_infer,
-    evaluate=_evaluate,
+    _called,
+    parameters={"callee": Function, "transpose": Function, "num_res": int, "num_consts": int},
+    check=_check,
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
-    lower=_lower,
     samples=_samples,
 )
-linear_call_primitive.implementation = _implement
 
 
 def call_linear(
-    function: Function, transpose: Function, arguments: Sequence[Any], num_res: int
-) -> list[Any]:
+    function: Function, transpose: Function, arguments: Sequence[Value], num_res: int
+) -> list[Value]:
     """Calls a function that is linear after its first arguments, and whose transpose is given.
 
     Args:
@@ -204,5 +157,3 @@ def call_linear(
         num_res=num_res,
         num_consts=len(function.captured) + len(transpose.captured),
     )
-
-

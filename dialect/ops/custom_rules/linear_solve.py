@@ -9,21 +9,34 @@ Blondel et al., "Efficient and Modular Implicit Differentiation", 2022).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from ...derived import derive
-from ...errors import ParameterError, UnsupportedRuleError
-from ...function import Function
-from ...primitive import Sample
-from ...single_flight import made_once
-from ...symbolic import Zero, is_undefined_primal
-from ...trace import trace_function
-from ...types import ShapedArray
-from ..family import add_tangents, instantiate
-from ..table import declare
-from .bodies import batched_body, check_call, evaluate_body, is_moving, trace_of_tangents
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.errors import ParameterError, UnsupportedRuleError
+from axir.dialect.core.symbolic_zeros import Zero, chosen, moving, spread, unknown
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import check_call, declare_call
+from axir.dialect.ops.elementwise.arithmetic import div, mul, neg
+from axir.dialect.ops.elementwise.family import add_tangents, instantiate
+from axir.dialect.ops.shape.rearranging import move_batch_axis
+from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.named_axes import current_frame
+from axir.dialect.program.parameters import Ints
+from axir.dialect.program.primitive import Sample
+from axir.dialect.program.rules import (
+    Cotangent,
+    Operand,
+    OperandTangents,
+    Tangent,
+    Value,
+)
+
+from .bodies import Axes, batched_in_front, trace_of_tangents
 
 
 class Functions(NamedTuple):
@@ -45,234 +58,159 @@ class Functions(NamedTuple):
 _FIELDS = Functions._fields
 
 
-class _Call:
+_Part = TypeVar("_Part")
+
+
+class _Call(Generic[_Part]):
     """The operands of an op, sorted: what each function closes over, and b."""
 
-    def __init__(self, operands: Sequence[Any], const_lengths: tuple[int, ...], jaxprs: Functions):
-        self.jaxprs = jaxprs
-        self.lengths = const_lengths
-        self.consts: dict[str, list[Any]] = {}
-        rest = list(operands)
+    def __init__(
+        self,
+        operands: Sequence[_Part],
+        const_lengths: tuple[int, ...],
+        jaxprs: tuple[Function | None, ...],
+    ):
+        # `_infer` has checked which of them there are.
+        self.jaxprs = Functions(*cast("tuple[Function, ...]", jaxprs))
+        self.consts: dict[str, Sequence[_Part]] = {}
         for field, length in zip(_FIELDS, const_lengths, strict=True):
-            self.consts[field], rest = rest[:length], rest[length:]
-        self.b = rest
+            self.consts[field], operands = operands[:length], operands[length:]
+        self.b = operands
 
-    def apply(self, field: str, *vectors: Any) -> list[Any]:
-        """Applies one of the functions to values."""
-        function = getattr(self.jaxprs, field)
-        return function.interpret([*vectors, *self.consts[field]])
+    def arguments(self, field: str, vectors: Sequence[_Part]) -> list[_Part]:
+        """Returns what one of the functions takes for vectors."""
+        return [*vectors, *self.consts[field]]
 
 
-def _functions(jaxprs: Any) -> Functions:
-    return Functions(*jaxprs)
+def _called(*operands: Value, **params: Param) -> tuple[Function, Sequence[Value]]:
+    call = _Call(operands, **params)
+    return call.jaxprs.solve, call.arguments("solve", call.b)
 
 
 def _infer(
-    *types: ShapedArray, const_lengths: tuple[int, ...], jaxprs: tuple[Any, ...]
+    *types: ShapedArray, const_lengths: tuple[int, ...], jaxprs: tuple[Function | None, ...]
 ) -> list[ShapedArray]:
     if len(const_lengths) != len(_FIELDS) or len(jaxprs) != len(_FIELDS):
         raise ParameterError(
             f"custom_linear_solve takes {len(_FIELDS)} functions: {', '.join(_FIELDS)}."
         )
-    call = _Call(types, const_lengths, _functions(jaxprs))
+    call = _Call(types, const_lengths, jaxprs)
     for field, function in zip(_FIELDS, call.jaxprs, strict=True):
         if function is not None:
-            check_call(f"custom_linear_solve: {field}", function, [*call.b, *call.consts[field]])
+            check_call(f"custom_linear_solve: {field}", function, call.arguments(field, call.b))
     return call.jaxprs.solve.output_types
 
 
-def _evaluate(
-    *operands: np.ndarray, const_lengths: tuple[int, ...], jaxprs: tuple[Any, ...]
-) -> list[np.ndarray]:
-    call = _Call(operands, const_lengths, _functions(jaxprs))
-    return evaluate_body(call.jaxprs.solve, [*call.b, *call.consts["solve"]])
-
-
-def _implement(
-    *operands: Any, const_lengths: tuple[int, ...], jaxprs: tuple[Any, ...]
-) -> list[Any]:
-    call = _Call(operands, const_lengths, _functions(jaxprs))
-    return call.apply("solve", *call.b)
-
-
 def _differentiate(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    is_split: bool,
-    *,
-    const_lengths: tuple[int, ...],
-    jaxprs: tuple[Any, ...],
-) -> tuple[list[Any], list[Any]]:
-    params = {"const_lengths": const_lengths, "jaxprs": jaxprs}
+    primals: Sequence[Value], tangents: OperandTangents, *, is_split: bool, **params: Param
+) -> tuple[Sequence[Value], Sequence[Tangent]]:
     outs = custom_linear_solve_primitive.bind(*primals, **params)
-    primal = _Call(primals, const_lengths, _functions(jaxprs))
-    moving = _Call(tangents, const_lengths, primal.jaxprs)
+    primal: _Call[Value] = _Call(primals, **params)
+    change: _Call[Tangent] = _Call(tangents, **params)
     count = len(primal.b)
-    moved = _moved_matrix(primal, moving, outs[:count], is_split)
-    right = [add_tangents(db, _negative(dx)) for db, dx in zip(moving.b, moved, strict=True)]
-    if not any(map(is_moving, right)):
-        return outs, _zeros(outs)
+    moved = _moved_matrix(primal, change, outs[:count], is_split)
+    right: list[Tangent] = [
+        add_tangents(db, dx if type(dx) is Zero else neg(dx))
+        for db, dx in zip(change.b, moved, strict=True)
+    ]
+    zeros = list(map(Zero.from_primal_value, outs))
+    if not any(moving(right)):
+        return outs, zeros
     fixed = primals[: len(primals) - count]
     solved = custom_linear_solve_primitive.bind(*fixed, *map(instantiate, right), **params)
-    return outs, [*solved[:count], *_zeros(outs[count:])]
-
-
-def _zeros(outs: Sequence[Any]) -> list[Zero]:
-    return [Zero(x.type.to_tangent_aval()) for x in outs]
-
-
-def _negative(tangent: Any) -> Any:
-    from ..elementwise import neg
-
-    return neg(tangent) if is_moving(tangent) else tangent
+    return outs, [*solved[:count], *zeros[count:]]
 
 
 def _moved_matrix(
-    primal: _Call, moving: _Call, x: Sequence[Any], is_split: bool
-) -> list[Any]:
+    primal: _Call[Value], change: _Call[Tangent], x: Sequence[Value], is_split: bool
+) -> Sequence[Tangent]:
     """Returns dA x: the tangent of the product for moving constants and a fixed vector."""
-    tangents = [*_zeros(x), *moving.consts["matvec"]]
-    active = tuple(map(is_moving, tangents))
-    matvec = primal.jaxprs.matvec
-    zeros = _zeros(x)
+    zeros: list[Tangent] = [Zero.from_primal_value(v) for v in x]
+    tangents = change.arguments("matvec", zeros)
+    active = moving(tangents)
     if not any(active):
         return zeros
-    values = [*x, *primal.consts["matvec"]]
-    chosen = [t for t in tangents if is_moving(t)]
-    if is_split and trace_of_tangents(chosen) is not None:
-        split = derive(matvec, "linearize", active)
-        results = split.known.interpret([*values, *split.known.captured])
-        residuals = split.residual_values(values, results[len(zeros) :])
-        products = split.linear.interpret([*chosen, *residuals])
-        flags = split.active_outputs
+    matvec, values = primal.jaxprs.matvec, primal.arguments("matvec", x)
+    moved = chosen(tangents, active)
+    derived: Any
+    if is_split and trace_of_tangents(moved) is not None:
+        derived = derive(matvec, "linearize", active)
+        results = derived.known.evaluate(*values)
+        residuals = derived.residual_values(values, results[len(zeros) :])
+        products = derived.linear.interpret([*moved, *residuals])
     else:
         derived = derive(matvec, "jvp", active)
-        products = derived.function.evaluate(*values, *chosen)[len(zeros) :]
-        flags = derived.active_outputs
-    remaining = iter(products)
-    return [next(remaining) if f else z for f, z in zip(flags, zeros, strict=True)]
-
-
-def _value_and_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Any], list[Any]]:
-    return _differentiate(primals, tangents, False, **params)
-
-
-def _linearize(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Any], list[Any]]:
-    return _differentiate(primals, tangents, True, **params)
+        products = derived.function.evaluate(*values, *moved)[len(zeros) :]
+    return spread(products, derived.active_outputs, matvec.output_types)
 
 
 def _transpose(
-    cotangents: Sequence[Any],
-    *operands: Any,
+    cotangents: Sequence[Cotangent],
+    *operands: Param,
     const_lengths: tuple[int, ...],
-    jaxprs: tuple[Any, ...],
-) -> list[Any]:
-    call = _Call(operands, const_lengths, _functions(jaxprs))
-    if call.jaxprs.transpose_solve is None or call.jaxprs.vecmat is None:
+    jaxprs: tuple[Function | None, ...],
+) -> Sequence[Cotangent | None]:
+    call = _Call(operands, const_lengths, jaxprs)
+    matvec, vecmat, solve, transpose_solve = call.jaxprs
+    if transpose_solve is None or vecmat is None:
         raise UnsupportedRuleError(
             "custom_linear_solve: reverse-mode differentiation needs the solution of the "
             "transposed system, but transpose_solve was not given.",
             "Pass transpose_solve=..., or symmetric=True if the matrix is symmetric.",
         )
-    fixed = operands[: len(operands) - len(call.b)]
-    if any(map(is_undefined_primal, fixed)):
+    count = len(call.b)
+    fixed = operands[: len(operands) - count]
+    if any(unknown(fixed)):
         raise UnsupportedRuleError("custom_linear_solve is linear in the right-hand side only.")
-    vecmat, transpose_solve = call.jaxprs.vecmat, call.jaxprs.transpose_solve
-    turned = Functions(
-        vecmat,
-        call.jaxprs.matvec,
-        _without_further(transpose_solve, len(call.b)),
-        call.jaxprs.solve,
-    )
-    lengths = tuple(const_lengths[i] for i in (1, 0, 3, 2))
-    consts = [x for field in _swapped() for x in call.consts[field]]
-    right = map(instantiate, cotangents[: len(call.b)])
+    swapped = ("vecmat", "matvec", "transpose_solve", "solve")
     results = custom_linear_solve_primitive.bind(
-        *consts, *right, const_lengths=lengths, jaxprs=tuple(turned)
+        *(x for field in swapped for x in call.consts[field]),
+        *map(instantiate, cotangents[:count]),
+        const_lengths=tuple(len(call.consts[field]) for field in swapped),
+        jaxprs=(vecmat, matvec, transpose_solve, solve),
     )
-    return [
-        *(None for _ in fixed),
-        *(ct if is_undefined_primal(b) else None for b, ct in zip(call.b, results, strict=False)),
-    ]
-
-
-def _swapped() -> tuple[str, ...]:
-    return ("vecmat", "matvec", "transpose_solve", "solve")
-
-
-def _without_further(function: Function, count: int) -> Function:
-    """Returns a solver without its further results."""
-    if len(function.outputs) == count:
-        return function
-
-    def without_further() -> Function:
-        types = [v.type for v in (*function.inputs, *function.captures)]
-        return trace_function(
-            lambda *values: function.interpret(values)[:count], types, name=function.name
-        )
-
-    return made_once(function.derived, ("first outputs", count), without_further)
+    marks = unknown(call.b)
+    pulled = (ct if mark else None for ct, mark in zip(results, marks, strict=False))
+    return [*(None for _ in fixed), *pulled]
 
 
 def _batch(
-    operands: Sequence[Any],
-    axes: Sequence[int | None],
+    operands: Sequence[Value],
+    axes: Axes,
     *,
     const_lengths: tuple[int, ...],
-    jaxprs: tuple[Any, ...],
-) -> tuple[list[Any], list[int | None]]:
-    from ...axes import current_frame
-    from ..shape import broadcast_in_dim, moveaxis
-
+    jaxprs: tuple[Function | None, ...],
+) -> tuple[list[Value], list[int | None]]:
     size = current_frame().size
-    values = _Call(operands, const_lengths, _functions(jaxprs))
-    found = _Call(axes, const_lengths, values.jaxprs)
-
-    def stacked(x: Any, axis: int | None) -> Any:
-        if axis is None:
-            return broadcast_in_dim(x, (size, *x.shape), tuple(range(1, x.ndim + 1)))
-        return moveaxis(x, axis, 0)
-
-    functions, lengths, consts = [], [], []
+    values = _Call(operands, const_lengths, jaxprs)
+    found = _Call(axes, const_lengths, jaxprs)
+    functions, consts = [], []
     for field, function in zip(_FIELDS, values.jaxprs, strict=True):
-        given = values.consts[field]
+        given = list(values.consts[field])
         if function is not None:
-            in_axes = [*(0 for _ in values.b), *found.consts[field]]
-            function = batched_body(function, in_axes, (0,) * len(function.outputs)).function
-            given = [*given, *function.captured]
+            function = batched_in_front(function, found.arguments(field, [0] * len(values.b)))
+            given += function.captured
         functions.append(function)
-        consts += given
-        lengths.append(len(given))
-    right = [stacked(x, axis) for x, axis in zip(values.b, found.b, strict=True)]
+        consts.append(given)
     results = custom_linear_solve_primitive.bind(
-        *consts, *right, const_lengths=tuple(lengths), jaxprs=tuple(functions)
+        *(x for given in consts for x in given),
+        *(move_batch_axis(x, axis, size, 0) for x, axis in zip(values.b, found.b, strict=True)),
+        const_lengths=tuple(map(len, consts)),
+        jaxprs=tuple(functions),
     )
     return results, [0] * len(results)
 
 
-def _lower(
-    context: Any, *values: Any, const_lengths: tuple[int, ...], jaxprs: tuple[Any, ...]
-) -> list[Any]:
-    call = _Call(values, const_lengths, _functions(jaxprs))
-    return context.inline(call.jaxprs.solve, *call.b, *call.consts["solve"])
-
-
 def _samples() -> list[Sample]:
-    from ..elementwise import div, mul
-
     vector = ShapedArray((3,), np.float32)
 
-    def multiply(x: Any, *diagonal: Any) -> list[Any]:
+    def multiply(x: Operand, *diagonal: Operand) -> list[Value]:
         return [mul(x, *(diagonal or (4.0,)))]
 
-    def divide(b: Any, *diagonal: Any) -> list[Any]:
+    def divide(b: Operand, *diagonal: Operand) -> list[Value]:
         return [div(b, *(diagonal or (4.0,)))]
 
-    def divide_and_copy(b: Any, diagonal: Any) -> list[Any]:
+    def divide_and_copy(b: Value, diagonal: Value) -> list[Value]:
         return [div(b, diagonal), b]
 
     matvec, solve = (trace_function(f, [vector, vector]) for f in (multiply, divide))
@@ -290,24 +228,20 @@ def _samples() -> list[Sample]:
     ]
 
 
-custom_linear_solve_primitive = declare(
+custom_linear_solve_primitive = declare_call(
     "custom_linear_solve",
-    takes_keys=True,
-    multiple_results=True,
-    is_memoized=False,
+    _called,
+    parameters={"const_lengths": Ints, "jaxprs": tuple[Function | None, ...]},
     infer=_infer,
-    evaluate=_evaluate,
-    value_and_jvp=_value_and_jvp,
-    linearize=_linearize,
+    value_and_jvp=partial(_differentiate, is_split=False),
+    linearize=partial(_differentiate, is_split=True),
     transpose=_transpose,
     batch=_batch,
-    lower=_lower,
     samples=_samples,
 )
-custom_linear_solve_primitive.implementation = _implement
 
 
-def solve_linear(functions: Functions, b: Sequence[Any]) -> list[Any]:
+def solve_linear(functions: Functions, b: Sequence[Value]) -> list[Value]:
     """Solves a linear system; the functions take what they captured as further arguments.
 
     Args:

@@ -8,10 +8,12 @@ their name and arguments, and are kept in ops in that form.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from ...errors import ParameterError
-from ...function import Equation
+from axir.dialect.core.annotations import Param, Params, Returning, UserObject
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.equation import Equation
+from axir.dialect.program.primitive import Primitive
 
 _NAMED = ("save_only_these_names", "save_any_names_but_these", "save_anything_except_these_names")
 _PLAIN = (
@@ -32,9 +34,9 @@ class Policy:
         text: Its name, then its arguments: names, or the texts of policies.
     """
 
-    text: tuple[Any, ...]
+    text: tuple[Param, ...]
 
-    def __call__(self, primitive: Any, *types: Any, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *types: ShapedArray, **params: Param) -> bool:
         """Tells whether the results of an op are kept."""
         kind, *arguments = self.text
         if kind == _BOTH:
@@ -52,13 +54,13 @@ class Policy:
         return f"{kind}({', '.join(map(repr, arguments))})" if arguments else str(kind)
 
 
-def _keeps_named(kind: str, names: list[str], primitive: str, params: dict[str, Any]) -> bool:
+def _keeps_named(kind: str, names: list[str], primitive: str, params: Params) -> bool:
     if primitive != "name":
         return kind == "save_anything_except_these_names"
     return (params["name"] in names) == (kind == "save_only_these_names")
 
 
-def policy_of(parameter: Any) -> Any:
+def policy_of(parameter: Param) -> Returning[bool]:
     """Returns the policy that a parameter of an op is, a function of primitive and types.
 
     Raises:
@@ -81,12 +83,12 @@ def policy_of(parameter: Any) -> Any:
     return Policy(parameter)
 
 
-def parameter_of(policy: Any) -> Any:
+def parameter_of(policy: UserObject) -> Param:
     """Returns a policy as a parameter of an op: as text if it has such."""
     return policy.text if isinstance(policy, Policy) else policy
 
 
-def keeps(policy: Any, equation: Equation) -> bool:
+def keeps(policy: UserObject, equation: Equation) -> bool:
     """Tells whether a policy keeps the results of an equation."""
     types = [v.type for v in equation.operands]
     return bool(policy_of(policy)(equation.primitive, *types, **equation.params))

@@ -11,20 +11,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ...derived import derive
-from ...errors import MissingRuleError, UnexpectedTracerError
-from ...function import Function
-from ...trace import trace_function
-from ...types import ShapedArray
-from ..shape import moveaxis
-from .bodies import inexact
-from .custom_lin import to_front
+from axir.dialect.core.annotations import Options
+from axir.dialect.core.errors import MissingRuleError, UnexpectedTracerError
+from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, inverted, union
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.reductions.reduce import reduce_sum
+from axir.dialect.ops.shape.rearranging import move_batch_axis
+from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.named_axes import BatchFrame
+from axir.dialect.program.op_table import OPS
+from axir.dialect.program.rules import FlatFunction, Value
+
+from .bodies import batched_rule, batched_types
 from .derivatives import linear_part_of, tangents_of, transpose_of
 
-Flags = tuple[bool, ...]
-Batched = tuple[Function, Flags]
+Batched = tuple[Function, Marks]
 """A function of operands with their batch axes, and which of its results have one."""
-Apply = Callable[[int, Flags, Sequence[Any]], tuple[list[Any], list[bool]]]
+Apply = Callable[[int, Marks, Sequence[Any]], tuple[list[Any], list[bool]]]
 
 
 class VmapRule(str, ABC):
@@ -39,13 +44,13 @@ class VmapRule(str, ABC):
     types: list[ShapedArray]
     wants_batch = False
 
-    def __new__(cls, name: str, *args: Any) -> Any:
+    def __new__(cls, name: str, *args: Options) -> VmapRule:
         """Makes the text that stands in modules."""
         return super().__new__(cls, name)
 
     def __init__(self, name: str, types: Sequence[ShapedArray]):
         self.types = list(types)
-        self._functions: dict[tuple[int, Flags], Batched] = {}
+        self._functions: dict[tuple[int, Marks], Batched] = {}
 
     # Two rules of one name are two rules.
     def __eq__(self, other: object) -> bool:
@@ -54,7 +59,9 @@ class VmapRule(str, ABC):
     def __hash__(self) -> int:
         return id(self)
 
-    def apply(self, size: int, flags: Flags, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+    def apply(
+        self, size: int, flags: Marks, values: Sequence[Value]
+    ) -> tuple[list[Value], list[bool]]:
         """Applies the rule to values.
 
         Args:
@@ -68,31 +75,29 @@ class VmapRule(str, ABC):
         function, out_flags = self.batched(size, flags)
         return function.evaluate(*values), list(out_flags)
 
-    def batched(self, size: int, flags: Flags) -> Batched:
+    def batched(self, size: int, flags: Marks) -> Batched:
         """Returns the rule as a function, for a batch axis of some operands."""
         found = self._functions.get((size, flags))
         if found is None:
             found = self._functions[size, flags] = self._make(size, flags)
         return found
 
-    def asks(self, flags: Flags) -> bool:
+    def asks(self, flags: Marks) -> bool:
         """Tells whether the user's rule is asked for a batch axis of some operands."""
         return True
 
     @abstractmethod
-    def _make(self, size: int, flags: Flags) -> Batched:
+    def _make(self, size: int, flags: Marks) -> Batched:
         """Traces the rule."""
 
     def for_operands(self, types: Sequence[ShapedArray]) -> VmapRule:
         """Returns the rule with the further operands of a derived function, which it ignores."""
-        return self if len(types) == len(self.types) else ExtendedRule(self, types)
+        return self if len(types) == len(self.types) else ExtendedRule(str(self), types, self)
 
-    def stacked(self, size: int, flags: Sequence[bool]) -> list[ShapedArray]:
-        """Returns the types of the operands, some of them with a batch axis."""
-        return [
-            t.update(shape=(size, *t.shape)) if has else t
-            for t, has in zip(self.types, flags, strict=True)
-        ]
+    def traced(self, apply: FlatFunction, size: int, flags: Marks) -> Function:
+        """Traces a function of the operands, some of them with a batch axis."""
+        types = batched_types(self.types, _axes(flags), size)
+        return trace_function(apply, types, name=str(self), kind="Vmap")
 
 
 class UserRule(VmapRule):
@@ -122,7 +127,9 @@ class UserRule(VmapRule):
         self.function_name = function_name
         self._call = call
 
-    def apply(self, size: int, flags: Flags, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+    def apply(
+        self, size: int, flags: Marks, values: Sequence[Value]
+    ) -> tuple[list[Value], list[bool]]:
         """Calls the rule on the values, so that Python code in it may look at them."""
         if any(flags[self.arity :]):
             raise UnexpectedTracerError(
@@ -132,49 +139,39 @@ class UserRule(VmapRule):
             )
         return self._call(size, flags[: self.arity], values[: self.arity])
 
-    def _make(self, size: int, flags: Flags) -> Batched:
+    def _make(self, size: int, flags: Marks) -> Batched:
         out_flags: list[bool] = []
 
-        def traced(*values: Any) -> list[Any]:
+        def apply(*values: Value) -> list[Value]:
             outs, found = self.apply(size, flags, values)
             out_flags.extend(found)
             return outs
 
-        function = trace_function(traced, self.stacked(size, flags), name=str(self), kind="Vmap")
-        return function, tuple(out_flags)
+        return self.traced(apply, size, flags), tuple(out_flags)
 
 
 class ExtendedRule(VmapRule):
     """A rule with further operands: constants that the derivative of a function captured."""
 
-    def __new__(cls, base: VmapRule, types: Sequence[ShapedArray]) -> Any:
-        """Makes the text that stands in modules."""
-        return super().__new__(cls, str(base))
-
-    def __init__(self, base: VmapRule, types: Sequence[ShapedArray]):
-        super().__init__(str(base), types)
+    def __init__(self, name: str, types: Sequence[ShapedArray], base: VmapRule):
+        super().__init__(name, types)
         self.base = base
         self.wants_batch = base.wants_batch
 
-    def asks(self, flags: Flags) -> bool:
+    def asks(self, flags: Marks) -> bool:
         """Tells whether the user's rule is asked for a batch axis of some operands."""
         return self.base.asks(flags[: len(self.base.types)])
 
-    def _make(self, size: int, flags: Flags) -> Batched:
+    def _make(self, size: int, flags: Marks) -> Batched:
         count = len(self.base.types)
         function, out_flags = self.base.batched(size, flags[:count])
-
-        def apply(*values: Any) -> list[Any]:
-            return function.evaluate(*values[:count])
-
-        types = self.stacked(size, flags)
-        return trace_function(apply, types, name=function.name, kind="Vmap"), out_flags
+        return self.traced(lambda *xs: function.evaluate(*xs[:count]), size, flags), out_flags
 
 
 class LostRule(VmapRule):
     """The rule of a function that was read from a module."""
 
-    def _make(self, size: int, flags: Flags) -> NoReturn:
+    def _make(self, size: int, flags: Marks) -> NoReturn:
         raise MissingRuleError(
             f"The vectorization rule {str(self)!r} of a custom_vmap function is Python, and was "
             "not saved with its module.",
@@ -182,12 +179,52 @@ class LostRule(VmapRule):
         )
 
 
-def rule_of(parameter: str, types: Sequence[ShapedArray]) -> VmapRule:
-    """Returns the rule that a parameter of an op is."""
-    return parameter if isinstance(parameter, VmapRule) else LostRule(parameter, types)
+def rule_of(parameter: str, function: Function) -> VmapRule:
+    """Returns the rule that a parameter of a call is, for all operands of the function."""
+    types = function.in_avals
+    rule = parameter if isinstance(parameter, VmapRule) else LostRule(parameter, types)
+    return rule.for_operands(types)
 
 
-class TangentRule(VmapRule):
+# Derivatives ------------------------------------------------------------------------------------
+
+
+class DerivedRule(VmapRule):
+    """The rule of what was derived from a function with a rule; derived from that rule.
+
+    Args:
+        name: What the user calls it.
+        types: Types of the operands of one element.
+        base: The rule of the function.
+        one: What was derived, for one element: it is vectorized where no rule is asked.
+    """
+
+    def __init__(self, name: str, types: Sequence[ShapedArray], base: VmapRule, one: Function):
+        super().__init__(name, types)
+        self.base = base
+        self.wants_batch = base.wants_batch
+        self.one = one
+
+    def _make(self, size: int, flags: Marks) -> Batched:
+        return self._asked(size, flags) if self.asks(flags) else self._kept(size, flags)
+
+    @abstractmethod
+    def _asked(self, size: int, flags: Marks) -> Batched:
+        """Traces what is derived from the user's rule."""
+
+    def _kept(self, size: int, flags: Marks) -> Batched:
+        """Vectorizes a derivative by the rules of its ops, and keeps its rule for further axes."""
+        function, out_flags = vectorized(self.one, size, flags)
+        further = InnerRule(self, size, flags, out_flags, function).for_operands(function.in_avals)
+
+        def call(*values: Value) -> list[Value]:
+            operands = [*values, *function.captured]
+            return OPS["custom_vmap_call"].bind(*operands, call=function, rule=further)
+
+        return self.traced(call, size, flags), out_flags
+
+
+class TangentRule(DerivedRule):
     """The rule of a function's derivative: the derivative of its rule.
 
     Operands are those of the function, then the tangents of the active ones. Where only values or
@@ -203,56 +240,47 @@ class TangentRule(VmapRule):
         one: The derivative for one element.
     """
 
-    def __init__(self, name: str, base: VmapRule, active: Flags, is_linear: bool, one: Function):
-        moving = [t for t, is_active in zip(base.types, active, strict=True) if is_active]
-        super().__init__(name, [*base.types, *moving])
-        self.base = base
-        self.wants_batch = base.wants_batch
+    def __init__(self, name: str, base: VmapRule, active: Marks, is_linear: bool, one: Function):
+        super().__init__(name, [*base.types, *chosen(base.types, active)], base, one)
         self.active = active
         self.is_linear = is_linear
-        self.one = one
 
-    def _pairs(self, flags: Flags) -> list[tuple[bool, bool]]:
-        """Returns for each operand of the function whether it and its tangent have the axis."""
-        primals, moving = flags[: len(self.active)], iter(flags[len(self.active) :])
-        return [(p, next(moving) if a else p) for p, a in zip(primals, self.active, strict=True)]
+    def _pairs(self, flags: Marks) -> tuple[Marks, Marks]:
+        """Tells which operands of the function have the axis, and which of their tangents."""
+        primals, tangents = flags[: len(self.active)], iter(flags[len(self.active) :])
+        moving = (next(tangents) if a else p for p, a in zip(primals, self.active, strict=True))
+        return primals, tuple(moving)
 
-    def asks(self, flags: Flags) -> bool:
+    def asks(self, flags: Marks) -> bool:
         """Tells whether the user's rule is asked for a batch axis of some operands."""
-        is_any = any(p for p, _ in self._pairs(flags))
-        return is_any or self.wants_batch or isinstance(self.base, UserRule)
+        primals, _ = self._pairs(flags)
+        return any(primals) or self.wants_batch or isinstance(self.base, UserRule)
 
-    def _make(self, size: int, flags: Flags) -> Batched:
-        if not self.asks(flags):
-            return kept(self, self.one, size, flags)
-        pairs = self._pairs(flags)
-        either = tuple(p or t for p, t in pairs)
+    def _asked(self, size: int, flags: Marks) -> Batched:
+        primals, moving = self._pairs(flags)
         sees_one = isinstance(self.base, UserRule) and not self.wants_batch
-        if sees_one and not any(p and t for p, t in pairs):
-            nothing = (False,) * len(pairs)
-            function, out_flags = self.base.batched(size, nothing)
+        if sees_one and not any(p and t for p, t in zip(primals, moving, strict=True)):
+            function, out_flags = self.base.batched(size, (False,) * len(primals))
             if not any(out_flags):
                 return vectorized(self._derivative(function), size, flags)
+        either = union(primals, moving)
         function, out_flags = self.base.batched(size, either)
         derivative = self._derivative(function)
-        wanted = [*either, *(e for e, a in zip(either, self.active, strict=True) if a)]
+        wanted = [*either, *chosen(either, self.active)]
 
-        def apply(*values: Any) -> list[Any]:
+        def apply(*values: Value) -> list[Value]:
             return derivative.evaluate(*spread_over(size, values, flags, wanted))
 
-        has_tangent = inexact(function.output_types)
-        result_flags = [f for f, has in zip(out_flags, has_tangent, strict=True) if has]
-        return (
-            trace_function(apply, self.stacked(size, flags), name=str(self), kind="Vmap"),
-            (*(() if self.is_linear else out_flags), *result_flags),
-        )
+        tangent_flags = chosen(out_flags, inexact(function.output_types))
+        found = (*(() if self.is_linear else out_flags), *tangent_flags)
+        return self.traced(apply, size, flags), found
 
     def _derivative(self, function: Function) -> Function:
         derive_it = linear_part_of if self.is_linear else tangents_of
         return derive_it(function, self.active)
 
 
-class TransposedRule(VmapRule):
+class TransposedRule(DerivedRule):
     """The rule of the transpose of a function in some operands: the transpose of its rule.
 
     Operands are those in which the function is not linear, then the cotangents of its results.
@@ -272,42 +300,37 @@ class TransposedRule(VmapRule):
         self,
         name: str,
         base: VmapRule,
-        linear: Flags,
+        linear: Marks,
         result_types: Sequence[ShapedArray],
         one: Function,
     ):
-        known = [t for t, is_linear in zip(base.types, linear, strict=True) if not is_linear]
-        super().__init__(name, [*known, *result_types])
-        self.base = base
-        self.wants_batch = base.wants_batch
+        super().__init__(name, [*chosen(base.types, inverted(linear)), *result_types], base, one)
         self.linear = linear
-        self.one = one
 
-    def asks(self, flags: Flags) -> bool:
+    def asks(self, flags: Marks) -> bool:
         """Tells whether the user's rule is asked for a batch axis of some operands."""
         return any(flags[: self.linear.count(False)]) or self.wants_batch
 
-    def _make(self, size: int, flags: Flags) -> Batched:
-        if not self.asks(flags):
-            return kept(self, self.one, size, flags)
+    def _asked(self, size: int, flags: Marks) -> Batched:
         count = self.linear.count(False)
-        known, cotangents = flags[:count], flags[count:]
-        moving = iter(known)
-        full = tuple(is_linear or next(moving) for is_linear in self.linear)
+        known, cotangents = iter(flags[:count]), flags[count:]
+        full = tuple(is_linear or next(known) for is_linear in self.linear)
         function, out_flags = self.base.batched(size, full)
         pullback = transpose_of(function, self.linear)
 
-        def apply(*values: Any) -> list[Any]:
+        def apply(*values: Value) -> list[Value]:
             batch = spread_over(size, values[count:], cotangents, [True] * len(cotangents))
             # A result that is the same for all elements gets what all of them send back.
-            pulled = [x if has else _sum(x) for x, has in zip(batch, out_flags, strict=True)]
+            pulled = [
+                x if has else reduce_sum(x, (0,)) for x, has in zip(batch, out_flags, strict=True)
+            ]
             return pullback.evaluate(*values[:count], *pulled)
 
-        traced = trace_function(apply, self.stacked(size, flags), name=str(self), kind="Vmap")
+        traced = self.traced(apply, size, flags)
         return traced, (True,) * len(traced.outputs)
 
 
-class InnerRule(VmapRule):
+class InnerRule(DerivedRule):
     """The rule of a derivative that was vectorized before its rule had a batch to see.
 
     Args:
@@ -317,95 +340,43 @@ class InnerRule(VmapRule):
         one: The derivative, so vectorized, for one element of a further axis.
     """
 
-    def __new__(cls, base: VmapRule, *args: Any) -> Any:
-        """Makes the text that stands in modules."""
-        return super().__new__(cls, str(base))
-
-    def __init__(self, base: VmapRule, size: int, flags: Flags, out_flags: Flags, one: Function):
-        super().__init__(str(base), base.stacked(size, flags))
-        self.base = base
-        self.wants_batch = base.wants_batch
+    def __init__(self, base: VmapRule, size: int, flags: Marks, out_flags: Marks, one: Function):
+        super().__init__(str(base), batched_types(base.types, _axes(flags), size), base, one)
         self.size = size
         self.flags, self.out_flags = flags, out_flags
-        self.one = one
 
-    def asks(self, flags: Flags) -> bool:
+    def asks(self, flags: Marks) -> bool:
         """Tells whether the user's rule is asked for a batch axis of some operands."""
         return self.base.asks(flags)
 
-    def _make(self, size: int, flags: Flags) -> Batched:
-        if not self.asks(flags):
-            return kept(self, self.one, size, flags)
+    def _asked(self, size: int, flags: Marks) -> Batched:
         function, found = self.base.batched(size, flags)
-        axes = [int(outer) if has else None for outer, has in zip(flags, self.flags, strict=True)]
-        captures = (None,) * len(function.captures)
-        derived = derive(function, "vmap", self.size, (*axes, *captures), None, None)
-
-        def place(x: Any, axis: int | None, outer: bool, is_wanted: bool) -> Any:
-            if not is_wanted:
-                return x
-            if axis is None:
-                x, axis = to_front(x, None, self.size), 0
-            return moveaxis(x, axis, int(outer))
-
-        def apply(*values: Any) -> list[Any]:
-            results = derived.function.evaluate(*values, *function.captured)
-            return list(map(place, results, derived.axes, found, self.out_flags))
-
-        types = self.stacked(size, flags)
-        return trace_function(apply, types, name=str(self), kind="Vmap"), found
+        # Where a value has both axes, that of the rule stands first.
+        axes, out_axes = (
+            tuple(int(outer) if has else None for outer, has in zip(*marks, strict=True))
+            for marks in ((flags, self.flags), (found, self.out_flags))
+        )
+        return batched_rule(function, BatchFrame(self.size, None), axes, out_axes), found
 
 
-def kept(rule: VmapRule, one: Function, size: int, flags: Flags) -> Batched:
-    """Vectorizes a derivative by the rules of its ops, and keeps its rule for further axes.
-
-    Args:
-        rule: The rule of the derivative.
-        one: The derivative for one element.
-        size: Extent of the batch axis.
-        flags: Which operands have it.
-    """
-    from .custom_vmap import call_with_vmap
-
-    function, out_flags = vectorized(one, size, flags)
-    types = [v.type for v in (*function.inputs, *function.captures)]
-    further = InnerRule(rule, size, flags, out_flags, function).for_operands(types)
-
-    def apply(*values: Any) -> list[Any]:
-        return call_with_vmap(function, further, values)
-
-    return trace_function(apply, rule.stacked(size, flags), name=one.name, kind="Vmap"), out_flags
-
-
-def _sum(x: Any) -> Any:
-    from ..reduce import reduce_sum
-
-    return reduce_sum(x, (0,))
+def _axes(flags: Marks) -> tuple[int | None, ...]:
+    return tuple(0 if has else None for has in flags)
 
 
 def spread_over(
-    size: int, values: Sequence[Any], flags: Sequence[bool], wanted: Sequence[bool]
-) -> list[Any]:
+    size: int, values: Sequence[Value], flags: Sequence[bool], wanted: Sequence[bool]
+) -> list[Value]:
     """Broadcasts values along a new axis in front where it is wanted and they have none."""
     return [
-        to_front(x, None, size) if wants and not has else x
+        move_batch_axis(x, None, size, 0) if wants and not has else x
         for x, has, wants in zip(values, flags, wanted, strict=True)
     ]
 
 
-def vectorized(function: Function, size: int, flags: Flags) -> Batched:
+def vectorized(function: Function, size: int, flags: Marks) -> Batched:
     """Vectorizes a function of one element, by the rules of its ops, over axes in front."""
-    axes = (*(0 if has else None for has in flags), *(None for _ in function.captures))
-    derived = derive(function, "vmap", size, axes, None, None)
-    types = [v.type for v in derived.function.inputs]
-
-    def apply(*values: Any) -> list[Any]:
-        results = derived.function.evaluate(*values, *function.captured)
-        return [
-            x if axis is None else moveaxis(x, axis, 0)
-            for x, axis in zip(results, derived.axes, strict=True)
-        ]
-
-    count = len(types) - len(function.captures)
-    traced = trace_function(apply, types[:count], name=function.name, kind="Vmap")
-    return traced, tuple(axis is not None for axis in derived.axes)
+    axes = (*_axes(flags), *(None for _ in function.captures))
+    found = derive(function, "vmap", size, axes, None, None).axes
+    out_flags = tuple(axis is not None for axis in found)
+    frame = BatchFrame(size, None)
+    return batched_rule(function, frame, _axes(flags), _axes(out_flags)), out_flags

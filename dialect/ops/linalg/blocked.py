@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..elementwise import add, div, eq, ge, gt, lt, mul, ne, select_n, sub
-from ..family import Value
-from ..indexing import GatherDimensionNumbers, gather
-from ..reduce import reduce_or, reduce_sum
-from ..shape import reshape, rev
-from ..transcendental import sqrt
+from axir.dialect.ops.elementwise.arithmetic import add, div, eq, ge, gt, lt, mul, ne, sub
+from axir.dialect.ops.elementwise.transcendental import sqrt
+from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
+from axir.dialect.ops.reductions.arg_reduce import argmax
+from axir.dialect.ops.reductions.reduce import reduce_or
+from axir.dialect.ops.shape.rearranging import reshape, rev
+from axir.dialect.program.rules import Value
+
 from .matrices import (
     adjoint,
     conjugated,
@@ -32,16 +34,17 @@ from .stacks import (
     BLOCK,
     columns_at,
     columns_of,
-    is_zero,
+    exchanged,
+    nonzero,
     padded,
     padded_with_identity,
     repeat,
     rows_at,
     rows_of,
-    spread,
     stacked,
     taxicab,
     unstacked,
+    where,
     with_columns,
     with_rows,
 )
@@ -74,9 +77,7 @@ def factor_cholesky(x: Value) -> Value:
     factor = part(factor, (0, size), (0, size))
     main = diagonal(factor)
     has_failed = reshape(reduce_or(ne(main, main), (1,)), (main.shape[0], 1, 1))
-    nan = filled(factor, factor.shape, np.nan)
-    factor = select_n(spread(has_failed, factor.shape), factor, nan)
-    return unstacked(lower_part(factor), x.shape[:-2])
+    return unstacked(lower_part(where(has_failed, np.nan, factor)), x.shape[:-2])
 
 
 def _cholesky_column(panel: Value, j: Value, start: Value) -> Value:
@@ -85,17 +86,12 @@ def _cholesky_column(panel: Value, j: Value, start: Value) -> Value:
     place = add(start, j)
     pivot = real_part(rows_at(column, place, 1))
     # Not positive, hence NaN: so the failure is seen on the diagonal.
-    root = sqrt(select_n(gt(pivot, 0), filled(pivot, pivot.shape, np.nan), pivot))
-    root = to_dtype(root, panel.dtype)
-    rows = rows_of(panel, column.shape)
-    below = div(column, spread(root, column.shape))
-    at_pivot = spread(root, column.shape)
-    scaled = select_n(gt(rows, place), select_n(eq(rows, place), column, at_pivot), below)
+    root = to_dtype(sqrt(where(gt(pivot, 0), pivot, np.nan)), panel.dtype)
+    rows, columns = rows_of(column), columns_of(panel)
+    scaled = where(gt(rows, place), div(column, root), where(eq(rows, place), root, column))
     multipliers = adjoint(rows_at(scaled, start, panel.shape[2]))
-    columns = columns_of(panel, panel.shape)
-    update = mul(spread(scaled, panel.shape), spread(multipliers, panel.shape))
-    rest = select_n(gt(columns, j), panel, sub(panel, update))
-    return select_n(eq(columns, j), rest, spread(scaled, panel.shape))
+    rest = where(gt(columns, j), sub(panel, mul(scaled, multipliers)), panel)
+    return where(eq(columns, j), scaled, rest)
 
 
 # Triangular equations --------------------------------------------------------------------------
@@ -131,8 +127,7 @@ def _substitute(a: Value, b: Value, unit_diagonal: bool) -> Value:
         start = mul(index, block)
         rows, right = rows_at(a, start, block), rows_at(x, start, block)
         if count > 1:
-            known = select_n(lt(columns_of(rows, rows.shape), start), 0, rows)
-            right = sub(right, matmul(known, x))
+            right = sub(right, matmul(where(lt(columns_of(rows), start), rows, 0), x))
         corner = columns_at(rows, start, block)
         return [with_rows(x, _substitute_rows(corner, right, unit_diagonal), start)]
 
@@ -146,11 +141,9 @@ def _substitute_rows(corner: Value, right: Value, unit_diagonal: bool) -> Value:
     def solve_row(j: Value, x: Value) -> list[Value]:
         row, column = rows_at(x, j, 1), columns_at(corner, j, 1)
         if not unit_diagonal:
-            row = div(row, spread(rows_at(column, j, 1), row.shape))
-        rows = rows_of(x, x.shape)
-        known = spread(row, x.shape)
-        rest = sub(x, mul(spread(column, x.shape), known))
-        return [select_n(gt(rows, j), select_n(eq(rows, j), x, known), rest)]
+            row = div(row, rows_at(column, j, 1))
+        rows = rows_of(x)
+        return [where(gt(rows, j), sub(x, mul(column, row)), where(eq(rows, j), row, x))]
 
     return repeat(corner.shape[1], solve_row, right)[0]
 
@@ -181,9 +174,7 @@ def factor_lu(x: Value) -> list[Value]:
     a = part(a, (0, height), (0, width))
     pivots = part(pivots, (0, 1), (0, size))
     order = part(order, (0, height), (0, 1))
-    return [
-        unstacked(a, batch), reshape(pivots, (*batch, size)), reshape(order, (*batch, height))
-    ]  # fmt: skip
+    return [unstacked(a, batch), reshape(pivots, (*batch, size)), reshape(order, (*batch, height))]
 
 
 def _factor_panel(panel: Value, start: Value) -> list[Value]:
@@ -194,14 +185,10 @@ def _factor_panel(panel: Value, start: Value) -> list[Value]:
     def step(j: Value, panel: Value, chosen: Value, order: Value) -> list[Value]:
         place = add(start, j)
         column = columns_at(panel, j, 1)
-        rows = rows_of(panel, column.shape)
-        weight = taxicab(column)
-        weight = select_n(ge(rows, place), filled(weight, weight.shape, -1), weight)
+        weight = where(ge(rows_of(column), place), taxicab(column), -1)
         pivot = _first_largest(weight)
-        panel, order = (_exchanged(x, place, pivot) for x in (panel, order))
-        chosen = select_n(
-            eq(columns_of(chosen, chosen.shape), j), chosen, spread(pivot, chosen.shape)
-        )
+        panel, order = (exchanged(x, place, pivot, 1) for x in (panel, order))
+        chosen = where(eq(columns_of(chosen), j), pivot, chosen)
         return [_lu_column(panel, j, place), chosen, order]
 
     return repeat(block, step, panel, filled(panel, (stack, 1, block), 0, np.int32), order)
@@ -209,33 +196,15 @@ def _factor_panel(panel: Value, start: Value) -> list[Value]:
 
 def _first_largest(weight: Value) -> Value:
     """Returns the row of the largest element of columns (batch, rows, 1), as (batch, 1, 1)."""
-    from ..arg_reduce import argmax
-
     return reshape(argmax(weight, 1, np.int32), (weight.shape[0], 1, 1))
-
-
-def _exchanged(x: Value, first: Value, second: Value) -> Value:
-    """Exchanges two rows: the first the same, the second its own in each matrix."""
-    rows = rows_of(x, x.shape)
-    is_second = eq(rows, spread(second, x.shape))
-    second_row = reduce_sum(select_n(is_second, 0, x), (1,))
-    second_row = reshape(second_row, (x.shape[0], 1, x.shape[2]))
-    first_row = rows_at(x, first, 1)
-    result = select_n(is_second, x, spread(first_row, x.shape))
-    return select_n(eq(rows, first), result, spread(second_row, x.shape))
 
 
 def _lu_column(panel: Value, j: Value, place: Value) -> Value:
     column, row = columns_at(panel, j, 1), rows_at(panel, place, 1)
-    pivot = columns_at(row, j, 1)
-    one = filled(pivot, pivot.shape, 1)
-    pivot = select_n(is_zero(pivot), pivot, one)  # a singular matrix is not scaled there
-    below = div(column, spread(pivot, column.shape))
-    update = mul(spread(below, panel.shape), spread(row, panel.shape))
-    columns, rows = columns_of(panel, panel.shape), rows_of(panel, panel.shape)
-    changed = select_n(gt(columns, j), panel, sub(panel, update))
-    changed = select_n(eq(columns, j), changed, spread(below, panel.shape))
-    return select_n(gt(rows, place), panel, changed)
+    below = div(column, nonzero(columns_at(row, j, 1)))  # a singular matrix is not scaled there
+    columns = columns_of(panel)
+    changed = where(gt(columns, j), sub(panel, mul(below, row)), panel)
+    return where(gt(rows_of(panel), place), where(eq(columns, j), below, changed), panel)
 
 
 def permuted(x: Value, order: Value) -> Value:
@@ -252,10 +221,10 @@ def _eliminate(a: Value, panel: Value, start: Value) -> Value:
     end = add(start, block)
     top = rows_at(a, start, block)
     solved = _substitute_rows(rows_at(panel, start, block), top, True)
-    is_behind = ge(columns_of(top, top.shape), end)
-    a = with_rows(a, select_n(is_behind, top, solved), start)
-    below = select_n(ge(rows_of(panel, panel.shape), end), 0, panel)
-    return sub(a, matmul(below, select_n(is_behind, 0, solved)))
+    is_behind = ge(columns_of(top), end)
+    a = with_rows(a, where(is_behind, solved, top), start)
+    below = where(ge(rows_of(panel), end), panel, 0)
+    return sub(a, matmul(below, where(is_behind, solved, 0)))
 
 
 def apply_pivots(pivots: Value, size: int) -> Value:
@@ -265,6 +234,6 @@ def apply_pivots(pivots: Value, size: int) -> Value:
     order = positions(flat, (flat.shape[0], size, 1), 1)
     if count:
         (order,) = repeat(
-            count, lambda j, order: [_exchanged(order, j, rows_at(flat, j, 1))], order
+            count, lambda j, order: [exchanged(order, j, rows_at(flat, j, 1), 1)], order
         )
     return reshape(order, (*batch, size))

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ...primitive import Primitive, Sample
-from ...symbolic import Zero
-from ...types import ShapedArray
-from ..elementwise import add, div, mul, sub
-from ..family import Value, as_value
-from ..table import declare
+from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import Operand, Tangent, Tangents, Value
+
 from . import kernels
 from .blocked import factor_cholesky
 from .kernels import matrix_kernel
 from .matrices import adjoint, hermitian_of, lower_part, matmul, on_diagonal
-from .rules import (
-    DOMAIN,
-    NOT_LINEAR,
-    batch_in_front,
-    check_matrix,
-    lower_decomposition,
-    random_hermitian,
-)
-from .stacks import with_stack_beside_nan
+from .rules import check_matrix, declare_decomposition, drawn_samples, random_hermitian
 from .triangular_solve import triangular_solve
 
 
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Value:
+def cholesky(x: Operand, *, symmetrize_input: bool = True) -> Value:
     """Returns the lower triangle l with l l^H = x.
 
     Args:
@@ -74,12 +66,12 @@ def _evaluate(x: np.ndarray) -> np.ndarray:
     return np.tril(np.full(x.shape, np.nan, x.dtype))
 
 
-def _small(values: Sequence[Any], types: Sequence[ShapedArray]) -> list[Any]:
+def _small(values: Sequence[Value], types: Sequence[ShapedArray]) -> list[Value]:
     *batch, height, width = types[0].shape
     return [matrix_kernel(kernels.cholesky(width), values, batch, (height, width))]
 
 
-def _jvp(primals: Any, tangents: Any, factor: Value) -> Any:
+def _jvp(primals: Sequence[Value], tangents: Sequence[Tangent], factor: Value) -> Tangents:
     """Murray (2016): dl = l phi(l^-1 dx l^-H), where phi takes the triangle, half the diagonal."""
     if type(tangents[0]) is Zero:
         return Zero(factor.aval.to_tangent_aval())
@@ -93,26 +85,22 @@ def _jvp(primals: Any, tangents: Any, factor: Value) -> Any:
 
 
 def _samples() -> list[Sample]:
-    generator = np.random.default_rng(22)
     shapes = [(3, 3), (2, 3, 3), (1, 1), (4, 4), (0, 0), (2, 0, 0), (1, 2, 2, 2), (40, 40)]
-    samples = [
-        Sample((random_hermitian(generator, shape, DOMAIN[i % 4]),), tolerance=256.0)
-        for i, shape in enumerate(shapes)
-    ]
     indefinite = np.stack([np.eye(2), np.array([[1, 2], [2, 1]]), 4 * np.eye(2)])
-    samples.append(Sample((indefinite.astype(np.float32),), is_smooth=False))
-    # Only the lower triangle counts.
-    samples.append(Sample((np.array([[4, 9], [2, 5]], np.float32),)))
-    return with_stack_beside_nan(samples)
+    return [
+        *drawn_samples(22, shapes, random_hermitian, tolerance=256.0),
+        Sample((indefinite.astype(np.float32),), is_smooth=False),
+        # Only the lower triangle counts.
+        Sample((np.array([[4, 9], [2, 5]], np.float32),)),
+    ]
 
 
-_cholesky: Primitive = declare(
+_cholesky: Primitive = declare_decomposition(
     "cholesky",
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
-    lower=lower_decomposition("cholesky", _evaluate, lambda x: [factor_cholesky(x)], _small),
+    portable=factor_cholesky,
+    small=_small,
     samples=_samples,
-    unsupported=NOT_LINEAR,
 )
-_cholesky.batch = batch_in_front(_cholesky)

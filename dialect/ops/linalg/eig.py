@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...primitive import Primitive, Sample
-from ...types import ShapedArray
-from ..arg_reduce import argmax
-from ..conversion import complex_, imag
-from ..elementwise import div, eq, mul, select_n, sub
-from ..family import Value, as_value
-from ..reduce import reduce_sum
-from ..table import declare
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Params
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import div, eq, mul, select_n, sub
+from axir.dialect.ops.elementwise.conversion import complex_, imag
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.reductions.arg_reduce import argmax
+from axir.dialect.ops.reductions.reduce import reduce_sum
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
+
 from .eigh import gaps_between
-from .lu import lu, permuted_rows
+from .lu_solve import solve
 from .matrices import (
     adjoint,
     along_rows,
     conjugated,
     diagonal,
-    filled,
     matmul,
     positions,
     real_part,
@@ -30,22 +32,20 @@ from .matrices import (
 )
 from .routines import routine
 from .rules import (
-    DOMAIN,
-    NOT_LINEAR,
-    batch_in_front,
     check_matrix,
-    lower_decomposition,
+    declare_decomposition,
+    drawn_samples,
+    each_matrix,
+    random_general,
     zero_tangents,
 )
 from .stacks import (
     squared,
-    with_stack_beside_nan,
 )
-from .triangular_solve import triangular_solve
 
 
 def eig(
-    x: Any,
+    x: Operand,
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
@@ -106,21 +106,13 @@ def _evaluate(
 ) -> list[np.ndarray]:
     flags = (compute_left_eigenvectors, compute_right_eigenvectors)
     dtype = _COMPLEX[x.dtype]
-    shapes = [x.shape[:-1], *[x.shape] * sum(flags)]
-    results = [np.full(shape, np.nan, dtype) for shape in shapes]
-    if not x.size:
-        return results
-    for place in np.ndindex(*x.shape[:-2]):
-        if not np.isfinite(x[place]).all():
-            continue
-        found = _eigen(x[place], *flags)
-        if found is not None:
-            for result, value in zip(results, found, strict=True):
-                result[place] = value
-    return results
+    results = [np.empty(shape, dtype) for shape in (x.shape[:-1], *[x.shape] * sum(flags))]
+    return each_matrix(lambda matrix: _eigen(matrix, *flags), x, results) if x.size else results
 
 
 def _eigen(x: np.ndarray, has_left: bool, has_right: bool) -> list[np.ndarray] | None:
+    if not np.isfinite(x).all():
+        return None
     results = routine("geev", x.dtype)(x, compute_vl=has_left, compute_vr=has_right)
     *values, left, right, failure = results
     if failure:
@@ -147,9 +139,13 @@ def _complex_columns(vectors: np.ndarray, is_paired: np.ndarray) -> np.ndarray:
 
 
 def _jvp(
-    primals: Any, tangents: Any, outs: Any, *, compute_left_eigenvectors: bool,
+    primals: Sequence[Value],
+    tangents: OperandTangents,
+    outs: Results,
+    *,
+    compute_left_eigenvectors: bool,
     compute_right_eigenvectors: bool,
-) -> list[Any]:  # fmt: skip
+) -> Sequence[Tangent]:
     """Giles (2008), 3.1: with m = v^-1 dx v, dw = diag m and dv = v (m / (w_j - w_i)).
 
     Then the length and the phase of each column are restored.
@@ -160,12 +156,12 @@ def _jvp(
     values, *vectors = outs
     tangent = to_dtype(tangents[0], values.dtype)
     right = vectors[-1] if compute_right_eigenvectors else eig(primals[0])[2]
-    mixed = _solve(right, matmul(tangent, right))
+    mixed = solve(right, matmul(tangent, right))
     results = [diagonal(mixed)]
     if compute_left_eigenvectors:
         # Left eigenvectors are the right ones of the adjoint.
         left = vectors[0]
-        pulled = _solve(left, matmul(adjoint(tangent), left))
+        pulled = solve(left, matmul(adjoint(tangent), left))
         results.append(_vector_tangent(left, conjugated(values), pulled))
     if compute_right_eigenvectors:
         results.append(_vector_tangent(right, values, mixed))
@@ -181,52 +177,41 @@ def _vector_tangent(vectors: Value, values: Value, mixed: Value) -> Value:
     largest = argmax(sizes, vectors.ndim - 2, np.int32)
     rows = positions(vectors, vectors.shape, vectors.ndim - 2)
     is_largest = eq(rows, along_rows(largest, vectors.shape))
-    ratio = select_n(is_largest, 0, div(tangent, select_n(is_largest, _ones(vectors), vectors)))
+    ratio = select_n(is_largest, 0, div(tangent, select_n(is_largest, 1, vectors)))
     turn = imag(reduce_sum(ratio, (vectors.ndim - 2,)))
     turn = along_rows(complex_(mul(turn, 0), turn), vectors.shape)
     return sub(tangent, mul(vectors, turn))
 
 
-def _ones(like: Value) -> Value:
-    return filled(like, like.shape, 1)
-
-
-def _solve(a: Value, b: Value) -> Value:
-    factors, _, permutation = lu(a)
-    b = permuted_rows(b, permutation)
-    b = triangular_solve(factors, b, left_side=True, lower=True, unit_diagonal=True)
-    return triangular_solve(factors, b, left_side=True, lower=False)
+def _with_gaps(
+    generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
+) -> np.ndarray:
+    """Draws matrices whose eigenvalues lie apart."""
+    distinct = np.diag(1.5 * np.arange(shape[-1]))
+    return (distinct + random_general(generator, shape, dtype) / 3).astype(dtype)
 
 
 def _samples() -> list[Sample]:
-    generator = np.random.default_rng(28)
-    samples = []
     shapes = [(3, 3), (2, 3, 3), (2, 2), (4, 4), (1, 1), (0, 0), (1, 2, 2, 2), (5, 5)]
-    for index, shape in enumerate(shapes):
-        dtype = DOMAIN[index % 4]
-        x = np.diag(1.5 * np.arange(shape[-1])) + generator.standard_normal(shape) / 3
-        if dtypes.is_complex(dtype):
-            x = x + 1j * generator.standard_normal(shape) / 3
-        params = {
-            "compute_left_eigenvectors": index % 3 != 1,
-            "compute_right_eigenvectors": index % 3 != 2,
-        }
-        samples.append(Sample((x.astype(dtype),), params, tolerance=512.0))
-    both = {"compute_left_eigenvectors": True, "compute_right_eigenvectors": True}
-    rotation = np.array([[1.0, 2.0, 0.3], [-2.0, 1.0, 0.2], [0.1, 0.4, 3.0]])
-    samples.append(Sample((rotation.astype(np.float32),), both, tolerance=512.0))
-    samples.append(Sample((np.full((2, 2), np.nan, np.float32),), both, is_smooth=False))
-    return with_stack_beside_nan(samples)
+
+    def params(index: int) -> Params:
+        left, right = index % 3 != 1, index % 3 != 2
+        return {"compute_left_eigenvectors": left, "compute_right_eigenvectors": right}
+
+    rotation = np.array([[1.0, 2.0, 0.3], [-2.0, 1.0, 0.2], [0.1, 0.4, 3.0]], np.float32)
+    return [
+        *drawn_samples(28, shapes, _with_gaps, params, tolerance=512.0),
+        Sample((rotation,), params(0), tolerance=512.0),
+        Sample((np.full((2, 2), np.nan, np.float32),), params(0), is_smooth=False),
+    ]
 
 
-_eig: Primitive = declare(
+_eig: Primitive = declare_decomposition(
     "eig",
+    parameters={"compute_left_eigenvectors": bool, "compute_right_eigenvectors": bool},
     multiple_results=True,
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
-    lower=lower_decomposition("eig", _evaluate, None),
     samples=_samples,
-    unsupported=NOT_LINEAR,
 )
-_eig.batch = batch_in_front(_eig)

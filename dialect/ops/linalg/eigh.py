@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...errors import ParameterError
-from ...primitive import Primitive, Sample
-from ...types import ShapedArray
-from ..conversion import convert_element_type
-from ..elementwise import add, div, mul, select_n, sub
-from ..family import Value, as_value
-from ..table import declare
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Params, UserFunction
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import add, mul, sub
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
+
 from .cholesky import symmetrized
 from .jacobi import eigenvectors
 from .jacobi_kernel import symmetric_eigenvectors
@@ -24,31 +27,28 @@ from .matrices import (
     along_columns,
     along_rows,
     diagonal,
-    diagonal_mask,
-    filled,
     hermitian_of,
+    inverse_gaps,
     matmul,
     positions,
     real_part,
     to_dtype,
 )
 from .rules import (
-    DOMAIN,
-    NOT_LINEAR,
-    batch_in_front,
     check_matrix,
-    lower_decomposition,
+    declare_decomposition,
+    decomposed_or_nan,
+    drawn_samples,
     random_hermitian,
     zero_tangents,
 )
-from .stacks import with_stack_beside_nan
 
 # Up to this extent Jacobi's rotations are faster than a call of LAPACK.
 _JACOBI_EXTENT = 8
 
 
 def eigh(
-    x: Any,
+    x: Operand,
     *,
     lower: bool = True,
     symmetrize_input: bool = True,
@@ -96,26 +96,26 @@ def check_subset(name: str, subset_by_index: Any, size: int) -> None:
         )
 
 
-def _infer(x: ShapedArray, *, lower: bool, sort_eigenvalues: bool) -> list[ShapedArray]:
+def _infer(
+    x: ShapedArray, *, lower: bool, sort_eigenvalues: bool
+) -> tuple[ShapedArray, ShapedArray]:
     check_matrix("eigh", x, is_square=True)
     real = dtypes.real_dtype(x.dtype)
-    return [ShapedArray(x.shape, x.dtype), ShapedArray(x.shape[:-1], real)]
+    return ShapedArray(x.shape, x.dtype), ShapedArray(x.shape[:-1], real)
 
 
 def _evaluate(x: np.ndarray, *, lower: bool, sort_eigenvalues: bool) -> list[np.ndarray]:
-    try:
+    def decompose(x: np.ndarray) -> list[np.ndarray]:
         values, vectors = np.linalg.eigh(x, "L" if lower else "U")
-    except np.linalg.LinAlgError:
-        if x.ndim == 2:
-            return [np.full(x.shape, np.nan, x.dtype), np.full(x.shape[:1], np.nan, x.real.dtype)]
-        parts = [_evaluate(m, lower=lower, sort_eigenvalues=sort_eigenvalues) for m in x]
-        return [np.stack(results) for results in zip(*parts, strict=True)]
-    return [vectors, values]
+        return [vectors, values]
+
+    infer = partial(_infer, lower=lower, sort_eigenvalues=sort_eigenvalues)
+    return decomposed_or_nan(decompose, x, infer)
 
 
 def _small(
-    values: Sequence[Any], types: Sequence[ShapedArray], *, lower: bool, sort_eigenvalues: bool
-) -> list[Any] | None:
+    values: Sequence[Value], types: Sequence[ShapedArray], *, lower: bool, sort_eigenvalues: bool
+) -> list[Value] | None:
     *batch, size, _ = types[0].shape
     if size > _JACOBI_EXTENT:
         return None
@@ -125,8 +125,13 @@ def _small(
 
 
 def _jvp(
-    primals: Any, tangents: Any, outs: Any, *, lower: bool, sort_eigenvalues: bool
-) -> list[Any]:
+    primals: Sequence[Value],
+    tangents: OperandTangents,
+    outs: Results,
+    *,
+    lower: bool,
+    sort_eigenvalues: bool,
+) -> Sequence[Tangent]:
     """Giles (2008), 3.1: with m = v^H dx v, dw = diag m and dv = v (m / (w_j - w_i))."""
     vectors, values = outs
     zeros = zero_tangents(tangents[0], outs)
@@ -142,15 +147,13 @@ def _jvp(
 def gaps_between(values: Value) -> Value:
     """Returns 1 / (w_j - w_i) for numbers w (..., n), and 0 on the diagonal."""
     shape = (*values.shape, values.shape[-1])
-    gaps = sub(along_rows(values, shape), along_columns(values, shape))
-    ones = filled(gaps, shape, 1)
-    is_diagonal = diagonal_mask(gaps, shape)
-    return select_n(is_diagonal, div(ones, select_n(is_diagonal, gaps, ones)), mul(ones, 0))
+    return inverse_gaps(sub(along_rows(values, shape), along_columns(values, shape)))
 
 
 def weighted_projector(vectors: Value, others: Value) -> Value:
     """Returns the sum of k v_k u_k^H over columns k = 1, 2, ..., blind to their common phases."""
-    weights = add(to_float(positions(vectors, vectors.shape, vectors.ndim - 1), vectors), 1)
+    columns = positions(vectors, vectors.shape, vectors.ndim - 1)
+    weights = add(convert_element_type(columns, vectors.dtype), 1)
     return matmul(mul(vectors, weights), adjoint(others))
 
 
@@ -159,40 +162,41 @@ def off_zero(x: Value) -> Value:
     return add(x, 1 + 1j if dtypes.is_complex(x.dtype) else 1)
 
 
-def to_float(x: Value, like: Value) -> Value:
-    """Casts integers to the dtype of another value."""
-    return convert_element_type(x, like.dtype)
-
-
 def _invariants(results: Sequence[Value]) -> list[Value]:
     vectors, values = results
     return [values, off_zero(weighted_projector(vectors, vectors))]
 
 
+def _draw(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    return random_hermitian(generator, shape, dtype, least=-1.0)
+
+
 def _samples() -> list[Sample]:
-    generator = np.random.default_rng(26)
     shapes = [(3, 3), (2, 3, 3), (4, 4), (2, 2), (1, 1), (0, 0), (1, 2, 2, 2), (5, 5), (15, 15)]
-    samples = []
-    for index, shape in enumerate(shapes):
-        x = random_hermitian(generator, shape, DOMAIN[index % 4], least=-1.0)
-        params = {"lower": index % 3 != 0, "sort_eigenvalues": True}
-        samples.append(Sample((x,), params, tolerance=512.0, invariants=_invariants))
-    params = {"lower": True, "sort_eigenvalues": True}
-    for special in (np.zeros((3, 3)), np.full((2, 2), np.nan), np.diag([3.0, 1.0, 2.0])):
-        x = special.astype(np.float32)
-        invariants = _invariants if special[0, 0] == 3 else lambda results: [results[1]]
-        samples.append(Sample((x,), params, is_smooth=False, invariants=invariants))
-    return with_stack_beside_nan(samples)
+
+    def params(index: int) -> Params:
+        return {"lower": index % 3 != 0, "sort_eigenvalues": True}
+
+    def special(x: np.ndarray, invariants: UserFunction) -> Sample:
+        args = (x.astype(np.float32),)
+        return Sample(args, params(1), is_smooth=False, invariants=invariants)
+
+    return [
+        *drawn_samples(26, shapes, _draw, params, tolerance=512.0, invariants=_invariants),
+        special(np.zeros((3, 3)), lambda results: [results[1]]),
+        special(np.full((2, 2), np.nan), lambda results: [results[1]]),
+        special(np.diag([3.0, 1.0, 2.0]), _invariants),
+    ]
 
 
-_eigh: Primitive = declare(
+_eigh: Primitive = declare_decomposition(
     "eigh",
+    parameters={"lower": bool, "sort_eigenvalues": bool},
     multiple_results=True,
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
-    lower=lower_decomposition("eigh", _evaluate, eigenvectors, _small),
+    portable=eigenvectors,
+    small=_small,
     samples=_samples,
-    unsupported=NOT_LINEAR,
 )
-_eigh.batch = batch_in_front(_eigh)

@@ -9,27 +9,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import dtypes
-from ..arg_reduce import argmax
-from ..conversion import complex_, imag, real
-from ..elementwise import and_, div, eq, ge, gt, lt, mul, neg, select_n, sub
-from ..family import Value
-from ..reduce import reduce_sum
-from ..shape import concatenate, reshape
-from .matrices import conjugated, filled, part, positions, to_dtype, upper_part
+from axir.dialect.core import dtypes
+from axir.dialect.ops.elementwise.arithmetic import (
+    and_,
+    div,
+    eq,
+    ge,
+    gt,
+    lt,
+    mul,
+    neg,
+    sub,
+)
+from axir.dialect.ops.elementwise.conversion import complex_, imag, real
+from axir.dialect.ops.reductions.arg_reduce import argmax
+from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.program.rules import Value
+
+from .matrices import conjugated, filled, identity, part, positions, to_dtype, upper_part
 from .stacks import (
     columns_at,
     columns_of,
+    exchanged,
     is_zero,
     norm_over,
     repeat,
     rows_at,
     rows_of,
-    spread,
     squared,
     stacked,
     sum_over,
     unstacked,
+    where,
 )
 
 
@@ -44,35 +55,37 @@ def factor_qr(x: Value, is_pivoting: bool = False) -> list[Value]:
     def step(j: Value, a: Value, taus: Value, order: Value) -> list[Value]:
         if is_pivoting:
             chosen = _largest_column(a, j)
-            a, order = _exchange_columns(a, j, chosen), _exchange_columns(order, j, chosen)
+            a, order = (exchanged(x, j, chosen, 2) for x in (a, order))
         a, tau = _reflect_column(a, j)
-        is_here = eq(columns_of(taus, taus.shape), j)
-        return [a, select_n(is_here, taus, spread(tau, taus.shape)), order]
+        return [a, where(eq(columns_of(taus), j), tau, taus), order]
 
     if size:
         a, taus, order = repeat(size, step, a, taus, order)
-    return [
-        unstacked(a, batch), reshape(taus, (*batch, size)), reshape(order, (*batch, width))
-    ]  # fmt: skip
+    return [unstacked(a, batch), reshape(taus, (*batch, size)), reshape(order, (*batch, width))]
 
 
 def _reflect_column(a: Value, j: Value) -> tuple[Value, Value]:
     """Annihilates column j below the diagonal, and reflects the columns behind it."""
     column = columns_at(a, j, 1)
-    rows = rows_of(a, column.shape)
-    alpha = rows_at(column, j, 1)
-    tail = norm_over(select_n(gt(rows, j), 0, column), 1)
-    beta, tau, scale = _reflector(alpha, tail)
-    vector = mul(column, spread(scale, column.shape))
-    vector = select_n(eq(rows, j), vector, filled(column, column.shape, 1))
-    vector = select_n(ge(rows, j), 0, vector)
-    products = sum_over(mul(conjugated(spread(vector, a.shape)), a), 1)
-    products = mul(spread(conjugated(tau), products.shape), products)
-    reflected = sub(a, mul(spread(vector, a.shape), spread(products, a.shape)))
-    columns, all_rows = columns_of(a, a.shape), rows_of(a, a.shape)
-    packed = select_n(eq(all_rows, j), spread(vector, a.shape), spread(beta, a.shape))
-    here = select_n(ge(all_rows, j), a, packed)
-    return select_n(gt(columns, j), select_n(eq(columns, j), a, here), reflected), tau
+    rows, columns = rows_of(a), columns_of(a)
+    tail = norm_over(where(gt(rows_of(column), j), column, 0), 1)
+    beta, tau, scale = _reflector(rows_at(column, j, 1), tail)
+    vector = _vector(mul(column, scale), j)
+    packed = where(eq(rows, j), beta, vector)
+    here = where(ge(rows, j), packed, a)
+    behind = _reflected(a, vector, conjugated(tau))
+    return where(gt(columns, j), behind, where(eq(columns, j), here, a)), tau
+
+
+def _vector(column: Value, j: Value) -> Value:
+    """Returns the vector of a reflection whose tail is that of a column."""
+    rows = rows_of(column)
+    return where(ge(rows, j), where(eq(rows, j), 1, column), 0)
+
+
+def _reflected(x: Value, vector: Value, tau: Value) -> Value:
+    """Returns (1 - tau v v^H) x."""
+    return sub(x, mul(vector, mul(tau, sum_over(mul(conjugated(vector), x), 1))))
 
 
 def _reflector(alpha: Value, tail: Value) -> tuple[Value, Value, Value]:
@@ -85,20 +98,14 @@ def _reflector(alpha: Value, tail: Value) -> tuple[Value, Value, Value]:
         length = norm_over(_side_by_side(alpha_real, imag(alpha), tail), 2)
     else:
         length = norm_over(_side_by_side(alpha, tail), 2)
-    beta = select_n(lt(alpha_real, 0), neg(length), length)
-    safe = select_n(is_done, beta, filled(beta, beta.shape, 1))
+    beta = where(lt(alpha_real, 0), length, neg(length))
+    safe = where(is_done, 1, beta)
     tau = div(sub(beta, alpha_real), safe)
     if is_complex:
         tau = complex_(tau, neg(div(imag(alpha), safe)))
     beta = to_dtype(beta, alpha.dtype)
-    difference = sub(alpha, beta)
-    one = filled(alpha, alpha.shape, 1)
-    scale = div(one, select_n(is_done, difference, one))
-    return (
-        select_n(is_done, beta, alpha),
-        select_n(is_done, tau, mul(one, 0)),
-        select_n(is_done, scale, mul(one, 0)),
-    )
+    scale = div(1, where(is_done, 1, sub(alpha, beta)))
+    return where(is_done, alpha, beta), where(is_done, 0, tau), where(is_done, 0, scale)
 
 
 def _side_by_side(*values: Value) -> Value:
@@ -107,20 +114,9 @@ def _side_by_side(*values: Value) -> Value:
 
 def _largest_column(a: Value, j: Value) -> Value:
     """Returns which column from j on is longest below the diagonal, as (batch, 1, 1)."""
-    squares = select_n(ge(rows_of(a, a.shape), j), 0, squared(a))
-    lengths = sum_over(squares, 1)
-    is_behind = ge(columns_of(a, lengths.shape), j)
-    lengths = select_n(is_behind, filled(lengths, lengths.shape, -1), lengths)
+    lengths = sum_over(where(ge(rows_of(a), j), squared(a), 0), 1)
+    lengths = where(ge(columns_of(lengths), j), lengths, -1)
     return reshape(argmax(lengths, 2, np.int32), (a.shape[0], 1, 1))
-
-
-def _exchange_columns(x: Value, first: Value, second: Value) -> Value:
-    """Exchanges two columns: the first the same, the second its own in each matrix."""
-    columns = columns_of(x, x.shape)
-    is_second = eq(columns, spread(second, x.shape))
-    other = reshape(reduce_sum(select_n(is_second, 0, x), (2,)), (*x.shape[:2], 1))
-    result = select_n(is_second, x, spread(columns_at(x, first, 1), x.shape))
-    return select_n(eq(columns, first), result, spread(other, x.shape))
 
 
 def multiply_reflections(packed: Value, taus: Value, width: int | None = None) -> Value:
@@ -129,20 +125,11 @@ def multiply_reflections(packed: Value, taus: Value, width: int | None = None) -
     a = stacked(packed)
     factors = reshape(taus, (a.shape[0], 1, count))
     width = a.shape[2] if width is None else width
-    shape = (a.shape[0], a.shape[1], width)
-    is_diagonal = eq(rows_of(a, shape), columns_of(a, shape))
-    ones = filled(a, shape, 1)
-    start = select_n(is_diagonal, mul(ones, 0), ones)
+    start = identity(a, (a.shape[0], a.shape[1], width))
 
     def step(index: Value, product: Value) -> list[Value]:
         j = sub(np.int32(count - 1), index)
-        column = columns_at(a, j, 1)
-        rows = rows_of(a, column.shape)
-        vector = select_n(eq(rows, j), column, filled(column, column.shape, 1))
-        vector = select_n(ge(rows, j), 0, vector)
-        products = sum_over(mul(conjugated(spread(vector, shape)), product), 1)
-        products = mul(spread(columns_at(factors, j, 1), products.shape), products)
-        return [sub(product, mul(spread(vector, shape), spread(products, shape)))]
+        return [_reflected(product, _vector(columns_at(a, j, 1), j), columns_at(factors, j, 1))]
 
     (product,) = repeat(count, step, start) if count else (start,)
     return unstacked(product, batch)

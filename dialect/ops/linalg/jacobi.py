@@ -9,22 +9,35 @@ rounds (a sweep) each meets each, and all are back. Brent & Luk (1985), SIAM J. 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from ... import dtypes
-from ..conversion import complex_, imag, real
-from ..elementwise import abs as absolute
-from ..elementwise import add, and_, div, eq, gt, lt, max, mul, neg, select_n, sub
-from ..family import Value
-from ..indexing import GatherDimensionNumbers, gather
-from ..reduce import reduce_max, reduce_or, reduce_sum
-from ..shape import concatenate, reshape
-from ..sort import sort
-from ..static_slicing import slice_in_dim
-from ..transcendental import rsqrt, sqrt
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Options
+from axir.dialect.ops.control_flow.flat_loops import while_values
+from axir.dialect.ops.elementwise.arithmetic import abs as absolute
+from axir.dialect.ops.elementwise.arithmetic import (
+    add,
+    and_,
+    div,
+    eq,
+    gt,
+    lt,
+    max,
+    mul,
+    neg,
+    sub,
+)
+from axir.dialect.ops.elementwise.conversion import complex_, imag, real
+from axir.dialect.ops.elementwise.transcendental import rsqrt, sqrt
+from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
+from axir.dialect.ops.indexing.static_slicing import slice_in_dim
+from axir.dialect.ops.reductions.reduce import reduce_max, reduce_or, reduce_sum
+from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.sorting.sort import sort
+from axir.dialect.program.rules import Value
+
 from .householder import factor_qr, multiply_reflections, orthonormal_and_triangle
 from .matrices import (
     adjoint,
@@ -42,16 +55,19 @@ from .matrices import (
     upper_part,
 )
 from .stacks import (
+    columns_of,
     is_zero,
     modulus,
+    nonzero,
     norm_over,
     padded,
     repeat,
-    spread,
+    rows_of,
     squared,
     stacked,
     sum_over,
     unstacked,
+    where,
 )
 
 _MOST_SWEEPS = 30
@@ -70,14 +86,11 @@ def _rotations(first: Value, second: Value, mixed: Value) -> tuple[Value, Value]
     The columns p and q become c p - conj(s) q and s p + c q; c is real.
     """
     size = absolute(mixed)
-    one = filled(size, size.shape, 1)
-    is_done = is_zero(size)
-    safe = select_n(is_done, size, one)
+    safe = nonzero(size)
     ratio = div(sub(second, first), mul(2, safe))
-    tangent = div(one, add(absolute(ratio), sqrt(add(one, mul(ratio, ratio)))))
-    tangent = select_n(lt(ratio, 0), tangent, neg(tangent))
-    tangent = select_n(is_done, tangent, mul(0, one))
-    cosine = rsqrt(add(one, mul(tangent, tangent)))
+    tangent = div(1, add(absolute(ratio), sqrt(add(1, mul(ratio, ratio)))))
+    tangent = where(is_zero(size), 0, where(lt(ratio, 0), neg(tangent), tangent))
+    cosine = rsqrt(add(1, mul(tangent, tangent)))
     phase = div(mixed, to_dtype(safe, mixed.dtype))
     return cosine, mul(to_dtype(mul(cosine, tangent), mixed.dtype), phase)
 
@@ -86,8 +99,7 @@ def _rotate_columns(x: Value, cosine: Value, sine: Value) -> Value:
     """Rotates pairs of columns by (batch, 1, pairs) angles."""
     half = x.shape[2] // 2
     first, second = part(x, (0, x.shape[1]), (0, half)), part(x, (0, x.shape[1]), (half, 2 * half))
-    c = spread(to_dtype(cosine, x.dtype), first.shape)
-    s = spread(sine, first.shape)
+    c, s = to_dtype(cosine, x.dtype), sine
     return concatenate(
         [sub(mul(c, first), mul(conjugated(s), second)), add(mul(s, first), mul(c, second))], 2
     )
@@ -107,7 +119,6 @@ def _sweep_until(
     is_rough: Callable[..., Value], sweep: Callable[..., list[Value]], *init: Value
 ) -> list[Value]:
     """Repeats sweeps while `is_rough(*values)` holds for any matrix, a limited number of times."""
-    from ..loops import while_values
 
     def goes_on(count: Value, *values: Value) -> Value:
         return and_(lt(count, _MOST_SWEEPS), is_rough(*values))
@@ -118,23 +129,28 @@ def _sweep_until(
     return list(while_values(goes_on, body, [filled(init[0], (), 0, np.int32), *init]))[1:]
 
 
+def _scaled(a: Value) -> tuple[Value, Value]:
+    """Returns the largest modulus in each matrix (batch, 1), or one, and the matrices by it."""
+    scale = nonzero(reduce_max(modulus(a), (1, 2)))
+    divisor = reshape(scale, (a.shape[0], 1, 1))
+    return reshape(scale, (a.shape[0], 1)), div(a, to_dtype(divisor, a.dtype))
+
+
 # Hermitian eigenvalues -------------------------------------------------------------------------
 
 
-def eigenvectors(x: Value, *, lower: bool, **options: Any) -> list[Value]:
+def eigenvectors(x: Value, *, lower: bool, **options: Options) -> list[Value]:
     """Returns eigenvectors, and eigenvalues in ascending order, as the op `eigh` does."""
     batch, size = x.shape[:-2], x.shape[-1]
     a = hermitian_of(stacked(x), lower)
-    scale = reduce_max(modulus(a), (1, 2))
-    scale = select_n(is_zero(scale), scale, filled(scale, scale.shape, 1))
-    scale = reshape(scale, (scale.shape[0], 1, 1))
+    scale, a = _scaled(a)
     even = size + size % 2 if size > 1 else 1
-    a = padded(div(a, spread(to_dtype(scale, a.dtype), a.shape)), even, even)
+    a = padded(a, even, even)
     vectors = identity(a, a.shape)
     if size > 1:
         a, vectors = _sweep_until(_is_not_diagonal, _hermitian_sweep, a, vectors)
     values = slice_in_dim(real_part(diagonal(a)), 0, size, axis=1)
-    values = mul(values, reshape(spread(scale, (*scale.shape[:2], size)), values.shape))
+    values = mul(values, scale)
     values, order = _sorted(values)
     vectors = unstacked(_columns_in(vectors, order, size), batch)
     return [vectors, reshape(values, (*batch, size))]
@@ -142,8 +158,7 @@ def eigenvectors(x: Value, *, lower: bool, **options: Any) -> list[Value]:
 
 def _is_not_diagonal(a: Value, vectors: Value) -> Value:
     squares = squared(a)
-    rows, columns = (positions(a, a.shape, dimension) for dimension in (1, 2))
-    apart = select_n(eq(rows, columns), squares, mul(squares, 0))
+    apart = where(eq(rows_of(a), columns_of(a)), 0, squares)
     total, rest = (reduce_sum(x, (1, 2)) for x in (squares, apart))
     return _any(gt(rest, mul(total, a.shape[1] * _resolution(a) ** 2)))
 
@@ -173,7 +188,8 @@ def _hermitian_sweep(a: Value, vectors: Value) -> list[Value]:
 def _sorted(values: Value) -> tuple[Value, Value]:
     """Returns numbers (batch, n) in ascending order, and where they stood."""
     places = positions(values, values.shape, 1)
-    return sort((values, places), dimension=1, num_keys=1)
+    values, places = sort((values, places), dimension=1, num_keys=1)
+    return values, places
 
 
 def _columns_in(x: Value, order: Value, height: int) -> Value:
@@ -192,7 +208,7 @@ def _columns_in(x: Value, order: Value, height: int) -> Value:
 
 
 def singular_vectors(
-    x: Value, *, full_matrices: bool, compute_uv: bool, **options: Any
+    x: Value, *, full_matrices: bool, compute_uv: bool, **options: Options
 ) -> list[Value]:
     """Returns singular values in descending order, and u and v^H, as the op `svd` does."""
     batch, (height, width) = x.shape[:-2], x.shape[-2:]
@@ -216,9 +232,7 @@ def _tall_singular_vectors(a: Value, full_matrices: bool) -> tuple[Value, Value,
     4. Directions of w by another QR, which completes them where a singular value is zero.
     """
     size = a.shape[2]
-    scale = reshape(reduce_max(modulus(a), (1, 2)), (a.shape[0], 1, 1))
-    scale = select_n(is_zero(scale), scale, filled(scale, scale.shape, 1))
-    a = div(a, spread(to_dtype(scale, a.dtype), a.shape))
+    scale, a = _scaled(a)
     q, triangle = orthonormal_and_triangle(a, full_matrices=full_matrices)
     rows = adjoint(part(triangle, (0, size), (0, size)))
     even = size + size % 2 if size > 1 else 1
@@ -233,7 +247,7 @@ def _tall_singular_vectors(a: Value, full_matrices: bool) -> tuple[Value, Value,
     left = matmul(part(q, (0, q.shape[1]), (0, size)), vectors)
     if full_matrices and q.shape[2] > size:
         left = concatenate([left, part(q, (0, q.shape[1]), (size, q.shape[2]))], 2)
-    values = mul(neg(values), reshape(spread(scale, (*scale.shape[:2], size)), values.shape))
+    values = mul(neg(values), scale)
     return values, left, _directions(rows)
 
 
@@ -241,8 +255,8 @@ def _directions(rows: Value) -> Value:
     """Returns orthogonal columns at length one, and some further direction for zeros."""
     packed, taus, _ = factor_qr(rows)
     signs = real_part(diagonal(upper_part(packed)))
-    ones = filled(signs, signs.shape, 1)
-    signs = to_dtype(select_n(lt(signs, 0), ones, neg(ones)), rows.dtype)
+    signs = where(lt(signs, 0), filled(signs, signs.shape, -1), 1)
+    signs = to_dtype(signs, rows.dtype)
     return mul(multiply_reflections(packed, taus), along_rows(signs, rows.shape))
 
 
@@ -260,10 +274,7 @@ def _one_sided_sweep(rows: Value, vectors: Value, worst: Value) -> list[Value]:
         squares = [sum_over(squared(x), 1) for x in (first, second)]
         mixed = sum_over(mul(conjugated(first), second), 1)
         product = mul(sqrt(squares[0]), sqrt(squares[1]))
-        one = filled(product, product.shape, 1)
-        is_empty = is_zero(product)
-        cosines = div(absolute(mixed), select_n(is_empty, product, one))
-        cosines = select_n(is_empty, cosines, mul(0, one))
+        cosines = where(is_zero(product), 0, div(absolute(mixed), nonzero(product)))
         worst = max(worst, reshape(reduce_max(cosines, (1, 2)), worst.shape))
         angles = _rotations(squares[0], squares[1], mixed)
         return [

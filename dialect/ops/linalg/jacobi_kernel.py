@@ -11,14 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ...dispatch import Scalar, Tensor, loop, scalar, scratch
+from axir.dialect.builders.dispatch import Position, Tensor, loop, scratch
+from axir.dialect.builders.expressions import select, sqrt
+from axir.dialect.builders.scalars import Scalar
+from axir.dialect.core.annotations import DTypeLike
+
 from .kernels import Kernel, fill
 
 # More than are needed: convergence is quadratic in the end, and what has converged stops.
 _MOST_SWEEPS = 20
 
 
-def symmetric_eigenvectors(size: int, dtype: Any, *, lower: bool) -> Kernel:
+def symmetric_eigenvectors(size: int, dtype: DTypeLike, *, lower: bool) -> Kernel:
     """Returns the kernel of eigenvectors as columns, and ascending eigenvalues in a row behind.
 
     Args:
@@ -29,20 +33,20 @@ def symmetric_eigenvectors(size: int, dtype: Any, *, lower: bool) -> Kernel:
     enough = float(np.finfo(dtype).eps) / size
 
     def kernel(x: Tensor, vectors: Tensor) -> Tensor:
-        zero, one = scalar(0.0, x), scalar(1.0, x)
+        zero, one = x.constant(0.0), x.constant(1.0)
 
         def read(i: Scalar, j: Scalar) -> Scalar:
             is_stored = i > j if lower else i < j
-            return is_stored.choose(x[i, j], x[j, i])
+            return select(is_stored, x[i, j], x[j, i])
 
         most, flaw = _extent(read, size, zero)
-        unit = (most > 0.0).choose(most, one)
+        unit = select(most > 0.0, most, one)
         a = fill(size, size, scratch((size, size), x), lambda i, j: read(i, j) / unit)
-        vectors = fill(size, size, vectors, lambda i, j: i.equals(j).choose(one, 0.0))
+        vectors = fill(size, size, vectors, lambda i, j: select(i == j, one, 0.0))
 
         def sweep(number: Scalar, a: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
             goes_on = _off_diagonal(a, size, zero) > enough
-            rows = goes_on.choose(scalar(size - 1, number), 0)
+            rows = select(goes_on, number.constant(size - 1), 0)
             return loop(0, rows, (a, vectors), lambda p, a, v: _rotate_row(a, v, p, size))
 
         a, vectors = loop(0, _MOST_SWEEPS, (a, vectors), sweep)
@@ -58,8 +62,8 @@ def _extent(read: Any, size: int, zero: Scalar) -> tuple[Scalar, Scalar]:
 
     def element(i: Scalar, j: Scalar, most: Scalar, flaw: Scalar) -> tuple[Scalar, Scalar]:
         number = read(i, j)
-        is_larger = number.abs() > most
-        return is_larger.choose(number.abs(), most), flaw + (number - number)
+        is_larger = abs(number) > most
+        return select(is_larger, abs(number), most), flaw + (number - number)
 
     def row(i: Scalar, *state: Scalar) -> tuple[Scalar, Scalar]:
         return loop(0, size, state, lambda j, *inner: element(i, j, *inner))
@@ -71,7 +75,7 @@ def _off_diagonal(a: Tensor, size: int, zero: Scalar) -> Scalar:
     """Returns the sum of the absolute values above the diagonal."""
 
     def row(i: Scalar, total: Scalar) -> Scalar:
-        return loop(i + 1, size, total, lambda j, total: total + a[i, j].abs())
+        return loop(i + 1, size, total, lambda j, total: total + abs(a[i, j]))
 
     return loop(0, size, zero, row)
 
@@ -82,7 +86,7 @@ def _rotate_row(a: Tensor, vectors: Tensor, p: Scalar, size: int) -> tuple[Tenso
     def rotate(q: Scalar, a: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
         cosine, sine = _rotation(a[p, p], a[q, q], a[p, q])
 
-        def turned(x: Tensor, first: Any, second: Any) -> Tensor:
+        def turned(x: Tensor, first: Position, second: Position) -> Tensor:
             left, right = x[first], x[second]
             x = x.set(first, cosine * left - sine * right)
             return x.set(second, sine * left + cosine * right)
@@ -96,12 +100,12 @@ def _rotate_row(a: Tensor, vectors: Tensor, p: Scalar, size: int) -> tuple[Tenso
 
 def _rotation(first: Scalar, second: Scalar, between: Scalar) -> tuple[Scalar, Scalar]:
     """Returns the cosine and sine of the smaller angle that makes the element between zero."""
-    zero, one = scalar(0.0, first), scalar(1.0, first)
-    is_zero = between.equals(0.0)
-    ratio = (second - first) / (is_zero.choose(one, between) * 2.0)
-    size = one / (ratio.abs() + (ratio * ratio + 1.0).sqrt())
-    tangent = is_zero.choose(zero, (ratio < 0.0).choose(zero - size, size))
-    cosine = one / (tangent * tangent + 1.0).sqrt()
+    zero, one = first.constant(0.0), first.constant(1.0)
+    is_zero = between == 0.0
+    ratio = (second - first) / (select(is_zero, one, between) * 2.0)
+    size = one / (abs(ratio) + sqrt(ratio * ratio + 1.0))
+    tangent = select(is_zero, zero, select(ratio < 0.0, zero - size, size))
+    cosine = one / sqrt(tangent * tangent + 1.0)
     return cosine, tangent * cosine
 
 
@@ -111,7 +115,7 @@ def _sort_in(x: Tensor, i: Scalar, size: int) -> Tensor:
     def smaller(j: Scalar, least: Scalar, place: Scalar) -> tuple[Scalar, Scalar]:
         value = x[size, j]
         is_less = value < least
-        return is_less.choose(value, least), is_less.choose(j, place)
+        return select(is_less, value, least), select(is_less, j, place)
 
     _, place = loop(i + 1, size, (x[size, i], i), smaller)
 

@@ -14,9 +14,12 @@ from typing import Any
 
 from iree.compiler import ir
 
-from ... import stablehlo as hlo
-from ...dispatch import Scalar, Tensor, dispatch, loop, scalar
-from ...types import ShapedArray
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.dispatch import Position, Tensor, dispatch, loop
+from axir.dialect.builders.expressions import is_nan, select, sqrt
+from axir.dialect.builders.scalars import Scalar, to_float, to_index
+from axir.dialect.core.annotations import Options, UserFunction
+from axir.dialect.core.types import ShapedArray
 
 Kernel = Callable[..., Tensor]
 
@@ -68,11 +71,10 @@ def cholesky(size: int) -> Kernel:
     def kernel(a: Tensor, factor: Tensor) -> Tensor:
         factor = loop(0, size, factor, lambda j, factor: _cholesky_column(a, j, factor, size))
         # A pivot that is no number makes none of all that follow: the last one tells.
-        last = factor[size - 1, size - 1]
-        is_good = last.equals(last)
+        is_bad = is_nan(factor[size - 1, size - 1])
 
         def checked(i: Scalar, j: Scalar, factor: Tensor) -> Tensor:
-            return factor.set((i, j), is_good.choose(factor[i, j], math.nan))
+            return factor.set((i, j), select(is_bad, math.nan, factor[i, j]))
 
         def row(i: Scalar, factor: Tensor) -> Tensor:
             return loop(0, i + 1, factor, lambda j, factor: checked(i, j, factor))
@@ -85,7 +87,7 @@ def cholesky(size: int) -> Kernel:
 def _cholesky_column(a: Tensor, j: Scalar, factor: Tensor, size: int) -> Tensor:
     factor = loop(0, j, factor, lambda i, factor: factor.set((i, j), 0.0))
     square = loop(0, j, a[j, j], lambda k, rest: rest - factor[j, k] * factor[j, k])
-    pivot = (square > 0.0).choose(square.sqrt(), math.nan)
+    pivot = select(square > 0.0, sqrt(square), math.nan)
     factor = factor.set((j, j), pivot)
 
     def element(i: Scalar, factor: Tensor) -> Tensor:
@@ -106,7 +108,7 @@ def substitution(
     lower: bool,
     transpose_a: bool,
     unit_diagonal: bool,
-    **_: Any,
+    **_: Options,
 ) -> Kernel:
     """Returns the kernel of x with op(a) x = b, or x op(a) = b; its operands are a and b.
 
@@ -133,7 +135,7 @@ def substitution(
 
 
 def _substitute(
-    entry: Callable[..., Scalar], b: Tensor | None, x: Tensor, at: Callable[..., Any], size: int,
+    entry: Callable[..., Scalar], b: Tensor | None, x: Tensor, at: UserFunction, size: int,
     columns: int, *, is_forward: bool, is_unit: bool,
 ) -> Tensor:  # fmt: skip
     """Solves for the rows of x one after the other; `at(i, c)` is where row i of column c lies.
@@ -142,7 +144,7 @@ def _substitute(
     """
 
     def row(number: Scalar, x: Tensor) -> Tensor:
-        i = number if is_forward else scalar(size - 1, number) - number
+        i = number if is_forward else number.constant(size - 1) - number
         if b is not None:
             x = loop(0, columns, x, lambda c, x: x.set(at(i, c), b[at(i, c)]))
 
@@ -172,11 +174,11 @@ def lu(height: int, width: int) -> Kernel:
 
     def kernel(a: Tensor, x: Tensor) -> Tensor:
         x = fill(height, width, x, lambda i, j: a[i, j])
-        x = loop(0, height, x, lambda i, x: x.set((height + 1, i), i.to_float(x)))
+        x = loop(0, height, x, lambda i, x: x.set((height + 1, i), to_float(i, x.element)))
 
         def step(k: Scalar, x: Tensor) -> Tensor:
             row = _largest(x, k, height)
-            x = x.set((height, k), row.to_float(x))
+            x = x.set((height, k), to_float(row, x.element))
             x = loop(0, width, x, lambda j, x: _swap(x, (k, j), (row, j)))
             return _eliminate(_swap(x, (height + 1, k), (height + 1, row)), k, height, width)
 
@@ -189,26 +191,26 @@ def _largest(x: Tensor, k: Scalar, height: int) -> Scalar:
     """Returns the first row from k on with the largest element of column k."""
 
     def step(i: Scalar, best: Scalar, row: Scalar) -> tuple[Scalar, Scalar]:
-        size = x[i, k].abs()
+        size = abs(x[i, k])
         is_larger = size > best
-        return is_larger.choose(size, best), is_larger.choose(i, row)
+        return select(is_larger, size, best), select(is_larger, i, row)
 
-    _, row = loop(k + 1, height, (x[k, k].abs(), k), step)
+    _, row = loop(k + 1, height, (abs(x[k, k]), k), step)
     return row
 
 
-def _swap(x: Tensor, first: Any, second: Any) -> Tensor:
+def _swap(x: Tensor, first: Position, second: Position) -> Tensor:
     here, there = x[first], x[second]
     return x.set(first, there).set(second, here)
 
 
 def _eliminate(x: Tensor, k: Scalar, height: int, width: int) -> Tensor:
     pivot = x[k, k]
-    is_zero = pivot.equals(0.0)
+    is_zero = pivot == 0.0
 
     def row(i: Scalar, x: Tensor) -> Tensor:
         # Below a pivot of zero all is zero, and stays so.
-        factor = is_zero.choose(x[i, k], x[i, k] / pivot)
+        factor = select(is_zero, x[i, k], x[i, k] / pivot)
         x = x.set((i, k), factor)
         return loop(k + 1, width, x, lambda j, x: x.set((i, j), x[i, j] - factor * x[k, j]))
 
@@ -254,7 +256,7 @@ class _Permuted(Tensor):
 
     def __getitem__(self, position: Any) -> Scalar:
         row, column = position
-        return super().__getitem__((self.order[row].to_index(), column))
+        return super().__getitem__((to_index(self.order[row]), column))
 
 
 def scatter_rows(size: int, columns: int) -> Kernel:
@@ -262,7 +264,7 @@ def scatter_rows(size: int, columns: int) -> Kernel:
 
     def kernel(z: Tensor, order: Tensor, x: Tensor) -> Tensor:
         def row(i: Scalar, x: Tensor) -> Tensor:
-            place = order[i].to_index()
+            place = to_index(order[i])
             return loop(0, columns, x, lambda c, x: x.set((place, c), z[i, c]))
 
         return loop(0, size, x, row)
@@ -295,15 +297,15 @@ def reflections(height: int, width: int) -> Kernel:
 def _reflector(x: Tensor, k: Scalar, height: int) -> tuple[Tensor, Scalar]:
     """Replaces column k by what the reflection makes of it, and the vector of the reflection."""
     alpha = x[k, k]
-    zero, one = scalar(0.0, alpha), scalar(1.0, alpha)
+    zero, one = alpha.constant(0.0), alpha.constant(1.0)
     tail = _norm_below(x, k, height, zero)
-    is_trivial = tail.equals(0.0)
-    scale = is_trivial.choose(one, (alpha.abs() > tail).choose(alpha.abs(), tail))
+    is_trivial = tail == 0.0
+    scale = select(is_trivial, one, select(abs(alpha) > tail, abs(alpha), tail))
     first, second = alpha / scale, tail / scale
-    norm = scale * (first * first + second * second).sqrt()
-    beta = is_trivial.choose(alpha, (alpha < 0.0).choose(norm, zero - norm))
-    tau = is_trivial.choose(zero, (beta - alpha) / beta)
-    divisor = is_trivial.choose(one, alpha - beta)
+    norm = scale * sqrt(first * first + second * second)
+    beta = select(is_trivial, alpha, select(alpha < 0.0, norm, zero - norm))
+    tau = select(is_trivial, zero, (beta - alpha) / beta)
+    divisor = select(is_trivial, one, alpha - beta)
     x = loop(k + 1, height, x, lambda i, x: x.set((i, k), x[i, k] / divisor))
     return x.set((k, k), beta), tau
 
@@ -312,18 +314,18 @@ def _norm_below(x: Tensor, k: Scalar, height: int, zero: Scalar) -> Scalar:
     """Returns the Euclidean norm of column k below the diagonal."""
 
     def larger(i: Scalar, most: Scalar) -> Scalar:
-        size = x[i, k].abs()
-        return (size > most).choose(size, most)
+        size = abs(x[i, k])
+        return select(size > most, size, most)
 
     # Squares of quotients by the largest element neither overflow nor vanish.
     most = loop(k + 1, height, zero, larger)
-    unit = most.equals(0.0).choose(scalar(1.0, zero), most)
+    unit = select(most == 0.0, zero.constant(1.0), most)
 
     def add_square(i: Scalar, total: Scalar) -> Scalar:
         part = x[i, k] / unit
         return total + part * part
 
-    return most * loop(k + 1, height, zero, add_square).sqrt()
+    return most * sqrt(loop(k + 1, height, zero, add_square))
 
 
 def _reflected(
@@ -339,9 +341,7 @@ def _reflected(
 
     product = tau * loop(k + 1, height, x[k, j], lambda i, s: s + entry(i, x) * x[i, j])
     x = x.set((k, j), x[k, j] - product)
-    return loop(
-        k + 1, height, x, lambda i, x: x.set((i, j), x[i, j] - entry(i, x) * product)
-    )  # fmt: skip
+    return loop(k + 1, height, x, lambda i, x: x.set((i, j), x[i, j] - entry(i, x) * product))
 
 
 def product_of_reflections(height: int, width: int, count: int) -> Kernel:
@@ -354,11 +354,11 @@ def product_of_reflections(height: int, width: int, count: int) -> Kernel:
     """
 
     def kernel(packed: Tensor, taus: Tensor, q: Tensor) -> Tensor:
-        one = scalar(1.0, q)
-        q = fill(height, width, q, lambda i, j: i.equals(j).choose(one, 0.0))
+        one = q.constant(1.0)
+        q = fill(height, width, q, lambda i, j: select(i == j, one, 0.0))
 
         def step(number: Scalar, q: Tensor) -> Tensor:
-            k = scalar(count - 1, number) - number
+            k = number.constant(count - 1) - number
             tau = taus[k]
             return loop(k, width, q, lambda j, q: _reflected(q, packed, k, tau, j, height))
 
@@ -371,8 +371,8 @@ def upper_triangle(height: int, width: int) -> Kernel:
     """Returns the kernel of the upper triangle of a matrix that has at least as many rows."""
 
     def kernel(packed: Tensor, r: Tensor) -> Tensor:
-        zero = scalar(0.0, r)
-        return fill(height, width, r, lambda i, j: (i > j).choose(zero, packed[i, j]))
+        zero = r.constant(0.0)
+        return fill(height, width, r, lambda i, j: select(i > j, zero, packed[i, j]))
 
     return kernel
 

@@ -4,42 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...errors import DTypeError, ParameterError, ShapeError
-from ...primitive import Primitive, Sample
-from ...symbolic import Zero
-from ...types import ShapedArray
-from ..elementwise import add, sub
-from ..family import Value, as_value, zero_tangent
-from ..shape import concatenate, reshape
-from ..table import declare
+from axir.dialect.core import dtypes
+from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import add, sub
+from axir.dialect.ops.elementwise.family import as_value, zero_tangent
+from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
+
 from . import kernels
 from .blocked import apply_pivots, factor_lu, permuted
 from .kernels import cut, matrix_kernel
 from .matrices import identity, lower_part, matmul, part, upper_part
 from .routines import routine
-from .rules import (
-    DOMAIN,
-    NOT_LINEAR,
-    batch_in_front,
-    check_matrix,
-    lower_decomposition,
-    random_matrix,
-    zero_tangents,
-)
+from .rules import check_matrix, declare_decomposition, drawn_samples, random_matrix, zero_tangents
 from .stacks import (
     stacked,
     unstacked,
-    with_stack_beside_nan,
 )
 from .triangular_solve import triangular_solve
 
 
-def lu(x: Any) -> tuple[Value, Value, Value]:
+def lu(x: Operand) -> tuple[Value, Value, Value]:
     """Factors matrices, their rows in another order, into l u by partial pivoting.
 
     Args:
@@ -77,14 +68,14 @@ def unit_lower(packed: Value) -> Value:
     return add(lower_part(left, -1), identity(left, left.shape))
 
 
-def _infer(x: ShapedArray) -> list[ShapedArray]:
+def _infer(x: ShapedArray) -> tuple[ShapedArray, ShapedArray, ShapedArray]:
     check_matrix("lu", x)
     batch, (height, width) = x.shape[:-2], x.shape[-2:]
-    return [
+    return (
         ShapedArray(x.shape, x.dtype),
         ShapedArray((*batch, min(height, width)), np.int32),
         ShapedArray((*batch, height), np.int32),
-    ]
+    )
 
 
 def _evaluate(x: np.ndarray) -> list[np.ndarray]:
@@ -111,7 +102,7 @@ def _permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     return order
 
 
-def _small(values: Sequence[Any], types: Sequence[ShapedArray]) -> list[Any]:
+def _small(values: Sequence[Value], types: Sequence[ShapedArray]) -> list[Value]:
     *batch, height, width = types[0].shape
     shape = (height + 2, max(height, width))
     result = matrix_kernel(kernels.lu(height, width), values, batch, shape)
@@ -119,7 +110,7 @@ def _small(values: Sequence[Any], types: Sequence[ShapedArray]) -> list[Any]:
     return [cut(result, t, row) for t, row in zip(types, rows, strict=True)]
 
 
-def _jvp(primals: Any, tangents: Any, outs: Any) -> list[Any]:
+def _jvp(primals: Sequence[Value], tangents: OperandTangents, outs: Results) -> Sequence[Tangent]:
     """With m = l^-1 dx u^-1: dl = l times the triangle of m below the diagonal, du = rest of m u.
 
     What lies outside the square of the first min(m, n) rows and columns follows from x = l u.
@@ -159,36 +150,30 @@ def _right_solve(packed: Value, b: Value) -> Value:
 
 
 def _samples() -> list[Sample]:
-    generator = np.random.default_rng(23)
-    shapes = [
-        (3, 3), (2, 3, 3), (4, 2), (2, 4), (1, 1), (0, 3), (2, 0), (2, 2, 1), (37, 36), (4, 4),
-    ]  # fmt: skip
-    samples = [
-        Sample((random_matrix(generator, shape, DOMAIN[i % 4]),), tolerance=256.0)
-        for i, shape in enumerate(shapes)
-    ]
+    shapes = [(3, 3), (2, 3, 3), (4, 2), (2, 4), (1, 1), (0, 3), (2, 0), (2, 2, 1), (37, 36)]
     singular = np.array([[1, 2, 3], [2, 4, 6], [0, 0, 1]], np.float32)
-    samples.append(Sample((singular,), is_smooth=False))
-    return with_stack_beside_nan(samples)
+    return [
+        *drawn_samples(23, [*shapes, (4, 4)], random_matrix, tolerance=256.0),
+        Sample((singular,), is_smooth=False),
+    ]
 
 
-_lu: Primitive = declare(
+_lu: Primitive = declare_decomposition(
     "lu",
     multiple_results=True,
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
-    lower=lower_decomposition("lu", _evaluate, factor_lu, _small),
+    portable=factor_lu,
+    small=_small,
     samples=_samples,
-    unsupported=NOT_LINEAR,
 )
-_lu.batch = batch_in_front(_lu)
 
 
 # Pivots ----------------------------------------------------------------------------------------
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Value:
+def lu_pivots_to_permutation(pivots: Operand, permutation_size: int) -> Value:
     """Returns the permutation of rows that a sequence of exchanges amounts to.
 
     Args:
@@ -232,17 +217,13 @@ def _permutation_samples() -> list[Sample]:
     ]
 
 
-_pivots_to_permutation: Primitive = declare(
+_pivots_to_permutation: Primitive = declare_decomposition(
     "lu_pivots_to_permutation",
+    parameters={"permutation_size": int},
     infer=_infer_permutation,
     evaluate=lambda pivots, *, permutation_size: _permutation(pivots, permutation_size),
     jvp=zero_tangent,
-    lower=lower_decomposition(
-        "lu_pivots_to_permutation",
-        lambda pivots, *, permutation_size: [_permutation(pivots, permutation_size)],
-        lambda pivots, *, permutation_size: [apply_pivots(pivots, permutation_size)],
-    ),
+    portable=lambda pivots, *, permutation_size: apply_pivots(pivots, permutation_size),
     samples=_permutation_samples,
     unsupported={"transpose": "a permutation does not depend linearly on its exchanges."},
 )
-_pivots_to_permutation.batch = batch_in_front(_pivots_to_permutation)

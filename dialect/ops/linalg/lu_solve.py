@@ -12,24 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ShapeError, UnsupportedRuleError
-from ...primitive import Primitive, Sample
-from ...symbolic import Zero, is_undefined_primal
-from ...types import ShapedArray
-from ..conversion import stop_gradient
-from ..elementwise import eq, neg, select_n
-from ..family import Value, add_tangents
-from ..movement import batch_size
-from ..reduce import reduce_sum
-from ..shape import move_batch_axis, moveaxis, reshape
-from ..table import OPS, declare
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.errors import ShapeError, UnsupportedRuleError
+from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import eq, neg, select_n
+from axir.dialect.ops.elementwise.conversion import stop_gradient
+from axir.dialect.ops.elementwise.family import add_tangents
+from axir.dialect.ops.reductions.reduce import reduce_sum
+from axir.dialect.ops.shape.movement import batch_size
+from axir.dialect.ops.shape.rearranging import move_batch_axis, moveaxis, reshape
+from axir.dialect.program.op_table import OPS
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import Cotangent, Tangent, Tangents, TransposeOperand, Value
+
 from . import kernels
 from .kernels import matrix_kernel
 from .lu import lu, permuted_rows
 from .matrices import along_columns, matmul, positions, transposed
 from .routines import routine
-from .rules import DOMAIN, check_dtype, check_matrix, lower_decomposition, random_matrix
-from .stacks import with_stack_beside_nan
+from .rules import DOMAIN, check_dtype, check_matrix, declare_decomposition, random_matrix
 from .triangular_solve import triangular_solve
 
 
@@ -63,7 +65,7 @@ def inverse_of(permutation: Value) -> Value:
 
 
 def _infer(
-    a: ShapedArray, factors: ShapedArray, permutation: ShapedArray, b: ShapedArray, **params: Any
+    a: ShapedArray, factors: ShapedArray, permutation: ShapedArray, b: ShapedArray, **params: Param
 ) -> ShapedArray:
     check_matrix("solve", a, is_square=True)
     check_dtype("solve", a, factors, b)
@@ -95,15 +97,9 @@ def _evaluate(
     return result
 
 
-def _portable(
-    a: Value, factors: Value, permutation: Value, b: Value, *, is_transposed: bool
-) -> list[Value]:
-    return [solve_with(factors, permutation, b, is_transposed)]
-
-
 def _small(
-    values: Sequence[Any], types: Sequence[ShapedArray], *, is_transposed: bool
-) -> list[Any]:
+    values: Sequence[Value], types: Sequence[ShapedArray], *, is_transposed: bool
+) -> list[Value]:
     _, factors, permutation, b = values
     *batch, size, columns = types[0].shape
     solve = kernels.lu_substitution(size, columns, is_transposed=is_transposed)
@@ -114,7 +110,9 @@ def _small(
     return [x]
 
 
-def _jvp(primals: Any, tangents: Any, x: Value, *, is_transposed: bool) -> Any:
+def _jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], x: Value, *, is_transposed: bool
+) -> Tangents:
     a, factors, permutation, _ = primals
     change: Any = tangents[3]
     if type(tangents[0]) is not Zero:
@@ -126,8 +124,14 @@ def _jvp(primals: Any, tangents: Any, x: Value, *, is_transposed: bool) -> Any:
 
 
 def _transpose(
-    ct: Value, a: Any, factors: Any, permutation: Any, b: Any, *, is_transposed: bool
-) -> list[Any]:
+    ct: Value,
+    a: Value,
+    factors: Value,
+    permutation: Value,
+    b: TransposeOperand,
+    *,
+    is_transposed: bool,
+) -> Sequence[Cotangent | None]:
     if is_undefined_primal(a) or is_undefined_primal(factors):
         raise UnsupportedRuleError("solve is linear in the right-hand sides only.")
     turned = not is_transposed
@@ -135,7 +139,7 @@ def _transpose(
 
 
 def _batch(
-    operands: Sequence[Value], axes: Sequence[int | None], **params: Any
+    operands: Sequence[Value], axes: Sequence[int | None], **params: Param
 ) -> tuple[Value, int]:
     size = batch_size(operands, axes)
     a, factors, permutation, b = operands
@@ -161,7 +165,7 @@ def _samples() -> list[Sample]:
         # Differences would take the factors for independent of the matrix.
         params = {"is_transposed": index % 2 == 1}
         samples.append(Sample(args, params, is_smooth=False, tolerance=256.0))
-    return with_stack_beside_nan(samples)
+    return samples
 
 
 def _known_factors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -171,13 +175,18 @@ def _known_factors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return factors, permutation
 
 
-_lu_solve: Primitive = declare(
+_lu_solve: Primitive = declare_decomposition(
     "lu_solve",
+    parameters={"is_transposed": bool},
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
-    lower=lower_decomposition("solve", _evaluate, _portable, _small),
+    portable=lambda a, factors, permutation, b, is_transposed: [
+        solve_with(factors, permutation, b, is_transposed)
+    ],
+    small=_small,
+    public_name="solve",
     samples=_samples,
 )

@@ -6,22 +6,21 @@ constants, so that a program over large matrices stays small.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ... import dtypes
-from ...array import as_array, scalar
-from ...tracer import Tracer
-from ..broadcasting import broadcast_in_dim
-from ..conversion import complex_, conj, imag, real
-from ..dot import dot_general
-from ..elementwise import eq, ge, mul, select_n
-from ..family import Value
-from ..reduce import reduce_sum
-from ..shape import transpose
-from ..static_slicing import slice as static_slice
-from ..table import OPS
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import AnyDtype
+from axir.dialect.core.array import as_array, scalar
+from axir.dialect.ops.contraction.dot_general import dot_general
+from axir.dialect.ops.elementwise.arithmetic import add, div, eq, ge, mul, select_n, sub
+from axir.dialect.ops.elementwise.conversion import complex_, conj, imag, real
+from axir.dialect.ops.indexing.static_slicing import slice as static_slice
+from axir.dialect.ops.reductions.reduce import reduce_sum
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.rearranging import transpose
+from axir.dialect.program.op_table import OPS
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Tracer
 
 
 def positions(like: Value, shape: tuple[int, ...], dimension: int) -> Value:
@@ -33,7 +32,7 @@ def positions(like: Value, shape: tuple[int, ...], dimension: int) -> Value:
     return iota.bind(**params)
 
 
-def filled(like: Value, shape: tuple[int, ...], value: complex, dtype: Any = None) -> Value:
+def filled(like: Value, shape: tuple[int, ...], value: complex, dtype: AnyDtype = None) -> Value:
     """Returns an array of equal elements, as an op where `like` is traced; dtype of `like`."""
     one = scalar(value, like.dtype if dtype is None else dtype, weak_type=False)
     broadcast = OPS["broadcast_in_dim"]
@@ -61,27 +60,20 @@ def identity(like: Value, shape: tuple[int, ...]) -> Value:
 def lower_part(x: Value, offset: int = 0) -> Value:
     """Returns x with zeros above the diagonal number `offset`."""
     if type(x) is not Tracer:
-        return as_array(np.tril(x.host(), offset))
-    rows, columns = _positions(x)
-    return select_n(ge(_plus(rows, offset), columns), 0, x)
+        return as_array(np.tril(x.host(), offset))  # type: ignore[attr-defined]
+    return select_n(ge(_below_main(x), -offset), 0, x)
 
 
 def upper_part(x: Value, offset: int = 0) -> Value:
     """Returns x with zeros below the diagonal number `offset`."""
     if type(x) is not Tracer:
-        return as_array(np.triu(x.host(), offset))
-    rows, columns = _positions(x)
-    return select_n(ge(columns, _plus(rows, offset)), 0, x)
+        return as_array(np.triu(x.host(), offset))  # type: ignore[attr-defined]
+    return select_n(ge(-offset, _below_main(x)), 0, x)
 
 
-def _positions(x: Value) -> tuple[Value, Value]:
-    return positions(x, x.shape, x.ndim - 2), positions(x, x.shape, x.ndim - 1)
-
-
-def _plus(x: Value, offset: int) -> Value:
-    from ..elementwise import add
-
-    return add(x, offset) if offset else x
+def _below_main(x: Value) -> Value:
+    """Returns how far below the main diagonal each element stands."""
+    return sub(positions(x, x.shape, x.ndim - 2), positions(x, x.shape, x.ndim - 1))
 
 
 def transposed(x: Value) -> Value:
@@ -110,7 +102,7 @@ def imaginary_only(x: Value) -> Value:
     return complex_(filled(imaginary, imaginary.shape, 0), imaginary)
 
 
-def to_dtype(x: Value, dtype: Any) -> Value:
+def to_dtype(x: Value, dtype: np.dtype) -> Value:
     """Turns real numbers into complex ones where the dtype asks for it."""
     if dtypes.is_complex(dtype) and not dtypes.is_complex(x.dtype):
         return complex_(x, filled(x, x.shape, 0))
@@ -133,6 +125,12 @@ def diagonal(x: Value) -> Value:
 def on_diagonal(x: Value) -> Value:
     """Returns x with zeros off the diagonal."""
     return select_n(diagonal_mask(x, x.shape), 0, x)
+
+
+def inverse_gaps(gaps: Value) -> Value:
+    """Returns 1 / gaps, and 0 on the diagonal, where the gaps are zero."""
+    is_diagonal = diagonal_mask(gaps, gaps.shape)
+    return select_n(is_diagonal, div(1, select_n(is_diagonal, gaps, 1)), 0)
 
 
 def along_rows(vector: Value, shape: tuple[int, ...]) -> Value:
@@ -158,8 +156,6 @@ def part(x: Value, rows: tuple[int, int], columns: tuple[int, int]) -> Value:
 
 def hermitian_of(x: Value, is_lower: bool) -> Value:
     """Returns the Hermitian matrix of which a triangle (with its real diagonal) is given."""
-    from ..elementwise import add
-
     triangle = lower_part(x, -1) if is_lower else upper_part(x, 1)
     main = to_dtype(real_part(on_diagonal(x)), x.dtype)
     return add(add(triangle, adjoint(triangle)), main)

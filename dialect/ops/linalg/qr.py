@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
+from iree.compiler import ir
 
-from ... import dtypes
-from ... import stablehlo as hlo
-from ...errors import ShapeError, UnsupportedRuleError
-from ...primitive import Primitive, Sample
-from ...symbolic import Zero
-from ...types import ShapedArray
-from ..elementwise import add, sub
-from ..family import Value, as_value
-from ..shape import concatenate
-from ..table import declare
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core import dtypes
+from axir.dialect.core.errors import ShapeError, UnsupportedRuleError
+from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import add, sub
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.shape.rearranging import concatenate
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
+
 from . import kernels
 from .householder import multiply_reflections, orthonormal_and_triangle
 from .kernels import cut, matrix_kernel
@@ -25,21 +27,19 @@ from .matrices import adjoint, imaginary_only, lower_part, matmul, on_diagonal, 
 from .routines import routine
 from .rules import (
     DOMAIN,
-    NOT_LINEAR,
-    batch_in_front,
     check_dtype,
     check_matrix,
-    lower_decomposition,
+    declare_decomposition,
+    each_matrix,
     random_matrix,
     zero_tangents,
 )
-from .stacks import with_stack_beside_nan
 from .triangular_solve import triangular_solve
 
 
 def qr(
-    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
-) -> Any:
+    x: Operand, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> tuple[Value, ...]:
     """Factors matrices into q r, with orthonormal columns of q and an upper triangle r.
 
     Args:
@@ -68,29 +68,26 @@ def _infer(x: ShapedArray, *, pivoting: bool, full_matrices: bool) -> list[Shape
     batch, (height, width) = x.shape[:-2], x.shape[-2:]
     inner = height if full_matrices else min(height, width)
     types = [
-        ShapedArray((*batch, height, inner), x.dtype), ShapedArray((*batch, inner, width), x.dtype)
-    ]  # fmt: skip
+        ShapedArray((*batch, height, inner), x.dtype),
+        ShapedArray((*batch, inner, width), x.dtype),
+    ]
     return [*types, ShapedArray((*batch, width), np.int32)] if pivoting else types
 
 
 def _evaluate(x: np.ndarray, *, pivoting: bool, full_matrices: bool) -> list[np.ndarray]:
     if not pivoting:
         return list(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
-    import scipy.linalg  # a fifth of a second, so only when first used
+    import scipy.linalg  # late: costs a fifth of a second
 
     types = _infer(ShapedArray(x.shape, x.dtype), pivoting=True, full_matrices=full_matrices)
-    results = [np.empty(t.shape, t.dtype) for t in types]
     mode = "full" if full_matrices else "economic"
-    for place in np.ndindex(*x.shape[:-2]):
-        factors = scipy.linalg.qr(x[place], mode=mode, pivoting=True, check_finite=False)
-        for result, factor in zip(results, factors, strict=True):
-            result[place] = factor
-    return results
+    factor = partial(scipy.linalg.qr, mode=mode, pivoting=True, check_finite=False)
+    return each_matrix(factor, x, [np.empty(t.shape, t.dtype) for t in types])
 
 
 def _small(
-    values: Sequence[Any], types: Sequence[ShapedArray], *, pivoting: bool, full_matrices: bool
-) -> list[Any] | None:
+    values: Sequence[Value], types: Sequence[ShapedArray], *, pivoting: bool, full_matrices: bool
+) -> list[Value] | None:
     if pivoting:
         return None
     q, r = types
@@ -107,8 +104,13 @@ def _small(
 
 
 def _jvp(
-    primals: Any, tangents: Any, outs: Any, *, pivoting: bool, full_matrices: bool
-) -> list[Any]:
+    primals: Sequence[Value],
+    tangents: OperandTangents,
+    outs: Results,
+    *,
+    pivoting: bool,
+    full_matrices: bool,
+) -> Sequence[Tangent]:
     """Walter & Lehmann (2010), Algorithmic differentiation of linear algebra functions.
 
     With m = q^H dx r^-1, dq = q w + (1 - q q^H) dx r^-1, where w is skew-Hermitian: below the
@@ -169,26 +171,26 @@ def _samples() -> list[Sample]:
         x = x * (1 + np.arange(shape[-1])).astype(dtype)
         params = {"pivoting": True, "full_matrices": False}
         samples.append(Sample((x.astype(dtype),), params, tolerance=256.0))
-    return with_stack_beside_nan(samples)
+    return samples
 
 
-_qr: Primitive = declare(
+_qr: Primitive = declare_decomposition(
     "qr",
+    parameters={"pivoting": bool, "full_matrices": bool},
     multiple_results=True,
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
-    lower=lower_decomposition("qr", _evaluate, orthonormal_and_triangle, _small),
+    portable=orthonormal_and_triangle,
+    small=_small,
     samples=_samples,
-    unsupported=NOT_LINEAR,
 )
-_qr.batch = batch_in_front(_qr)
 
 
 # householder_product ---------------------------------------------------------------------------
 
 
-def householder_product(a: Any, taus: Any) -> Value:
+def householder_product(a: Operand, taus: Operand) -> Value:
     """Multiplies out Householder reflections 1 - tau v v^H.
 
     Args:
@@ -239,7 +241,9 @@ def _evaluate_product(a: np.ndarray, taus: np.ndarray) -> np.ndarray:
     return result
 
 
-def _small_product(values: Sequence[Any], types: Sequence[ShapedArray]) -> list[Any] | None:
+def _small_product(
+    values: Sequence[ir.Value], types: Sequence[ShapedArray]
+) -> list[ir.Value] | None:
     (*batch, height, width), count = types[0].shape, hlo.shape_of(values[1])[-1]
     if not count:
         return None
@@ -258,23 +262,18 @@ def _product_samples() -> list[Sample]:
             taus = taus[:2]
         args = (a.astype(dtype), taus.astype(dtype))
         samples.append(Sample(args, is_smooth=False, tolerance=256.0))
-    return with_stack_beside_nan(samples)
+    return samples
 
 
-_householder_product: Primitive = declare(
+_householder_product: Primitive = declare_decomposition(
     "householder_product",
     infer=_infer_product,
     evaluate=_evaluate_product,
-    lower=lower_decomposition(
-        "householder_product",
-        _evaluate_product,
-        lambda a, taus: [multiply_reflections(a, taus)],
-        _small_product,
-    ),
+    portable=multiply_reflections,
+    small=_small_product,
     samples=_product_samples,
     unsupported={
         "jvp": "reflections are an intermediate form; differentiate qr instead.",
         "transpose": "it is not linear in the vectors of the reflections.",
     },
 )
-_householder_product.batch = batch_in_front(_householder_product)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+
+from axir.dialect.core.annotations import UserFunction
 
 _PREFIXES = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 
 @functools.cache
-def routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
+def routine(name: str, dtype: np.dtype) -> UserFunction:
     """Returns a routine for a dtype, such as sgetrf for "getrf" and float32."""
-    from scipy.linalg import blas, lapack  # a fifth of a second, so only when first used
+    from scipy.linalg import blas, lapack  # late: costs a fifth of a second
 
     full_name = _PREFIXES[dtype.char] + name
     return getattr(lapack if hasattr(lapack, full_name) else blas, full_name)

@@ -1,4 +1,4 @@
-"""What all decompositions share: checks, batching, lowering, and matrices for samples.
+"""What all decompositions share: their declaration, checks, batching, lowering, and samples.
 
 The ops take any batch axes in front, so batching only moves an axis there. They are lowered to
 LAPACK in the calling process where that is possible, and else to a function of elementary ops.
@@ -6,28 +6,79 @@ LAPACK in the calling process where that is possible, and else to a function of 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from iree.compiler import ir
 
-from ... import dtypes
-from ... import stablehlo as hlo
-from ...config import config
-from ...errors import DTypeError, HostCallNeededError, MatrixShapeError
-from ...function import Function
-from ...primitive import Primitive
-from ...symbolic import Zero
-from ...trace import trace_function
-from ...types import ShapedArray
-from ..family import Value
-from ..movement import batch_size
-from ..shape import move_batch_axis
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Options, Param, Params, UserFunction
+from axir.dialect.core.config import config
+from axir.dialect.core.errors import DTypeError, HostCallNeededError, MatrixShapeError
+from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.shape.movement import batch_size
+from axir.dialect.ops.shape.rearranging import move_batch_axis
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.module_writer import embed_captures
+from axir.dialect.program.op_table import declare
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import LoweringContext, LowerRule, ResultAxes, Rule, Tangent, Value
 
 DOMAIN = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
-Evaluate = Callable[..., Any]  # returns an array or a list of them
-NOT_LINEAR = {"transpose": "a decomposition is not linear; differentiate it with jvp first."}
+Results = Callable[..., Any]
+"""From operands and parameters to an array or a list of arrays."""
+Small = Callable[..., list[Any] | None]
+_NOT_LINEAR = {"transpose": "a decomposition is not linear; differentiate it with jvp first."}
+
+
+def declare_decomposition(
+    name: str,
+    *,
+    evaluate: Results,
+    samples: Callable[[], list[Sample]],
+    portable: Results | None = None,
+    small: Small | None = None,
+    public_name: str | None = None,
+    unsupported: dict[str, str] | None = None,
+    **rules: Rule,
+) -> Primitive:
+    """Declares an op that takes batch axes in front of all operands.
+
+    Args:
+        name: Its name in the table.
+        evaluate: By LAPACK; the lowering calls it where it may.
+        samples: Without the stack of rank 6, which is added.
+        portable: The same as a traceable function of elementary ops, for all other places; None if
+            there is none.
+        small: From MLIR values, the types of the results and the parameters to the results of a
+            kernel of small real matrices, for CPUs; None if there is none for the parameters.
+        public_name: What users call it, if not by its name.
+        unsupported: Why rules cannot exist.
+        **rules: Further rules.
+    """
+
+    @functools.wraps(samples)
+    def all_samples() -> list[Sample]:
+        return _with_stack_beside_nan(samples())
+
+    is_linear = {} if "transpose" in rules else _NOT_LINEAR
+    primitive = declare(
+        name,
+        evaluate=evaluate,
+        lower=_lower(public_name or name, evaluate, portable, small),
+        samples=all_samples,
+        unsupported={**is_linear, **(unsupported or {})},
+        **rules,
+    )
+    if primitive.batch is None:
+        primitive.batch = _batch_in_front(primitive)
+    return primitive
 
 
 # Checks ----------------------------------------------------------------------------------------
@@ -75,7 +126,7 @@ def check_matrix(name: str, x: ShapedArray, *, is_square: bool = False) -> None:
 # Derivatives -----------------------------------------------------------------------------------
 
 
-def zero_tangents(tangent: Any, outs: Sequence[Value]) -> list[Any] | None:
+def zero_tangents(tangent: Tangent, outs: Sequence[Value]) -> Sequence[Tangent] | None:
     """Returns zero tangents of the results if that of the operand is zero or has no elements."""
     if type(tangent) is not Zero and tangent.type.size:
         return None
@@ -85,10 +136,12 @@ def zero_tangents(tangent: Any, outs: Sequence[Value]) -> list[Any] | None:
 # Batching --------------------------------------------------------------------------------------
 
 
-def batch_in_front(primitive: Primitive) -> Callable[..., Any]:
+def _batch_in_front(primitive: Primitive) -> UserFunction:
     """Returns the batching rule of ops that take batch axes in front of all operands."""
 
-    def batch(operands: Sequence[Value], axes: Sequence[int | None], **params: Any) -> Any:
+    def batch(
+        operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+    ) -> tuple[Results, ResultAxes]:
         size = batch_size(operands, axes)
         moved = [move_batch_axis(x, a, size, 0) for x, a in zip(operands, axes, strict=True)]
         results = primitive.bind(*moved, **params)
@@ -104,24 +157,10 @@ def batch_in_front(primitive: Primitive) -> Callable[..., Any]:
 _KERNEL_EXTENT = 32
 
 
-def lower_decomposition(
-    name: str,
-    evaluate: Evaluate,
-    portable: Callable[..., Sequence[Value]] | None,
-    small: Callable[..., list[Any] | None] | None = None,
-) -> Callable[..., Any]:
-    """Returns the lowering rule of a decomposition.
-
-    Args:
-        name: Of the primitive.
-        evaluate: LAPACK: called in the calling process where the lowering may do that.
-        portable: The same as a traceable function of elementary ops, for all other places; None if
-            there is none.
-        small: From MLIR values, the types of the results and the parameters to the results of a
-            kernel of small real matrices, for CPUs; None if there is none for the parameters.
-    """
-
-    def lower(context: Any, *values: Any, **params: Any) -> list[Any]:
+def _lower(
+    name: str, evaluate: Results, portable: Results | None, small: Small | None
+) -> LowerRule:
+    def lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list[ir.Value]:
         if not any(t.size for t in context.types_in):
             empty = [np.zeros(t.shape, t.dtype) for t in context.types_in]
             results = _in_types(evaluate, context.types_out, params, *empty)
@@ -145,7 +184,7 @@ def lower_decomposition(
     return lower
 
 
-def _suits_kernel(context: Any) -> bool:
+def _suits_kernel(context: LoweringContext) -> bool:
     types = (*context.types_in, *context.types_out)
     rank = context.types_in[0].ndim
     extents = [extent for t in types if t.ndim == rank for extent in t.shape[-2:]]
@@ -158,30 +197,110 @@ def _suits_kernel(context: Any) -> bool:
 
 
 def _in_types(
-    evaluate: Evaluate, types: Sequence[ShapedArray], params: dict[str, Any], *operands: np.ndarray
+    evaluate: Results, types: Sequence[ShapedArray], params: Params, *operands: np.ndarray
 ) -> list[np.ndarray]:
     with np.errstate(all="ignore"):
         results = evaluate(*operands, **params)
-    arrays = [results] if isinstance(results, np.ndarray) else results
-    return [np.asarray(x, dtype=t.dtype) for x, t in zip(arrays, types, strict=True)]
+    return [np.asarray(x, dtype=t.dtype) for x, t in zip(_listed(results), types, strict=True)]
+
+
+def _listed(results: Any) -> Sequence[Value]:
+    return results if isinstance(results, (list, tuple)) else [results]
 
 
 @functools.lru_cache(maxsize=256)
 def _traced(
     name: str,
-    portable: Callable[..., Sequence[Value]],
+    portable: Results,
     types: tuple[ShapedArray, ...],
     params: tuple[tuple[str, Any], ...],
 ) -> Function:
-    from ...writing import embed_captures
-
     strong = [ShapedArray(t.shape, t.dtype) for t in types]
     with config(jax_enable_x64=True):  # the dtypes of the operands stay what they are
-        function = trace_function(lambda *xs: portable(*xs, **dict(params)), strong, name=name)
-        return embed_captures(function)
+        apply = functools.partial(portable, **dict(params))
+        return embed_captures(trace_function(lambda *xs: _listed(apply(*xs)), strong, name=name))
+
+
+# Evaluation ------------------------------------------------------------------------------------
+
+
+def each_matrix(
+    decompose: Callable[[np.ndarray], Sequence[Any] | None],
+    x: np.ndarray,
+    results: list[np.ndarray],
+) -> list[np.ndarray]:
+    """Fills results by what a routine gives for each matrix of a stack; NaN where it fails."""
+    for place in np.ndindex(*x.shape[:-2]):
+        found = decompose(x[place])
+        for result, value in zip(results, found or [np.nan] * len(results), strict=False):
+            result[place] = value
+    return results
+
+
+def decomposed_or_nan(
+    decompose: Callable[[np.ndarray], list[np.ndarray]],
+    x: np.ndarray,
+    infer: Callable[[ShapedArray], Sequence[ShapedArray]],
+) -> list[np.ndarray]:
+    """Decomposes a stack of matrices at once; NaN for those for which that fails."""
+    try:
+        return decompose(x)
+    except np.linalg.LinAlgError:
+        if x.ndim == 2:
+            types = infer(ShapedArray(x.shape, x.dtype))
+            return [np.full(t.shape, np.nan, t.dtype) for t in types]
+        parts = [decomposed_or_nan(decompose, matrix, infer) for matrix in x]
+        return [np.stack(results) for results in zip(*parts, strict=True)]
 
 
 # Samples ---------------------------------------------------------------------------------------
+
+
+def _with_stack_beside_nan(samples: list[Sample]) -> list[Sample]:
+    """Adds the first sample in a stack of rank 6, beside one in which all numbers are nan."""
+
+    def stack(x: np.ndarray) -> np.ndarray:
+        other = np.full_like(x, np.nan) if dtypes.is_inexact(x.dtype) else x
+        return np.stack([x, other]).reshape(1, 2, 1, 1, *x.shape)
+
+    args = tuple(stack(np.asarray(x)) for x in samples[0].args)
+    return [*samples, dataclasses.replace(samples[0], args=args, is_smooth=False)]
+
+
+Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype], np.ndarray]
+
+
+def drawn_samples(
+    seed: int,
+    shapes: Sequence[tuple[int, ...]],
+    draw: Draw,
+    params: Callable[[int], dict[str, Any]] = lambda index: {},
+    **options: Options,
+) -> list[Sample]:
+    """Returns samples of one operand, in each dtype in turn.
+
+    Args:
+        seed: Of the random numbers.
+        shapes: Shapes of the operand.
+        draw: Draws it.
+        params: From the number of a sample to its parameters.
+        **options: Further attributes of the samples.
+    """
+    generator = np.random.default_rng(seed)
+    return [
+        Sample((draw(generator, shape, DOMAIN[index % 4]),), params(index), **options)
+        for index, shape in enumerate(shapes)
+    ]
+
+
+def random_general(
+    generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
+) -> np.ndarray:
+    """Draws normally distributed numbers."""
+    drawn = generator.standard_normal(shape)
+    if dtypes.is_complex(dtype):
+        drawn = drawn + 1j * generator.standard_normal(shape)
+    return drawn.astype(dtype)
 
 
 def random_matrix(
@@ -207,7 +326,5 @@ def random_hermitian(
 def _orthonormal(
     generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
 ) -> np.ndarray:
-    drawn = generator.standard_normal(shape)
-    if dtypes.is_complex(dtype):
-        drawn = drawn + 1j * generator.standard_normal(shape)
-    return np.linalg.qr(drawn)[0]
+    wide = np.result_type(dtype, np.float64)
+    return np.linalg.qr(random_general(generator, shape, wide))[0]

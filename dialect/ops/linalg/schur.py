@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...errors import ParameterError
-from ...primitive import Primitive, Sample
-from ...types import ShapedArray
-from ..family import Value, as_value
-from ..table import declare
+from axir.dialect.core import dtypes
+from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import Operand, Value
+
 from .routines import routine
 from .rules import (
-    DOMAIN,
-    NOT_LINEAR,
-    batch_in_front,
     check_matrix,
-    lower_decomposition,
+    declare_decomposition,
+    drawn_samples,
+    each_matrix,
+    random_general,
     random_hermitian,
 )
-from .stacks import with_stack_beside_nan
 
 
 def _unsupported(what: str) -> dict[str, str]:
-    return {**NOT_LINEAR, "jvp": f"{what}; use eigh, eig or svd where derivatives are needed."}
+    return {"jvp": f"{what}; use eigh, eig or svd where derivatives are needed."}
 
 
 # schur -----------------------------------------------------------------------------------------
 
 
 def schur(
-    x: Any,
+    x: Operand,
     *,
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
@@ -75,53 +77,41 @@ def _infer_schur(x: ShapedArray, *, compute_schur_vectors: bool) -> list[ShapedA
 
 
 def _evaluate_schur(x: np.ndarray, *, compute_schur_vectors: bool) -> list[np.ndarray]:
-    results = [np.full(x.shape, np.nan, x.dtype) for _ in range(1 + compute_schur_vectors)]
-    if not x.size:
-        return results
-    factor = routine("gees", x.dtype)
-    for place in np.ndindex(*x.shape[:-2]):
-        if not np.isfinite(x[place]).all():
-            continue
-        found = factor(lambda *_: False, x[place], compute_v=compute_schur_vectors, sort_t=0)
-        if not found[-1]:
-            values = (found[0], found[-3])
-            for result, value in zip(results, values, strict=False):
-                result[place] = value
-    return results
+    results = [np.empty(x.shape, x.dtype) for _ in range(1 + compute_schur_vectors)]
+
+    def factor(matrix: np.ndarray) -> Sequence[np.ndarray] | None:
+        if not np.isfinite(matrix).all():
+            return None
+        reduce = routine("gees", x.dtype)
+        found = reduce(lambda *_: False, matrix, compute_v=compute_schur_vectors, sort_t=0)
+        return None if found[-1] else (found[0], found[-3])
+
+    return each_matrix(factor, x, results) if x.size else results
 
 
-def _general_matrices(seed: int) -> list[np.ndarray]:
-    generator = np.random.default_rng(seed)
-    matrices = []
-    for index, shape in enumerate([(3, 3), (2, 4, 4), (2, 2), (1, 1), (0, 0), (1, 2, 3, 3)]):
-        x = generator.standard_normal(shape)
-        if dtypes.is_complex(DOMAIN[index % 4]):
-            x = x + 1j * generator.standard_normal(shape)
-        matrices.append(x.astype(DOMAIN[index % 4]))
-    return matrices
+_SHAPES = [(3, 3), (2, 4, 4), (2, 2), (1, 1), (1, 2, 3, 3)]
 
-
-_schur: Primitive = declare(
+_schur: Primitive = declare_decomposition(
     "schur",
+    parameters={"compute_schur_vectors": bool},
     multiple_results=True,
     infer=_infer_schur,
     evaluate=_evaluate_schur,
-    lower=lower_decomposition("schur", _evaluate_schur, None),
-    samples=lambda: with_stack_beside_nan(
-        [
-            Sample((x,), {"compute_schur_vectors": i % 2 == 0}, is_smooth=False)
-            for i, x in enumerate(_general_matrices(29))
-        ]
+    samples=lambda: drawn_samples(
+        29,
+        [*_SHAPES, (0, 0)],
+        random_general,
+        lambda index: {"compute_schur_vectors": index % 2 == 0},
+        is_smooth=False,
     ),
     unsupported=_unsupported("the triangle of real matrices is not a smooth function of them"),
 )
-_schur.batch = batch_in_front(_schur)
 
 
 # hessenberg ------------------------------------------------------------------------------------
 
 
-def hessenberg(a: Any) -> tuple[Value, Value]:
+def hessenberg(a: Operand) -> tuple[Value, Value]:
     """Reduces matrices to q h q^H, where h is zero below the first subdiagonal.
 
     Args:
@@ -143,49 +133,41 @@ def hessenberg(a: Any) -> tuple[Value, Value]:
     return h, taus
 
 
-def _infer_hessenberg(a: ShapedArray) -> list[ShapedArray]:
+def _infer_hessenberg(a: ShapedArray) -> tuple[ShapedArray, ShapedArray]:
     check_matrix("hessenberg", a, is_square=True)
     _check_not_empty("hessenberg", a)
-    return [
-        ShapedArray(a.shape, a.dtype), ShapedArray((*a.shape[:-2], a.shape[-1] - 1), a.dtype)
-    ]  # fmt: skip
+    return ShapedArray(a.shape, a.dtype), ShapedArray((*a.shape[:-2], a.shape[-1] - 1), a.dtype)
 
 
 def _check_not_empty(name: str, a: ShapedArray) -> None:
-    from ...errors import ShapeError
-
     if a.shape[-1] == 0:
         raise ShapeError(f"{name} requires matrices of at least one row, but got {a}.")
 
 
 def _evaluate_hessenberg(a: np.ndarray) -> list[np.ndarray]:
-    h = np.empty(a.shape, a.dtype)
-    taus = np.empty((*a.shape[:-2], a.shape[-1] - 1), a.dtype)
-    reduce = routine("gehrd", a.dtype)
-    for place in np.ndindex(*a.shape[:-2]):
-        h[place], found, _ = reduce(a[place])
-        taus[place] = found[: taus.shape[-1]]
-    return [h, taus]
+    results = [np.empty(t.shape, t.dtype) for t in _infer_hessenberg(ShapedArray(a.shape, a.dtype))]
+
+    def reduce(matrix: np.ndarray) -> Sequence[np.ndarray]:
+        h, taus, _ = routine("gehrd", a.dtype)(matrix)
+        return h, taus[: len(matrix) - 1]
+
+    return each_matrix(reduce, a, results)
 
 
-_hessenberg: Primitive = declare(
+_hessenberg: Primitive = declare_decomposition(
     "hessenberg",
     multiple_results=True,
     infer=_infer_hessenberg,
     evaluate=_evaluate_hessenberg,
-    lower=lower_decomposition("hessenberg", _evaluate_hessenberg, None),
-    samples=lambda: with_stack_beside_nan(
-        [Sample((x,), is_smooth=False) for x in _general_matrices(30) if x.size]
-    ),
+    samples=lambda: drawn_samples(30, _SHAPES, random_general, is_smooth=False),
     unsupported=_unsupported("reflections are an intermediate form"),
 )
-_hessenberg.batch = batch_in_front(_hessenberg)
 
 
 # tridiagonal -----------------------------------------------------------------------------------
 
 
-def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Value, Value, Value, Value]:
+def tridiagonal(a: Operand, *, lower: bool = True) -> tuple[Value, Value, Value, Value]:
     """Reduces Hermitian matrices to q t q^H, where t is real and tridiagonal.
 
     Args:
@@ -208,50 +190,39 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Value, Value, Value, Val
     return packed, main, other, taus
 
 
-def _infer_tridiagonal(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
+def _infer_tridiagonal(
+    a: ShapedArray, *, lower: bool
+) -> tuple[ShapedArray, ShapedArray, ShapedArray, ShapedArray]:
     check_matrix("tridiagonal", a, is_square=True)
     _check_not_empty("tridiagonal", a)
     batch, size, real = a.shape[:-2], a.shape[-1], dtypes.real_dtype(a.dtype)
-    return [
+    return (
         ShapedArray(a.shape, a.dtype),
         ShapedArray((*batch, size), real),
         ShapedArray((*batch, size - 1), real),
         ShapedArray((*batch, size - 1), a.dtype),
-    ]
+    )
 
 
 def _evaluate_tridiagonal(a: np.ndarray, *, lower: bool) -> list[np.ndarray]:
     types = _infer_tridiagonal(ShapedArray(a.shape, a.dtype), lower=lower)
     results = [np.empty(t.shape, t.dtype) for t in types]
     reduce = routine("hetrd" if a.dtype.kind == "c" else "sytrd", a.dtype)
-    for place in np.ndindex(*a.shape[:-2]):
-        for result, value in zip(results, reduce(a[place], lower=lower), strict=False):
-            result[place] = value
-    return results
+    return each_matrix(partial(reduce, lower=lower), a, results)
 
 
-def _tridiagonal_samples() -> list[Sample]:
-    generator = np.random.default_rng(31)
-    shapes = [(3, 3), (2, 4, 4), (2, 2), (5, 5), (1, 1)]
-    return with_stack_beside_nan(
-        [
-            Sample(
-                (random_hermitian(generator, shape, DOMAIN[i % 4]),),
-                {"lower": i % 2 == 0},
-                is_smooth=False,
-            )
-            for i, shape in enumerate(shapes)
-        ]
-    )
-
-
-_tridiagonal: Primitive = declare(
+_tridiagonal: Primitive = declare_decomposition(
     "tridiagonal",
+    parameters={"lower": bool},
     multiple_results=True,
     infer=_infer_tridiagonal,
     evaluate=_evaluate_tridiagonal,
-    lower=lower_decomposition("tridiagonal", _evaluate_tridiagonal, None),
-    samples=_tridiagonal_samples,
+    samples=lambda: drawn_samples(
+        31,
+        [(3, 3), (2, 4, 4), (2, 2), (5, 5), (1, 1)],
+        random_hermitian,
+        lambda index: {"lower": index % 2 == 0},
+        is_smooth=False,
+    ),
     unsupported=_unsupported("reflections are an intermediate form"),
 )
-_tridiagonal.batch = batch_in_front(_tridiagonal)

@@ -5,25 +5,26 @@ What the portable algorithms are written with: they see operands of shape (batch
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...primitive import Sample
-from ..broadcasting import broadcast_in_dim
-from ..elementwise import abs as absolute
-from ..elementwise import add, div, max, mul, select_n
-from ..family import Value
-from ..padding import pad
-from ..reduce import reduce_max, reduce_sum
-from ..shape import reshape
-from ..slicing import dynamic_slice, dynamic_update_slice
-from ..transcendental import sqrt
-from .matrices import conjugated, filled, positions, real_part
+from axir.dialect.core import dtypes
+from axir.dialect.ops.control_flow.flat_loops import fori_values
+from axir.dialect.ops.elementwise.arithmetic import abs as absolute
+from axir.dialect.ops.elementwise.arithmetic import add, and_, div, eq, ge, max, mul, select_n
+from axir.dialect.ops.elementwise.conversion import imag, real
+from axir.dialect.ops.elementwise.transcendental import sqrt
+from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
+from axir.dialect.ops.reductions.reduce import reduce_max, reduce_sum
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.padding import pad
+from axir.dialect.ops.shape.rearranging import reshape
+from axir.dialect.program.rules import Operand, Value
+
+from .matrices import conjugated, positions, real_part
 
 # Matrices up to this size are decomposed without blocks.
 BLOCK = 32
@@ -31,8 +32,6 @@ BLOCK = 32
 
 def repeat(count: int, body: Callable[..., Sequence[Value]], *init: Value) -> list[Value]:
     """Applies `body(i, *values)` for i = 0, 1, ..., count - 1."""
-    from ..loops import fori_values
-
     return list(fori_values(0, count, body, list(init)))
 
 
@@ -53,46 +52,61 @@ def spread(x: Value, shape: tuple[int, ...]) -> Value:
     return broadcast_in_dim(x, shape, tuple(range(len(shape))))
 
 
-def rows_at(x: Value, start: Any, count: int) -> Value:
+def where(is_chosen: Value, chosen: Any, other: Any) -> Value:
+    """Returns one of two values for each element, at least one an array; extents of 1 stretch."""
+    arrays = [x for x in (is_chosen, chosen, other) if np.ndim(x)]
+    shape = np.broadcast_shapes(*(x.shape for x in arrays))
+    mask, *cases = (spread(x, shape) if np.ndim(x) else x for x in (is_chosen, other, chosen))
+    return select_n(mask, *cases)
+
+
+def rows_at(x: Value, start: Value, count: int) -> Value:
     """Returns some rows, from one on that need not be known."""
-    zero = _zero(start)
-    return dynamic_slice(
-        x, (zero, start, zero), (x.shape[0], count, x.shape[2]), allow_negative_indices=False
-    )
+    return _block(x, start, count, 1)
 
 
-def columns_at(x: Value, start: Any, count: int) -> Value:
+def columns_at(x: Value, start: Value, count: int) -> Value:
     """Returns some columns, from one on that need not be known."""
-    zero = _zero(start)
-    return dynamic_slice(
-        x, (zero, zero, start), (*x.shape[:2], count), allow_negative_indices=False
-    )
+    return _block(x, start, count, 2)
 
 
-def with_rows(x: Value, rows: Value, start: Any) -> Value:
+def _block(x: Value, start: Value, count: int, axis: int) -> Value:
+    sizes = tuple(count if d == axis else e for d, e in enumerate(x.shape))
+    return dynamic_slice(x, _starts(start, axis), sizes, allow_negative_indices=False)
+
+
+def with_rows(x: Value, rows: Value, start: Value) -> Value:
     """Returns x in which some rows are replaced."""
-    zero = _zero(start)
-    return dynamic_update_slice(x, rows, (zero, start, zero), allow_negative_indices=False)
+    return dynamic_update_slice(x, rows, _starts(start, 1), allow_negative_indices=False)
 
 
-def with_columns(x: Value, columns: Value, start: Any) -> Value:
+def with_columns(x: Value, columns: Value, start: Value) -> Value:
     """Returns x in which some columns are replaced."""
-    zero = _zero(start)
-    return dynamic_update_slice(x, columns, (zero, zero, start), allow_negative_indices=False)
+    return dynamic_update_slice(x, columns, _starts(start, 2), allow_negative_indices=False)
 
 
-def _zero(like: Any) -> Value:
-    return np.zeros((), getattr(like, "dtype", np.int32))
+def _starts(start: Operand, axis: int) -> list[Operand]:
+    zero = np.zeros((), getattr(start, "dtype", np.int32))
+    return [start if d == axis else zero for d in range(3)]
 
 
-def rows_of(x: Value, shape: tuple[int, ...]) -> Value:
-    """Returns the row of each element of a shape, as an op where x is traced."""
-    return positions(x, shape, len(shape) - 2)
+def rows_of(x: Value) -> Value:
+    """Returns the row of each element, as an op where x is traced."""
+    return positions(x, x.shape, 1)
 
 
-def columns_of(x: Value, shape: tuple[int, ...]) -> Value:
-    """Returns the column of each element of a shape, as an op where x is traced."""
-    return positions(x, shape, len(shape) - 1)
+def columns_of(x: Value) -> Value:
+    """Returns the column of each element, as an op where x is traced."""
+    return positions(x, x.shape, 2)
+
+
+def exchanged(x: Value, first: Value, second: Value, axis: int) -> Value:
+    """Exchanges two rows (axis 1) or columns: the first the same, the second its own in each."""
+    places = positions(x, x.shape, axis)
+    is_second = eq(places, second)
+    other = sum_over(where(is_second, x, 0), axis)
+    moved = where(is_second, _block(x, first, 1, axis), x)
+    return where(eq(places, first), other, moved)
 
 
 def padded(x: Value, rows: int, columns: int) -> Value:
@@ -108,12 +122,9 @@ def padded_with_identity(x: Value, size: int) -> Value:
     old = x.shape[1]
     if old == size:
         return x
-    from ..elementwise import and_, eq, ge
-
     x = padded(x, size, size)
-    rows, columns = rows_of(x, x.shape), columns_of(x, x.shape)
-    is_new = and_(eq(rows, columns), ge(rows, old))
-    return select_n(is_new, x, filled(x, x.shape, 1))
+    rows = rows_of(x)
+    return where(and_(eq(rows, columns_of(x)), ge(rows, old)), 1, x)
 
 
 def sum_over(x: Value, axis: int) -> Value:
@@ -137,16 +148,18 @@ def squared(x: Value) -> Value:
 
 def norm_over(x: Value, axis: int) -> Value:
     """Returns Euclidean norms along an axis, which stays, without overflow."""
-    scale = largest_over(modulus(x), axis)
-    safe = select_n(is_zero(scale), scale, filled(scale, scale.shape, 1))
-    scaled = div(absolute(x), spread(safe, x.shape))
-    return mul(safe, sqrt(sum_over(mul(scaled, scaled), axis)))
+    scale = nonzero(largest_over(modulus(x), axis))
+    scaled = div(absolute(x), scale)
+    return mul(scale, sqrt(sum_over(mul(scaled, scaled), axis)))
+
+
+def nonzero(x: Value) -> Value:
+    """Returns x with ones for zeros, to divide by."""
+    return where(is_zero(x), 1, x)
 
 
 def modulus(x: Value) -> Value:
     """Returns the larger one of the absolute values of the real and the imaginary part."""
-    from ..conversion import imag, real
-
     if not dtypes.is_complex(x.dtype):
         return absolute(x)
     return max(absolute(real(x)), absolute(imag(x)))
@@ -154,8 +167,6 @@ def modulus(x: Value) -> Value:
 
 def taxicab(x: Value) -> Value:
     """Returns the sum of the absolute values of the real and the imaginary part."""
-    from ..conversion import imag, real
-
     if not dtypes.is_complex(x.dtype):
         return absolute(x)
     return add(absolute(real(x)), absolute(imag(x)))
@@ -163,17 +174,4 @@ def taxicab(x: Value) -> Value:
 
 def is_zero(x: Value) -> Value:
     """Returns where x is zero."""
-    from ..elementwise import eq
-
     return eq(x, 0)
-
-
-def with_stack_beside_nan(samples: list[Sample]) -> list[Sample]:
-    """Adds the first sample in a stack of rank 6, beside one in which all numbers are nan."""
-
-    def stack(x: np.ndarray) -> np.ndarray:
-        other = np.full_like(x, np.nan) if dtypes.is_inexact(x.dtype) else x
-        return np.stack([x, other]).reshape(1, 2, 1, 1, *x.shape)
-
-    args = tuple(stack(np.asarray(x)) for x in samples[0].args)
-    return [*samples, dataclasses.replace(samples[0], args=args, is_smooth=False)]

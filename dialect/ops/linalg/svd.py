@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from ... import dtypes
-from ...errors import UnsupportedRuleError
-from ...primitive import Primitive, Sample
-from ...types import ShapedArray
-from ..elementwise import add, div, eq, mul, select_n, sub
-from ..family import Value, as_value
-from ..table import declare
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.errors import UnsupportedRuleError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, select_n, sub
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
+
 from .eigh import check_subset, off_zero, weighted_projector
 from .jacobi import singular_vectors
 from .matrices import (
@@ -21,9 +23,8 @@ from .matrices import (
     along_columns,
     along_rows,
     diagonal,
-    diagonal_mask,
-    filled,
     imaginary_only,
+    inverse_gaps,
     matmul,
     on_diagonal,
     part,
@@ -32,24 +33,22 @@ from .matrices import (
 )
 from .rules import (
     DOMAIN,
-    NOT_LINEAR,
-    batch_in_front,
     check_matrix,
-    lower_decomposition,
+    declare_decomposition,
+    decomposed_or_nan,
     random_matrix,
     zero_tangents,
 )
-from .stacks import with_stack_beside_nan
 
 
 def svd(
-    x: Any,
+    x: Operand,
     *,
     full_matrices: bool = True,
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
-    algorithm: Any = None,
-) -> Any:
+    algorithm: UserObject = None,
+) -> Results:
     """Factors matrices into u diag(s) v^H, with orthonormal columns of u and v.
 
     Args:
@@ -97,24 +96,24 @@ def _infer(x: ShapedArray, *, full_matrices: bool, compute_uv: bool) -> list[Sha
 
 
 def _evaluate(x: np.ndarray, *, full_matrices: bool, compute_uv: bool) -> list[np.ndarray]:
-    try:
+    def decompose(x: np.ndarray) -> list[np.ndarray]:
         if not compute_uv:
             return [np.linalg.svd(x, compute_uv=False)]
         left, values, right = np.linalg.svd(x, full_matrices)
         return [values, left, right]
-    except np.linalg.LinAlgError:
-        if x.ndim == 2:
-            types = _infer(
-                ShapedArray(x.shape, x.dtype), full_matrices=full_matrices, compute_uv=compute_uv
-            )
-            return [np.full(t.shape, np.nan, t.dtype) for t in types]
-        parts = [_evaluate(m, full_matrices=full_matrices, compute_uv=compute_uv) for m in x]
-        return [np.stack(values) for values in zip(*parts, strict=True)]
+
+    infer = partial(_infer, full_matrices=full_matrices, compute_uv=compute_uv)
+    return decomposed_or_nan(decompose, x, infer)
 
 
 def _jvp(
-    primals: Any, tangents: Any, outs: Any, *, full_matrices: bool, compute_uv: bool
-) -> list[Any]:
+    primals: Sequence[Value],
+    tangents: OperandTangents,
+    outs: Results,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+) -> Sequence[Tangent]:
     """Giles (2008), 3.2, for complex matrices Wan & Zhang (2019), arXiv:1909.02659.
 
     The common phase of columns of u and v that remains free is attributed to u.
@@ -156,13 +155,8 @@ def _jvp(
 
 def _factors(values: Value, like: Value) -> tuple[tuple[Value, Value], Value]:
     """Returns s_j and s_i as matrices, and 1 / (s_j^2 - s_i^2) with zeros on the diagonal."""
-    shape = like.shape
-    by_column, by_row = along_rows(values, shape), along_columns(values, shape)
-    gaps = mul(sub(by_column, by_row), add(by_column, by_row))
-    ones = filled(gaps, shape, 1)
-    is_diagonal = diagonal_mask(gaps, shape)
-    factors = div(ones, select_n(is_diagonal, gaps, ones))
-    factors = select_n(is_diagonal, factors, mul(ones, 0))
+    by_column, by_row = along_rows(values, like.shape), along_columns(values, like.shape)
+    factors = inverse_gaps(mul(sub(by_column, by_row), add(by_column, by_row)))
     by_column, by_row, factors = (to_dtype(x, like.dtype) for x in (by_column, by_row, factors))
     return (by_column, by_row), factors
 
@@ -172,8 +166,7 @@ def _outside(basis: Value, moved: Value, values: Value) -> Value:
     rest = sub(moved, matmul(basis, matmul(adjoint(basis), moved)))
     divisors = to_dtype(along_rows(values, moved.shape), moved.dtype)
     is_null = eq(divisors, 0)
-    ones = filled(divisors, divisors.shape, 1)
-    return select_n(is_null, div(rest, select_n(is_null, divisors, ones)), mul(ones, 0))
+    return select_n(is_null, div(rest, select_n(is_null, divisors, 1)), 0)
 
 
 def _invariants(results: Sequence[Value]) -> list[Value]:
@@ -218,17 +211,16 @@ def _samples() -> list[Sample]:
         samples.append(Sample((special.astype(np.float32),), params, is_smooth=False))
     deficient = np.outer([1.0, 2.0, 3.0], [1.0, -1.0]).astype(np.float32)
     samples.append(Sample((deficient,), params, is_smooth=False, tolerance=64.0))
-    return with_stack_beside_nan(samples)
+    return samples
 
 
-_svd: Primitive = declare(
+_svd: Primitive = declare_decomposition(
     "svd",
+    parameters={"full_matrices": bool, "compute_uv": bool},
     multiple_results=True,
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
-    lower=lower_decomposition("svd", _evaluate, singular_vectors),
+    portable=singular_vectors,
     samples=_samples,
-    unsupported=NOT_LINEAR,
 )
-_svd.batch = batch_in_front(_svd)

@@ -7,27 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ShapeError
-from ...primitive import Primitive, Sample
-from ...symbolic import Zero, is_undefined_primal
-from ...types import ShapedArray
-from ..elementwise import neg
-from ..family import Value, add_tangents, as_value
-from ..movement import batch_size
-from ..shape import move_batch_axis, moveaxis, reshape
-from ..table import declare
+from axir.dialect.core.annotations import AnyDtype, Param
+from axir.dialect.core.errors import ShapeError, UnsupportedRuleError
+from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import neg
+from axir.dialect.ops.elementwise.family import add_tangents, as_value
+from axir.dialect.ops.shape.movement import batch_size
+from axir.dialect.ops.shape.rearranging import move_batch_axis, moveaxis, reshape
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import (
+    Cotangent,
+    Operand,
+    Tangent,
+    Tangents,
+    TransposeOperand,
+    Value,
+)
+
 from . import kernels
 from .blocked import solve_triangular
 from .kernels import matrix_kernel
 from .matrices import conjugated, lower_part, matmul, transposed, upper_part
 from .routines import routine
-from .rules import DOMAIN, check_dtype, lower_decomposition, random_matrix
-from .stacks import with_stack_beside_nan
+from .rules import DOMAIN, check_dtype, declare_decomposition, random_matrix
 
 
 def triangular_solve(
-    a: Any,
-    b: Any,
+    a: Operand,
+    b: Operand,
     *,
     left_side: bool = False,
     lower: bool = False,
@@ -76,7 +84,7 @@ def triangular_solve(
     return reshape(x, x.shape[:-1] if left_side else (*x.shape[:-2], x.shape[-1]))
 
 
-def _infer(a: ShapedArray, b: ShapedArray, *, left_side: bool, **params: Any) -> ShapedArray:
+def _infer(a: ShapedArray, b: ShapedArray, *, left_side: bool, **params: Param) -> ShapedArray:
     check_dtype("triangular_solve", a, b)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ShapeError(
@@ -117,15 +125,17 @@ def _evaluate(
 
 
 def _small(
-    values: Sequence[Any], types: Sequence[ShapedArray], *, left_side: bool, **params: Any
-) -> list[Any]:
+    values: Sequence[Value], types: Sequence[ShapedArray], *, left_side: bool, **params: Param
+) -> list[Value]:
     *batch, height, width = types[0].shape
     size, columns = (height, width) if left_side else (width, height)
     kernel = kernels.substitution(size, columns, left_side=left_side, **params)
     return [matrix_kernel(kernel, values, batch, (height, width))]
 
 
-def _jvp(primals: Any, tangents: Any, x: Value, **params: Any) -> Any:
+def _jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], x: Value, **params: Param
+) -> Tangents:
     a, _ = primals
     a_tangent, b_tangent = tangents
     change: Any = b_tangent
@@ -143,16 +153,16 @@ def _jvp(primals: Any, tangents: Any, x: Value, **params: Any) -> Any:
     return _triangular_solve.bind(a, change, **params)
 
 
-def _transpose(ct: Value, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> list[Any]:
+def _transpose(
+    ct: Value, a: Value, b: TransposeOperand, *, transpose_a: bool, **params: Param
+) -> Sequence[Cotangent | None]:
     if is_undefined_primal(a):
-        from ...errors import UnsupportedRuleError
-
         raise UnsupportedRuleError("triangular_solve is linear in b only.")
     return [None, _triangular_solve.bind(a, ct, transpose_a=not transpose_a, **params)]
 
 
 def _batch(
-    operands: Sequence[Value], axes: Sequence[int | None], *, left_side: bool, **params: Any
+    operands: Sequence[Value], axes: Sequence[int | None], *, left_side: bool, **params: Param
 ) -> tuple[Value, int]:
     a, b = operands
     size = batch_size(operands, axes)
@@ -173,7 +183,7 @@ def _samples() -> list[Sample]:
     samples = []
 
     def add(
-        dtype: Any, shape: tuple[int, ...], columns: int, left_side: bool, lower: bool,
+        dtype: AnyDtype, shape: tuple[int, ...], columns: int, left_side: bool, lower: bool,
         transpose_a: bool, conjugate_a: bool, unit_diagonal: bool,
     ) -> None:  # fmt: skip
         size = shape[-1]
@@ -198,21 +208,24 @@ def _samples() -> list[Sample]:
     add(np.float32, (0, 0), 2, True, False, False, False, False)
     add(np.float32, (2, 2), 0, True, False, False, False, False)
     add(np.float32, (37, 37), 2, True, False, False, False, False)
-    return with_stack_beside_nan(samples)
+    return samples
 
 
-_triangular_solve: Primitive = declare(
+_triangular_solve: Primitive = declare_decomposition(
     "triangular_solve",
+    parameters={
+        "left_side": bool,
+        "lower": bool,
+        "transpose_a": bool,
+        "conjugate_a": bool,
+        "unit_diagonal": bool,
+    },
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
-    lower=lower_decomposition(
-        "triangular_solve",
-        _evaluate,
-        lambda a, b, **params: [solve_triangular(a, b, **params)],
-        _small,
-    ),
+    portable=solve_triangular,
+    small=_small,
     samples=_samples,
 )

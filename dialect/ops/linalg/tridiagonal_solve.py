@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from ... import dtypes
-from ...errors import ParameterError, ShapeError, UnsupportedRuleError
-from ...primitive import Primitive, Sample
-from ...symbolic import Zero, is_undefined_primal
-from ...types import ShapedArray
-from ..elementwise import add, div, eq, mul, neg, select_n, sub
-from ..family import Value, add_tangents, as_value
-from ..shape import concatenate, reshape
-from ..static_slicing import slice_in_dim
-from ..table import declare
-from .matrices import along_columns, filled, positions
+from axir.dialect.core import dtypes
+from axir.dialect.core.errors import ParameterError, ShapeError, UnsupportedRuleError
+from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, neg, select_n, sub
+from axir.dialect.ops.elementwise.family import add_tangents, as_value
+from axir.dialect.ops.indexing.static_slicing import slice_in_dim
+from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import (
+    Cotangent,
+    Operand,
+    OperandTangents,
+    Tangent,
+    Tangents,
+    TransposeOperand,
+    Value,
+)
+
+from .matrices import along_columns, positions
 from .routines import routine
-from .rules import DOMAIN, batch_in_front, check_dtype, lower_decomposition
+from .rules import DOMAIN, check_dtype, declare_decomposition
 from .stacks import (
     repeat,
     rows_at,
-    spread,
     stacked,
     unstacked,
+    where,
     with_rows,
-    with_stack_beside_nan,
 )
 
 
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Value:
+def tridiagonal_solve(
+    dl: Operand, d: Operand, du: Operand, b: Operand, *, perturb_singular: bool = False
+) -> Value:
     """Solves a x = b for tridiagonal matrices a.
 
     Args:
@@ -85,42 +95,37 @@ def _evaluate(dl: np.ndarray, d: np.ndarray, du: np.ndarray, b: np.ndarray) -> n
     return result
 
 
-def _substitute(dl: Value, d: Value, du: Value, b: Value) -> list[Value]:
+def _substitute(dl: Value, d: Value, du: Value, b: Value) -> Value:
     """Thomas's algorithm: Golub & Van Loan (2013), 4.3.6."""
-    batch, (size, width) = b.shape[:-2], b.shape[-2:]
+    batch, size = b.shape[:-2], b.shape[-2]
     below, main, above = (stacked(reshape(x, (*x.shape, 1))) for x in (dl, d, du))
     right = stacked(b)
 
     def forward(i: Value, above: Value, right: Value) -> list[Value]:
         before = select_n(eq(i, 0), sub(i, 1), i)
-        lower = rows_at(below, i, 1)
-        lower = select_n(eq(i, 0), lower, filled(lower, lower.shape, 0))
+        lower = where(eq(i, 0), 0, rows_at(below, i, 1))
         pivot = sub(rows_at(main, i, 1), mul(lower, rows_at(above, before, 1)))
-        row = sub(
-            rows_at(right, i, 1),
-            mul(spread(lower, (right.shape[0], 1, width)), rows_at(right, before, 1)),
-        )
-        row = div(row, spread(pivot, row.shape))
-        return [with_rows(above, div(rows_at(above, i, 1), pivot), i), with_rows(right, row, i)]
+        row = sub(rows_at(right, i, 1), mul(lower, rows_at(right, before, 1)))
+        above = with_rows(above, div(rows_at(above, i, 1), pivot), i)
+        return [above, with_rows(right, div(row, pivot), i)]
 
     above, right = repeat(size, forward, above, right)
 
     def backward(index: Value, x: Value) -> list[Value]:
         i = sub(np.int32(size - 2), index)
         row, after = rows_at(x, i, 1), rows_at(x, add(i, 1), 1)
-        factor = spread(rows_at(above, i, 1), row.shape)
-        return [with_rows(x, sub(row, mul(factor, after)), i)]
+        return [with_rows(x, sub(row, mul(rows_at(above, i, 1), after)), i)]
 
     if size > 1:
         (right,) = repeat(size - 1, backward, right)
-    return [unstacked(right, batch)]
+    return unstacked(right, batch)
 
 
-def _product(dl: Any, d: Any, du: Any, x: Value) -> Any:
+def _product(dl: Tangent, d: Tangent, du: Tangent, x: Value) -> Value | None:
     """Multiplies a tridiagonal matrix, some of whose diagonals may be symbolic zeros, by x."""
     rows = positions(x, x.shape, x.ndim - 2)
     size = x.shape[-2]
-    total: Any = None
+    total: Value | None = None
     if type(d) is not Zero:
         total = add_tangents(total, mul(along_columns(d, x.shape), x))
     if type(dl) is not Zero:
@@ -141,7 +146,7 @@ def _shifted(x: Value, step: int, axis: int = -2) -> Value:
     return concatenate(parts, axis)
 
 
-def _jvp(primals: Any, tangents: Any, x: Value) -> Any:
+def _jvp(primals: Sequence[Value], tangents: OperandTangents, x: Value) -> Tangents:
     dl, d, du, change = tangents
     product = _product(dl, d, du, x)
     if product is not None:
@@ -151,7 +156,9 @@ def _jvp(primals: Any, tangents: Any, x: Value) -> Any:
     return _tridiagonal_solve.bind(*primals[:3], change)
 
 
-def _transpose(ct: Value, dl: Any, d: Any, du: Any, b: Any) -> list[Any]:
+def _transpose(
+    ct: Value, dl: Value, d: Value, du: Value, b: TransposeOperand
+) -> Sequence[Cotangent | None]:
     if any(is_undefined_primal(x) for x in (dl, d, du)):
         raise UnsupportedRuleError("tridiagonal_solve is linear in b only.")
     below, above = _shifted(du, -1, -1), _shifted(dl, 1, -1)
@@ -173,16 +180,15 @@ def _samples() -> list[Sample]:
         diagonals = [draw(shape[:-1]) for _ in range(3)]
         diagonals[1] = diagonals[1] + dtype.type(4)
         samples.append(Sample((*diagonals, draw(shape)), tolerance=128.0))
-    return with_stack_beside_nan(samples)
+    return samples
 
 
-_tridiagonal_solve: Primitive = declare(
+_tridiagonal_solve: Primitive = declare_decomposition(
     "tridiagonal_solve",
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
     transpose=_transpose,
-    lower=lower_decomposition("tridiagonal_solve", _evaluate, _substitute),
+    portable=_substitute,
     samples=_samples,
 )
-_tridiagonal_solve.batch = batch_in_front(_tridiagonal_solve)

@@ -10,11 +10,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
-from axir.arguments import type_of
+from axir._arguments.arguments import type_of
 from axir.core import (
     ClosedJaxpr,
     Jaxpr,
@@ -24,16 +23,18 @@ from axir.core import (
     Var,
     jaxpr_as_fun,
 )
-from axir.dialect.array import Array, ConcreteArray
-from axir.dialect.dtypes import as_dtype
-from axir.dialect.errors import AxirError, AxisError, ConcretizationTypeError
-from axir.dialect.errors import VerificationError as JaxprTypeError
-from axir.dialect.function import functions_in
-from axir.dialect.reading import parse_module
-from axir.dialect.tracer import Trace
-from axir.dialect.types import ShapedArray
-from axir.dialect.writing import write_module
-from axir.extend.core import primitives
+from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.dtypes import as_dtype
+from axir.dialect.core.errors import AxirError, AxisError, ConcretizationTypeError
+from axir.dialect.core.errors import VerificationError as JaxprTypeError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.function import functions_in
+from axir.dialect.program.module_writer import write_module
+from axir.dialect.program.tracer import Trace
+from axir.dialect.text.module_reader import parse_module
+
+from . import primitives
 
 __all__ = [
     "ClosedJaxpr",
@@ -69,7 +70,7 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     parse_module(str(write_module({"main": jaxpr.function})))
 
 
-def jaxprs_in_params(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
+def jaxprs_in_params(params: Mapping[str, Options]) -> Iterator[Jaxpr]:
     """Yields the jaxprs that parameters of an equation are or hold."""
     for value in params.values():
         for function in functions_in(value):
@@ -115,7 +116,7 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray
     return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
-def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> np.dtype:
+def primal_dtype_to_tangent_dtype(primal_dtype: UserObject) -> np.dtype:
     """Returns the dtype of the tangents of values: float0 for integers and bools.
 
     >>> primal_dtype_to_tangent_dtype("bfloat16")
@@ -124,7 +125,9 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> np.dtype:
     return ShapedArray((), as_dtype(primal_dtype)).to_tangent_aval().dtype
 
 
-def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+def concrete_or_error(
+    force: Callable[[UserObject], UserObject] | None, val: UserObject, context: str = ""
+) -> UserObject:
     """Returns a value that must be known, passed through a function such as `int`.
 
     Args:
@@ -147,7 +150,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
         raise type(error)(f"{context}: {error.message}", error.way_out) from error
 
 
-def valid_jaxtype(x: Any) -> bool:
+def valid_jaxtype(x: UserObject) -> bool:
     """Tells whether a value is an array, a tracer or a scalar.
 
     >>> valid_jaxtype(1.0), valid_jaxtype("1.0")

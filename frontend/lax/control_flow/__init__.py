@@ -6,9 +6,9 @@ declared in `axir.dialect.ops.control_flow`.
 
 from __future__ import annotations
 
-from axir.lax.control_flow.associative import associative_scan
-from axir.lax.control_flow.conditionals import cond, switch
-from axir.lax.control_flow.loops import fori_loop, while_loop
-from axir.lax.control_flow.scans import map, scan
+from ._associative import associative_scan
+from ._conditionals import cond, switch
+from ._loops import fori_loop, while_loop
+from ._scans import map, scan
 
 __all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]

@@ -5,8 +5,8 @@ Integers become floats; arguments broadcast.
 
 from __future__ import annotations
 
-from .bessel import i0, i0e, i1, i1e
-from .elementary import (
+from ._bessel import i0, i0e, i1, i1e
+from ._elementary import (
     entr,
     erf,
     erfc,
@@ -22,7 +22,7 @@ from .elementary import (
     xlog1py,
     xlogy,
 )
-from .gamma_family import (
+from ._gamma_family import (
     bernoulli,
     beta,
     betainc,
@@ -41,7 +41,7 @@ from .gamma_family import (
     polygamma,
     zeta,
 )
-from .normal import boxcox, boxcox1p, log_ndtr, ndtri
+from ._normal import boxcox, boxcox1p, log_ndtr, ndtri
 
 __all__ = [
     "bernoulli",

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
 
 from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
@@ -31,7 +30,7 @@ class RejectedFlagsError(ValueError):
 
 
 @cache
-def _enable_callback_diagnostics() -> Callable[..., None]:
+def _enable_callback_diagnostics() -> ctypes._NamedFuncPointer:
     # The wheel's Python API prints diagnostics; the C API hands them over.
     function = ctypes_dl._dylib.ireeCompilerInvocationEnableCallbackDiagnostics
     function.restype = None
@@ -52,7 +51,7 @@ class Invoker:
     """Compiles in this process; threads may compile side by side, each in a session of its own.
 
     Args:
-      process_flags: flags that the compiler takes once for the whole process.
+        process_flags: flags that the compiler takes once for the whole process.
     """
 
     def __init__(self, process_flags: tuple[str, ...]) -> None:
@@ -66,19 +65,19 @@ class Invoker:
         """Compiles a module, as text or bytecode; releases the interpreter lock meanwhile.
 
         Args:
-          source: the module.
-          flags: those of the session.
-          report: called with each error that the compiler diagnoses.
+            source: the module.
+            flags: those of the session.
+            report: called with each error that the compiler diagnoses.
 
         Returns:
-          The binary; None if there are errors.
+            The binary; None if there are errors.
 
         Raises:
-          RejectedFlagsError: the flags are not legal.
+            RejectedFlagsError: the flags are not legal.
         """
 
         @_DIAGNOSTIC_CALLBACK
-        def collect(severity: int, text: Any, length: int, _: object) -> None:
+        def collect(severity: int, text: ctypes.c_void_p, length: int, _: object) -> None:
             if severity >= _ERROR_SEVERITY:
                 report(ctypes.string_at(text, length).decode(errors="replace"))
 

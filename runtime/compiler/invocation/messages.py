@@ -8,12 +8,15 @@ from __future__ import annotations
 import io
 import marshal
 import struct
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from marshal import _Marshallable
 
 _LENGTH = struct.Struct("<Q")
 
 
-def send(stream: io.RawIOBase, *message: Any) -> None:
+def send(stream: io.RawIOBase, *message: _Marshallable) -> None:
     """Writes a message; raises OSError if nobody reads any more."""
     content = marshal.dumps(message)
     rest = memoryview(_LENGTH.pack(len(content)) + content)
@@ -21,7 +24,7 @@ def send(stream: io.RawIOBase, *message: Any) -> None:
         rest = rest[stream.write(rest) :]
 
 
-def receive(stream: io.RawIOBase) -> tuple[Any, ...] | None:
+def receive(stream: io.RawIOBase) -> tuple | None:
     """Reads a message; returns None if the other side has gone, also in the middle of one."""
     header = _read(stream, _LENGTH.size)
     content = None if header is None else _read(stream, _LENGTH.unpack(header)[0])

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import io
 import os
 import queue
 import resource
 import threading
-from typing import Any
 
 from .invoker import Invoker, RejectedFlagsError
 from .messages import receive, send
@@ -36,7 +36,7 @@ def main() -> None:
     os.close(null)
     os.dup2(2, 1)
     _be_expendable()
-    pending: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    pending: queue.SimpleQueue[tuple] = queue.SimpleQueue()
     threading.Thread(target=_read_requests, args=(requests, pending), daemon=True).start()
     send(answers, "ready")
     invoker: Invoker | None = None
@@ -57,7 +57,11 @@ def main() -> None:
 
 
 def _answer(
-    invoker: Invoker, answers: Any, folder: str | None, flags: tuple[str, ...], source: bytes
+    invoker: Invoker,
+    answers: io.RawIOBase,
+    folder: str | None,
+    flags: tuple[str, ...],
+    source: bytes,
 ) -> None:
     os.lseek(2, 0, os.SEEK_SET)
     os.ftruncate(2, 0)
@@ -79,7 +83,7 @@ def _answer(
         send(answers, *(("failed",) if binary is None else ("binary", binary)))
 
 
-def _read_requests(requests: Any, pending: queue.SimpleQueue[Any]) -> None:
+def _read_requests(requests: io.RawIOBase, pending: queue.SimpleQueue[tuple]) -> None:
     while (request := receive(requests)) is not None:
         pending.put(request)
     os._exit(0)  # nobody is interested any more, whatever the compiler is doing

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from axir.dialect.config import config
-from axir.dialect.ops.call import set_executor
+from axir.dialect.core.config import config
+from axir.dialect.ops.calls.jit_call import set_executor
 
 
 @pytest.fixture(autouse=True)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from op_cases import Case, cases_of, differences, read_only, values
+from support.op_cases import Case, cases_of, differences, read_only, values
 
-from axir.dialect.array import as_array
-from axir.dialect.axes import BatchFrame
+from axir.dialect.core.array import as_array
 from axir.dialect.ops import OPS
-from axir.passes.vmap import batch, batch_function
+from axir.dialect.program.named_axes import BatchFrame
+from axir.passes.transforms.vmap import batch, batch_function
 
 _SIZE = 3
 # Ops that JAX does not batch as a loop: the first state makes the bits of all lanes.
@@ -83,9 +83,7 @@ def test_batching_is_a_loop(name: str) -> None:
             )
             expected = [
                 np.stack(parts, axis) if axis is not None else parts[0]
-                for parts, axis in zip(
-                    zip(*looped[batched], strict=True), result_axes, strict=True
-                )
+                for parts, axis in zip(zip(*looped[batched], strict=True), result_axes, strict=True)
             ]
             problems += differences(
                 f"{case} with axes {axes}",
@@ -101,9 +99,7 @@ def _loop(
     case: Case, variants: list[list[np.ndarray]], batched: tuple[bool, ...]
 ) -> list[list[np.ndarray]]:
     return [
-        case.evaluate(
-            *(v[place if b else 0] for v, b in zip(variants, batched, strict=True))
-        )
+        case.evaluate(*(v[place if b else 0] for v, b in zip(variants, batched, strict=True)))
         for place in range(_SIZE)
     ]
 

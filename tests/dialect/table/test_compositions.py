@@ -6,25 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import Case, cases_of, differences, differentiable_ops, random_like, values
-from op_programs import Programs
+from support.op_cases import Case, cases_of, differences, differentiable_ops, random_like, values
+from support.op_programs import Results
 
-from axir.dialect import dtypes
-from axir.dialect.array import as_array
-from axir.dialect.config import config
-from axir.dialect.derived import derive
-from axir.dialect.errors import UnsupportedRuleError
-from axir.dialect.function import Function
-from axir.dialect.ops.call import call
-from axir.dialect.ops.family import instantiate
-from axir.dialect.symbolic import UndefinedPrimal
-from axir.dialect.trace import trace_function
-from axir.passes.linearize import linearize
-from axir.passes.simplify import simplify_function
-from axir.passes.transpose import transpose
-
-# One worker compiles them all, not each of them.
-pytestmark = pytest.mark.xdist_group("compositions")
+from axir.dialect.core import dtypes
+from axir.dialect.core.array import as_array
+from axir.dialect.core.config import config
+from axir.dialect.core.errors import UnsupportedRuleError
+from axir.dialect.core.symbolic_zeros import UndefinedPrimal
+from axir.dialect.ops.calls.jit_call import call
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.passes.transforms.linearize import linearize
+from axir.passes.transforms.simplify import simplify_function
+from axir.passes.transforms.transpose import transpose
 
 _SIZE = 2
 # Rounding differs in each op of a chain; the derivatives here have up to ten.
@@ -118,28 +115,32 @@ def composed() -> dict[tuple[str, str], tuple[Case, Function, list[np.ndarray]]]
 
 
 @pytest.fixture(scope="module")
-def programs(composed: Any) -> Programs:
-    """One program of them all."""
+def results(composed: Any) -> Results:
+    """What they return."""
     # Not a generator: the option, still set while tests run, would hide what they change.
     with config(jax_enable_x64=True):
-        return Programs({f"{n}_{k}": function for (n, k), (_, function, _) in composed.items()})
+        return Results(
+            {
+                f"{name}_{kind}": (function, args)
+                for (name, kind), (_, function, args) in composed.items()
+            }
+        )
 
 
 @pytest.mark.parametrize("kind", _COMPOSITIONS)
 @pytest.mark.parametrize("name", differentiable_ops())
 def test_compiled_composition_agrees_with_the_evaluator(
-    name: str, kind: str, composed: Any, programs: Programs
+    name: str, kind: str, composed: Any, results: Results
 ) -> None:
     if (name, kind) not in composed:
         pytest.skip(f"{name} has no {kind}: a rule says why")
     case, function, args = composed[name, kind]
     symbol = f"{name}_{kind}"
-    assert symbol not in programs.failures, programs.failures[symbol]
-    captured = values(function.captured)
+    assert symbol not in results.failures, results.failures[symbol]
     expected = values(function.evaluate(*map(as_array, args)))
     found = differences(
         f"{kind} of {case}",
-        programs(symbol, *args, *captured),
+        results[symbol],
         expected,
         _TOLERANCE * case.tolerance,
         zero_signs=False,

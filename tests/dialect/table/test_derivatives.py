@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import (
+from support.op_cases import (
     Case,
     cases_of,
     differences,
@@ -18,19 +18,19 @@ from op_cases import (
     values,
 )
 
-from axir.dialect import dtypes
-from axir.dialect.array import as_array
-from axir.dialect.derived import derive
-from axir.dialect.errors import UnsupportedRuleError
-from axir.dialect.function import Function
+from axir.dialect.core import dtypes
+from axir.dialect.core.array import as_array
+from axir.dialect.core.errors import UnsupportedRuleError
+from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.ops import OPS
-from axir.dialect.ops.family import instantiate
-from axir.dialect.primitive import Unsupported
-from axir.dialect.symbolic import UndefinedPrimal, Zero
-from axir.dialect.trace import trace_function
-from axir.passes.jvp import jvp
-from axir.passes.linearize import linearize
-from axir.passes.transpose import transpose
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.primitive import Unsupported
+from axir.passes.transforms.jvp import jvp
+from axir.passes.transforms.linearize import linearize
+from axir.passes.transforms.transpose import transpose
 
 Arrays = list[np.ndarray]
 
@@ -169,9 +169,7 @@ def test_second_derivative_is_the_limit_of_differences(name: str) -> None:
             got = _tangent_values(first, case.args, tangents)
         except UnsupportedRuleError:
             continue  # the rule says in which operands there is no second derivative
-        want = _central_differences(
-            lambda *xs, f=first: _float_results(f, xs), case.args, tangents
-        )
+        want = _central_differences(lambda *xs, f=first: _float_results(f, xs), case.args, tangents)
         problems += _disagreement(str(case), got, want, around, case.args)
     assert not problems, "\n".join(problems)
 
@@ -202,9 +200,7 @@ def test_traced_jvp_and_linearize_agree_with_jvp(name: str) -> None:
             results = iter(values(linearized.linear.evaluate(*map(as_array, moving))))
             found = [
                 next(results) if active else np.zeros(t.shape, t.dtype)
-                for t, active in zip(
-                    function.output_types, linearized.active_outputs, strict=True
-                )
+                for t, active in zip(function.output_types, linearized.active_outputs, strict=True)
                 if dtypes.is_inexact(t.dtype)
             ]
             problems += differences(f"linearize of {case}", found, want, 4, zero_signs=False)

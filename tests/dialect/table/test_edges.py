@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from op_cases import Case, cases_of, sampled_ops
+from support.op_cases import Case, cases_of, sampled_ops
 
-from axir.dialect import dtypes
+from axir.dialect.core import dtypes
 from axir.dialect.ops import OPS
 
 # What is known of each kind of operand.

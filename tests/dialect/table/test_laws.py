@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from op_cases import differences
+from support.op_cases import differences
 
-from axir.dialect.array import as_array
+from axir.dialect.core.array import as_array
 from axir.dialect.ops import OPS
-from axir.dialect.ops.broadcasting import broadcast_in_dim
-from axir.dialect.ops.dot import dot_general
-from axir.dialect.ops.elementwise import add, clamp, max, min, mul, select_n
-from axir.dialect.ops.padding import pad
-from axir.dialect.ops.reduce import reduce_max, reduce_sum
-from axir.dialect.ops.shape import concatenate, reshape, rev, transpose
-from axir.dialect.ops.slicing import dynamic_slice, dynamic_update_slice
-from axir.dialect.ops.sort import sort
-from axir.dialect.ops.static_slicing import slice as static_slice
+from axir.dialect.ops.contraction.dot_general import dot_general
+from axir.dialect.ops.elementwise.arithmetic import add, clamp, max, min, mul, select_n
+from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
+from axir.dialect.ops.indexing.static_slicing import slice as static_slice
+from axir.dialect.ops.reductions.reduce import reduce_max, reduce_sum
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.padding import pad
+from axir.dialect.ops.shape.rearranging import concatenate, reshape, rev, transpose
+from axir.dialect.ops.sorting.sort import sort
 
 _SHAPES = array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 _INTEGERS = st.integers(-9, 9)
@@ -190,9 +190,7 @@ def test_sorting_is_idempotent_and_sorted(x: np.ndarray, data: st.DataObject) ->
     _assert_equal(sort(result, dimension=axis), result.host())
 
 
-_FLOATS = arrays(
-    np.float32, array_shapes(max_dims=2, max_side=4), elements=st.floats(width=32)
-)
+_FLOATS = arrays(np.float32, array_shapes(max_dims=2, max_side=4), elements=st.floats(width=32))
 
 
 @given(_FLOATS, st.data())

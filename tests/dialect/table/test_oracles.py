@@ -13,10 +13,10 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from op_cases import Case, cases_of, differences
+from support.op_cases import Case, cases_of, differences
 
-from axir.dialect import dtypes
-from axir.dialect.extended import words_of
+from axir.dialect.core import dtypes
+from axir.dialect.core.extended_dtypes import words_of
 
 # NumPy functions, applied to float64 or, for 64-bit operands, to long double.
 _NUMPY: dict[str, Callable[..., Any]] = {
@@ -207,7 +207,9 @@ def _bits(x: np.ndarray, new_dtype: np.dtype) -> list[np.ndarray]:
 
 
 _WITH_PARAMETERS: dict[str, Callable[..., list[np.ndarray]]] = {
-    "convert_element_type": _convert, "round": _rounded, "bitcast_convert_type": _bits,
+    "convert_element_type": _convert,
+    "round": _rounded,
+    "bitcast_convert_type": _bits,
     "tile": lambda x, reps: [np.tile(x, reps)],
     "stack": lambda *xs, axis: [np.stack(xs, axis)],
     "unstack": lambda x, axis: list(np.moveaxis(x, axis, 0)),
@@ -215,7 +217,7 @@ _WITH_PARAMETERS: dict[str, Callable[..., list[np.ndarray]]] = {
     "squeeze": lambda x, dimensions: [np.squeeze(x, dimensions)],
     "select_n": lambda which, *xs: [np.choose(which.astype(int), xs, mode="clip")],
     "nextafter": lambda x, y: [np.nextafter(x, y)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", _WITH_PARAMETERS)

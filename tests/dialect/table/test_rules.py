@@ -6,13 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
-from op_cases import Case, cases_of, sampled_ops
+from support.op_cases import Case, cases_of, sampled_ops
 
-from axir.dialect import dtypes
-from axir.dialect.array import as_array
+from axir.dialect.core import dtypes
+from axir.dialect.core.array import as_array
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops import OPS
-from axir.dialect.primitive import RULES, Unsupported
-from axir.dialect.types import ShapedArray
+from axir.dialect.program.primitive import RULES, Unsupported
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -6,16 +6,16 @@ import io
 
 import numpy as np
 import pytest
-from op_cases import Case, cases_of, differences, sampled_ops, values
+from support.op_cases import Case, cases_of, differences, sampled_ops, values
 
-from axir.dialect.array import as_array
-from axir.dialect.function import Function
-from axir.dialect.reading import parse_module, read_module
-from axir.dialect.trace import trace_function
-from axir.dialect.tracer import Trace
-from axir.dialect.writing import embed_captures, write_module
-from axir.passes.pipeline import run_passes
-from axir.passes.simplify import simplify_function
+from axir.dialect.core.array import as_array
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.module_writer import embed_captures, write_module
+from axir.dialect.program.tracer import Trace
+from axir.dialect.text.module_reader import parse_module, read_module
+from axir.passes.framework.pipeline import run_passes
+from axir.passes.transforms.simplify import simplify_function
 
 
 def _functions(name: str) -> tuple[dict[str, Case], dict[str, Function]]:
@@ -87,8 +87,8 @@ def _with_constants(case: Case) -> Function:
 
 @pytest.mark.parametrize("is_weak", [False, True])
 def test_weak_types_survive_as_marks(is_weak: bool) -> None:
-    from axir.dialect.ops.elementwise import add
-    from axir.dialect.types import ShapedArray
+    from axir.dialect.core.types import ShapedArray
+    from axir.dialect.ops.elementwise.arithmetic import add
 
     vector = ShapedArray((2,), np.float32, is_weak)
     function = trace_function(lambda x: [add(x, x)], [vector])

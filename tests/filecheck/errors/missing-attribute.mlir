@@ -1,5 +1,5 @@
 // RUN: not axir opt %s 2>&1 | filecheck %s
-// RUN: not iree-opt --irdl-file=%S/../../../dialect/jaxpr.irdl.mlir %s 2>&1 | filecheck %s --check-prefix=IRDL
+// RUN: not iree-opt --irdl-file=%S/../../../dialect/text/jaxpr.irdl.mlir %s 2>&1 | filecheck %s --check-prefix=IRDL
 
 // CHECK: error: jaxpr.reduce_sum: {{.*}}axes
 // CHECK-NEXT: at {{.*}}missing-attribute.mlir:9

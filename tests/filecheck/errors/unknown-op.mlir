@@ -1,5 +1,5 @@
 // RUN: not axir opt %s 2>&1 | filecheck %s
-// RUN: not iree-opt --irdl-file=%S/../../../dialect/jaxpr.irdl.mlir %s 2>&1 | filecheck %s --check-prefix=IRDL
+// RUN: not iree-opt --irdl-file=%S/../../../dialect/text/jaxpr.irdl.mlir %s 2>&1 | filecheck %s --check-prefix=IRDL
 
 // CHECK: error: Op 'jaxpr.sine' is not one of the jaxpr dialect.
 // CHECK-NEXT: at {{.*}}unknown-op.mlir:10

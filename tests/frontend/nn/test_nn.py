@@ -8,11 +8,11 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from against_jax import Weak, assert_close, compare, same_error
+from support.against_jax import Weak, assert_close, compare, same_error
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import from_numpy
+from axir.dialect.core.array import from_numpy
 
 EDGES = np.array(
     [-np.inf, -100, -6.5, -3, -1, -0.5, -0.0, 0.0, 1e-3, 0.5, 1, 2.9, 3, 6, 7, 90, np.inf, np.nan],

@@ -9,13 +9,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import assert_same
+from support.against_jax import assert_same
 
 import axir
 import axir.numpy as jnp
 from axir import errors
-from axir.dialect.array import ConcreteArray, from_numpy
-from axir.dialect.errors import DTypeError, NonArrayArgumentError
+from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.errors import DTypeError, NonArrayArgumentError
 
 F = np.array([[1.5, -2.0, 3.0], [4.0, 5.5, -6.0]], np.float32)
 I = np.array([[1, -2, 3], [4, 5, -6]], np.int32)  # noqa: E741

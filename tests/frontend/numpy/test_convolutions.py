@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import assert_close, compare, same_error
 from jax import numpy as jax_numpy
+from support.against_jax import assert_close, compare, same_error
 
 import axir
 from axir import numpy as jnp

@@ -8,13 +8,13 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from against_jax import Weak, assert_same, compare
+from support.against_jax import Weak, assert_same, compare
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import from_numpy
-from axir.dialect.config import enable_x64
-from axir.dialect.errors import (
+from axir.dialect.core.array import from_numpy
+from axir.dialect.core.config import enable_x64
+from axir.dialect.core.errors import (
     ConcretizationTypeError,
     DTypeError,
     NonArrayArgumentError,
@@ -94,11 +94,13 @@ def test_changing_the_source_does_not_change_the_array() -> None:
 @pytest.mark.parametrize(
     ("value", "error", "text"),
     [
-        (None, NonArrayArgumentError, "None"), ([1, None], NonArrayArgumentError, "None"),
-        ([[1], [2, 3]], ParameterError, "same length"), ({1: 2}, NonArrayArgumentError, "dict"),
+        (None, NonArrayArgumentError, "None"),
+        ([1, None], NonArrayArgumentError, "None"),
+        ([[1], [2, 3]], ParameterError, "same length"),
+        ({1: 2}, NonArrayArgumentError, "dict"),
         (["a"], NonArrayArgumentError, "'a'"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_an_array_is_refused(value: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         jnp.array(value)

@@ -9,10 +9,10 @@ from typing import Any
 import jax.numpy
 import numpy as np
 import pytest
+from support.against_jax import assert_same
 
 import axir
 import axir.numpy as jnp
-from tests.against_jax import assert_same
 
 V = np.array([5, 6, 7], np.int32)
 W = np.array([1, 2, 3, 4], np.int32)

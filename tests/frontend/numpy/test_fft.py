@@ -10,12 +10,12 @@ import jax.scipy.fft
 import numpy as np
 import pytest
 import scipy.fft
-from against_jax import Weak, compare, same_error
+from support.against_jax import Weak, compare, same_error
 
 import axir
 import axir.numpy as jnp
 import axir.scipy.fft
-from axir.dialect.errors import AxisError, NonArrayArgumentError, ParameterError
+from axir.dialect.core.errors import AxisError, NonArrayArgumentError, ParameterError
 
 ONE_AXIS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 TWO_AXES = ("fft2", "ifft2", "rfft2", "irfft2")

@@ -7,13 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from index_cases import UPDATES, X, name_of, ours_of
+from support.index_cases import UPDATES, X, name_of, ours_of
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import from_numpy
-from axir.dialect.errors import OutOfBoundsError
-from axir.numpy.index_parsing import EmptyAxisError
+from axir.dialect.core.array import from_numpy
+from axir.dialect.core.errors import OutOfBoundsError
+from axir.numpy._indexing.index_parsing import EmptyAxisError
 
 NONE = np.zeros(0, np.int32)
 OUTSIDE = [

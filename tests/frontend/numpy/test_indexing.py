@@ -7,19 +7,15 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import assert_close, compare
-from index_cases import UPDATES, X, name_of, ours_of
+from support.against_jax import assert_close, compare
+from support.index_cases import UPDATES, X, name_of, ours_of
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import from_numpy
-from axir.dialect.errors import (
-    ConcretizationTypeError,
-    DTypeError,
-    IndexTypeError,
-)
-from axir.numpy.index_parsing import DynamicSliceError, MaskShapeError
-from axir.numpy.promotion import BroadcastError
+from axir.dialect.core.array import from_numpy
+from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, IndexTypeError
+from axir.numpy._arguments.promotion import BroadcastError
+from axir.numpy._indexing.index_parsing import DynamicSliceError, MaskShapeError
 
 ROWS = np.array([2, 0, -1])
 GRID = np.array([[0, 2], [-1, 1]])
@@ -256,18 +252,24 @@ def test_updates_out_of_bounds_are_dropped_unless_a_mode_says_otherwise() -> Non
 
     def computed(x: Any, i: Any) -> list[Any]:
         return [
-            x.at[i].set(9.0), x.at[i].add(1.0), x.at[i].set(9.0, mode="clip"),
-            x.at[jnp.array([0, 1]) + i].set(9.0), x.at[jnp.array([0, 1]) + i].add(1.0, mode="clip"),
-        ]  # fmt: skip
+            x.at[i].set(9.0),
+            x.at[i].add(1.0),
+            x.at[i].set(9.0, mode="clip"),
+            x.at[jnp.array([0, 1]) + i].set(9.0),
+            x.at[jnp.array([0, 1]) + i].add(1.0, mode="clip"),
+        ]
 
     jax_x = jax.numpy.arange(3.0)
     jax_results = {}
     for i in (0, 2, 5, -1, -4):
         index = jax.numpy.array([0, 1]) + i
         jax_results[i] = [
-            jax_x.at[i].set(9.0), jax_x.at[i].add(1.0), jax_x.at[i].set(9.0, mode="clip"),
-            jax_x.at[index].set(9.0), jax_x.at[index].add(1.0, mode="clip"),
-        ]  # fmt: skip
+            jax_x.at[i].set(9.0),
+            jax_x.at[i].add(1.0),
+            jax_x.at[i].set(9.0, mode="clip"),
+            jax_x.at[index].set(9.0),
+            jax_x.at[index].add(1.0, mode="clip"),
+        ]
     compiled = axir.jit(computed)
     for i, expected in jax_results.items():
         for results in (computed(x, jnp.array(i)), compiled(x, i)):

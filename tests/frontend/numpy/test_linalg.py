@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import compare, same_error
 from jax.numpy import linalg as theirs
+from support.against_jax import compare, same_error
 
 import axir
 import axir.numpy as jnp
@@ -75,7 +75,7 @@ VALUES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("matmul", (STACK, STACK), {}),
     ("tensordot", (TALL, WIDE), {"axes": 1}),
     *[(name, (INTEGERS,), {}) for name in ("inv", "det", "cholesky", "norm", "eigvalsh")],
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("index", range(len(VALUES)))
@@ -127,7 +127,7 @@ _DIFFERENTIATED: dict[str, tuple[Callable[[Any], Callable[..., Any]], tuple[np.n
     "svd": (lambda m: _rebuilt(m, "svd"), (TALL,)),
     "pinv": (lambda m: m.linalg.pinv, (WIDE,)),
     "nuclear": (lambda m: lambda x: m.linalg.norm(x, "nuc"), (TALL,)),
-}  # fmt: skip
+}
 
 
 def _loss(library: Any, function: Callable[..., Any]) -> Callable[..., Any]:

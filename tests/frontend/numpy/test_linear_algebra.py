@@ -8,11 +8,11 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from against_jax import Weak, assert_close, compare, same_error
+from support.against_jax import Weak, assert_close, compare, same_error
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import from_numpy
+from axir.dialect.core.array import from_numpy
 
 FACTOR = 16.0
 

@@ -7,11 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import Weak, assert_close, compare, same_error
+from support.against_jax import Weak, assert_close, compare, same_error
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import from_numpy
+from axir.dialect.core.array import from_numpy
 
 
 def counted(*shape: int, dtype: Any = np.float32) -> np.ndarray:
@@ -194,7 +194,8 @@ def test_repeating_by_traced_numbers() -> None:
 
 
 ERRORS = [
-    ("reshape", (X, (5, 5)), {}, "cannot reshape"), ("reshape", (X, (-1, -1)), {}, "cannot infer"),
+    ("reshape", (X, (5, 5)), {}, "cannot reshape"),
+    ("reshape", (X, (-1, -1)), {}, "cannot infer"),
     ("reshape", (X, (-1, 5)), {}, "cannot infer"),
     ("reshape", (X, (24,)), {"order": "K"}, "order="),
     ("squeeze", (X, 0), {}, "has extent 2, not 1"),
@@ -219,14 +220,16 @@ ERRORS = [
     ("pad", (VECTOR, ((1, 1), (1, 1), (1, 1))), {}, "does not fit an array of 1 axes"),
     ("pad", (VECTOR, 1, "edge"), {"end_values": 1}, "does not take the keywords"),
     ("pad", (np.zeros((0,), np.float32), 1, "edge"), {}, "cannot extend the empty axis"),
-    ("pad", (VECTOR, 1.5), {}, "float"), ("diff", (1.0,), {}, "must have at least one axis"),
+    ("pad", (VECTOR, 1.5), {}, "float"),
+    ("diff", (1.0,), {}, "must have at least one axis"),
     ("diff", (VECTOR, -1), {}, "order must be non-negative"),
     ("gradient", (counted(1),), {}, "at least 2 samples"),
     ("gradient", (VECTOR,), {"edge_order": 2}, "edge_order=2 is not supported"),
-    ("vander", (MATRIX,), {}, "one-dimensional"), ("ix_", (MATRIX,), {}, "1-dimensional"),
+    ("vander", (MATRIX,), {}, "one-dimensional"),
+    ("ix_", (MATRIX,), {}, "1-dimensional"),
     ("diag_indices_from", (MATRIX,), {}, "equal extent"),
     ("unstack", (1.0,), {}, "at least one axis"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

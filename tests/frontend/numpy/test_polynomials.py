@@ -7,11 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import Weak, compare, same_error
+from support.against_jax import Weak, compare, same_error
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.errors import ParameterError, TracerArrayConversionError
+from axir.dialect.core.errors import ParameterError, TracerArrayConversionError
 
 
 def check(name: str, *args: Any, **kwargs: Any) -> None:

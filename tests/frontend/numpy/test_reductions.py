@@ -8,13 +8,13 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from against_jax import Weak, assert_close, compare, same_error
+from support.against_jax import Weak, assert_close, compare, same_error
 
 import axir
 import axir.numpy as jnp
 from axir import errors
-from axir.dialect.array import from_numpy
-from axir.dialect.config import enable_x64
+from axir.dialect.core.array import from_numpy
+from axir.dialect.core.config import enable_x64
 
 DTYPES = (
     "bool", "int8", "uint8", "int16", "int32", "uint32", "float16", "bfloat16", "float32",

@@ -7,11 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import Weak, assert_close, compare, same_error
+from support.against_jax import Weak, assert_close, compare, same_error
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import from_numpy
+from axir.dialect.core.array import from_numpy
 
 
 def both(name: str) -> tuple[Any, Any]:

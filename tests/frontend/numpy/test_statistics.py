@@ -7,11 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import assert_same
+from support.against_jax import assert_same
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.errors import (
+from axir.dialect.core.errors import (
     ConcretizationTypeError,
     DTypeError,
     ImmutableArrayError,

@@ -10,14 +10,22 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from against_jax import Weak, assert_close, assert_same, compare, same_error, to_axir, to_jax
+from support.against_jax import (
+    Weak,
+    assert_close,
+    assert_same,
+    compare,
+    same_error,
+    to_axir,
+    to_jax,
+)
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import Array, from_numpy
-from axir.dialect.config import enable_x64, numpy_rank_promotion
-from axir.dialect.errors import DTypeError, NonArrayArgumentError
-from axir.numpy.promotion import BroadcastError
+from axir.dialect.core.array import Array, from_numpy
+from axir.dialect.core.config import enable_x64, numpy_rank_promotion
+from axir.dialect.core.errors import DTypeError, NonArrayArgumentError
+from axir.numpy._arguments.promotion import BroadcastError
 
 DTYPES = ("bool", "int8", "uint32", "bfloat16", "float32", "complex64")
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, np.inf, -np.inf, np.nan]

@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import compare, same_error
+from support.against_jax import compare, same_error
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.errors import ParameterError, ShapeError
+from axir.dialect.core.errors import ParameterError, ShapeError
 
 
 def both(function: Callable[..., Any], **options: Any) -> list[Callable[..., Any]]:

@@ -10,7 +10,7 @@ import pytest
 import scipy.special
 
 import axir
-from axir.dialect.config import config
+from axir.dialect.core.config import config
 from axir.scipy import special
 
 _EDGES = [0.0, -0.0, -1.0, -2.0, np.inf, np.nan, 0.5, 20.0]
@@ -44,7 +44,7 @@ def wide_dtypes() -> Iterator[None]:
         ("comb", tuple(_INTEGERS)),
         ("boxcox", (_POSITIVE, np.round(_GENERATOR.uniform(-1, 2, 100)))),
         ("boxcox1p", (_POSITIVE, np.round(_GENERATOR.uniform(-1, 2, 100)))),
-        ("ndtri", (np.concatenate([_GENERATOR.uniform(0, 1, 50), 10**-_POSITIVE[:50], [0, 1]]),)),
+        ("ndtri", (np.concatenate([_GENERATOR.uniform(0, 1, 50), 10 ** -_POSITIVE[:50], [0, 1]]),)),
         ("log_ndtr", (np.linspace(-60, 60, 101),)),
     ],
 )

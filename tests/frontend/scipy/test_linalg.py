@@ -8,8 +8,8 @@ import jax
 import numpy as np
 import pytest
 import scipy.linalg
-from against_jax import compare, same_error
 from jax.scipy import linalg as theirs
+from support.against_jax import compare, same_error
 
 import axir
 import axir.numpy as jnp
@@ -71,7 +71,7 @@ VALUES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("solve_sylvester", (MATRIX, COMPLEX.real, _random(4, 3)), {}),
     *[(name, (4,), {}) for name in ("hilbert", "invhilbert", "pascal", "helmert", "dft")],
     ("hadamard", (4,), {}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("index", range(len(VALUES)))

@@ -8,10 +8,10 @@ import jax.scipy.signal
 import numpy as np
 import pytest
 import scipy.signal
-from against_jax import assert_close, compare, same_error
+from support.against_jax import assert_close, compare, same_error
 
 import axir
-from axir.dialect.errors import ParameterError
+from axir.dialect.core.errors import ParameterError
 from axir.scipy import signal
 
 MODES = ["full", "same", "valid"]

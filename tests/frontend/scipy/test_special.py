@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from against_jax import assert_close, compare
 from jax.scipy import special as jax_special
+from support.against_jax import assert_close, compare
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.array import from_numpy
+from axir.dialect.core.array import from_numpy
 from axir.scipy import special
 
 UNARY = {

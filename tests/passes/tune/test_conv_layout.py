@@ -8,11 +8,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from stablehlo_runner import Example, run_examples, text_after
+from support.stablehlo_runner import Example, run_examples, text_after
 
-from axir.dialect import stablehlo as hlo
-from axir.dialect.ops.conv import conv_general_dilated
-from axir.dialect.ops.convolution_types import ConvDimensionNumbers
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated
+from axir.dialect.ops.convolution.types import ConvDimensionNumbers
 
 RNG = np.random.default_rng(0)
 ALWAYS = "put-features-last{products=1}"
@@ -79,22 +79,27 @@ MOVED = [
     example("half", (2, 3, 6, 5), (4, 3, 2, 2), dtype=np.float16),
     example("bfloat16", (2, 3, 6, 5), (4, 3, 2, 2), dtype=ml_dtypes.bfloat16),
     example(
-        "result_only", (2, 6, 5, 3), (3, 2, 3, 4),
+        "result_only",
+        (2, 6, 5, 3),
+        (3, 2, 3, 4),
         dimension_numbers=ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 1, 2, 3)),
     ),
     reversed_windows(),
     *[permuted(seed) for seed in range(12)],
-]  # fmt: skip
+]
 KEPT = [
     example("last", (2, 6, 5, 3), (3, 2, 3, 4), dimension_numbers=LAST),
-    example("kernel_in_another_order", (2, 6, 5, 3), (4, 3, 3, 2), dimension_numbers=(
-        ConvDimensionNumbers(LAST.lhs_spec, (0, 1, 2, 3), LAST.out_spec)
-    )),
+    example(
+        "kernel_in_another_order",
+        (2, 6, 5, 3),
+        (4, 3, 3, 2),
+        dimension_numbers=(ConvDimensionNumbers(LAST.lhs_spec, (0, 1, 2, 3), LAST.out_spec)),
+    ),
     example("one_feature", (1, 1, 6, 5), (1, 1, 2, 2)),
     example("no_spatial_dimensions", (2, 3), (4, 3)),
     example("integers", (2, 3, 6, 5), (4, 3, 3, 2), dtype=np.int32),
     example("complex", (2, 3, 6, 5), (4, 3, 3, 2), dtype=np.complex64, padding=((0, 0),) * 2),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -124,9 +129,10 @@ def test_other_convolutions_stay(case: Example) -> None:
 
 
 def test_small_convolutions_stay() -> None:
-    small, large = (example(name, (1, size, 16, 16), (size, size, 3, 3)) for name, size in (
-        ("small", 4), ("large", 8)
-    ))  # fmt: skip
+    small, large = (
+        example(name, (1, size, 16, 16), (size, size, 3, 3))
+        for name, size in (("small", 4), ("large", 8))
+    )
     assert "transpose" not in text_after(small, "put-features-last")
     assert "transpose" in text_after(large, "put-features-last")
 

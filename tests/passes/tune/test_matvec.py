@@ -5,9 +5,9 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from stablehlo_runner import Example, run_examples, text_after
+from support.stablehlo_runner import Example, run_examples, text_after
 
-from axir.dialect import stablehlo as hlo
+from axir.dialect.builders import stablehlo as hlo
 
 RNG = np.random.default_rng(0)
 PASS = "spread-matvecs{elements=200}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stablehlo_runner import Example, build, run_examples
+from support.stablehlo_runner import Example, build, run_examples
 
-from axir.dialect import stablehlo as hlo
-from axir.passes.pipeline import run_passes
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.pipeline import run_passes
 
 RNG = np.random.default_rng(0)
 

@@ -1,0 +1,203 @@
+"""Scalars: single numbers in kernels and in loops over arrays, built of `arith` and `math`.
+
+What does not live here: what scalars have in common with arrays (`expressions.py`), loops over them
+(`dispatch.py`, `passes/legalize/elementwise_loops.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from .expressions import Expression
+
+_FUNCTIONS = {
+    "round_to_even": "math.roundeven",
+    "power": "math.powf",
+    **{name: f"math.{name}" for name in "exp expm1 log log1p sqrt sin cos floor".split()},
+}
+# The predicates of arith.cmpf and arith.cmpi.
+_PREDICATES_FLOAT = {"EQ": 1, "GT": 2, "GE": 3, "LT": 4, "LE": 5, "NE": 13}
+_PREDICATES_INTEGER = {"EQ": 0, "NE": 1, "LT": 2, "LE": 3, "GT": 4, "GE": 5}  # signed
+
+
+class Scalar(Expression):
+    """A real number, integer, truth value or index.
+
+    Integers are signed, except that `>>` shifts in zeros.
+    """
+
+    __slots__ = ()
+
+    @property
+    def type(self) -> ir.Type:
+        """The MLIR type."""
+        return self.value.type
+
+    @property
+    def is_float(self) -> bool:
+        """True for floating point, False for integers, truth values and indices."""
+        return isinstance(self.value.type, ir.FloatType)
+
+    @property
+    def width(self) -> int:
+        """The number of bits."""
+        return self.value.type.width
+
+    def constant(self, number: complex) -> Scalar:
+        """Returns a constant of this scalar's type."""
+        return constant(number, self.type)
+
+    def apply(self, name: str, *others: Scalar) -> Scalar:
+        """Returns an operation of `math` or, for floats and integers, of `arith`."""
+        if name in _FUNCTIONS:
+            return operation(_FUNCTIONS[name], (self, *others))
+        dialect, kind = "math" if name == "abs" else "arith", "f" if self.is_float else "i"
+        return operation(f"{dialect}.{name}{kind}", (self, *others))
+
+    def compare(self, direction: str, other: Scalar) -> Scalar:
+        """Returns a truth value."""
+        table = _PREDICATES_FLOAT if self.is_float else _PREDICATES_INTEGER
+        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), table[direction])
+        name = "arith.cmpf" if self.is_float else "arith.cmpi"
+        return operation(name, (self, other), boolean(), {"predicate": predicate})
+
+    def choose(self, on_true: Scalar, on_false: Scalar) -> Scalar:
+        """Returns one of two by this truth value."""
+        return operation("arith.select", (self, on_true, on_false), on_true.type)
+
+    def __neg__(self) -> Scalar:
+        return self.apply("neg") if self.is_float else 0 - self
+
+    def __invert__(self) -> Scalar:
+        return self ^ (1 if self.width == 1 else -1)
+
+    def __xor__(self, other: Scalar | int) -> Scalar:
+        return self.apply("xor", self.operand(other))
+
+    def __lshift__(self, other: Scalar | int) -> Scalar:
+        return self.apply("shl", self.operand(other))
+
+    def __rshift__(self, other: Scalar | int) -> Scalar:
+        return self.apply("shru", self.operand(other))
+
+    def shift_right_signed(self, other: Scalar | int) -> Scalar:
+        """Returns an integer shifted right, with copies of its sign shifted in."""
+        return self.apply("shrs", self.operand(other))
+
+    def bits(self) -> Scalar:
+        """Returns the bits of a float as an integer of the same width."""
+        return bitcast(self, integer(self.width))
+
+    def is_negative(self) -> Scalar:
+        """Returns the sign bit, also of -0.0 and nan."""
+        return self.bits() < 0
+
+
+def boolean() -> ir.Type:
+    """Returns the type of truth values."""
+    return ir.IntegerType.get_signless(1)
+
+
+def integer(width: int) -> ir.Type:
+    """Returns the type of integers of so many bits."""
+    return ir.IntegerType.get_signless(width)
+
+
+def float32() -> ir.Type:
+    """Returns the type of single precision numbers."""
+    return ir.F32Type.get()
+
+
+def float64() -> ir.Type:
+    """Returns the type of double precision numbers."""
+    return ir.F64Type.get()
+
+
+def constant(number: complex, kind: ir.Type) -> Scalar:
+    """Returns a constant; integers are taken modulo their width."""
+    if isinstance(kind, ir.FloatType):
+        attribute: ir.Attribute = ir.FloatAttr.get(kind, float(number.real))
+    else:
+        attribute = ir.IntegerAttr.get(kind, _wrapped(int(number.real), kind))
+    return operation("arith.constant", (), kind, {"value": attribute})
+
+
+def _wrapped(number: int, kind: ir.Type) -> int:
+    if isinstance(kind, ir.IndexType) or kind.width == 1:
+        return number
+    half = 1 << (kind.width - 1)
+    return (number + half) % (2 * half) - half
+
+
+def index(number: Scalar | int) -> Scalar:
+    """Returns an index, also one that is known while the code is built."""
+    return number if isinstance(number, Scalar) else constant(number, ir.IndexType.get())
+
+
+def operation(
+    name: str,
+    operands: Sequence[Scalar],
+    kind: ir.Type | None = None,
+    attributes: dict[str, ir.Attribute] | None = None,
+) -> Scalar:
+    """Returns the result of an MLIR operation, of the first operand's type or of `kind`."""
+    created = ir.Operation.create(
+        name,
+        results=[operands[0].type if kind is None else kind],
+        operands=[operand.value for operand in operands],
+        attributes=attributes,
+    )
+    return Scalar(created.result)
+
+
+def bitcast(x: Scalar, kind: ir.Type) -> Scalar:
+    """Returns the same bits as another type of the same width."""
+    return operation("arith.bitcast", (x,), kind)
+
+
+def convert_float(x: Scalar, kind: ir.Type) -> Scalar:
+    """Returns a float rounded or widened to another float type."""
+    if x.type == kind:
+        return x
+    if x.width == kind.width or (x.width == 64 and kind.width == 16):
+        # Between f16 and bf16; and from f64, of which IREE flushes what is denormal as f16.
+        return convert_float(convert_float(x, float32()), kind)
+    return operation("arith.extf" if kind.width > x.width else "arith.truncf", (x,), kind)
+
+
+def truncate(x: Scalar, width: int) -> Scalar:
+    """Returns the low bits of an integer."""
+    return operation("arith.trunci", (x,), integer(width)) if x.width > width else x
+
+
+def extend_unsigned(x: Scalar, width: int) -> Scalar:
+    """Returns an integer with zeros in front."""
+    return operation("arith.extui", (x,), integer(width)) if x.width < width else x
+
+
+def to_float(x: Scalar, kind: ir.Type) -> Scalar:
+    """Returns a signed integer or an index as a float."""
+    number = to_integer(x, 64) if isinstance(x.type, ir.IndexType) else x
+    return operation("arith.sitofp", (number,), kind)
+
+
+def to_index(x: Scalar) -> Scalar:
+    """Returns an integer as an index."""
+    return operation("arith.index_cast", (x,), ir.IndexType.get())
+
+
+def to_integer(x: Scalar, width: int) -> Scalar:
+    """Returns an index as an integer."""
+    return operation("arith.index_cast", (x,), integer(width))
+
+
+def copy_sign(magnitude: Scalar, sign: Scalar) -> Scalar:
+    """`magnitude` (of either sign) with the sign bit of `sign`."""
+    return operation("math.copysign", (magnitude, sign))
+
+
+def fused_multiply_add(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+    """`x * y + z` with one rounding."""
+    return operation("math.fma", (x, y, z))

@@ -1,0 +1,97 @@
+"""Names for types that annotations in all rooms share.
+
+Python objects of users pass through axir without being looked at, and some libraries have no types.
+The names that stand for such objects are declared here, once, as `Any` with a reason: the only such
+names. What does not live here: the types of what rules of primitives take and give
+(`dialect/program/rules.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .array import Array
+
+# What passes through ------------------------------------------------------------------------------
+
+UserObject: TypeAlias = Any
+"""A Python object of the user's, of which nothing is known: what a function of the user's takes and
+gives, an attribute of a class of the user's, an object that is yet to be recognized."""
+
+PyTree: TypeAlias = Any
+"""Containers in containers, with leaves of any kind."""
+
+UserFunction: TypeAlias = Callable[..., Any]
+"""A callable of the user's: of any arguments, with any result."""
+
+_Result = TypeVar("_Result")
+
+Returning: TypeAlias = Callable[..., _Result]
+"""A function with a result of a given type, whose arguments only those who call it know."""
+
+Decorated: TypeAlias = Any
+"""What a decorator of axir's makes of a callable: of the callable's own signature."""
+
+Param: TypeAlias = Any
+"""The value of a parameter of an op: a number, string, tuple, dtype, array, function, or an object
+of the user's. Each rule declares the types of its own parameters."""
+
+Params: TypeAlias = dict[str, Any]
+"""Parameters of an op by name."""
+
+Options: TypeAlias = Any
+"""Keyword arguments (or all arguments) that are passed on as they are: who gets them has types."""
+
+OptionValue: TypeAlias = Any
+"""The value of an option, of the type that the table of options says."""
+
+Made: TypeAlias = Any
+"""What a table of derived things holds; who derives it knows its type."""
+
+Foreign: TypeAlias = Any
+"""An object of a library without types: of IREE's wheels, or of the standard library's depths."""
+
+# What users write ---------------------------------------------------------------------------------
+
+Scalar: TypeAlias = bool | int | float | complex
+"""A Python number."""
+
+ArrayLike: TypeAlias = Union["Array", np.ndarray, np.generic, bool, int, float, complex]
+"""What may stand where an array is expected: an array, a tracer, NumPy's own, a Python number."""
+
+DTypeLike: TypeAlias = np.dtype | type | str | None
+"""What users write for a dtype: NumPy's or a `KeyDtype`, its class or name, or a Python type."""
+
+HostArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+"""A NumPy array: the elements of an array on the host."""
+
+Dtype: TypeAlias = np.dtype[Any]
+"""The dtype of an array of numbers."""
+
+AnyDtype: TypeAlias = Any
+"""The dtype of an array: NumPy's, or a `KeyDtype`, which is none but behaves like one."""
+
+ShapeLike: TypeAlias = int | Sequence[int]
+"""A shape, or the extent of the only axis."""
+
+Axes: TypeAlias = int | Sequence[int] | None
+"""Axes over which a function works: one, several, or all (None)."""
+
+PrecisionLike: TypeAlias = Any
+"""What users write for the precision of a product: a name, an algorithm, one for each operand."""
+
+IndexLike: TypeAlias = Any
+"""What stands in brackets behind an array: integers, slices, None, ..., arrays, tuples of these."""
+
+Positions: TypeAlias = Union["Array", np.ndarray, Sequence[ArrayLike]]
+"""An index along each axis, which need not be known: an array of rank 1, or scalars."""
+
+PaddingLike: TypeAlias = str | Sequence[tuple[int, int]]
+"""What is added around an array: places before and after along each axis, or a rule by name."""
+
+NestedNumbers: TypeAlias = Any
+"""The elements of an array as a number or as lists in lists, as deep as the array has axes."""

@@ -1,0 +1,421 @@
+"""`Array`: what users call an array, and `ConcreteArray`: one whose elements are known.
+
+The other kind of array, a `Tracer`, stands in `dialect/program/tracer.py`. A concrete array is
+immutable, on the host, on a device, or both. The host side is a NumPy array, the device side any
+object with `to_numpy()`; each is made from the other when it is first asked for. Operators and
+methods are the functions of `axir.numpy`, installed on `Array` by the frontend, which this file
+knows nothing of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import ml_dtypes
+import numpy as np
+
+from . import dtypes
+from .annotations import (
+    ArrayLike,
+    Dtype,
+    DTypeLike,
+    Foreign,
+    HostArray,
+    IndexLike,
+    NestedNumbers,
+    Options,
+    Scalar,
+    UserObject,
+)
+from .errors import (
+    DeletedArrayError,
+    ImmutableArrayError,
+    KeyConversionError,
+    NonArrayArgumentError,
+)
+from .extended_dtypes import keys_of, words_of
+from .types import ShapedArray
+
+if TYPE_CHECKING:
+    from .array_interface import ArrayInterface as _Interface
+else:
+    _Interface = object
+
+
+class DeviceBuffer(Protocol):
+    """What a device must offer for its memory to be seen as an `Array`."""
+
+    @property
+    def device(self) -> Foreign:
+        """The device whose memory this is."""
+        ...
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the memory has been given back."""
+        ...
+
+    def to_numpy(self) -> HostArray:
+        """Returns the contents as a read-only array."""
+        ...
+
+    def block_until_ready(self) -> object:
+        """Waits until the contents are there."""
+        ...
+
+    def delete(self) -> None:
+        """Gives the memory back."""
+        ...
+
+
+class Array(_Interface):
+    """An array: of known elements, or a tracer, which stands for one inside a transformation.
+
+    Nothing is of this very class: `isinstance(x, axir.Array)` holds for both kinds, and
+    `isinstance(x, axir.core.Tracer)` tells them apart. `axir.numpy.array` makes arrays.
+
+    Raises:
+        TypeError: if it is called.
+
+    >>> import axir, axir.numpy as jnp
+    >>> isinstance(jnp.ones(2), axir.Array)
+    True
+    >>> axir.make_jaxpr(lambda x: x if isinstance(x, axir.Array) else -x)(1.0)
+    { lambda ; a:f32[]. let in (a,) }
+    """
+
+    __slots__ = ()
+    # As users name it; types are part of what they read.
+    __module__ = "axir"
+    # NumPy's operators leave mixed expressions to ours.
+    __array_priority__ = 100
+    type: ShapedArray
+
+    def __init__(self, *arguments: object, **options: object):
+        raise TypeError("axir.Array has no constructor: make arrays with axir.numpy.array(...).")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the axes."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> Dtype:
+        """dtype of the elements."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.type.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.type.size
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the elements in bytes."""
+        return self.type.size * self.type.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Size of one element in bytes."""
+        return self.type.dtype.itemsize
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype came from a Python scalar and yields to others."""
+        return self.type.weak_type
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type: shape, dtype and weak type."""
+        return self.type
+
+    def __len__(self) -> int:
+        if not self.type.shape:
+            raise TypeError("len() of a scalar array: it has no axes.")
+        return self.type.shape[0]
+
+    def __setitem__(self, index: IndexLike, value: ArrayLike) -> None:
+        raise ImmutableArrayError(
+            "Arrays are immutable: item assignment is not possible.",
+            "Instead of x[index] = y write x = x.at[index].set(y); "
+            ".add, .multiply, .min and .max work likewise.",
+        )
+
+
+class ConcreteArray(Array):
+    """An immutable array of known elements."""
+
+    __slots__ = ("__weakref__", "_buffer", "_device", "_host", "type")
+    _host: HostArray | None
+    _buffer: DeviceBuffer | None
+
+    def __init__(
+        self,
+        array_type: ShapedArray,
+        host: HostArray | None,
+        buffer: DeviceBuffer | None = None,
+        device: Foreign = None,
+    ):
+        self.type = array_type
+        self._host = host
+        self._buffer = buffer
+        # The device this array is committed to, or None.
+        self._device = device
+
+    def host(self) -> HostArray:
+        """Returns the elements as a NumPy array that must not be written to."""
+        host = self._host
+        if host is None:
+            self.check_alive()
+            assert self._buffer is not None
+            host = self._buffer.to_numpy()
+            if dtypes.is_key(self.type.dtype):
+                host = keys_of(host, self.type.dtype)
+            self._host = host
+        return host
+
+    def check_alive(self) -> None:
+        """Raises `DeletedArrayError` if the memory has been given back or donated."""
+        if self.is_deleted():
+            raise DeletedArrayError(
+                f"This {self.type} array has been deleted or donated.",
+                "Donated arguments cannot be used again: use the function's result, or drop "
+                "donate_argnums.",
+            )
+
+    def _numbers(self) -> HostArray:
+        """Returns the elements for uses as numbers, which random keys are not."""
+        if dtypes.is_key(self.type.dtype):
+            raise KeyConversionError(
+                f"An array of random keys ({self.type}) has no numbers.",
+                "axir.random.key_data returns the words of keys.",
+            )
+        return self.host()
+
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
+        host = self._numbers()
+        if dtype is not None and np.dtype(dtype) != host.dtype:
+            return host.astype(dtype)
+        if copy:
+            return host.copy()
+        view = host.view()
+        view.flags.writeable = False
+        return view
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """Returns the elements as read-only, contiguous memory.
+
+        Python asks for it from 3.12 on; before, `memoryview(np.asarray(x))` gives the same.
+        """
+        if flags & _WRITABLE:
+            raise BufferError("Arrays are immutable: their memory cannot be written to.")
+        try:
+            host: Foreign = _contiguous(self._numbers())
+            return memoryview(host).toreadonly()
+        except ValueError:
+            raise BufferError(
+                f"Python's buffers have no elements of dtype {self.dtype}: take those of "
+                "x.view(dtype) for an integer dtype of the same size."
+            ) from None
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
+    def __dlpack__(self, **options: Options) -> Foreign:
+        # NumPy exports only writable memory unless the consumer knows of read-only tensors.
+        return _writable_view(_contiguous(self._numbers())).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def block_until_ready(self) -> ConcreteArray:
+        """Waits until the elements have been computed, and returns the array itself."""
+        self.check_alive()
+        if self._buffer is not None:
+            self._buffer.block_until_ready()
+        return self
+
+    @property
+    def committed(self) -> bool:
+        """Whether computations on the array must run on its device."""
+        return self._device is not None
+
+    def delete(self) -> None:
+        """Gives the memory back; later uses raise `DeletedArrayError`."""
+        if self._buffer is not None:
+            self._buffer.delete()
+        self._host = self._buffer = None
+
+    def is_deleted(self) -> bool:
+        """Tells whether the memory has been given back or donated."""
+        return self._host is None and (self._buffer is None or self._buffer.is_deleted)
+
+    def tolist(self) -> NestedNumbers:
+        """Returns the elements as nested lists of Python scalars."""
+        return self._numbers().tolist()
+
+    def item(self, *index: int) -> UserObject:
+        """Returns one element as a Python scalar."""
+        return self._numbers().item(*index)
+
+    def tobytes(self, order: Literal["C", "F", "A", "K"] | None = "C") -> bytes:
+        """Returns the elements as bytes."""
+        return self._numbers().tobytes(order)
+
+    def __bool__(self) -> bool:
+        return bool(self._numbers())
+
+    def __int__(self) -> int:
+        return int(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
+
+    def __float__(self) -> float:
+        return float(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
+
+    def __complex__(self) -> complex:
+        return complex(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
+
+    def __index__(self) -> int:
+        if self.ndim or not dtypes.is_integer(self.dtype):
+            raise TypeError(f"Only integer scalar arrays can be used as an index, not {self.type}.")
+        return int(self.host())
+
+    def __iter__(self) -> Iterator[ConcreteArray]:
+        if not self.type.shape:
+            raise TypeError("Iteration over a scalar array: it has no axes.")
+        element = ShapedArray(self.type.shape[1:], self.type.dtype, self.type.weak_type)
+        host = self.host()
+        return (ConcreteArray(element, host[i, ...], None, self._device) for i in range(len(host)))
+
+    def __format__(self, specification: str) -> str:
+        if self.ndim == 0 and not dtypes.is_key(self.type.dtype):
+            return format(self.host()[()], specification)
+        return format(str(self), specification)
+
+    def __repr__(self) -> str:
+        if self.is_deleted():
+            return f"Array(<deleted>, dtype={self.dtype})"
+        if dtypes.is_key(self.type.dtype):
+            return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{words_of(self.host())}"
+        weak = ", weak_type=True" if self.weak_type else ""
+        suffix = f", dtype={self.dtype}{weak})"
+        host = _printable(self.host())
+        if self.size == 0:
+            shape = f", shape={self.shape}" if self.shape != (0,) else ""
+            return f"Array([]{shape}{suffix}"
+        body = np.array2string(host, prefix="Array(", suffix=suffix, separator=", ")
+        return f"Array({body}{suffix}"
+
+    def __str__(self) -> str:
+        if dtypes.is_key(self.type.dtype):
+            return repr(self)
+        return str(_printable(self.host()))
+
+    def __hash__(self) -> int:
+        raise TypeError("Arrays are unhashable: compare them with jnp.array_equal instead.")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return ConcreteArray, (self.type, np.array(self.host()))
+
+    def __copy__(self) -> ConcreteArray:
+        return self
+
+    def __deepcopy__(self, memo: object) -> ConcreteArray:
+        return ConcreteArray(self.type, self.host().copy(), None, self._device)
+
+
+# What a consumer of a buffer asks for (PyBUF_WRITABLE).
+_WRITABLE = 1
+
+
+def _contiguous(host: HostArray) -> HostArray:
+    return host if host.flags.c_contiguous else np.ascontiguousarray(host)
+
+
+def _printable(host: HostArray) -> HostArray:
+    return host.astype(np.float32) if host.dtype == ml_dtypes.bfloat16 else host
+
+
+def _writable_view(host: HostArray) -> HostArray:
+    if host.flags.writeable:
+        return host
+    pointer, _ = host.__array_interface__["data"]
+    holder = _Memory(pointer, host)
+    return np.asarray(holder)
+
+
+class _Memory:
+    """Presents read-only memory as writable to NumPy; keeps its owner alive."""
+
+    def __init__(self, pointer: int, owner: HostArray):
+        self.owner = owner
+        self.__array_interface__ = {
+            **owner.__array_interface__,
+            "data": (pointer, False),
+        }
+
+
+def from_numpy(value: HostArray, weak_type: bool = False) -> ConcreteArray:
+    """Wraps a NumPy array, whose memory nobody may write to from now on."""
+    return ConcreteArray(ShapedArray(value.shape, value.dtype, weak_type), value)
+
+
+def scalar(value: Scalar, dtype: Dtype | None = None, weak_type: bool = True) -> ConcreteArray:
+    """Returns a rank-0 array of a Python scalar; its dtype is weak unless told otherwise."""
+    if dtype is None:
+        dtype = dtypes.scalar_dtype(value)
+        weak_type = weak_type and dtype != dtypes.bool_
+    try:
+        host = np.asarray(value, dtype=dtype)
+    except OverflowError:
+        host = np.asarray(value).astype(dtype)
+        if dtypes.is_integer(dtype):
+            raise OverflowError(f"Python int {value} is too large for {dtype}.") from None
+    return ConcreteArray(ShapedArray((), dtype, weak_type), host)
+
+
+_SCALARS = (bool, int, float, complex)
+
+
+def as_array(value: UserObject, what: str = "operand") -> ConcreteArray:
+    """Turns a NumPy array or scalar, a Python scalar, or an array-like object into an array.
+
+    Raises:
+        NonArrayArgumentError: for anything else, naming it.
+
+    >>> as_array(np.arange(2.0))
+    Array([0., 1.], dtype=float32)
+    """
+    python_type = type(value)
+    if python_type is ConcreteArray:
+        return value
+    if python_type in _SCALARS:
+        return scalar(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        dtype = value.dtype
+        if dtype != dtypes.float0:
+            dtype = dtypes.canonicalize_dtype(dtype)
+        # A copy: the caller may go on to write to its array, while ours is immutable.
+        return from_numpy(np.array(value, dtype=dtypes.storage(dtype)))
+    if hasattr(value, "__axir_array__"):
+        return as_array(value.__axir_array__())
+    if hasattr(value, "__jax_array__"):
+        return as_array(value.__jax_array__())
+    if hasattr(value, "__array__"):
+        return as_array(np.asarray(value))
+    if isinstance(value, _SCALARS):
+        return scalar(value)
+    raise NonArrayArgumentError(
+        f"{what.capitalize()} {_summary(value)} of type {python_type.__name__!r} is not an array.",
+        "Pass arrays or Python scalars; turn lists into arrays with jnp.array(...).",
+    )
+
+
+def _summary(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,244 @@
+"""The values of axir's options, and every way to set them.
+
+The options themselves stand in `options.py`, one row each. A value is looked up in this order: an
+override of the current thread (`with`), `config.update`, the environment when axir was imported,
+the default.
+
+>>> config.jax_enable_x64
+False
+>>> with enable_x64(True):
+...     config.jax_enable_x64
+True
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+
+from .annotations import OptionValue, UserObject
+from .options import OPTIONS, ConfigError, Option, UnknownOptionError, option_of_name
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "UnknownOptionError",
+    "check_tracer_leaks",
+    "checking_leaks",
+    "config",
+    "debug_infs",
+    "debug_nans",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "disable_jit",
+    "enable_custom_prng",
+    "enable_x64",
+    "legacy_prng_key",
+    "log_compiles",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "threefry_partitionable",
+]
+
+_CACHE_KEY_NAMES = tuple(option.name for option in OPTIONS.values() if option.is_in_cache_key)
+
+
+class Config:
+    """The options' values: `config.<name>` reads one, `update` and `config(...)` set them.
+
+    Values are instance attributes, so that a read on a hot path is a plain attribute read. Only
+    while some thread is inside a `with config(...)` does the object belong to `_OverriddenConfig`,
+    whose properties ask the thread's overrides first.
+    """
+
+    cache_key: tuple[OptionValue, ...]
+    """Values of all options on which a traced or compiled program depends."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        state = self.__dict__
+        state["_thread"] = threading.local()
+        state["_lock"] = threading.Lock()
+        state["_override_count"] = 0
+        for option in OPTIONS.values():
+            state[option.name] = _initial_value(option, environment or {})
+        self._refresh_cache_key()
+
+    def update(self, name: str, value: OptionValue) -> None:
+        """Sets an option for all threads.
+
+        A `with config(...)` that is active keeps its value until it ends.
+
+        Raises:
+            UnknownOptionError: there is no such option.
+            ConfigError: the value is not legal.
+
+        >>> config.update("axir_opt_level", 3)
+        >>> config.axir_opt_level
+        3
+        >>> config.update("axir_opt_level", 2)
+        """
+        checked = option_of_name(name).check(value, name)
+        with self._lock:
+            self.__dict__[name] = checked
+            self._refresh_cache_key()
+
+    def read(self, name: str) -> OptionValue:
+        """Returns the value that an option has in this thread."""
+        return getattr(self, option_of_name(name).name)
+
+    @property
+    def values(self) -> dict[str, OptionValue]:
+        """The values of all options in this thread, by name."""
+        return {name: getattr(self, name) for name in OPTIONS}
+
+    def __call__(self, **values: OptionValue) -> AbstractContextManager[None]:
+        """Overrides options in this thread, inside a `with` or in a decorated function.
+
+        >>> with config(jax_enable_x64=True, jax_debug_nans=True):
+        ...     config.jax_enable_x64, config.jax_debug_nans
+        (True, True)
+        """
+        checked = {name: option_of_name(name).check(value, name) for name, value in values.items()}
+        return self._override(checked)
+
+    @contextmanager
+    def _override(self, values: Mapping[str, OptionValue]) -> Iterator[None]:
+        overrides = self._thread.__dict__
+        previous = {name: overrides[name] for name in values if name in overrides}
+        overrides.update(values)
+        self._count_overrides(1)
+        try:
+            yield
+        finally:
+            for name in values:
+                del overrides[name]
+            overrides.update(previous)
+            self._count_overrides(-1)
+
+    def _count_overrides(self, change: int) -> None:
+        with self._lock:
+            self.__dict__["_override_count"] += change
+            is_overridden = self._override_count > 0
+            object.__setattr__(self, "__class__", _OverriddenConfig if is_overridden else Config)
+
+    def _refresh_cache_key(self) -> None:
+        state = self.__dict__
+        state["cache_key"] = tuple(state[name] for name in _CACHE_KEY_NAMES)
+
+    def __getattr__(self, name: str) -> OptionValue:
+        raise UnknownOptionError(name)
+
+    def __setattr__(self, name: str, value: OptionValue) -> None:
+        option_of_name(name)
+        raise ConfigError(f"options are not assigned; call config.update({name!r}, {value!r})")
+
+    def __repr__(self) -> str:
+        return f"<axir.config: {', '.join(f'{k}={v!r}' for k, v in self.values.items())}>"
+
+
+class _OverriddenConfig(Config):
+    """The class of the config while any thread overrides an option."""
+
+    @property
+    def cache_key(self) -> tuple[OptionValue, ...]:  # type: ignore[override]
+        return tuple(getattr(self, name) for name in _CACHE_KEY_NAMES)
+
+
+def _thread_value(name: str) -> property:
+    def read(self: Config) -> OptionValue:
+        overrides = self._thread.__dict__
+        return overrides[name] if name in overrides else self.__dict__[name]
+
+    return property(read)
+
+
+for _name in OPTIONS:
+    setattr(_OverriddenConfig, _name, _thread_value(_name))
+
+
+def _initial_value(option: Option, environment: Mapping[str, str]) -> OptionValue:
+    for variable in option.environment:
+        if environment.get(variable):
+            return option.parse(environment[variable], variable)
+    return option.default
+
+
+config = Config(os.environ)
+
+
+def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_enable_x64` in this thread."""
+    return config(jax_enable_x64=new_val)
+
+
+def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_debug_nans` in this thread."""
+    return config(jax_debug_nans=new_val)
+
+
+def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_debug_infs` in this thread."""
+    return config(jax_debug_infs=new_val)
+
+
+def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_check_tracer_leaks` in this thread."""
+    return config(jax_check_tracer_leaks=new_val)
+
+
+def checking_leaks() -> AbstractContextManager[None]:
+    """Turns `jax_check_tracer_leaks` on in this thread."""
+    return config(jax_check_tracer_leaks=True)
+
+
+def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_disable_jit` in this thread."""
+    return config(jax_disable_jit=disable)
+
+
+def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_log_compiles` in this thread."""
+    return config(jax_log_compiles=new_val)
+
+
+def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
+    """Overrides `jax_numpy_rank_promotion` in this thread: allow, warn or raise."""
+    return config(jax_numpy_rank_promotion=new_val)
+
+
+def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
+    """Overrides `jax_numpy_dtype_promotion` in this thread: standard or strict."""
+    return config(jax_numpy_dtype_promotion=new_val)
+
+
+def threefry_partitionable(new_val: bool) -> AbstractContextManager[None]:
+    """Overrides `jax_threefry_partitionable` in this thread."""
+    return config(jax_threefry_partitionable=new_val)
+
+
+def default_prng_impl(new_val: str) -> AbstractContextManager[None]:
+    """Overrides `jax_default_prng_impl` in this thread: threefry2x32, rbg or unsafe_rbg."""
+    return config(jax_default_prng_impl=new_val)
+
+
+def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_enable_custom_prng` in this thread."""
+    return config(jax_enable_custom_prng=new_val)
+
+
+def legacy_prng_key(new_val: str) -> AbstractContextManager[None]:
+    """Overrides `jax_legacy_prng_key` in this thread: allow, warn or error."""
+    return config(jax_legacy_prng_key=new_val)
+
+
+def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:
+    """Overrides `jax_default_matmul_precision` in this thread."""
+    return config(jax_default_matmul_precision=new_val)
+
+
+def default_device(new_val: UserObject) -> AbstractContextManager[None]:
+    """Overrides `jax_default_device` in this thread."""
+    return config(jax_default_device=new_val)

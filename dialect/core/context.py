@@ -1,0 +1,130 @@
+"""The process-wide MLIR context, and the locations that tie every op to the user's source line.
+
+One context serves the whole process: types, attributes and locations are uniqued in it and never
+freed, so array data never becomes an attribute here (constants travel as constvars). What does not
+live here: what a thread is doing (`state.py`), types (`types.py`) and the building of ops
+(`dialect/program/tracer.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from iree.compiler import ir
+from iree.compiler._mlir_libs import _mlir
+
+from . import dialect_modules
+from .state import state
+
+if TYPE_CHECKING:
+    pass
+
+_CONTEXT = ir.Context()
+# The wheel's MLIR cannot register a dialect from Python: our ops stay unregistered in process, the
+# verifier is ours, and `iree-opt --irdl-file` is the second one.
+_CONTEXT.allow_unregistered_dialects = True
+_CONTEXT.enable_multithreading(False)
+_mlir.globals.append_dialect_search_prefix(dialect_modules.__name__)
+
+
+def _cast_dense(attribute: ir.Attribute) -> ir.Attribute:
+    for kind in (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr):
+        try:
+            return kind(attribute)
+        except ValueError:
+            continue
+    return ir.DenseElementsAttr(attribute)
+
+
+def _register_dense_cast() -> None:
+    # The cast of the bindings knows integers and floats, and fails for complex numbers.
+    example = ir.Attribute.parse("dense<0> : tensor<i32>", _CONTEXT)
+    ir.register_type_caster(ir.Attribute(example).typeid, replace=True)(_cast_dense)
+
+
+_register_dense_cast()
+
+_BASE = Path(__file__).resolve().parents[2]
+_INTERNAL_FOLDERS = tuple(
+    f"{_BASE / room}/" for room in ("frontend", "dialect", "passes", "runtime")
+)
+if _BASE.name == "axir":  # installed as a wheel: every room lies below the package
+    _INTERNAL_FOLDERS = (f"{_BASE}/",)
+
+_FILE_LINE = re.compile(r'loc\("(.*)":(\d+):\d+\)$')
+_is_internal: dict[str, bool] = {}
+_locations: dict[tuple[str, int, str], ir.Location] = {}
+
+
+def context() -> ir.Context:
+    """Returns the MLIR context that all modules of this process share."""
+    return _CONTEXT
+
+
+def is_user_file(filename: str) -> bool:
+    """Tells whether `filename` lies outside axir's own rooms."""
+    internal = _is_internal.get(filename)
+    if internal is None:
+        internal = filename.startswith(_INTERNAL_FOLDERS) or filename.startswith("<frozen")
+        _is_internal[filename] = internal
+    return not internal
+
+
+def user_frame() -> FrameType | None:
+    """Returns the innermost frame that does not belong to axir, or None."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        internal = _is_internal.get(filename)
+        if internal is None:
+            internal = not is_user_file(filename)
+        if not internal:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def file_location(filename: str, line: int, scope: str = "") -> ir.Location:
+    """Returns the (cached) MLIR location of a line of a file, under the name of a scope if any."""
+    key = (filename, line, scope)
+    location = _locations.get(key)
+    if location is None:
+        location = ir.Location.file(filename, line, 0, context=_CONTEXT)
+        if scope:
+            location = ir.Location.name(scope, location, context=_CONTEXT)
+        _locations[key] = location
+    return location
+
+
+def current_location() -> ir.Location:
+    """Returns the location that an op recorded now should carry.
+
+    That is the location of the op which a pass is rewriting, if any, else the user's line.
+    """
+    origin = state.origin
+    if origin is not None:
+        return origin.location
+    frame = user_frame()
+    if frame is None:
+        return file_location("<axir>", 0)
+    return file_location(frame.f_code.co_filename, frame.f_lineno, state.scope)
+
+
+def describe_location(location: ir.Location) -> str | None:
+    """Renders a location as `file:line` (`line n` in a text), or None if it names no file."""
+    while hasattr(location, "child_loc"):  # the name of a scope
+        location = location.child_loc
+    try:
+        if location.filename == "-":
+            return f"line {location.start_line}"
+        return f"{location.filename}:{location.start_line}"
+    except (RuntimeError, ValueError, AttributeError):
+        # Diagnostics carry locations without their class.
+        found = _FILE_LINE.match(str(location))
+        if found is None:
+            return None
+        return f"line {found[2]}" if found[1] == "-" else f"{found[1]}:{found[2]}"

@@ -1,0 +1,1 @@
+"""CHLO has no operation classes."""

@@ -1,0 +1,1 @@
+"""jaxpr has no operation classes."""

@@ -1,0 +1,1 @@
+"""StableHLO has no operation classes."""

@@ -1,0 +1,247 @@
+"""dtypes: which there are, how they promote, and the 64-bit switch.
+
+The promotion lattice is JAX's: Python scalars are *weak* and take the dtype of what they meet;
+integers never widen floats; bfloat16 and float16 meet in float32. What does not live here: MLIR
+types (`types.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from .annotations import AnyDtype, Dtype, DTypeLike, Scalar, UserObject
+from .config import config
+from .errors import DTypeError, KeyPromotionError
+from .extended_dtypes import KeyDtype, of_storage
+
+bool_ = np.dtype(np.bool_)
+int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
+float16, float32, float64 = (np.dtype(f"float{bits}") for bits in (16, 32, 64))
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+# The tangent type of integers and booleans: carries no information.
+float0 = np.dtype([("float0", np.void, 0)])
+
+SIGNED = (int8, int16, int32, int64)
+UNSIGNED = (uint8, uint16, uint32, uint64)
+FLOATS = (bfloat16, float16, float32, float64)
+COMPLEXES = (complex64, complex128)
+ALL = (bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEXES)
+
+_KIND = {bool_: "b", **dict.fromkeys(SIGNED, "i"), **dict.fromkeys(UNSIGNED, "u")}
+_KIND |= {**dict.fromkeys(FLOATS, "f"), **dict.fromkeys(COMPLEXES, "c")}
+
+# Weak nodes of the lattice, named by the Python type they stand for.
+_WEAK_NODE = {"i": int, "u": int, "f": float, "c": complex}
+_Node: TypeAlias = Dtype | type
+_EDGES: dict[_Node, tuple[_Node, ...]] = {
+    bool_: (int,),
+    int: (uint8, int8),
+    uint8: (int16, uint16),
+    uint16: (int32, uint32),
+    uint32: (int64, uint64),
+    int8: (int16,),
+    int16: (int32,),
+    int32: (int64,),
+    uint64: (float,),
+    int64: (float,),
+    float: (bfloat16, float16, complex),
+    bfloat16: (float32,),
+    float16: (float32,),
+    float32: (float64, complex64),
+    float64: (complex128,),
+    complex: (complex64,),
+    complex64: (complex128,),
+    complex128: (),
+}
+
+
+def _above(node: _Node) -> frozenset[_Node]:
+    return frozenset({node}).union(*(_above(upper) for upper in _EDGES[node]))
+
+
+_UPPER_BOUNDS = {node: _above(node) for node in _EDGES}
+_PYTHON_DTYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
+_TRUNCATED = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
+
+
+def kind(dtype: Dtype) -> str:
+    """Returns the kind of a dtype: b(ool), i(nt), u(int), f(loat), c(omplex) or k(ey)."""
+    try:
+        return _KIND[dtype]
+    except KeyError:
+        if of_storage(dtype) is not None:
+            return "k"
+        raise DTypeError(
+            f"dtype {dtype} is not one that axir computes with.",
+            "Use bool, int8-int64, uint8-uint64, float16, bfloat16, float32, float64, complex64 "
+            "or complex128.",
+        ) from None
+
+
+def is_key(dtype: object) -> bool:
+    """Tells whether the dtype is that of typed random keys."""
+    return type(dtype) is KeyDtype
+
+
+def storage(dtype: AnyDtype) -> Dtype:
+    """Returns the dtype of the NumPy arrays that hold elements of a dtype."""
+    return dtype.storage if type(dtype) is KeyDtype else dtype
+
+
+def is_inexact(dtype: Dtype) -> bool:
+    """Tells whether the dtype is a float or complex type, thus differentiable."""
+    return _KIND.get(dtype) in ("f", "c")
+
+
+def is_float(dtype: Dtype) -> bool:
+    """Tells whether the dtype is a real floating-point type."""
+    return _KIND.get(dtype) == "f"
+
+
+def is_complex(dtype: Dtype) -> bool:
+    """Tells whether the dtype is a complex type."""
+    return _KIND.get(dtype) == "c"
+
+
+def is_integer(dtype: Dtype) -> bool:
+    """Tells whether the dtype is a signed or unsigned integer type."""
+    return _KIND.get(dtype) in ("i", "u")
+
+
+def is_unsigned(dtype: Dtype) -> bool:
+    """Tells whether the dtype is an unsigned integer type."""
+    return _KIND.get(dtype) == "u"
+
+
+_REAL_OF = {complex64: float32, complex128: float64}
+_COMPLEX_OF: dict[Dtype, Dtype] = {
+    float32: complex64,
+    float64: complex128,
+    float16: complex64,
+    bfloat16: complex64,
+}
+
+
+def real_dtype(dtype: Dtype) -> Dtype:
+    """Returns the dtype of the real part."""
+    return _REAL_OF.get(dtype, dtype)
+
+
+def complex_dtype(dtype: Dtype) -> Dtype:
+    """Returns the complex dtype whose parts have (at least) this dtype."""
+    return _COMPLEX_OF.get(dtype, dtype)
+
+
+def as_dtype(dtype: UserObject) -> Dtype:
+    """Turns what users write for a dtype (class, name, Python type) into a `numpy.dtype`."""
+    if type(dtype) is type and dtype in _PYTHON_DTYPES:
+        return _PYTHON_DTYPES[dtype]
+    if type(dtype) is KeyDtype:
+        return dtype  # type: ignore[return-value]
+    try:
+        result = np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(
+            f"{dtype!r} is not a dtype.", "Pass a NumPy dtype, its name, or a Python scalar type."
+        ) from None
+    if result != float0 and result not in _KIND:
+        keys = of_storage(result)
+        if keys is not None:
+            return keys  # type: ignore[return-value]
+        kind(result)
+    return result
+
+
+def canonicalize_dtype(dtype: UserObject) -> Dtype:
+    """Truncates 64-bit dtypes to 32 bits unless `jax_enable_x64` is on.
+
+    >>> canonicalize_dtype("float64")
+    dtype('float32')
+    """
+    result = as_dtype(dtype)
+    return result if config.jax_enable_x64 else _TRUNCATED.get(result, result)
+
+
+def scalar_dtype(value: Scalar) -> Dtype:
+    """Returns the canonical dtype of a Python scalar (whose type is weak, save for bool)."""
+    for python_type in (bool, int, float, complex):
+        if isinstance(value, python_type):
+            dtype = _PYTHON_DTYPES[python_type]
+            return dtype if config.jax_enable_x64 else _TRUNCATED.get(dtype, dtype)
+    raise DTypeError(f"{value!r} is not a Python scalar.")
+
+
+@cache
+def _join(nodes: frozenset[_Node]) -> _Node:
+    bounds = frozenset.intersection(*(_UPPER_BOUNDS[node] for node in nodes))
+    for node in bounds:
+        if bounds <= _UPPER_BOUNDS[node]:
+            return node
+    raise DTypeError(f"{', '.join(map(str, nodes))} have no common dtype.")
+
+
+@cache
+def join(operands: frozenset[tuple[Dtype, bool]], enable_x64: bool) -> tuple[Dtype, bool]:
+    """Joins (dtype, is weak) pairs in the lattice; returns the dtype and whether it is weak."""
+    nodes = set()
+    for dtype, is_weak in operands:
+        if is_key(dtype):
+            return _join_keys(operands)
+        letter = kind(dtype)
+        nodes.add(_WEAK_NODE[letter] if is_weak and letter != "b" else dtype)
+    result: AnyDtype = _join(frozenset(nodes))
+    is_weak = isinstance(result, type)
+    if is_weak:
+        # A weak result keeps the widest dtype among its weak operands of that kind.
+        same = [d for d, weak in operands if weak and _WEAK_NODE.get(_KIND[d]) is result]
+        result = max(same, key=lambda d: d.itemsize) if same else _PYTHON_DTYPES[result]
+    if not enable_x64:
+        result = _TRUNCATED.get(result, result)
+    return result, is_weak
+
+
+def _join_keys(operands: frozenset[tuple[Dtype, bool]]) -> tuple[Dtype, bool]:
+    if len(operands) == 1:
+        return next(iter(operands))
+    raise KeyPromotionError(
+        "Random keys do not promote: " + ", ".join(sorted(str(d) for d, _ in operands)) + ".",
+        "random.wrap_key_data makes keys of words, and random.key_data words of keys.",
+    )
+
+
+def _strict_join(operands: frozenset[tuple[Dtype, bool]]) -> None:
+    strong = {dtype for dtype, is_weak in operands if not is_weak}
+    if len(strong) > 1:
+        raise DTypeError(
+            "Strict dtype promotion does not allow to mix "
+            + ", ".join(sorted(map(str, strong)))
+            + ".",
+            "Cast with x.astype(dtype), or set jax_numpy_dtype_promotion='standard'.",
+        )
+
+
+def promote(operands: Iterable[tuple[Dtype, bool]]) -> tuple[Dtype, bool]:
+    """Promotes (dtype, is weak) pairs under the current configuration."""
+    pairs = frozenset(operands)
+    if config.jax_numpy_dtype_promotion == "strict":
+        _strict_join(pairs)
+    return join(pairs, config.jax_enable_x64)
+
+
+def promote_types(first: DTypeLike, second: DTypeLike) -> Dtype:
+    """Returns the dtype that two dtypes promote to.
+
+    >>> promote_types("int32", "float16"), promote_types("bfloat16", "float16")
+    (dtype('float16'), dtype('float32'))
+    """
+    pairs = frozenset(
+        (as_dtype(d), isinstance(d, type) and d in (int, float, complex)) for d in (first, second)
+    )
+    return join(pairs, True)[0] if config.jax_enable_x64 else join(pairs, False)[0]

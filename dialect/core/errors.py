@@ -1,0 +1,225 @@
+"""The errors axir raises: one class per cause, each telling what happened, where, and the way out.
+
+Every class derives from `AxirError` and from the built-in exception that a NumPy or JAX user would
+catch. What does not live here: errors of the compiler and devices (`runtime/errors.py`) and of pass
+pipelines (`passes/framework/errors.py`).
+"""
+
+from __future__ import annotations
+
+import linecache
+
+from .context import describe_location, user_frame
+from .state import state
+
+
+def user_line() -> str | None:
+    """Describes the user's line as `file:line in function: source`, if there is one.
+
+    While a pass works on an op that is the line which the op came from, else the innermost line
+    outside axir.
+    """
+    if state.origin is not None:
+        place = describe_location(state.origin.location)
+        if place is not None and ":" in place:
+            filename, _, line = place.rpartition(":")
+            return _with_source(place, filename, int(line))
+    frame = user_frame()
+    if frame is None:
+        return None
+    code = frame.f_code
+    place = f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
+    return _with_source(place, code.co_filename, frame.f_lineno)
+
+
+def _with_source(place: str, filename: str, line: int) -> str:
+    source = linecache.getline(filename, line).strip()
+    return f"{place}: {source}" if source else place
+
+
+class AxirError(Exception):
+    """Base of all errors that axir raises on its own account.
+
+    Args:
+        message: What happened.
+        way_out: What to do about it, as a sentence.
+        where: The user's line; by default the innermost frame outside axir.
+    """
+
+    def __init__(self, message: str, way_out: str | None = None, where: str | None = None):
+        self.message = message
+        self.way_out = way_out
+        self.where = where if where is not None else user_line()
+        lines = [message]
+        if self.where:
+            lines.append(f"  at {self.where}")
+        if way_out:
+            lines.append(f"  {way_out}")
+        super().__init__("\n".join(lines))
+
+
+class ShapeError(AxirError, TypeError, ValueError):
+    """Operand shapes do not fit the operation."""
+
+
+class MatrixShapeError(ShapeError):
+    """An operand holds no matrices, or none of the shape that linear algebra asks for."""
+
+
+class DTypeError(AxirError, TypeError):
+    """Operand dtypes do not fit the operation."""
+
+
+class KeyConversionError(DTypeError):
+    """Random keys are used as numbers."""
+
+
+class KeyPromotionError(DTypeError, ValueError):
+    """Random keys meet arrays of another dtype."""
+
+
+class AxisError(AxirError, ValueError, IndexError):
+    """An axis lies outside the array, or is named twice."""
+
+
+class ParameterError(AxirError, ValueError):
+    """A parameter of an operation has a value that it cannot have."""
+
+
+class NonArrayArgumentError(AxirError, TypeError):
+    """Something that is not an array was passed where an array is needed."""
+
+
+class ImmutableArrayError(AxirError, TypeError):
+    """An array was assigned to."""
+
+
+class DeletedArrayError(AxirError, RuntimeError):
+    """An array was used after its buffer had been donated or deleted."""
+
+
+class OutOfBoundsError(AxirError, IndexError):
+    """A static index lies outside the array."""
+
+
+class IndexTypeError(AxirError, TypeError):
+    """An index is of a kind that arrays do not take."""
+
+
+class JAXTypeError(AxirError, TypeError):
+    """Base of the type errors of tracing, under the name by which programs catch them."""
+
+
+class JAXIndexError(AxirError, IndexError):
+    """Base of the index errors of tracing, under the name by which programs catch them."""
+
+
+class ConcretizationTypeError(JAXTypeError):
+    """The value of a tracer was needed while only its type is known."""
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A tracer was used as a Python bool, as `if`, `while`, `and` and `or` do."""
+
+
+class TracerIntegerConversionError(ConcretizationTypeError):
+    """A tracer was used as a Python integer."""
+
+
+class TracerArrayConversionError(ConcretizationTypeError):
+    """A tracer was handed to NumPy."""
+
+
+class NonConcreteBooleanIndexError(ConcretizationTypeError, JAXIndexError):
+    """A mask of which only the type is known was used as an index, but its values decide shapes."""
+
+
+class UnexpectedTracerError(JAXTypeError, RuntimeError):
+    """A tracer was used after the trace that made it had ended (it leaked)."""
+
+
+class MissingRuleError(AxirError, NotImplementedError):
+    """A primitive lacks the rule that a transformation needs."""
+
+
+class UnsupportedRuleError(AxirError, NotImplementedError):
+    """A primitive declares that a rule cannot exist, and says what to use instead."""
+
+
+class CallbackError(AxirError, ValueError):
+    """A callback returned something else than was declared."""
+
+
+class HostCallNeededError(AxirError, NotImplementedError):
+    """A program that must run without this process contains a call of a Python function."""
+
+
+class ReverseModeError(UnsupportedRuleError, ValueError):
+    """A loop whose number of passes is unknown was differentiated in reverse mode."""
+
+
+class UndefinedRuleError(AxirError, AttributeError):
+    """A function with a custom derivative was called before its rule was defined."""
+
+
+class CustomRuleError(AxirError, TypeError, ValueError):
+    """A custom rule returned something else than it must, or cannot be used as asked."""
+
+
+class ForwardModeError(AxirError, TypeError):
+    """A function that has only a reverse-mode rule was differentiated in forward mode."""
+
+
+class GradientError(AxirError, TypeError, ValueError):
+    """A function cannot be differentiated as asked: its output or input has the wrong type."""
+
+
+class TreeError(AxirError, TypeError, ValueError):
+    """Trees of arguments, results or axes do not fit together."""
+
+
+class BatchSizeError(AxirError, ValueError):
+    """The mapped axes of `vmap` have no size or different sizes."""
+
+
+class StaticArgumentError(AxirError, ValueError, TypeError):
+    """A static argument is unhashable or out of range."""
+
+
+class DonationError(AxirError, ValueError):
+    """A donated argument cannot be donated as asked."""
+
+
+class UnboundAxisNameError(AxirError, NameError):
+    """A collective names an axis that no surrounding transformation maps."""
+
+
+class ParseError(AxirError, ValueError):
+    """A text is not a module that axir can read."""
+
+
+class VerificationError(AxirError, ValueError):
+    """A module breaks a rule of the dialect."""
+
+
+class UnknownOpError(VerificationError):
+    """A module contains an op that the dialect does not have."""
+
+
+class SerializationError(AxirError, ValueError):
+    """A function holds a parameter that has no textual form."""
+
+
+class FloatingPointError_(AxirError, FloatingPointError):
+    """A NaN or an infinity came out of an operation while the debugging options forbid it."""
+
+
+FloatingPointError_.__name__ = FloatingPointError_.__qualname__ = "FloatingPointError"
+
+
+def axis_error(operation: str, axis: int, ndim: int) -> AxisError:
+    """Returns the error for an axis out of range."""
+    return AxisError(
+        f"{operation}: axis {axis} is out of bounds for an array of dimension {ndim}.",
+        f"Axes run from {-ndim} to {ndim - 1}." if ndim else "A scalar has no axes.",
+    )

@@ -1,0 +1,32 @@
+"""Options of which there is only one choice here: where results lie, and how exact a function is.
+
+Functions take `sharding`, `out_sharding` and `accuracy` so that programs which pass them through
+run; a value other than None has no meaning, and is refused instead of ignored.
+"""
+
+from __future__ import annotations
+
+from .errors import ParameterError
+
+
+def one_layout(function: str, sharding: object) -> ParameterError:
+    """Returns the error of a function that was asked to lay its result out over devices."""
+    return ParameterError(
+        f"{function}: {sharding!r} is not a layout of the result; an array lies on one device, in "
+        "one layout.",
+        "Leave the argument out, or pass None. axir.device_put(x, device) chooses the device.",
+    )
+
+
+def check_layout(function: str, sharding: object) -> None:
+    """Raises `ParameterError` for a sharding other than None."""
+    if sharding is not None:
+        raise one_layout(function, sharding)
+
+
+def one_accuracy(function: str, accuracy: object) -> ParameterError:
+    """Returns the error of a function that was asked for another accuracy than its own."""
+    return ParameterError(
+        f"{function}: {accuracy!r} is not an accuracy of {function}, which is computed in one way.",
+        "Leave the argument out, or pass None.",
+    )

@@ -1,0 +1,42 @@
+"""Modules that are imported when one of their names is first used.
+
+Imports point one way, from a room to the rooms before it, and none closes a circle. Where a
+definition needs a later room all the same, it names that room through `late_module`, and in a file
+that says why (`dialect/ops/later_ops.py`); imports inside functions hide such needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from .annotations import Foreign
+
+
+class LateModule:
+    """Stands for a module that need not have been imported yet.
+
+    A name is looked up once and then is an attribute, as fast to read as one of the module.
+    """
+
+    def __init__(self, name: str):
+        self.__name__ = name
+
+    def __getattr__(self, name: str) -> Foreign:
+        """Imports the module and remembers the value of the name."""
+        if name.startswith("__"):
+            raise AttributeError(f"The late module {self.__name__} is not asked for {name}.")
+        value = getattr(importlib.import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value
+
+    def __repr__(self) -> str:
+        return f"LateModule({self.__name__!r})"
+
+
+def late_module(name: str) -> Foreign:
+    """Returns what stands for the module of that name.
+
+    >>> late_module("math").floor(2.5)
+    2
+    """
+    return LateModule(name)

@@ -1,0 +1,104 @@
+"""What is derived from something is made once and kept with it: `Memo`, and functions `@derived`.
+
+A function that is marked so is asked for by calling it; nobody names keys. What does not live here:
+that several threads wait for one that makes a value (`single_flight.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from .annotations import Made, Returning
+from .single_flight import made_once
+
+LIMIT = 256
+"""How many values are kept with one owner. The oldest is forgotten, and made again if asked for."""
+
+
+class Memo(dict[Hashable, Made]):
+    """Values that were derived from its owner, by the functions that made them and what these took.
+
+    It lives as long as the owner, and holds at most `LIMIT` values.
+    """
+
+    __slots__ = ()
+
+    def __setitem__(self, key: Hashable, value: Made) -> None:
+        super().__setitem__(key, value)
+        while len(self) > LIMIT:
+            try:
+                self.pop(next(iter(self)), None)
+            except RuntimeError:  # another thread has just stored something
+                continue
+
+
+class Owner(Protocol):
+    """What others are derived from."""
+
+    @property
+    def derived(self) -> Memo:
+        """What has been derived so far."""
+        ...
+
+
+AnyOwner = TypeVar("AnyOwner", bound="Owner | tuple[Owner, ...]")
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+
+
+def derived(
+    make: Callable[Concatenate[AnyOwner, Arguments], Value],
+) -> Callable[Concatenate[AnyOwner, Arguments], Value]:
+    """Lets a function's results be kept with its first argument, under the others (a decorator).
+
+    Threads that ask at the same time share one making. The first argument may be a tuple of owners;
+    the first of them keeps the result.
+
+    Args:
+        make: Takes hashable arguments, and never returns None.
+
+    >>> class Text(str):
+    ...     derived = Memo()
+    >>> @derived
+    ... def repeated(text, count):
+    ...     return [text] * count
+    >>> text = Text("a")
+    >>> repeated(text, 2)
+    ['a', 'a']
+    >>> repeated(text, 2) is repeated(text, 2)
+    True
+    """
+    return _kept(make, made_once)
+
+
+def quickly_derived(
+    make: Callable[Concatenate[AnyOwner, Arguments], Value],
+) -> Callable[Concatenate[AnyOwner, Arguments], Value]:
+    """Lets results be kept as `derived` does, but threads make their own (a decorator).
+
+    For what takes no longer to make than to share.
+    """
+    return _kept(make, _make)
+
+
+def _make(memo: Memo, key: Hashable, make: Callable[[], Made]) -> Made:
+    value = memo[key] = make()
+    return value
+
+
+def _kept(make: Returning[Made], obtain: Returning[Made]) -> Returning[Made]:
+    @functools.wraps(make)
+    def kept(owner: Made, *arguments: Hashable, **options: Hashable) -> Made:
+        key: tuple[Hashable, ...] = (make, *arguments, *options.items())
+        if type(owner) is tuple:
+            memo, key = owner[0].derived, (owner, *key)
+        else:
+            memo = owner.derived
+        value = memo.get(key)
+        if value is not None:
+            return value
+        return obtain(memo, key, lambda: make(owner, *arguments, **options))
+
+    return kept

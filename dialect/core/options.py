@@ -1,0 +1,303 @@
+"""The table of axir's options: one row each, from which every way to set and read it follows.
+
+What lives here: what an option is, which values are legal, how the environment spells them. What
+does not: the current values (`config.py`), and what an option does, which stands in the code that
+reads it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from .annotations import OptionValue
+
+TRUE_WORDS = ("1", "true", "t", "yes", "y", "on")
+FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
+
+
+class ConfigError(ValueError):
+    """An option was given a value that it cannot have."""
+
+
+class UnknownOptionError(ConfigError, AttributeError):
+    """There is no option of this name."""
+
+    def __init__(self, name: str) -> None:
+        near = difflib.get_close_matches(name, list(OPTIONS), n=3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "axir.config.values lists them."
+        ValueError.__init__(self, f"axir has no option {name!r}. {hint}")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One row of the table.
+
+    Attributes:
+        name: starts with `jax_` when JAX has the option too, else with `axir_`.
+        type: bool, int, str or object; a default of None makes None a legal value as well.
+        default: the value when nobody says otherwise.
+        help: one or two sentences for the documentation.
+        is_in_cache_key: whether a traced or compiled program depends on the value.
+        choices: the legal values, when they can be listed.
+        minimum: the least legal integer.
+    """
+
+    name: str
+    type: type
+    default: OptionValue
+    help: str
+    is_in_cache_key: bool = False
+    choices: tuple[str | int, ...] = ()
+    minimum: int | None = None
+
+    @property
+    def environment(self) -> tuple[str, ...]:
+        """Environment variables that set the option, the strongest first."""
+        prefix, _, rest = self.name.partition("_")
+        return tuple(dict.fromkeys(f"{p}_{rest}".upper() for p in ("axir", prefix)))
+
+    @property
+    def legal_values(self) -> str:
+        """The legal values in words, for messages and the documentation."""
+        if self.choices:
+            words = ", ".join(repr(choice) for choice in self.choices)
+        elif self.minimum is not None:
+            words = f"an integer, at least {self.minimum}"
+        else:
+            words = {bool: "True, False", int: "an integer", str: "a string"}.get(
+                self.type, "any object"
+            )
+        return f"None, {words}" if self.default is None else words
+
+    def check(self, value: OptionValue, source: str) -> OptionValue:
+        """Returns `value` as the option's type; raises ConfigError, naming `source`."""
+        if value is None and self.default is None:
+            return None
+        if self.type is bool and isinstance(value, (int, np.bool_)) and value in (0, 1):
+            return bool(value)
+        if self._is_legal(value):
+            return value
+        raise ConfigError(
+            f"{source}={value!r} is not a legal value of the option {self.name}. "
+            f"Legal values: {self.legal_values}."
+        )
+
+    def parse(self, text: str, source: str) -> OptionValue:
+        """Reads the option from the text of an environment variable."""
+        word = text.strip()
+        if self.default is None and word.lower() == "none":
+            return None
+        if self.type is bool and word.lower() in TRUE_WORDS + FALSE_WORDS:
+            return word.lower() in TRUE_WORDS
+        if self.type is int:
+            try:
+                return self.check(int(word), source)
+            except ValueError:
+                return self.check(word, source)
+        return self.check(word, source)
+
+    def _is_legal(self, value: OptionValue) -> bool:
+        if self.type is object:
+            return True
+        # bool is an int to Python, but a cache of True bytes is a mistake.
+        is_of_type = isinstance(value, self.type)
+        if not is_of_type or (self.type is int and isinstance(value, bool)):
+            return False
+        if self.choices:
+            return value in self.choices
+        return self.minimum is None or value >= self.minimum
+
+
+_PRECISIONS = (
+    "default high highest bfloat16 tensorfloat32 float32 "
+    "ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM "
+    "ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM F16_F16_F16 F16_F16_F32 "
+    "BF16_BF16_BF16 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 "
+    "TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64"
+)
+
+_TABLE = (
+    Option(
+        "jax_enable_x64",
+        bool,
+        False,
+        "Gives Python numbers, and arrays whose dtype is not stated, 64 bits, and keeps 64-bit "
+        "types that are asked for. When off, 64-bit types become the 32-bit ones.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "jax_debug_nans",
+        bool,
+        False,
+        "Raises FloatingPointError as soon as an operation yields a NaN.",
+    ),
+    Option(
+        "jax_debug_infs",
+        bool,
+        False,
+        "Raises FloatingPointError as soon as an operation yields an infinity.",
+    ),
+    Option(
+        "jax_check_tracer_leaks",
+        bool,
+        False,
+        "Raises an error when a traced function has stored a tracer where it outlives the tracing; "
+        "slows tracing down.",
+    ),
+    Option(
+        "jax_check_static_indices",
+        bool,
+        False,
+        "Raises IndexError for an index out of bounds whose value is known while tracing, unless a "
+        "mode tells what happens. When off, reading clamps it and an update there is dropped.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "jax_disable_jit",
+        bool,
+        False,
+        "Makes jit call the function as it stands, and control flow run as Python, so that "
+        "values can be printed and inspected.",
+    ),
+    Option(
+        "jax_numpy_rank_promotion",
+        str,
+        "allow",
+        "What axir.numpy does when operands of different rank broadcast.",
+        is_in_cache_key=True,
+        choices=("allow", "warn", "raise"),
+    ),
+    Option(
+        "jax_numpy_dtype_promotion",
+        str,
+        "standard",
+        "Whether operands of different dtypes promote; under strict only Python numbers "
+        "adapt to the other operand.",
+        is_in_cache_key=True,
+        choices=("standard", "strict"),
+    ),
+    Option(
+        "jax_threefry_partitionable",
+        bool,
+        False,
+        "Selects today's JAX random stream instead of the original one.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "jax_default_prng_impl",
+        str,
+        "threefry2x32",
+        "The generator of keys that are made without naming one, and of keys made of words.",
+        is_in_cache_key=True,
+        choices=("threefry2x32", "rbg", "unsafe_rbg"),
+    ),
+    Option(
+        "jax_enable_custom_prng",
+        bool,
+        False,
+        "Makes random.PRNGKey return typed keys, as random.key does.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "jax_legacy_prng_key",
+        str,
+        "allow",
+        "What axir.random does when it is given the words of a key instead of a typed key.",
+        is_in_cache_key=True,
+        choices=("allow", "warn", "error"),
+    ),
+    Option(
+        "jax_default_device",
+        object,
+        None,
+        "The device of results that no operand commits to another one; None is the first device.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "jax_platforms",
+        str,
+        None,
+        "Platforms to offer, separated by commas, the default one first; None offers all.",
+    ),
+    Option(
+        "jax_default_matmul_precision",
+        str,
+        None,
+        "Precision of matrix products and convolutions of 32-bit operands that state none.",
+        is_in_cache_key=True,
+        choices=tuple(_PRECISIONS.split()),
+    ),
+    Option(
+        "jax_log_compiles",
+        bool,
+        False,
+        "Logs each tracing and each compilation with its time, at level WARNING.",
+    ),
+    Option(
+        "axir_cache_dir",
+        str,
+        None,
+        "Folder of compiled programs; None is the user's cache folder.",
+    ),
+    Option(
+        "axir_cache_max_bytes",
+        int,
+        1 << 30,
+        "Size above which the programs used longest ago leave the cache folder; 0 keeps nothing "
+        "on disk.",
+        minimum=0,
+    ),
+    Option(
+        "axir_isolate_compiler",
+        str,
+        "auto",
+        "Whether the IREE compiler runs in a helper process, so that its crash becomes an error: "
+        "always, never, or wherever a helper can be started.",
+        choices=("auto", "always", "never"),
+    ),
+    Option(
+        "axir_on_compile_failure",
+        str,
+        "raise",
+        "What happens when IREE cannot compile a program: an error, or a warning, after which the "
+        "program is evaluated op by op in NumPy.",
+        is_in_cache_key=True,
+        choices=("raise", "evaluate"),
+    ),
+    Option(
+        "axir_dump_dir",
+        str,
+        None,
+        "Folder that receives the module of every compilation after each stage; None writes none.",
+    ),
+    Option(
+        "axir_driver",
+        str,
+        "auto",
+        "The IREE driver of the CPU: local-sync runs on the calling thread, local-task on a pool "
+        "of threads, auto chooses by the size of the program.",
+        is_in_cache_key=True,
+        choices=("auto", "local-sync", "local-task"),
+    ),
+    Option(
+        "axir_opt_level",
+        int,
+        2,
+        "How much the IREE compiler optimizes.",
+        is_in_cache_key=True,
+        choices=(0, 1, 2, 3),
+    ),
+)
+
+OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
+
+
+def option_of_name(name: str) -> Option:
+    """Returns the row of an option; raises UnknownOptionError."""
+    if name not in OPTIONS:
+        raise UnknownOptionError(name)
+    return OPTIONS[name]

@@ -1,0 +1,149 @@
+"""What several threads want at once is made once: the others wait for the thread that makes it.
+
+Whoever comes while a thread makes a value gets that value, or the exception that ended the making.
+Making may run the user's code, which may want further values: a thread that would wait for itself,
+directly or through what other threads wait for, makes the value on its own instead, so that threads
+never wait in a circle.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+from .annotations import Made
+
+_T = TypeVar("_T")
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class _Flight:
+    """The making of a value by a thread."""
+
+    __slots__ = ("failure", "is_complete", "thread", "under_way", "value")
+
+    def __init__(self, thread: int):
+        self.thread = thread
+        # Held until the making ends. An event would cost more than the making of most values.
+        self.under_way = threading.Lock()
+        self.under_way.acquire()
+        self.value: Made = None
+        # Neither is set if the thread was interrupted: then somebody else makes the value.
+        self.failure: Exception | None = None
+        self.is_complete = False
+
+
+_flights: dict[Hashable, _Flight] = {}
+# What threads wait for, by their number; written under the lock.
+_waiting: dict[int, _Flight] = {}
+_lock = threading.Lock()
+
+
+def single_flight(key: Hashable, make: Callable[[], _T]) -> tuple[_T, bool]:
+    """Returns what `make` returns, made once for all threads that ask for it at the same time.
+
+    Args:
+        key: What the value is known by, while it is made.
+        make: Makes it. Called by one of the threads, which looks first whether another one has just
+            stored it.
+
+    Returns:
+        The value, and whether this thread made it.
+
+    Raises:
+        Exception: what `make` raised, in all these threads. Only an interrupt, which is no
+            `Exception`, concerns one thread alone.
+
+    >>> single_flight("six", lambda: 2 * 3)
+    (6, True)
+    """
+    thread = threading.get_ident()
+    mine = _Flight(thread)
+    while True:
+        try:
+            flight = _flights.setdefault(key, mine)
+            if flight is mine:
+                mine.value = make()
+                mine.is_complete = True
+                return mine.value, True
+        except Exception as error:
+            mine.failure = error
+            raise
+        finally:
+            if _flights.get(key) is mine:
+                mine.under_way.release()
+                del _flights[key]
+        if not _wait(flight, thread):
+            return make(), True
+        if _flights.get(key) is flight:  # interrupted before it was taken away
+            _flights.pop(key, None)
+        if flight.failure is not None:
+            raise flight.failure
+        if flight.is_complete:
+            return flight.value, False
+
+
+def made_once(
+    table: dict[_Key, _T],
+    key: _Key,
+    make: Callable[[], _T],
+    may_share: Callable[[_T], bool] | None = None,
+) -> _T:
+    """Returns the entry of a table, which is made when first asked for, by one thread.
+
+    Args:
+        table: Where values are kept.
+        key: Whose value to return.
+        make: Makes it; never None.
+        may_share: Tells whether a value is kept and serves other threads; each makes its own if
+            not.
+
+    >>> table = {}
+    >>> made_once(table, "six", lambda: 2 * 3), table
+    (6, {'six': 6})
+    """
+    value = table.get(key)
+    if value is not None:
+        return value
+
+    def fill() -> _T:
+        value = table.get(key)
+        if value is None:
+            value = make()
+            if may_share is None or may_share(value):
+                table[key] = value
+        return value
+
+    made, is_own = single_flight((id(table), key), fill)
+    return made if is_own or may_share is None or may_share(made) else make()
+
+
+def _wait(flight: _Flight, thread: int) -> bool:
+    """Waits for a flight to end; returns False, at once, if it would never end."""
+    with _lock:
+        follower: _Flight | None = flight
+        while follower is not None:
+            if follower.thread == thread:
+                return False
+            follower = _waiting.get(follower.thread)
+        _waiting[thread] = flight
+    try:
+        with flight.under_way:
+            pass
+    finally:
+        with _lock:
+            del _waiting[thread]
+    return True
+
+
+def _begin_in_forked_child() -> None:
+    # The threads that make values stayed in the parent.
+    global _lock
+    _flights.clear()
+    _waiting.clear()
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_in_forked_child)

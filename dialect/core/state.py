@@ -1,0 +1,131 @@
+"""What a thread is doing: the open traces, on whose behalf ops are recorded, what is in scope.
+
+The fields of `state` are read anywhere. They change here alone, for a while: by context managers
+that change them back, and by `attributed`, which does so when its loop ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from axir.dialect.program.equation import Equation
+    from axir.dialect.program.named_axes import BatchFrame
+    from axir.dialect.program.tracer import Trace
+
+Op = TypeVar("Op")
+
+
+class _State(threading.local):
+    """The state of the running thread.
+
+    Attributes:
+        level: How many traces are open.
+        origin: While a pass rewrites an op, that op: what its rules record inherits its location.
+        ambient: The trace in which code runs now: it records ops that no operand ties to a trace
+            (effects).
+        branch: The innermost open trace of a branch, which records whatever code does in it; None
+            outside.
+        scope: Names of the scopes in which ops are recorded now, joined by slashes.
+        batching: The axis over which a pass vectorizes now, a `BatchFrame`; None outside
+            vectorization.
+        axis_sizes: Extents of the named axes that the code which is traced now may name.
+    """
+
+    def __init__(self) -> None:
+        self.level: int = 0
+        self.origin: Equation | None = None
+        self.ambient: Trace | None = None
+        self.branch: Trace | None = None
+        self.scope: str = ""
+        self.batching: BatchFrame | None = None
+        self.axis_sizes: dict[Hashable, int] = {}
+
+
+state = _State()
+
+
+class Change:
+    """Sets fields of the state while a `with` block runs.
+
+    >>> with Change(scope="attention"):
+    ...     state.scope
+    'attention'
+    >>> state.scope
+    ''
+    """
+
+    __slots__ = ("_after", "_before", "_fields")
+
+    def __init__(self, **after: object):
+        self._after = after
+
+    def __enter__(self) -> None:
+        self._fields = fields = state.__dict__
+        after = self._after
+        self._before = {name: fields[name] for name in after}
+        fields.update(after)
+
+    def __exit__(self, *exception: object) -> None:
+        self._fields.update(self._before)
+
+
+def attributed(ops: Iterable[Op]) -> Iterator[Op]:
+    """Yields ops in turn; what is recorded until the next one inherits the location of each.
+
+    However the loop over them ends, what was the origin before is so again.
+    """
+    fields = state.__dict__  # of this thread: looking it up costs more than the rest of a step
+    before = fields["origin"]
+    try:
+        for op in ops:
+            fields["origin"] = op
+            yield op
+    finally:
+        fields["origin"] = before
+
+
+def open_trace(trace: Trace, is_ambient: bool, is_branch: bool) -> Change:
+    """Lets a trace record: code runs in it if it is ambient, and stays in it if it is a branch."""
+    return Change(
+        level=trace.level,
+        ambient=trace if is_ambient else state.ambient,
+        branch=trace if is_branch else state.branch,
+    )
+
+
+def around_trace(ambient: Trace | None, branch: Trace | None) -> Change:
+    """Lets code run as where a trace was opened, for which these two traces were the innermost."""
+    return Change(origin=None, ambient=ambient, branch=branch)
+
+
+def outside_traces() -> Change:
+    """Lets code run as if no trace were going on: while a program runs, none is its own."""
+    return Change(ambient=None, branch=None, origin=None, batching=None, axis_sizes={})
+
+
+def without_ambient_trace() -> Change:
+    """Lets ops that no operand ties to a trace be evaluated rather than recorded."""
+    return Change(ambient=None)
+
+
+def within_scope(name: str) -> Change:
+    """Lets ops carry the name of one more scope."""
+    return Change(scope=f"{state.scope}/{name}" if state.scope else name)
+
+
+def with_axes(axis_sizes: dict[Hashable, int]) -> Change:
+    """Lets code name the given axes and no others."""
+    return Change(axis_sizes=axis_sizes)
+
+
+def user_code(axis_sizes: dict[Hashable, int]) -> Change:
+    """Lets a user's function run that a pass calls: it has lines of its own, and may name axes."""
+    return Change(origin=None, axis_sizes=axis_sizes)
+
+
+def vectorization(frame: BatchFrame, axis_sizes: dict[Hashable, int]) -> Change:
+    """Tells rules over which axis they vectorize, and code which axes it may name."""
+    return Change(batching=frame, axis_sizes=axis_sizes)

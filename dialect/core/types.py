@@ -1,0 +1,195 @@
+"""Types of values: shape, dtype and weak type, interned, with their MLIR form.
+
+What does not live here: dtype promotion (`dtypes.py`) and attributes of ops (`attributes.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from iree.compiler import ir
+
+from . import dtypes
+from .annotations import AnyDtype, Dtype, Options
+from .context import context
+from .errors import DTypeError, ShapeError
+from .extended_dtypes import KeyDtype, key_dtype
+
+_SHORT_NAMES = {
+    dtypes.bool_: "bool",
+    dtypes.bfloat16: "bf16",
+    dtypes.float0: "float0",
+    **{d: f"i{d.itemsize * 8}" for d in dtypes.SIGNED},
+    **{d: f"u{d.itemsize * 8}" for d in dtypes.UNSIGNED},
+    **{d: f"f{d.itemsize * 8}" for d in (dtypes.float16, dtypes.float32, dtypes.float64)},
+    **{d: f"c{d.itemsize * 8}" for d in dtypes.COMPLEXES},
+}
+
+
+def _element_types() -> dict[Dtype, ir.Type]:
+    with context():
+        table: dict[Dtype, ir.Type] = {dtypes.bool_: ir.IntegerType.get_signless(1)}
+        for dtype in dtypes.SIGNED:
+            table[dtype] = ir.IntegerType.get_signless(dtype.itemsize * 8)
+        for dtype in dtypes.UNSIGNED:
+            table[dtype] = ir.IntegerType.get_unsigned(dtype.itemsize * 8)
+        table[dtypes.bfloat16] = ir.BF16Type.get()
+        table[dtypes.float16] = ir.F16Type.get()
+        table[dtypes.float32] = ir.F32Type.get()
+        table[dtypes.float64] = ir.F64Type.get()
+        table[dtypes.complex64] = ir.ComplexType.get(ir.F32Type.get())
+        table[dtypes.complex128] = ir.ComplexType.get(ir.F64Type.get())
+        return table
+
+
+_ELEMENT_TYPES = _element_types()
+_DTYPES = {str(element): dtype for dtype, element in _ELEMENT_TYPES.items()}
+_KEY = re.compile(r'!jaxpr\.key<"(\w+)">')
+
+
+def element_type(dtype: AnyDtype) -> ir.Type:
+    """Returns the MLIR element type of a dtype (`float32` is `f32`, `uint8` is `ui8`)."""
+    try:
+        return _ELEMENT_TYPES[dtype]
+    except KeyError:
+        if type(dtype) is KeyDtype:
+            with context():
+                return ir.OpaqueType.get("jaxpr", f'key<"{dtype.impl.tag}">')
+        raise DTypeError(f"dtype {dtype} has no MLIR type.") from None
+
+
+def numpy_dtype(element: ir.Type) -> Dtype:
+    """Returns the dtype of an MLIR element type."""
+    try:
+        return _DTYPES[str(element)]
+    except KeyError:
+        match = _KEY.fullmatch(str(element))
+        if match is not None:
+            return key_dtype(match[1])  # type: ignore[return-value]
+        raise DTypeError(f"MLIR type {element} is no array element type.") from None
+
+
+class ShapedArray:
+    """The type of an array: shape, dtype, and whether the dtype is weak. Interned: compare by `is`.
+
+    >>> import numpy as np
+    >>> ShapedArray((2, 3), np.float32)
+    ShapedArray(float32[2,3])
+    >>> print(ShapedArray((), np.float32, weak_type=True))
+    ~float32[]
+    """
+
+    __slots__ = ("_mlir", "dtype", "ndim", "shape", "weak_type")
+    shape: tuple[int, ...]
+    dtype: Dtype
+    weak_type: bool
+    ndim: int
+    _mlir: ir.Type | None
+
+    def __new__(cls, shape: Iterable[int], dtype: AnyDtype, weak_type: bool = False) -> ShapedArray:
+        """Returns the one object of this type, making it on first sight."""
+        try:
+            return _interned[shape, dtype, weak_type]  # type: ignore[index]
+        except (KeyError, TypeError):
+            return _intern(cls, shape, dtype, weak_type)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    @property
+    def mlir(self) -> ir.Type:
+        """The type as an MLIR ranked tensor type."""
+        if self._mlir is None:
+            with context():
+                unchecked = ir.Location.unknown()
+                self._mlir = ir.RankedTensorType.get(
+                    self.shape, element_type(self.dtype), loc=unchecked
+                )
+        return self._mlir
+
+    @property
+    def words(self) -> ShapedArray:
+        """The type of the words, where elements are random keys; else the type itself."""
+        dtype: AnyDtype = self.dtype
+        if type(dtype) is not KeyDtype:
+            return self
+        return ShapedArray((*self.shape, dtype.words), dtypes.uint32)
+
+    def update(self, **changes: Options) -> ShapedArray:
+        """Returns the type with some of shape, dtype and weak_type replaced."""
+        return ShapedArray(
+            changes.get("shape", self.shape),
+            changes.get("dtype", self.dtype),
+            changes.get("weak_type", self.weak_type),
+        )
+
+    def strip_weak_type(self) -> ShapedArray:
+        """Returns the same type, not weak."""
+        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """Returns the type of tangents: itself for inexact dtypes, float0 otherwise."""
+        if dtypes.is_inexact(self.dtype):
+            return self
+        return ShapedArray(self.shape, dtypes.float0)
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """Renders shape and dtype: `float32[2,3]`, or `f32[2,3]` as in jaxprs."""
+        if short_dtypes:
+            name = _SHORT_NAMES.get(self.dtype) or str(self.dtype)
+        else:
+            name = "float0" if self.dtype == dtypes.float0 else str(self.dtype)
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def __str__(self) -> str:
+        return f"~{self.str_short()}" if self.weak_type else self.str_short()
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short()}{weak})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+
+
+_interned: dict[tuple[tuple[int, ...], Dtype, bool], ShapedArray] = {}
+
+
+def _intern(
+    cls: type[ShapedArray], shape: Iterable[int], dtype: AnyDtype, weak_type: bool
+) -> ShapedArray:
+    try:
+        normal_shape = tuple(int(extent) for extent in shape)
+    except TypeError:
+        raise ShapeError(
+            f"{shape!r} is not a shape.", "A shape is a tuple of non-negative integers."
+        ) from None
+    if any(extent < 0 for extent in normal_shape):
+        raise ShapeError(f"Shape {normal_shape} has a negative extent.")
+    key = (normal_shape, dtypes.as_dtype(dtype), bool(weak_type))
+    self = _interned.get(key)
+    if self is None:
+        self = object.__new__(cls)
+        self.shape, self.dtype, self.weak_type = key
+        self.ndim = len(normal_shape)
+        self._mlir = None
+        _interned[key] = self
+    return self
+
+
+def type_of_mlir(value_type: ir.Type, weak_type: bool = False) -> ShapedArray:
+    """Returns the type that an MLIR ranked tensor type stands for."""
+    if not isinstance(value_type, ir.RankedTensorType):
+        raise ShapeError(f"MLIR type {value_type} is not a ranked tensor of static shape.")
+    if not value_type.has_static_shape:
+        raise ShapeError(
+            f"MLIR type {value_type} has a dynamic extent; axir's are static.",
+            "Write extents as numbers: export the function for arrays of given shapes.",
+        )
+    return ShapedArray(tuple(value_type.shape), numpy_dtype(value_type.element_type), weak_type)

@@ -1,0 +1,67 @@
+"""`dce_sink`: keeps the computation of its operand though nothing uses the value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.op_table import declare
+from axir.dialect.program.primitive import Sample
+from axir.dialect.program.rules import (
+    Cotangent,
+    Cotangents,
+    LoweringContext,
+    Results,
+    Tangent,
+    TransposeOperand,
+    Value,
+)
+
+
+def _infer(operand: ShapedArray) -> tuple[()]:
+    return ()
+
+
+def _evaluate(operand: np.ndarray) -> list[np.ndarray]:
+    return []
+
+
+def _jvp(primals: Sequence[Value], tangents: Sequence[Tangent], outs: Results) -> Sequence[Tangent]:
+    return []  # the op itself keeps the value
+
+
+def _transpose(cotangents: Cotangents, operand: TransposeOperand) -> Sequence[Cotangent | None]:
+    return [None]
+
+
+def _batch(
+    operands: Sequence[Value], axes: Sequence[int | None]
+) -> tuple[list[Value], list[Value]]:
+    return dce_sink_primitive.bind(*operands), []
+
+
+def _lower(context: LoweringContext, value: ir.Value) -> list[ir.Value]:
+    return []  # compiled code shows nothing of values that nothing uses
+
+
+def _samples() -> list[Sample]:
+    return [Sample((np.array([1, 2, 3], dtype),)) for dtype in (np.float32, np.int8)]
+
+
+dce_sink_primitive = declare(
+    "dce_sink",
+    takes_keys=True,
+    multiple_results=True,
+    is_effectful=True,
+    is_observer=True,
+    infer=_infer,
+    evaluate=_evaluate,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    samples=_samples,
+)

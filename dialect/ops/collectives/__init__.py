@@ -1,0 +1,1 @@
+"""Collectives: operations along an axis that `vmap` maps under a name."""

@@ -1,0 +1,216 @@
+"""Collectives: ops that combine the values which the elements of a mapped axis hold.
+
+Inside `vmap(f, axis_name="i")` each op keeps the axis's name until vectorization over that axis
+replaces it by ops along the batch axis (`batch_named`). So nothing is left to evaluate or to lower:
+a collective whose axis nobody maps is an error. Here are those that reduce; those that move data
+are in `axis_exchanges.py`. What does not live here: the functions that users call, with trees and
+negative axes (`axir.lax.parallel`), and the scope of names (`dialect/program/named_axes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import div, eq, mul
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import zero_tangent
+from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
+from axir.dialect.ops.reductions.reduce import reduce_max, reduce_min, reduce_sum
+from axir.dialect.ops.shape.constants import iota
+from axir.dialect.ops.shape.rearranging import broadcast, broadcast_in_dim, moveaxis, reshape
+from axir.dialect.program.named_axes import BatchFrame
+from axir.dialect.program.op_table import declare
+from axir.dialect.program.parameters import AxisName
+from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.rules import (
+    Cotangent,
+    OperandTangents,
+    ResultAxes,
+    Results,
+    Rule,
+    Tangent,
+    Tangents,
+    TransposeOperand,
+    Value,
+)
+
+Groups = tuple[tuple[int, ...], ...] | None
+Axes = Sequence[int | None]
+
+_UNMAPPED = (
+    "it communicates over a named axis, which vectorization resolves; map the axis with "
+    "axir.vmap(..., axis_name=...)"
+)
+
+
+def declare_collective(name: str, **rules: Rule) -> Primitive:
+    """Declares a primitive that communicates over a named axis."""
+    unsupported = {"evaluate": _UNMAPPED, "lower": _UNMAPPED, **rules.pop("unsupported", {})}
+    return declare(name, is_staged=True, unsupported=unsupported, samples=_no_samples, **rules)
+
+
+def _no_samples() -> list[Sample]:
+    return []
+
+
+def to_front(x: Value, axis: int | None, size: int) -> Value:
+    """Returns a value with its mapped axis in front, repeated if it has none."""
+    return broadcast(x, (size,)) if axis is None else moveaxis(x, axis, 0)
+
+
+def take(x: Value, rows: Sequence[int]) -> Value:
+    """Returns the given rows of a value, in that order."""
+    if tuple(rows) == tuple(range(x.shape[0])):
+        return x
+    dimensions = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, x.ndim)), collapsed_slice_dims=(0,), start_index_map=(0,)
+    )
+    indices = np.array(rows, np.int32)[:, None]
+    return gather(x, indices, dimensions, (1, *x.shape[1:]), mode="promise_in_bounds")
+
+
+def by_group(x: Value, groups: Groups, apply: Callable[[Value], Value]) -> Value:
+    """Applies a function of `[group, member, ...]` to a value with its mapped axis in front.
+
+    Without groups all elements are one group.
+    """
+    size = x.shape[0]
+    members = groups or (tuple(range(size)),)
+    order = [row for group in members for row in group]
+    if sorted(order) != list(range(size)) or len({len(group) for group in members}) != 1:
+        raise ParameterError(
+            f"axis_index_groups {members} do not partition an axis of extent {size} into groups of "
+            "one size.",
+            "List every index from 0 to the extent exactly once, in groups of equal length.",
+        )
+    split = reshape(take(x, order), (len(members), len(members[0]), *x.shape[1:]))
+    result = apply(split)
+    inverse = np.argsort(order).tolist()
+    return take(reshape(result, (size, *result.shape[2:])), inverse)
+
+
+# psum, pmax, pmin -------------------------------------------------------------------------------
+
+
+def infer_same(x: ShapedArray, **params: Param) -> ShapedArray:
+    """Infers a result of the operand's type."""
+    return x
+
+
+def _axes_of(*, axes: tuple[AxisName, ...], axis_index_groups: Groups) -> tuple[AxisName, ...]:
+    return axes
+
+
+def _reduction(name: str, reduce: Callable[..., Value], **rules: Rule) -> Primitive:
+    def batch(
+        operands: Sequence[Value], operand_axes: Axes, **params: Param
+    ) -> tuple[Results, ResultAxes]:
+        return primitive.bind(*operands, **params), operand_axes[0]
+
+    def batch_named(
+        operands: Sequence[Value],
+        operand_axes: Axes,
+        frame: BatchFrame,
+        *,
+        axes: tuple[AxisName, ...],
+        axis_index_groups: Groups,
+    ) -> tuple[Results, ResultAxes]:
+        (x,), (axis,) = operands, operand_axes
+        rest = tuple(other for other in axes if other != frame.name)
+        if axis_index_groups is not None and len(axes) > 1:
+            raise ParameterError(
+                f"{name}: axis_index_groups with the axes {axes}.",
+                "Groups partition one axis; reduce over the others separately.",
+            )
+        stacked = to_front(x, axis, frame.size)
+        if axis_index_groups is None:
+            result, result_axis = reduce(stacked, (0,)), None
+        else:
+            result = by_group(stacked, axis_index_groups, lambda g: _keep(reduce, g))
+            result_axis = 0
+        if rest:
+            result = primitive.bind(result, axes=rest, axis_index_groups=None)
+        return result, result_axis
+
+    primitive = declare_collective(
+        name,
+        parameters={"axes": tuple[AxisName, ...], "axis_index_groups": Groups},
+        infer=infer_same,
+        batch=batch,
+        batch_named=batch_named,
+        axis_names=_axes_of,
+        **rules,
+    )
+    return primitive
+
+
+def _keep(reduce: Callable[..., Value], grouped: Value) -> Value:
+    """Reduces the members of each group and gives the result to each of them."""
+    dimensions = (0, *range(2, grouped.ndim))
+    return broadcast_in_dim(reduce(grouped, (1,)), grouped.shape, dimensions)
+
+
+def _psum_jvp(
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+) -> Tangents:
+    return psum_primitive.bind(tangents[0], **params)
+
+
+def _psum_transpose(ct: Value, x: TransposeOperand, **params: Param) -> Sequence[Cotangent | None]:
+    return [psum_primitive.bind(ct, **params)]
+
+
+def _extremum_jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+) -> Tangents:
+    (x,), (tangent,) = primals, tangents
+    if type(tangent) is Zero:
+        return zero_tangent(primals, tangents, out)
+    # The tangent of the largest is that of the elements which are it; equal ones share.
+    chosen = convert_element_type(eq(x, out), x.dtype)
+    total = psum_primitive.bind(mul(tangent, chosen), **params)
+    return div(total, psum_primitive.bind(chosen, **params))
+
+
+_NOT_LINEAR = {"transpose": "the largest and the smallest element are no linear functions"}
+psum_primitive = _reduction("psum", reduce_sum, jvp=_psum_jvp, transpose=_psum_transpose)
+pmax_primitive = _reduction("pmax", reduce_max, jvp=_extremum_jvp, unsupported=_NOT_LINEAR)
+pmin_primitive = _reduction("pmin", reduce_min, jvp=_extremum_jvp, unsupported=_NOT_LINEAR)
+
+
+# axis_index -------------------------------------------------------------------------------------
+
+
+def name_of(*, axis_name: AxisName, **params: Param) -> tuple:
+    """Returns the axes that the parameter `axis_name` names."""
+    return axis_name if isinstance(axis_name, tuple) else (axis_name,)
+
+
+def _infer_axis_index(*, axis_name: AxisName) -> ShapedArray:
+    return ShapedArray((), np.int32)
+
+
+def _batch_named_axis_index(
+    operands: Sequence[Value], axes: Axes, frame: BatchFrame, *, axis_name: AxisName
+) -> tuple[Results, ResultAxes]:
+    return iota(np.int32, frame.size), 0
+
+
+axis_index_primitive = declare_collective(
+    "axis_index",
+    parameters={"axis_name": AxisName},
+    infer=_infer_axis_index,
+    batch_named=_batch_named_axis_index,
+    axis_names=name_of,
+    unsupported={
+        "jvp": "it has no operands",
+        "transpose": "it has no operands",
+        "batch": "it has no operands; over its own axis it becomes an iota",
+    },
+)

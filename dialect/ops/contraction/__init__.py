@@ -1,0 +1,1 @@
+"""Products of arrays that sum over dimensions: `dot_general`, and the functions made of it."""

@@ -1,0 +1,1 @@
+"""Convolutions: `conv_general_dilated`, and the functions made of it."""

@@ -1,0 +1,491 @@
+"""The elementwise family: the rules that all elementwise ops share.
+
+An elementwise op needs `evaluate`, `lower`, its domain and its derivatives; shape inference,
+broadcasting, batching, and the bookkeeping of differentiation are the family's.
+The ops themselves stand in `arithmetic.py` and `transcendental.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import ml_dtypes
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import (
+    AnyDtype,
+    Param,
+    Returning,
+    Scalar,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import Array, ConcreteArray, as_array, scalar
+from axir.dialect.core.errors import DTypeError, ParameterError
+from axir.dialect.core.extended_dtypes import keys_of
+from axir.dialect.core.fixed_options import one_accuracy
+from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.later_ops import arithmetic
+from axir.dialect.program.op_table import Traceable, declare, name_parameters, traceable
+from axir.dialect.program.primitive import Primitive, Sample, Unsupported
+from axir.dialect.program.rules import (
+    BatchRule,
+    Cotangent,
+    JvpRule,
+    LoweringContext,
+    LowerRule,
+    MlirValues,
+    Operand,
+    ResultAxes,
+    Results,
+    Rule,
+    Tangent,
+    Tangents,
+    TransposeOperand,
+    TransposeRule,
+    Value,
+)
+from axir.dialect.program.tracer import Tracer
+
+from .operand_shapes import align, broadcast_shape, broadcast_to, unbroadcast
+
+BOOL = (dtypes.bool_,)
+INTEGER = (*dtypes.SIGNED, *dtypes.UNSIGNED)
+BITS = (*BOOL, *INTEGER)
+FLOAT = dtypes.FLOATS
+COMPLEX = dtypes.COMPLEXES
+INEXACT = (*FLOAT, *COMPLEX)
+REAL = (*INTEGER, *FLOAT)
+NUMBER = (*INTEGER, *INEXACT)
+ORDERED = (*BITS, *FLOAT)
+ANY = (*BITS, *INEXACT)
+
+# Operands (by number) in which an op of this name has no derivative, though they are floats.
+UNDIFFERENTIABLE: dict[str, set[int]] = {}
+
+# Values at which functions misbehave, if they do.
+EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
+
+_PYTHON_SCALARS = (bool, int, float, complex)
+_DOCUMENTATION = "Applies the elementwise primitive `{}`."
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What an elementwise op takes and gives.
+
+    Attributes:
+        arity: Number of operands.
+        domain: dtypes that it takes.
+        result: dtype of the result from that of the operands; the same by default.
+            A bool result is never weak.
+    """
+
+    arity: int
+    domain: Sequence[np.dtype]
+    result: Callable[[np.dtype], np.dtype] | None = None
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the samples of an elementwise op are drawn.
+
+    Attributes:
+        low, high: Range of the operands.
+        edges: Further values, which are combined with each other.
+        has_complex_edges: Whether they are combined to complex numbers, too. Not where the signs
+            and nan of these are nobody's agreement.
+        has_half_nan: Whether one part of these may be nan alone. Not where C99 tells the other part
+            and compiled code does not.
+        tolerance: As in `Sample`.
+    """
+
+    low: float = -2.0
+    high: float = 2.0
+    edges: Sequence[float] = EDGES
+    has_complex_edges: bool = True
+    has_half_nan: bool = True
+    tolerance: float = 16.0
+
+    def draw(self, arity: int, domain: Sequence[np.dtype]) -> list[Sample]:
+        """Returns samples of an op that takes these dtypes."""
+        generator = np.random.default_rng(arity * 1000 + len(domain))
+        # Operands that stretch and empty ones take the same way through all rules for every dtype.
+        leader = next((d for d in (dtypes.float32, dtypes.int32) if d in domain), domain[0])
+        samples = []
+        for dtype in domain:
+            for shapes in _sample_shapes(arity, dtype == leader):
+                values = (random_values(generator, s, dtype, self.low, self.high) for s in shapes)
+                samples.append(Sample(tuple(values), tolerance=self.tolerance))
+            if self.has_complex_edges or not dtypes.is_complex(dtype):
+                points = edge_values(self.edges, dtype)
+                if dtypes.is_complex(dtype) and not self.has_half_nan:
+                    points = points[np.isnan(points.real) == np.isnan(points.imag)]
+                grid = np.meshgrid(*[points] * arity)
+                edge_args = tuple(np.ascontiguousarray(g.reshape(-1)) for g in grid)
+                samples.append(Sample(edge_args, is_smooth=False, tolerance=self.tolerance))
+        return samples
+
+
+def _sample_shapes(arity: int, has_all: bool) -> Iterator[Sequence[tuple[int, ...]]]:
+    yield [(2, 3)] * arity
+    if has_all:
+        yield from ([shape] * arity for shape in ((), (0, 2), (1, 2, 1, 1, 2, 1)))
+    if has_all and arity > 1:
+        rest = arity - 1
+        yield from ([(3,), *[()] * rest], [(), *[(3,)] * rest], [(2, 1, 3), *[(1, 2, 3)] * rest])
+
+
+_USUAL = Sampling()
+_OPERANDS = {1: ("x",), 2: ("lhs", "rhs"), 3: ("x", "y", "z")}
+
+
+@functools.cache
+def _python_signature(arity: int) -> inspect.Signature:
+    """Returns what introspection should see in place of the operands that all arities share."""
+    operands = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY, annotation=ShapedArray)
+        for name in _OPERANDS[arity]
+    ]
+    params = inspect.Parameter("params", inspect.Parameter.VAR_KEYWORD)
+    return inspect.Signature([*operands, params], return_annotation=ShapedArray)
+
+
+def _infer(primitive: Primitive, signature: Signature) -> Callable[..., ShapedArray]:
+    name, arity, domain = primitive.name, signature.arity, signature.domain
+    parameters = primitive.parameters or {}
+    allowed = frozenset(domain)
+
+    def infer(*types: ShapedArray, **params: Param) -> ShapedArray:
+        if len(types) != arity or params.keys() != parameters.keys():
+            raise ParameterError(
+                f"{name} takes {arity} operands and parameters ({', '.join(parameters)}), but got "
+                f"{len(types)} operands and ({', '.join(params)})."
+            )
+        dtype = types[0].dtype
+        if any(t.dtype != dtype for t in types):
+            raise DTypeError(
+                f"{name} requires operands of equal dtype, but got "
+                f"{' and '.join(str(t) for t in types)}.",
+                "Cast with x.astype(dtype); the functions of axir.numpy promote by themselves.",
+            )
+        if dtype not in allowed and not (primitive.takes_keys and dtypes.is_key(dtype)):
+            raise DTypeError(
+                f"{name} does not accept {dtype}; it takes {', '.join(map(str, domain))}.",
+                "Cast with x.astype(dtype).",
+            )
+        shape = broadcast_shape(name, types)
+        out = dtype if signature.result is None else signature.result(dtype)
+        is_weak = out != dtypes.bool_ and all(t.weak_type for t in types)
+        return ShapedArray(shape, out, is_weak)
+
+    infer.__signature__ = _python_signature(arity)  # type: ignore[attr-defined]
+    return infer
+
+
+@overload
+def add_tangents(first: Value, second: Tangent | None) -> Value: ...
+@overload
+def add_tangents(first: Zero | None, second: Value) -> Value: ...
+@overload
+def add_tangents(first: Zero | None, second: Zero) -> Zero: ...
+def add_tangents(first: Tangent | None, second: Tangent | None) -> Tangent | None:
+    """Adds two tangents or cotangents, either of which may be a symbolic zero or None."""
+    if first is None or type(first) is Zero:
+        return second if second is not None else first
+    if second is None or type(second) is Zero:
+        return first
+    return arithmetic.add(first, second)
+
+
+def instantiate(tangent: Tangent) -> Value:
+    """Turns a symbolic zero into an array of zeros; other values stay."""
+    if type(tangent) is not Zero:
+        return tangent
+    return full(tangent.aval.shape, 0, tangent.aval.dtype)
+
+
+def full(shape: tuple[int, ...], value: Operand, dtype: AnyDtype) -> Array:
+    """Returns a concrete array filled with a value, taking the memory of one element.
+
+    All words of random keys get the value.
+    """
+    if dtype == dtypes.float0:
+        return ConcreteArray(ShapedArray(shape, dtype), np.zeros(shape, dtype))
+    if dtypes.is_key(dtype):
+        element = keys_of(np.full(dtype.impl.key_shape, value, np.uint32), dtype)
+        return ConcreteArray(ShapedArray(shape, dtype), np.broadcast_to(element, shape))
+    host = np.broadcast_to(np.asarray(value).astype(dtype), shape)
+    return ConcreteArray(ShapedArray(shape, dtype), host)
+
+
+def zero_tangent(
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+) -> Tangents:
+    """Gives no tangent: the derivative is zero wherever it exists."""
+    return Zero(out.aval.to_tangent_aval())
+
+
+def _jvp(rules: Sequence[Returning[Value] | None]) -> JvpRule:
+    def jvp(
+        primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    ) -> Tangents:
+        total: Tangent | None = None
+        for rule, tangent in zip(rules, tangents, strict=True):
+            if rule is not None and type(tangent) is not Zero:
+                total = add_tangents(total, rule(tangent, out, *primals, **params))
+        if total is None or type(total) is Zero:
+            return Zero(out.aval.to_tangent_aval())
+        return broadcast_to(total, out.shape)
+
+    return jvp
+
+
+def _transpose(rules: Sequence[Returning[Value] | None]) -> TransposeRule:
+    def transpose(
+        cotangent: Value, *operands: TransposeOperand, **params: Param
+    ) -> Sequence[Cotangent | None]:
+        return [
+            unbroadcast(rule(cotangent, *operands, **params), operand)
+            if type(operand) is UndefinedPrimal and rule is not None
+            else None
+            for rule, operand in zip(rules, operands, strict=True)
+        ]
+
+    return transpose
+
+
+def batch_elementwise(primitive: Primitive) -> BatchRule:
+    """Returns the batching rule: align the batch axes, then apply the op itself."""
+
+    def batch(
+        operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+    ) -> tuple[Results, ResultAxes]:
+        aligned, axis = align(operands, axes)
+        return primitive.bind(*aligned, **params), axis
+
+    return batch
+
+
+def _lower(build: UserFunction) -> LowerRule:
+    def lower(context: LoweringContext, *values: ir.Value, **params: Param) -> MlirValues:
+        shape = context.types_out[0].shape
+        return build(*hlo.broadcast_operands(values, shape), **params)
+
+    return lower
+
+
+def elementwise(
+    name: str,
+    evaluate: UserFunction,
+    lower: UserFunction,
+    signature: Signature,
+    *,
+    jvp: Sequence[Callable[..., Value] | None] | None = None,
+    transpose: Sequence[Callable[..., Value] | None] | None = None,
+    samples: Sampling | Callable[[], list[Sample]] = _USUAL,
+    **rules: Rule,
+) -> Primitive:
+    """Declares an elementwise primitive.
+
+    Args:
+        name: Its name in the table.
+        evaluate: NumPy function of the operands.
+        lower: StableHLO builder of operands of equal shape.
+        signature: What it takes and gives.
+        jvp: For each operand, `(tangent, out, *primals) -> tangent of the result`; None for an
+            operand on which the result does not depend smoothly. Without it the derivative is zero.
+        transpose: For each operand, `(cotangent, *operands) -> cotangent`; None for an operand in
+            which the op is not linear.
+        samples: How they are drawn, or the rule itself.
+        **rules: What else a declaration may say, as of `declare`.
+    """
+    if isinstance(samples, Sampling):
+        samples = functools.partial(samples.draw, signature.arity, signature.domain)
+    primitive = declare(
+        name,
+        evaluate=evaluate,
+        jvp=_jvp(jvp) if jvp else zero_tangent,
+        transpose=_transpose(transpose)
+        if transpose
+        else Unsupported("transpose", name, f"{name} is not linear in any operand."),
+        lower=_lower(lower),
+        samples=samples,
+        **rules,
+    )
+    primitive.infer = _infer(primitive, signature)
+    primitive.batch = batch_elementwise(primitive)
+    return primitive
+
+
+def unary(
+    name: str,
+    evaluate: UserFunction,
+    lower: UserFunction,
+    domain: Sequence[np.dtype],
+    *,
+    result: Callable[[np.dtype], np.dtype] | None = None,
+    has_accuracy: bool = False,
+    **rules: Rule,
+) -> Traceable:
+    """Declares a unary elementwise primitive and returns its traceable function.
+
+    Args:
+        name: Its name.
+        evaluate, lower: As of `elementwise`.
+        domain, result: As of `Signature`.
+        has_accuracy: Whether the function takes `accuracy`, of which there is only the default.
+        **rules: As of `elementwise`.
+    """
+    primitive = elementwise(name, evaluate, lower, Signature(1, domain, result), **rules)
+    bind = primitive.bind
+
+    def apply(x: Operand) -> Value:
+        return bind(x)
+
+    def apply_accurately(x: Operand, *, accuracy: None = None) -> Value:
+        if accuracy is not None:
+            raise one_accuracy(name, accuracy)
+        return bind(x)
+
+    function = apply_accurately if has_accuracy else apply
+    return traceable(function, primitive, _DOCUMENTATION.format(name))
+
+
+def binary(
+    name: str,
+    evaluate: UserFunction,
+    lower: UserFunction,
+    domain: Sequence[np.dtype],
+    *,
+    result: Callable[[np.dtype], np.dtype] | None = None,
+    operands: tuple[str, str] = ("x", "y"),
+    **rules: Rule,
+) -> Traceable:
+    """Declares a binary elementwise primitive and returns its traceable function.
+
+    A Python scalar takes the dtype of the other operand.
+
+    Args:
+        name: Its name.
+        evaluate, lower: As of `elementwise`.
+        domain, result: As of `Signature`.
+        operands: Names of the function's parameters.
+        **rules: As of `elementwise`.
+    """
+    primitive = elementwise(name, evaluate, lower, Signature(2, domain, result), **rules)
+    bind = primitive.bind
+
+    def apply(x: Operand, y: Operand) -> Value:
+        if type(x) in _PYTHON_SCALARS or type(y) in _PYTHON_SCALARS:
+            x, y = match_scalars(x, y)
+        return bind(x, y)
+
+    return traceable(name_parameters(apply, *operands), primitive, _DOCUMENTATION.format(name))
+
+
+def match_scalars(*operands: UserObject) -> list[Operand]:
+    """Gives Python scalars the dtype of the array operands beside them."""
+    dtype = next((as_value(x).dtype for x in operands if type(x) not in _PYTHON_SCALARS), None)
+    if dtype is None:
+        dtype = dtypes.promote([(dtypes.scalar_dtype(x), type(x) is not bool) for x in operands])[0]
+    return [_fitting_scalar(x, dtype) if type(x) in _PYTHON_SCALARS else x for x in operands]
+
+
+_FITS = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+
+
+def _fitting_scalar(value: Scalar, dtype: np.dtype) -> Array:
+    if dtypes.kind(dtype) not in _FITS[type(value)]:
+        raise DTypeError(
+            f"Python scalar {value!r} does not fit an operand of dtype {dtype}.",
+            "Cast the array with x.astype(dtype); the functions of axir.numpy promote.",
+        )
+    return scalar(value, dtype, weak_type=dtype != dtypes.bool_)
+
+
+def as_value(x: Operand) -> Value:
+    """Returns a tracer or array as it is, and anything else as an array."""
+    return x if type(x) is Tracer or type(x) is ConcreteArray else as_array(x)
+
+
+def is_constant(value: Value, number: float) -> bool:
+    """Tells whether a value is a known scalar equal to a number, with the same sign."""
+    if type(value) is not ConcreteArray or value.shape or dtypes.is_complex(value.dtype):
+        return False
+    known = float(value.host())
+    return known == number and np.signbit(known) == np.signbit(number)
+
+
+def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
+    """Returns those of the given values that the dtype has, and what lies far from them.
+
+    These are the limits of integers, and a number whose square overflows. No subnormal numbers:
+    compiled code takes them for zero, as XLA's does, while the evaluator computes with them.
+    """
+    if dtypes.is_complex(dtype):
+        parts = np.array(edges, dtypes.real_dtype(dtype))
+        result = np.empty((len(parts), len(parts)), dtype)
+        result.real, result.imag = parts[:, None], parts
+        return result.reshape(-1)
+    if dtypes.is_float(dtype):
+        huge = float(ml_dtypes.finfo(dtype).max) / 16  # its inverse is not subnormal
+        with np.errstate(over="ignore"):  # narrow types have infinity for what is too large
+            return np.array([*edges, huge]).astype(dtype)
+    finite = [e for e in edges if np.isfinite(e) and e == int(e)]
+    if dtype == dtypes.bool_:
+        return np.array([False, True])
+    limits = np.iinfo(dtype)
+    kept = [int(e) for e in finite if limits.min <= e <= limits.max]
+    return np.array([*kept, limits.min, limits.max], dtype=dtype)
+
+
+def edge_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Fills an array with edge values, first those that a few elements should hold."""
+    if dtypes.is_complex(dtype):
+        result = np.empty(shape, dtype)
+        parts = edge_array((result.size + 1,), dtypes.real_dtype(dtype))
+        result.real, result.imag = parts[:-1].reshape(shape), parts[1:].reshape(shape)
+        return result
+    values = edge_values((np.nan, np.inf, -0.0, -np.inf, 0.0, 1.0), dtype)
+    return np.resize(values[::-1] if dtypes.is_integer(dtype) else values, shape)
+
+
+def edge_rows(dtype: np.dtype) -> np.ndarray:
+    """Returns a matrix for reductions along rows, each of which holds edge values of one kind."""
+    if dtypes.is_complex(dtype):
+        parts = edge_rows(dtypes.real_dtype(dtype))
+        result = np.empty(parts.shape, dtype)
+        result.real, result.imag = parts, np.roll(parts, 1)
+        return result
+    nan, inf = np.nan, np.inf
+    if dtypes.is_float(dtype):
+        rows = [[1, nan, 3, nan], [inf, 1, -inf, 2], [-inf] * 4, [inf, 2, 1, inf]]
+        return np.array([*rows, [0.0, -0.0] * 2, [-0.0] * 4, [-1, 0, 4, 4]]).astype(dtype)
+    if dtype == dtypes.bool_:
+        return np.array([[False] * 4, [False, True] * 2, [True] * 4])
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return np.array([[high, high, 1, 2], [low, low, 1, 3], [low, high] * 2, [0, 5, 5, 3]], dtype)
+
+
+def random_values(
+    generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, low: float, high: float
+) -> np.ndarray:
+    """Draws an array of the given dtype between low and high (integers: a wider range)."""
+    if dtype == dtypes.bool_:
+        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
+    if dtypes.is_integer(dtype):
+        least = 0 if dtypes.is_unsigned(dtype) else -9
+        return np.asarray(generator.integers(least, 10, shape)).astype(dtype)
+    values = generator.uniform(low, high, shape)
+    if dtypes.is_complex(dtype):
+        values = values + 1j * generator.uniform(low, high, shape)
+    return np.asarray(values).astype(dtype)

@@ -1,0 +1,43 @@
+"""Operations that the rules of earlier families need: the one place where imports point back.
+
+Families stand in the order elementwise, shape, reductions, indexing, and then all others. Their
+rules are written with operations, and mathematics knows no such order: the transpose of a broadcast
+is a sum, that of a gather a scatter, and an operand of extent 1 is stretched by a broadcast. The
+rules that need a later family, or a later file of their own, take it from here. They run when all
+operations exist, so nothing is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from axir.dialect.core.late_modules import late_module
+
+if TYPE_CHECKING:
+    from .control_flow import flat_loops, scan
+    from .elementwise import arithmetic, conversion
+    from .indexing import scatter, static_slicing
+    from .reductions import reduce
+    from .shape import broadcasting, rearranging
+else:
+    arithmetic = late_module("axir.dialect.ops.elementwise.arithmetic")
+    broadcasting = late_module("axir.dialect.ops.shape.broadcasting")
+    conversion = late_module("axir.dialect.ops.elementwise.conversion")
+    flat_loops = late_module("axir.dialect.ops.control_flow.flat_loops")
+    rearranging = late_module("axir.dialect.ops.shape.rearranging")
+    reduce = late_module("axir.dialect.ops.reductions.reduce")
+    scan = late_module("axir.dialect.ops.control_flow.scan")
+    scatter = late_module("axir.dialect.ops.indexing.scatter")
+    static_slicing = late_module("axir.dialect.ops.indexing.static_slicing")
+
+__all__ = [
+    "arithmetic",
+    "broadcasting",
+    "conversion",
+    "flat_loops",
+    "rearranging",
+    "reduce",
+    "scan",
+    "scatter",
+    "static_slicing",
+]

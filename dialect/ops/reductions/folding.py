@@ -1,0 +1,193 @@
+"""What reductions share: axes arithmetic, identities, samples, folds of several arrays at once."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Scalar
+from axir.dialect.core.errors import AxisError, DTypeError
+from axir.dialect.ops.elementwise.family import random_values
+from axir.dialect.ops.later_ops import static_slicing
+from axir.dialect.ops.shape import movement
+from axir.dialect.ops.shape.rearranging import (
+    broadcast_in_dim,
+    concatenate,
+    expand_dims,
+    reshape,
+    squeeze,
+    transpose,
+)
+from axir.dialect.program.rules import Value
+
+Combine = Callable[[list[Value], list[Value]], list[Value]]
+
+# Axes ------------------------------------------------------------------------------------------
+
+
+# The same axes come again and again: a look-up is faster than checking them anew.
+canonical_axes = functools.lru_cache(maxsize=4096)(movement.canonical_axes)
+
+
+def check_axes(name: str, axes: tuple[int, ...], ndim: int) -> None:
+    """Raises `AxisError` unless the parameter names different axes by non-negative numbers."""
+    if canonical_axes(name, axes, ndim) != axes:
+        raise AxisError(
+            f"{name}: parameter axes={axes} has negative axes.", "Count from the first axis."
+        )
+
+
+def without(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """Returns a shape less some of its axes."""
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+
+
+def spread(value: Value, shape: tuple[int, ...], axes: Sequence[int]) -> Value:
+    """Broadcasts the result of a reduction over `axes` to the shape of its operand."""
+    kept = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    return broadcast_in_dim(value, shape, kept)
+
+
+def gather_axes(x: Value, axes: Sequence[int]) -> Value:
+    """Merges `axes` into one, the last; a reduction over `axes` is one over that."""
+    kept = tuple(axis for axis in range(x.ndim) if axis not in axes)
+    merged = math.prod(x.shape[axis] for axis in axes)
+    permutation = (*kept, *axes)
+    moved = x if permutation == tuple(range(x.ndim)) else transpose(x, permutation)
+    return reshape(moved, (*without(x.shape, axes), merged))
+
+
+def batch_axes(axis: int, axes: Sequence[int]) -> tuple[tuple[int, ...], int]:
+    """Returns the reduced axes of a batched operand, and where its batch axis ends up."""
+    shifted = tuple(a + (a >= axis) for a in axes)
+    return shifted, axis - sum(a < axis for a in shifted)
+
+
+# dtypes and identities -------------------------------------------------------------------------
+
+
+def check_dtype(name: str, dtype: np.dtype, domain: Sequence[np.dtype]) -> None:
+    """Raises `DTypeError` unless the dtype is one that the op takes."""
+    if dtype not in domain:
+        raise DTypeError(
+            f"{name} does not accept {dtype}; it takes {', '.join(map(str, domain))}.",
+            "Cast with x.astype(dtype).",
+        )
+
+
+def accumulator_dtype(dtype: np.dtype) -> np.dtype:
+    """Returns the dtype to accumulate in: half precision would lose the small terms."""
+    return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
+
+
+def least(dtype: np.dtype) -> Scalar:
+    """Returns the identity of max."""
+    if dtypes.is_float(dtype):
+        return -np.inf
+    if dtypes.is_complex(dtype):
+        return complex(-np.inf, -np.inf)
+    return False if dtype == dtypes.bool_ else np.iinfo(dtype).min
+
+
+def greatest(dtype: np.dtype) -> Scalar:
+    """Returns the identity of min."""
+    if dtypes.is_float(dtype):
+        return np.inf
+    if dtypes.is_complex(dtype):
+        return complex(np.inf, np.inf)
+    return True if dtype == dtypes.bool_ else np.iinfo(dtype).max
+
+
+def all_ones(dtype: np.dtype) -> bool | np.ndarray:
+    """Returns the identity of bitwise and."""
+    return True if dtype == dtypes.bool_ else np.array(-1).astype(dtype)
+
+
+# Folds -----------------------------------------------------------------------------------------
+
+
+def fold(combine: Combine, values: Sequence[Value]) -> list[Value]:
+    """Combines neighbours along the last axis of all values, until one element is left.
+
+    Args:
+        combine: Associative; gets two lists of arrays of equal shape, the lhs ones standing before
+            the rhs ones, and returns such a list.
+        values: Arrays of equal shape, whose last axis is not empty.
+
+    Returns:
+        What is left of each, without the last axis.
+    """
+    values = list(values)
+    axis = values[0].ndim - 1
+    while (extent := values[0].shape[axis]) > 1:
+        paired = extent - extent % 2
+        lhs = [static_slicing.slice_in_dim(x, 0, paired, 2, axis) for x in values]
+        rhs = [static_slicing.slice_in_dim(x, 1, paired, 2, axis) for x in values]
+        combined = combine(lhs, rhs)
+        if extent % 2:
+            rest = [static_slicing.slice_in_dim(x, paired, extent, 1, axis) for x in values]
+            combined = [
+                concatenate([x, last], axis) for x, last in zip(combined, rest, strict=True)
+            ]
+        values = combined
+    return [squeeze(x, (axis,)) for x in values]
+
+
+def scan(combine: Combine, values: Sequence[Value], axis: int) -> list[Value]:
+    """Returns all prefixes' combinations along an axis, in logarithmically many steps.
+
+    Combines neighbours, scans the halves, which gives the results at odd positions, and combines
+    those once more for the even ones (Blelloch, "Prefix Sums and Their Applications", 1990).
+
+    Args:
+        combine: Associative; gets two lists of arrays of equal shape, the lhs ones standing before
+            the rhs ones, and returns such a list.
+        values: Arrays of equal shape.
+        axis: The axis to scan along.
+    """
+    values = list(values)
+    extent = values[0].shape[axis]
+    if extent < 2:
+        return values
+    paired = extent - extent % 2
+    lhs = [static_slicing.slice_in_dim(x, 0, paired, 2, axis) for x in values]
+    rhs = [static_slicing.slice_in_dim(x, 1, paired, 2, axis) for x in values]
+    odd = scan(combine, combine(lhs, rhs), axis)
+    first = [static_slicing.slice_in_dim(x, 0, 1, 1, axis) for x in values]
+    if extent == 2:
+        return [concatenate([a, b], axis) for a, b in zip(first, odd, strict=True)]
+    before = [static_slicing.slice_in_dim(x, 0, (extent - 1) // 2, 1, axis) for x in odd]
+    later = [static_slicing.slice_in_dim(x, 2, extent, 2, axis) for x in values]
+    even = [concatenate([a, b], axis) for a, b in zip(first, combine(before, later), strict=True)]
+    return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+
+def _interleave(even: Value, odd: Value, axis: int) -> Value:
+    """Alternates elements along an axis; `even` is as long as `odd`, or one longer."""
+    count = odd.shape[axis]
+    paired = static_slicing.slice_in_dim(even, 0, count, 1, axis)
+    stacked = concatenate([expand_dims(x, (axis + 1,)) for x in (paired, odd)], axis + 1)
+    merged = reshape(stacked, (*odd.shape[:axis], 2 * count, *odd.shape[axis + 1 :]))
+    if even.shape[axis] == count:
+        return merged
+    return concatenate([merged, static_slicing.slice_in_dim(even, count, count + 1, 1, axis)], axis)
+
+
+# Samples ---------------------------------------------------------------------------------------
+
+
+def spaced_values(
+    generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
+) -> np.ndarray:
+    """Draws an array whose inexact elements differ so much that small steps keep their order."""
+    if not dtypes.is_inexact(dtype):
+        return random_values(generator, shape, dtype, 0, 2)
+    size = math.prod(shape)
+    values = generator.permutation(np.linspace(0.5, 2, size)).reshape(shape)
+    if dtypes.is_complex(dtype):
+        values = values + 1j * generator.uniform(-1, 1, shape)
+    return values.astype(dtype)

@@ -1,0 +1,1 @@
+"""Operations that order elements: `sort`, `top_k`."""

@@ -1,0 +1,77 @@
+"""The cost model: what it takes to interpret a function, to compile it, and to run it compiled.
+
+Everything that is decided by an estimate is decided by these: whether a loop on concrete operands
+is interpreted or compiled (`dialect/ops/control_flow/execution.py`), and whether a compiled program
+is tried on one core or on all of them first (`runtime/calls/executable.py`, which then measures).
+What does not live here: those decisions, and what is measured while programs run.
+"""
+
+from __future__ import annotations
+
+import math
+
+from axir.dialect.core.annotations import Params
+from axir.dialect.core.memo import quickly_derived
+
+from .equation import Equation
+from .function import Function, functions_of
+
+# All times are in microseconds, measured on one core of an x86-64 CPU.
+
+# What compiling takes, at least and for each op.
+_COMPILATION = 300_000.0
+_COMPILED_OP = 5_000.0
+# What interpreting takes: a step, and an element that it reads or writes.
+_STEP = 2.5
+_ELEMENT = 1e-3
+SLICING = 1.0
+"""What slicing and stacking add to a pass of an interpreted loop."""
+COMPILED_PASS = 6.0
+"""What a pass of a compiled loop takes at least: bodies of an op or two are faster interpreted."""
+# Passes that a loop of unknown length is taken to make where it stands in another loop.
+_UNKNOWN_LENGTH = 10
+PARALLEL_OPERATIONS = 1 << 22
+"""Scalar operations of one op from which on several cores are likely to be faster than one."""
+
+
+@quickly_derived
+def interpretation_time(function: Function) -> float:
+    """Estimates how long interpreting a function takes."""
+    return sum(map(_time_of, function.equations))
+
+
+def _time_of(equation: Equation) -> float:
+    bodies = [interpretation_time(f) for f in functions_of(equation.params)]
+    if not bodies:
+        return _STEP + _ELEMENT * sum(_sizes(equation))
+    if equation.primitive.name == "cond":
+        return _STEP + max(bodies)
+    is_loop = equation.primitive.name == "while"
+    return _STEP + sum(bodies) * equation.params.get("length", _UNKNOWN_LENGTH if is_loop else 1)
+
+
+def compilation_time(params: Params) -> float:
+    """Estimates how long compiling an op takes, from its parameters."""
+    return _COMPILATION + _COMPILED_OP * sum(map(_op_count, functions_of(params)))
+
+
+def _op_count(function: Function) -> int:
+    return len(function.equations) + sum(map(_op_count, function.callees()))
+
+
+def largest_operation(function: Function) -> int:
+    """Estimates the scalar operations of the op of a function that has most of them."""
+    own = max(map(_scalar_operations, function.equations), default=0)
+    return max(own, max(map(largest_operation, function.callees()), default=0))
+
+
+def _scalar_operations(equation: Equation) -> int:
+    sizes = _sizes(equation)
+    if equation.primitive.name == "dot_general":
+        # Each of the three extents of a product of matrices is one of two of the matrices.
+        return int(math.prod(float(max(1, size)) for size in sizes) ** 0.5)
+    return max(sizes, default=0)
+
+
+def _sizes(equation: Equation) -> list[int]:
+    return [v.type.size for v in (*equation.operands, *equation.results)]

@@ -1,0 +1,223 @@
+"""`Function`: a traced program. MLIR is the program; equations and variables are the view of it.
+
+A function is a `func.func` whose arguments are its inputs followed by its captures: values of the
+surroundings (constants, or tracers of an outer trace) that travel as arguments. The view lists the
+ops with their parameters decoded; a trace fills it as it goes along, and
+`dialect/text/module_reader.py` rebuilds it from the MLIR of a parsed module.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import Param, Params
+from axir.dialect.core.array import Array
+from axir.dialect.core.context import context
+from axir.dialect.core.memo import Memo
+from axir.dialect.core.types import ShapedArray
+
+from . import later_modules
+from .equation import Equation, Var
+from .rules import Value
+from .walk import Bind, Environment, apply_equations
+
+if TYPE_CHECKING:
+    from .jaxpr import Jaxpr
+    from .primitive import Primitive
+
+# Values of one kind, arrays or tracers, give values of that kind, as far as functions capture none
+# of another.
+_Kind = TypeVar("_Kind", bound=Array)
+
+_symbol_counter = itertools.count()
+
+
+def unique_symbol(name: str) -> str:
+    """Returns a symbol that no other function of the process has."""
+    return f"{name}${next(_symbol_counter)}"
+
+
+class Function:
+    """A traced program.
+
+    Attributes:
+        name: What the user called it.
+        symbol_name: Unique in the process, so that calls can refer to it.
+        op: The `func.func`.
+        inputs: Its arguments.
+        captures: Further arguments, for values of the surroundings.
+        captured: Those values, one for each capture.
+        outputs: What it returns.
+        equations: The view of its ops, in order.
+        owner: The module that holds `op`, which must live as long as the function; None if the op
+            stands alone.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "captured",
+        "captures",
+        "derived",
+        "equations",
+        "inputs",
+        "name",
+        "op",
+        "outputs",
+        "owner",
+        "symbol_name",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        op: ir.Operation,
+        inputs: Sequence[Var],
+        captures: Sequence[Var],
+        captured: Sequence[Value],
+        outputs: Sequence[Var],
+        equations: Sequence[Equation],
+    ):
+        self.name = name
+        self.symbol_name = unique_symbol(name)
+        self.op = op
+        self.inputs = tuple(inputs)
+        self.captures = tuple(captures)
+        self.captured = tuple(captured)
+        self.outputs = tuple(outputs)
+        self.equations = equations
+        self.owner: ir.Module | None = None
+        # What is derived from this one: its tangent function, its compiled form, ...
+        self.derived = Memo()
+
+    @property
+    def input_types(self) -> list[ShapedArray]:
+        """Types of the inputs."""
+        return [v.type for v in self.inputs]
+
+    @property
+    def output_types(self) -> list[ShapedArray]:
+        """Types of the outputs."""
+        return [v.type for v in self.outputs]
+
+    @property
+    def location(self) -> ir.Location:
+        """Where the function was traced."""
+        return self.op.location
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The view of the function that interpreters expect where an op calls it; see `Jaxpr`.
+
+        Its inputs are the operands of the call: what the function captured is among them.
+        """
+        return later_modules.jaxpr.Jaxpr(self, is_called=True)
+
+    @property
+    def consts(self) -> list[Value]:
+        """Values of `jaxpr.constvars`, of which there are none."""
+        return []
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        """Types of the operands of a call, under JAX's name."""
+        return [v.type for v in (*self.inputs, *self.captures)]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """Types of the outputs, under JAX's name."""
+        return self.output_types
+
+    @property
+    def eqns(self) -> list[Equation]:
+        """The equations, in order, under JAX's name."""
+        return list(self.equations)
+
+    @property
+    def effects(self) -> frozenset[Primitive]:
+        """The primitives that act in it; empty if it only computes."""
+        return self.jaxpr.effects
+
+    def evaluate(self, *arguments: _Kind) -> list[_Kind]:
+        """Applies the function to values, op by op; captures take the values captured.
+
+        On concrete values this computes (the evaluator); on tracers it inlines the ops into their
+        trace.
+        """
+        return self.interpret([*arguments, *self.captured])  # type: ignore[list-item]
+
+    def interpret(self, arguments: Sequence[_Kind], bind: Bind | None = None) -> list[_Kind]:
+        """Applies the function to values of its inputs and captures, op by op.
+
+        Args:
+            arguments: Values of the inputs, then of the captures.
+            bind: Replaces `primitive.bind`: called with the equation and the operands.
+        """
+        environment = Environment.of(self, arguments)
+        apply_equations(self.equations, environment, bind)
+        return environment.values_of(self.outputs)  # type: ignore[return-value]
+
+    def callees(self) -> Iterator[Function]:
+        """Yields the functions that parameters of this one's ops name."""
+        for equation in self.equations:
+            yield from functions_of(equation.params)
+
+
+def functions_of(params: Params) -> Iterator[Function]:
+    """Yields the functions that parameters of an op are or hold."""
+    for value in params.values():
+        yield from functions_in(value)
+
+
+def functions_in(value: Param) -> Iterator[Function]:
+    """Yields the functions that a parameter is or holds."""
+    if type(value) is Function:
+        yield value
+    elif type(value) is tuple:
+        for item in value:
+            yield from functions_in(item)
+
+
+def create_function_op(name: str, location: ir.Location) -> tuple[ir.Operation, ir.Block]:
+    """Returns a detached `func.func` without arguments, and its empty body."""
+    with context():
+        empty = ir.FunctionType.get([], [])
+        op = ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(name),
+                "function_type": ir.TypeAttr.get(empty),
+            },
+            regions=1,
+            loc=location,
+            ip=False,
+        )
+        return op, ir.Block.create_at_start(op.regions[0], [])
+
+
+def finish_function_op(
+    op: ir.Operation, block: ir.Block, arguments: Sequence[Var], outputs: Sequence[Var]
+) -> None:
+    """Adds the `func.return` and sets the type, with weak types as argument and result marks."""
+    with context(), op.location:
+        ir.Operation.create(
+            "func.return", operands=[v.value for v in outputs], ip=ir.InsertionPoint(block)
+        )
+        function_type = ir.FunctionType.get(
+            [v.type.mlir for v in arguments], [v.type.mlir for v in outputs]
+        )
+        op.attributes["function_type"] = ir.TypeAttr.get(function_type)
+        _mark_weak_types(op, "arg_attrs", arguments)
+        _mark_weak_types(op, "res_attrs", outputs)
+
+
+def _mark_weak_types(op: ir.Operation, attribute: str, values: Sequence[Var]) -> None:
+    if any(v.type.weak_type for v in values):
+        weak = ir.DictAttr.get({"jaxpr.weak_type": ir.UnitAttr.get()})
+        strong = ir.DictAttr.get({})
+        op.attributes[attribute] = ir.ArrayAttr.get(
+            [weak if v.type.weak_type else strong for v in values]
+        )

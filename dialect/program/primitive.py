@@ -1,0 +1,336 @@
+"""`Primitive`: an operation, its rules, and `bind`, which applies it to values.
+
+`bind` evaluates at once when no operand is a tracer, and otherwise appends one op to the trace of
+the innermost tracer: staging is by data. What does not live here: the rules of the built-in
+operations (`ops/`) and the recording of ops (`tracer.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import NoReturn
+
+import numpy as np
+
+from axir.dialect.core.annotations import (
+    Foreign,
+    HostArray,
+    Param,
+    Params,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import Array, ConcreteArray, as_array
+from axir.dialect.core.config import config
+from axir.dialect.core.dtypes import is_key, storage
+from axir.dialect.core.errors import (
+    DTypeError,
+    FloatingPointError_,
+    MissingRuleError,
+    UnsupportedRuleError,
+)
+from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.core.state import state
+from axir.dialect.core.types import ShapedArray
+
+from .effects import acts_where_it_stands
+from .primitive_application import Application
+from .rules import (
+    AxisNamesRule,
+    BatchNamedRule,
+    BatchRule,
+    BodyRule,
+    ChosenBodyRule,
+    EvaluateRule,
+    HostArrays,
+    InferRule,
+    JvpRule,
+    LowerRule,
+    Operand,
+    ReducedRule,
+    Results,
+    ResultTypes,
+    SamplesRule,
+    SimplifyRule,
+    TransposeRule,
+    Value,
+    ValueAndJvpRule,
+)
+from .tracer import Tracer
+
+
+class Unsupported:
+    """Stands where a rule cannot exist; calling it raises the reason.
+
+    >>> Unsupported("transpose", "sort", "sort is not linear").reason
+    'sort is not linear'
+    """
+
+    def __init__(self, rule: str, name: str, reason: str):
+        self.rule, self.name, self.reason = rule, name, reason
+
+    def __call__(self, *args: object, **params: object) -> NoReturn:
+        """Raises the reason."""
+        raise UnsupportedRuleError(
+            f"Rule {self.rule!r} of {self.name!r} cannot exist: {self.reason}"
+        )
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Inputs that exercise a primitive; tests of every rule are generated from them.
+
+    Attributes:
+        args: NumPy arrays (the operands).
+        params: Parameters of the primitive.
+        is_smooth: Whether derivatives may be compared with finite differences there.
+        tolerance: Multiple of the dtype's resolution by which IREE may differ from the evaluator.
+        invariants: From the list of results to values that the operands determine, as a traceable
+            function; for results that are not unique (eigenvectors have a free sign).
+    """
+
+    args: tuple[HostArray, ...]
+    params: Params = field(default_factory=dict)
+    is_smooth: bool = True
+    tolerance: float = 16.0
+    invariants: Callable[[list[Value]], list[Value]] | None = None
+
+
+# Memoized inference: a primitive applied again to the same types costs one dictionary look-up.
+_APPLICATION_LIMIT = 8192
+
+
+@dataclass(init=False, repr=False, eq=False, kw_only=True)
+class Rules:
+    """The rules that every op has, `None` while absent.
+
+    An op of the table without one of them says why it cannot exist: it has `Unsupported` instead.
+    """
+
+    # `(*types, **params) -> type(s)`; raises the user's error.
+    infer: InferRule | None = None
+    # `(*numpy arrays, **params) -> numpy array(s)`
+    evaluate: EvaluateRule | None = None
+    # `(primals, tangents, outs, **params) -> tangent(s)`
+    jvp: JvpRule | None = None
+    # `(cotangents, *operands, **params) -> cotangent or None per operand`
+    transpose: TransposeRule | None = None
+    # `(operands, axes, **params) -> result(s), axis or axes`
+    batch: BatchRule | None = None
+    # `(context, *values, **params) -> value(s)`
+    lower: LowerRule | None = None
+    # `() -> list of Sample`: inputs for the tests, and for nothing else.
+    samples: SamplesRule | None = None
+
+
+RULES = tuple(rule.name for rule in fields(Rules))
+
+
+@dataclass(repr=False, eq=False)
+class Primitive(Rules):
+    """An operation: its rules, and what else its declaration may say.
+
+    Args:
+        name: The op's name in the dialect: `sin` becomes `jaxpr.sin`.
+        multiple_results: Whether `bind` returns a list of results.
+    """
+
+    name: str
+    multiple_results: bool = False
+    op_name: str = field(init=False)
+    _: KW_ONLY
+    # Names and types of its parameters, in the notation of `parameters.py`; all of them are always
+    # there. None where nobody says so, as for users' own primitives: then anything goes.
+    parameters: Mapping[str, Foreign] | None = None
+
+    # `(primals, tangents, **params) -> outs, tangents`: in place of `jvp` for calls and users'
+    # primitives, which compute both together.
+    value_and_jvp: ValueAndJvpRule | None = None
+    # The same, where the known part must be split from the linear one; `jvp` serves where the
+    # results are known, if there is one, too.
+    linearize: ValueAndJvpRule | None = None
+    # `(operands, axes, frame, **params) -> result(s), axis or axes`: the batched form of an op
+    # that communicates over the axis which `frame` names.
+    batch_named: BatchNamedRule | None = None
+    # `(**params) -> names of the mapped axes over which the op communicates`.
+    axis_names: AxisNamesRule | None = None
+    # `(*operands, **params) -> an equal value or None`: identities that `simplify` uses.
+    simplify: SimplifyRule | None = None
+    # `(**params) -> function`: what the op comes down to once nothing differentiates it.
+    body: BodyRule | None = None
+    # `(*operands, **params) -> (function, operands) or None`: the call that the op comes down
+    # to, where the values of operands tell.
+    chosen_body: ChosenBodyRule | None = None
+    # `(equation, marks of the results that are used, simplify) -> equation`: the same with
+    # simplified bodies, and without operands and results that nobody needs.
+    reduced: ReducedRule | None = None
+    # `(*operands, **params) -> result(s)`: gets the operands as they were passed, in place of
+    # `evaluate`. Users' primitives set it by `def_impl`.
+    implementation: UserFunction | None = None
+
+    # Whether the op calls the function that its parameter `jaxpr` holds.
+    is_call: bool = False
+    # Whether exchanging the two operands changes nothing.
+    is_commutative: bool = False
+    # Whether `infer` is remembered by types and parameters. Not where parameters hold
+    # functions: the memory would keep them, and the arrays they captured, alive.
+    is_memoized: bool = True
+    # Whether it is recorded in the ambient trace even if no operand is a tracer.
+    is_staged: bool = False
+    # Whether applying it does something besides giving results, so that no pass may drop,
+    # repeat or merge its ops.
+    is_effectful: bool = False
+    # Whether the effect is only that somebody looks at values: where a choice between ops
+    # becomes a choice between their results, all may be looked at.
+    is_observer: bool = False
+    # Whether operands may be random keys; `lower` gets their words, uint32 along a last axis.
+    takes_keys: bool = False
+    # Whether it only moves elements. Then they may be random keys, too, and on their words the
+    # op is itself, batched over the words.
+    moves_elements: bool = False
+
+    _applications: dict[Hashable, Application] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.op_name = f"jaxpr.{self.name}"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def bind(self, *operands: Operand, **params: Param) -> Results:
+        """Applies the primitive: now if all operands are concrete, else by recording an op."""
+        trace = None
+        for operand in operands:
+            if type(operand) is Tracer:
+                candidate = operand.owner
+                if trace is None or candidate.level > trace.level:
+                    trace = candidate
+        if self.is_staged:
+            ambient = state.ambient
+            if trace is None or (
+                ambient is not None
+                and ambient.level > trace.level
+                and acts_where_it_stands(self, params)
+            ):
+                trace = ambient
+        if trace is not None:
+            branch = state.branch
+            if branch is not None and branch.level > trace.level:
+                trace = branch
+            return trace.record(self, operands, params)
+        if self.implementation is not None:
+            return self.implementation(*operands, **params)
+        return self._evaluate(operands, params)
+
+    def _evaluate(self, operands: Sequence[Operand], params: Params) -> Results:
+        hosts = []
+        types = []
+        device = None
+        for operand in operands:
+            if type(operand) is not ConcreteArray:
+                operand = as_array(operand, f"operand of {self.name}")
+            types.append(operand.type)
+            host = operand._host
+            hosts.append(operand.host() if host is None else host)
+            if operand._device is not None:
+                device = operand._device
+        if self.evaluate is None:
+            raise MissingRuleError(f"Evaluation rule for '{self.name}' not implemented")
+        result_types = self.apply_to(tuple(types), params).results
+        token = ignore_floating_point_warnings()
+        try:
+            results = self.evaluate(*hosts, **params)
+        finally:
+            restore_warnings(token)
+        if type(result_types) is ShapedArray:
+            return _wrap(self, result_types, results, device)
+        return [_wrap(self, t, r, device) for t, r in zip(result_types, results, strict=True)]
+
+    def apply_to(self, types: tuple[ShapedArray, ...], params: Params) -> Application:
+        """Returns the (memoized) outcome of `infer` for operand types and parameters."""
+        if not self.is_memoized:
+            return Application(self._infer(types, params))
+        key = (types, *params.items())
+        try:
+            application = self._applications.get(key)
+        except TypeError:  # an unhashable parameter of a user's own primitive
+            return Application(self._infer(types, params))
+        if application is None:
+            if len(self._applications) >= _APPLICATION_LIMIT:
+                self._applications.clear()
+            application = self._applications[key] = Application(self._infer(types, params))
+        return application
+
+    def _infer(self, types: tuple[ShapedArray, ...], params: Params) -> ResultTypes:
+        if self.infer is None:
+            raise MissingRuleError(
+                f"Abstract evaluation for '{self.name}' not implemented",
+                f"Define it with {self.name}.def_abstract_eval(rule).",
+            )
+        if not (self.takes_keys or self.moves_elements) and any(is_key(t.dtype) for t in types):
+            raise DTypeError(
+                f"{self.name} does not accept random keys, but got "
+                f"{' and '.join(map(str, types))}.",
+                "Keys can be moved, indexed, compared and given to axir.random; "
+                "axir.random.key_data returns their words.",
+            )
+        results = self.infer(*types, **params)
+        if self.multiple_results:
+            return [_as_type(r) for r in results]
+        return _as_type(results)
+
+    def get_bind_params(self, params: Params) -> Params:
+        """Returns what `bind` takes for the parameters of an equation: the same.
+
+        Functions and rules among them are values that `bind` understands.
+        """
+        return dict(params)
+
+    def def_impl(self, rule: UserFunction) -> UserFunction:
+        """Defines how concrete operands are evaluated; the rule gets them as they were passed."""
+        self.implementation = rule
+        return rule
+
+    def def_abstract_eval(self, rule: UserFunction) -> UserFunction:
+        """Defines the result type(s) for operand types and parameters."""
+        self.infer = rule
+        self._applications.clear()
+        return rule
+
+
+def _as_type(result: ShapedArray | UserObject) -> ShapedArray:
+    if type(result) is ShapedArray:
+        return result
+    return ShapedArray(result.shape, result.dtype, getattr(result, "weak_type", False))
+
+
+def _wrap(
+    primitive: Primitive, array_type: ShapedArray, host: HostArrays, device: Foreign
+) -> Array:
+    if type(host) is not np.ndarray or host.dtype != array_type.dtype:
+        host = np.asarray(host, dtype=storage(array_type.dtype))
+    if config.jax_debug_nans or config.jax_debug_infs:
+        check_finite(primitive.name, host)
+    return ConcreteArray(array_type, host, None, device)
+
+
+def check_finite(name: str, host: HostArray) -> None:
+    """Raises `FloatingPointError` if the debugging options forbid what an array holds."""
+    if host.dtype.kind not in "fcV" or host.dtype.names is not None:
+        return
+    if config.jax_debug_nans and bool(np.isnan(host).any()):
+        raise _floating_point_error("nan", name)
+    if config.jax_debug_infs and bool(np.isinf(host).any()):
+        raise _floating_point_error("inf", name)
+
+
+def _floating_point_error(value: str, name: str) -> FloatingPointError_:
+    origin = state.origin
+    purpose = ""
+    if origin is not None and origin.primitive.name != name:
+        purpose = f", which was computed for {origin.primitive.name}"
+    return FloatingPointError_(
+        f"invalid value ({value}) encountered in {name}{purpose}.",
+        f"The option jax_debug_{value}s is on.",
+    )

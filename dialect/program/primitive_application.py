@@ -1,0 +1,35 @@
+"""`Application`: what one primitive does to operands of given types under given parameters."""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import Params
+from axir.dialect.core.attributes import encode
+from axir.dialect.core.types import ShapedArray
+
+from .rules import ResultTypes
+
+
+class Application:
+    """Result types of a primitive for operand types and parameters.
+
+    Attributes:
+        results: The result type, or a list of them for a primitive with multiple results.
+        mlir_types: The same as MLIR types; None until first recorded.
+        attributes: The parameters as MLIR attributes; None until first recorded.
+    """
+
+    __slots__ = ("attributes", "mlir_types", "results")
+
+    def __init__(self, results: ResultTypes):
+        self.results = results
+        self.mlir_types: list[ir.Type] | None = None
+        self.attributes: dict[str, ir.Attribute] | None = None
+
+    def materialize(self, params: Params) -> None:
+        """Makes the MLIR types and attributes."""
+        results = self.results
+        types = [results] if type(results) is ShapedArray else results
+        self.mlir_types = [t.mlir for t in types]
+        self.attributes = {name: encode(value) for name, value in params.items()}

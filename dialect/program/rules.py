@@ -1,0 +1,313 @@
+"""What rules of primitives take and give: the interface between rules and drivers. Read it first.
+
+A primitive is an op with rules (`primitive.py`). A driver, such as `passes/transforms/jvp.py`,
+walks over a function and asks the primitive of each op for the rule that it needs; it knows no op
+by name. Here are the kinds of values that go between the two, and the signature of each rule.
+
+A signature tells what the rules of all ops have in common. The rule of an op has a fixed number of
+operands, and parameters by keyword; it declares these itself, with their types. Where a primitive
+has multiple results its rules give lists, where those of other ones give single values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import ArrayLike, HostArray, Param, Returning
+from axir.dialect.core.array import Array
+from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
+from axir.dialect.core.types import ShapedArray
+
+if TYPE_CHECKING:
+    from .function import Equation, Function
+    from .named_axes import BatchFrame
+    from .primitive import Primitive, Sample
+
+# Values ------------------------------------------------------------------------------------------
+
+Value: TypeAlias = Array
+"""An array of known elements or a tracer: what a variable of a function stands for."""
+
+Operand: TypeAlias = ArrayLike
+"""What a primitive can be applied to: values, and what becomes an array by itself."""
+
+Tangent: TypeAlias = Array | Zero
+"""The tangent of a value; `Zero` where it is known to be zero, so that nobody computes with it."""
+
+Cotangent: TypeAlias = Array | Zero
+"""The cotangent of a value, likewise."""
+
+TransposeOperand: TypeAlias = Array | UndefinedPrimal
+"""An operand of an op that is transposed: a linear one has no value."""
+
+BatchAxis: TypeAlias = int | None
+"""Where the axis of the batch stands in a value; None if the value is the same for all."""
+
+BatchAxes: TypeAlias = Sequence[Any]
+"""A `BatchAxis` for each operand. Not all are None, so a rule of one operand gets a position."""
+
+OperandTangents: TypeAlias = Sequence[Any]
+"""A `Tangent` for each operand. Not all are `Zero`, so a rule of one operand gets a value."""
+
+Results: TypeAlias = Any
+"""What applying a primitive gives: a `Value`, or a list of such where it has multiple results: no
+type checker knows. Functions that apply one primitive tell."""
+
+Tangents: TypeAlias = Any
+"""Tangents of results: a `Tangent`, or a list of such, likewise."""
+
+Cotangents: TypeAlias = Any
+"""Cotangents of results: a `Value`, or a list of `Cotangent`, likewise."""
+
+ResultAxes: TypeAlias = Any
+"""Batch axes of results: a `BatchAxis`, or a list of such, likewise."""
+
+ResultTypes: TypeAlias = Any
+"""Types of results: a `ShapedArray`, or a list of such, likewise."""
+
+HostArrays: TypeAlias = Any
+"""Results on the host: a NumPy array, or a sequence of such, likewise."""
+
+MlirValues: TypeAlias = Any
+"""Results in MLIR: an `ir.Value`, or a sequence of such, likewise."""
+
+FlatFunction: TypeAlias = Returning[Sequence[Operand]]
+"""A function of flat values: what can be traced."""
+
+# Lowering ----------------------------------------------------------------------------------------
+
+HOST = "host"
+"""The module from which compiled code imports host functions."""
+
+HostFunction: TypeAlias = Returning[Sequence[HostArray]]
+"""What compiled code calls in its process: from NumPy arrays to a sequence of NumPy arrays."""
+
+
+class HostCall(NamedTuple):
+    """A host function and the types of what it takes and gives."""
+
+    function: HostFunction
+    operand_types: tuple[ShapedArray, ...]
+    result_types: tuple[ShapedArray, ...]
+
+
+class LoweringContext(Protocol):
+    """What a `lower` rule may ask for besides its operands.
+
+    Attributes:
+        types_in: Types of the operands, of which random keys are there as words.
+        types_out: Types of the results, likewise.
+        platform: What the code will run on: `cpu`, `vulkan` or `cuda`.
+        primitive: The primitive that is lowered.
+    """
+
+    types_in: list[ShapedArray]
+    types_out: list[ShapedArray]
+    platform: str
+    primitive: Primitive
+
+    @property
+    def avals_in(self) -> list[ShapedArray]:
+        """Types of the operands, under JAX's name."""
+        ...
+
+    @property
+    def avals_out(self) -> list[ShapedArray]:
+        """Types of the results, under JAX's name."""
+        ...
+
+    @property
+    def allows_host_calls(self) -> bool:
+        """Whether the code will run in this process only, and may call back into it."""
+        ...
+
+    def host_call(
+        self,
+        function: HostFunction,
+        values: Sequence[ir.Value],
+        result_types: Sequence[ShapedArray],
+    ) -> list[ir.Value]:
+        """Calls a Python function when the compiled code runs; see `allows_host_calls`."""
+        ...
+
+    def call(self, function: Function, *values: ir.Value) -> list[ir.Value]:
+        """Calls a function, which is lowered once however often it is called."""
+        ...
+
+    def inline(self, function: Function, *values: ir.Value) -> list[ir.Value]:
+        """Writes the ops of a function in place, as the body of a region needs it."""
+        ...
+
+
+# The seven rules ---------------------------------------------------------------------------------
+
+# In a protocol, `*_: Param, **params: Param` lets a rule have operands and parameters of its own.
+
+
+class InferRule(Protocol):
+    """`infer(*types, **params)`: the types of the results; raises the user's error."""
+
+    def __call__(self, *types: Param, **params: Param) -> ResultTypes:
+        """Takes a `ShapedArray` for each operand."""
+        ...
+
+
+class EvaluateRule(Protocol):
+    """`evaluate(*arrays, **params)`: the reference in NumPy."""
+
+    def __call__(self, *arrays: Param, **params: Param) -> HostArrays:
+        """Takes a NumPy array for each operand."""
+        ...
+
+
+class JvpRule(Protocol):
+    """`jvp(primals, tangents, outs, **params)`: tangents of the results, which are known."""
+
+    def __call__(
+        self,
+        primals: Sequence[Value],
+        tangents: OperandTangents,
+        outs: Results,
+        /,
+        *_: Param,
+        **params: Param,
+    ) -> Tangents:
+        """Is linear in the tangents, of which at least one is not `Zero`."""
+        ...
+
+
+class TransposeRule(Protocol):
+    """`transpose(cotangents, *operands, **params)`: a cotangent, or None, for each operand."""
+
+    def __call__(
+        self, cotangents: Cotangents, /, *operands: Param, **params: Param
+    ) -> Sequence[Cotangent | None]:
+        """Takes a `TransposeOperand` for each operand; only linear ones get a cotangent."""
+        ...
+
+
+class BatchRule(Protocol):
+    """`batch(operands, axes, **params)`: results over an axis more, and where they have it."""
+
+    def __call__(
+        self,
+        operands: Sequence[Value],
+        axes: BatchAxes,
+        /,
+        *_: Param,
+        **params: Param,
+    ) -> tuple[Results, ResultAxes]:
+        """Takes a `BatchAxis` for each operand; at least one is not None."""
+        ...
+
+
+class LowerRule(Protocol):
+    """`lower(context, *values, **params)`: the results in StableHLO."""
+
+    def __call__(self, context: LoweringContext, /, *values: Param, **params: Param) -> MlirValues:
+        """Takes an `ir.Value` for each operand, and writes ops where MLIR inserts them now."""
+        ...
+
+
+class SamplesRule(Protocol):
+    """`samples()`: inputs that exercise the op, with the edge values."""
+
+    def __call__(self) -> list[Sample]:
+        """Makes them anew."""
+        ...
+
+
+# Further rules -----------------------------------------------------------------------------------
+
+
+class ValueAndJvpRule(Protocol):
+    """`value_and_jvp(primals, tangents, **params)`: results and tangents, computed together.
+
+    Calls and users' primitives have it in place of `jvp`; as `linearize` it splits the known part
+    from the linear one.
+    """
+
+    def __call__(
+        self,
+        primals: Sequence[Value],
+        tangents: OperandTangents,
+        /,
+        *_: Param,
+        **params: Param,
+    ) -> tuple[Results, Tangents]:
+        """Takes at least one tangent that is not `Zero`."""
+        ...
+
+
+class BatchNamedRule(Protocol):
+    """`batch_named(operands, axes, frame, **params)`: `batch` along the axis that the op names."""
+
+    def __call__(
+        self,
+        operands: Sequence[Value],
+        axes: BatchAxes,
+        frame: BatchFrame,
+        /,
+        *_: Param,
+        **params: Param,
+    ) -> tuple[Results, ResultAxes]:
+        """Takes a `BatchAxis` for each operand, each of which may be None."""
+        ...
+
+
+class BodyRule(Protocol):
+    """`body(**params)`: the function that the op comes down to once nothing differentiates it."""
+
+    def __call__(self, **params: Param) -> Function:
+        """Returns the function of the operands."""
+        ...
+
+
+class ChosenBodyRule(Protocol):
+    """`chosen_body(*operands, **params)`: the call that the op comes down to, if values tell."""
+
+    def __call__(
+        self, *operands: Param, **params: Param
+    ) -> tuple[Function, Sequence[Value]] | None:
+        """Returns the function and its operands, or None."""
+        ...
+
+
+class ReducedRule(Protocol):
+    """`reduced(equation, used, simplify)`: the op with less in it, for `simplify`.
+
+    The bodies are simplified, and operands and results that nobody needs are gone.
+    """
+
+    def __call__(
+        self,
+        equation: Equation,
+        used: Sequence[bool],
+        simplify: Callable[[Function], Function],
+        /,
+    ) -> Equation:
+        """Takes a mark for each result."""
+        ...
+
+
+class SimplifyRule(Protocol):
+    """`simplify(*operands, **params)`: an equal value by an identity, or None."""
+
+    def __call__(self, *operands: Param, **params: Param) -> Value | None:
+        """Takes a `Value` for each operand."""
+        ...
+
+
+class AxisNamesRule(Protocol):
+    """`axis_names(**params)`: names of the mapped axes over which the op communicates."""
+
+    def __call__(self, **params: Param) -> tuple[Hashable, ...]:
+        """Reads them in the parameters."""
+        ...
+
+
+Rule: TypeAlias = Any
+"""What a declaration may say of a primitive by name: a rule, or a mark of `Primitive`."""

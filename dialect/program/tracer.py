@@ -1,0 +1,454 @@
+"""`Tracer` and `Trace`: how a Python function becomes MLIR.
+
+There is one kind of tracer: an SSA value, its type, and perhaps a known value one level further
+out. A `Trace` is a `func.func` under construction; each primitive applied to its tracers appends
+one op. Values from outside become captures, small scalars become `jaxpr.constant` ops.
+
+A trace whose inputs have known values (`grad`, `jvp`, ... of concrete arguments) computes the
+values of its ops when somebody asks: Python's `if` does, and so does linearization, which then
+finds them done. Nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import (
+    DTypeLike,
+    HostArray,
+    IndexLike,
+    NestedNumbers,
+    Params,
+    UserObject,
+)
+from axir.dialect.core.array import Array, ConcreteArray, as_array
+from axir.dialect.core.attributes import dense
+from axir.dialect.core.context import context, current_location, describe_location
+from axir.dialect.core.dtypes import is_key
+from axir.dialect.core.errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.core.state import Change, around_trace, open_trace, state
+from axir.dialect.core.types import ShapedArray
+
+from .effects import is_effectful
+from .equation import Equation, Literal, Var
+from .function import Function, create_function_op, finish_function_op
+from .later_modules import op_table
+from .primitive_application import Application
+from .rules import Operand, Results, Value
+from .walk import Environment, apply_equations
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
+
+
+class Tracer(Var, Array):
+    """The traced kind of value: stands for an array while a function is traced.
+
+    Attributes:
+        owner: The trace it belongs to (`trace` is the method of arrays).
+    """
+
+    __slots__ = ("__weakref__", "owner")
+
+    def __init__(self, trace: Trace, value: ir.Value, array_type: ShapedArray):
+        self.owner = trace
+        self.value = value
+        self.type = array_type
+
+    def known(self, error: type[ConcretizationTypeError], use: str) -> Value:
+        """Returns the value one level out, or raises `error` because only the type is known."""
+        trace = self.owner
+        if not trace.is_open:
+            raise leaked(self)
+        if trace.environment is None:
+            raise _not_concrete(self, error, use)
+        return trace.value_of(self)
+
+    def __bool__(self) -> bool:
+        return bool(self.known(TracerBoolConversionError, "as a bool (in if, while, and, or, not)"))
+
+    def __int__(self) -> int:
+        return int(self.known(ConcretizationTypeError, "by int()"))
+
+    def __float__(self) -> float:
+        return float(self.known(ConcretizationTypeError, "by float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self.known(ConcretizationTypeError, "by complex()"))
+
+    def __index__(self) -> int:
+        return self.known(TracerIntegerConversionError, "as a Python integer").__index__()
+
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
+        raise _not_concrete(self, TracerArrayConversionError, "by NumPy")
+
+    def tolist(self) -> NestedNumbers:
+        """Returns the elements as nested lists, where the value is known."""
+        return self.known(ConcretizationTypeError, "by tolist()").tolist()
+
+    def item(self, *index: int) -> UserObject:
+        """Returns one element as a Python scalar, where the value is known."""
+        return self.known(ConcretizationTypeError, "by item()").item(*index)
+
+    def block_until_ready(self) -> Tracer:
+        """Returns itself: there is nothing to wait for while tracing."""
+        return self
+
+    def __iter__(self) -> Iterator[Array]:
+        if not self.type.shape:
+            raise TypeError("Iteration over a scalar tracer: it has no axes.")
+        return (self[index] for index in range(self.type.shape[0]))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        trace = self.owner
+        if not trace.is_open or trace.environment is None:
+            return _name(self)
+        return f"{_name(self)[:-1]}, primal={trace.value_of(self)})"
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return repr(self)
+
+
+def _is_splat(array: ConcreteArray) -> bool:
+    """Tells whether all elements are one element of memory, as `full` makes them."""
+    host = array._host
+    return host is not None and host.size > 1 and not any(host.strides)
+
+
+def _name(tracer: Tracer) -> str:
+    """Returns what errors call a tracer: they may not compute its value, as `repr` does."""
+    return f"{tracer.owner.kind}Tracer({tracer.type})"
+
+
+def _birth(tracer: Tracer) -> str:
+    owner = tracer.value.owner
+    location = owner.location if isinstance(owner, (ir.Operation, ir.OpView)) else None
+    place = describe_location(location) if location is not None else None
+    return f"made at {place}" if place else f"an argument of {tracer.owner.name!r}"
+
+
+def _not_concrete(
+    tracer: Tracer, error: type[ConcretizationTypeError], use: str
+) -> ConcretizationTypeError:
+    fixes = {
+        TracerBoolConversionError: "Use jnp.where or lax.cond for a choice by value, or make the "
+        "argument static with jit(..., static_argnums=...).",
+        TracerIntegerConversionError: "Make the argument that it comes from static with "
+        "jit(..., static_argnums=...), or index with arrays.",
+        TracerArrayConversionError: "Use axir.numpy instead of numpy inside transformed functions.",
+    }
+    return error(
+        f"The value of {_name(tracer)} ({_birth(tracer)}) was needed {use}, but while "
+        f"{tracer.owner.name!r} is being traced only its type is known.",
+        fixes.get(
+            error, "Make the argument that it comes from static with jit(..., static_argnums=...)."
+        ),
+    )
+
+
+def leaked(tracer: Tracer) -> UnexpectedTracerError:
+    """Returns the error for a tracer used after its trace has ended."""
+    return UnexpectedTracerError(
+        f"{_name(tracer)} ({_birth(tracer)}) leaked: it was used after the tracing of "
+        f"{tracer.owner.name!r} had ended.",
+        "Return values from the function instead of storing them in globals, attributes or lists "
+        "outside it.",
+    )
+
+
+class Trace:
+    """A function under construction.
+
+    Args:
+        name: What the user calls the function.
+        kind: Which transformation traces, for `repr` of tracers.
+        writes_splats: Whether uniform arrays from outside become a scalar and a broadcast, which
+            compiles into their users, instead of a capture.
+        is_ambient: Whether code runs in this trace, so that it records ops without operands; not
+            if it only collects what depends on its own arguments.
+        is_branch: Whether it also records ops whose operands are tracers of surrounding traces:
+            what a branch does must happen only if the branch is chosen.
+    """
+
+    __slots__ = (
+        "_captured",
+        "_constants",
+        "_evaluated",
+        "_insertion_point",
+        "_kept",
+        "_opening",
+        "_surroundings",
+        "block",
+        "captured",
+        "captures",
+        "environment",
+        "equations",
+        "inputs",
+        "is_open",
+        "kind",
+        "level",
+        "name",
+        "op",
+        "writes_splats",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        kind: str = "Jit",
+        writes_splats: bool = False,
+        is_ambient: bool = True,
+        is_branch: bool = False,
+    ):
+        self.name = name
+        self.kind = kind
+        self.op, self.block = create_function_op(name, current_location())
+        self._insertion_point = ir.InsertionPoint(self.block)
+        self.inputs: list[Tracer] = []
+        self.captures: list[Tracer] = []
+        self.captured: list[Value] = []
+        self.equations: list[Equation] = []
+        self._captured: dict[int, Var] = {}
+        # Arrays whose ids are keys of `_captured`, while nothing else holds them.
+        self._kept: list[ConcreteArray] = []
+        self.writes_splats = writes_splats
+        self._constants: dict[Hashable, Literal] = {}
+        # Values one level out, by variable; None where only types are known.
+        self.environment: Environment | None = None
+        self._evaluated = 0
+        self.is_open = True
+        self.level = state.level + 1
+        # The traces around this one, where the values of its ops are computed.
+        self._surroundings = (state.ambient, state.branch)
+        self._opening: Change | None = open_trace(self, is_ambient, is_branch)
+
+    def add_input(self, array_type: ShapedArray) -> Tracer:
+        """Adds an argument; all of them before the first op."""
+        tracer = self._argument(array_type)
+        self.inputs.append(tracer)
+        return tracer
+
+    def know_inputs(self, values: Sequence[Value]) -> None:
+        """Tells the values of the inputs, so that tracers of this trace are concrete."""
+        self.environment = Environment(zip(self.inputs, values, strict=True))
+
+    def _argument(self, array_type: ShapedArray) -> Tracer:
+        value = self.block.add_argument(array_type.mlir, current_location())
+        return Tracer(self, value, array_type)
+
+    def record(self, primitive: Primitive, operands: Sequence[Operand], params: Params) -> Results:
+        """Appends the op of a primitive, and returns its result tracer(s)."""
+        if not self.is_open:
+            raise leaked(next(x for x in operands if type(x) is Tracer and x.owner is self))
+        variables = [x if type(x) is Tracer and x.owner is self else self.lift(x) for x in operands]
+        if primitive.infer is None and self.environment is not None:
+            return self._record_by_value(primitive, variables, params)
+        application = primitive.apply_to(tuple([v.type for v in variables]), params)
+        if application.mlir_types is None:
+            application.materialize(params)
+        return self._append(primitive, variables, params, application)
+
+    def _append(
+        self,
+        primitive: Primitive,
+        variables: list[Var],
+        params: Params,
+        application: Application,
+    ) -> Results:
+        op = ir.Operation.create(
+            primitive.op_name,
+            application.mlir_types,
+            [v.value for v in variables],
+            application.attributes,
+            None,
+            0,
+            current_location(),
+            self._insertion_point,
+        )
+        types = application.results
+        if type(types) is ShapedArray:
+            result = Tracer(self, op.result, types)
+            self.equations.append(Equation(primitive, variables, (result,), params, op))
+            return result
+        results = [Tracer(self, v, t) for v, t in zip(op.results, types, strict=True)]
+        self.equations.append(Equation(primitive, variables, results, params, op))
+        if self.environment is not None and is_effectful(self.equations[-1]):
+            self.catch_up()  # effects happen when and where the user's code asks for them
+        return results
+
+    def _record_by_value(
+        self, primitive: Primitive, variables: list[Var], params: Params
+    ) -> Results:
+        """Records a user's primitive without abstract evaluation: its values tell the types."""
+        self.catch_up()
+        assert self.environment is not None
+        operands = self.environment.values_of(variables)
+        results = primitive.bind(*operands, **params)
+        return self._append_known(primitive, variables, params, results)
+
+    def record_known(
+        self, primitive: Primitive, operands: Sequence[Operand], params: Params, results: Results
+    ) -> Results:
+        """Records an op whose results are known already, one level out, and tell its types."""
+        self.catch_up()
+        variables = [self.lift(x) for x in operands]
+        return self._append_known(primitive, variables, params, results)
+
+    def _append_known(
+        self, primitive: Primitive, variables: list[Var], params: Params, results: Results
+    ) -> Results:
+        assert self.environment is not None
+        values = list(results) if primitive.multiple_results else [results]
+        types = [x.type if type(x) is Tracer else as_array(x).type for x in values]
+        application = Application(types if primitive.multiple_results else types[0])
+        application.materialize(params)
+        outs = self._append(primitive, variables, params, application)
+        self._evaluated = len(self.equations)
+        self.environment.store(self.equations[-1], results)
+        return outs
+
+    def outside(self) -> Change:
+        """Lets code run one level out, as what computes the values of this trace does."""
+        return around_trace(*self._surroundings)
+
+    def lift(self, value: Operand) -> Var:
+        """Brings a value from outside into the function: as a literal or as a capture."""
+        if type(value) is Tracer:
+            if value.owner is self:
+                return value
+            if not value.owner.is_open:
+                raise leaked(value)
+        else:
+            if type(value) is not ConcreteArray:
+                value = as_array(value)
+            if not value.type.shape and not is_key(value.type.dtype):
+                return self._literal(value)
+        known = self._captured.get(id(value))
+        if (
+            known is None
+            and self.writes_splats
+            and type(value) is ConcreteArray
+            and _is_splat(value)
+        ):
+            return self._splat(value)
+        if known is None:
+            capture = known = self._argument(value.type)
+            self._captured[id(value)] = capture
+            self.captures.append(capture)
+            self.captured.append(value)
+            if self.environment is not None:
+                self.environment[capture] = value
+        return known
+
+    def _literal(self, array: ConcreteArray) -> Literal:
+        key = (array.host().tobytes(), array.type)
+        literal = self._constants.get(key)
+        if literal is None:
+            literal = self._constants[key] = self.constant(array)
+        return literal
+
+    def _splat(self, array: ConcreteArray) -> Var:
+        host = array.host()
+        first: IndexLike = (*(0,) * host.ndim, ...)
+        scalar = ConcreteArray(ShapedArray((), array.dtype, array.weak_type), host[first])
+        params = {"shape": array.shape, "broadcast_dimensions": ()}
+        known = self._captured[id(array)] = self.record(
+            op_table.OPS["broadcast_in_dim"], [scalar], params
+        )
+        self._kept.append(array)
+        return known
+
+    def constant(self, array: ConcreteArray) -> Literal:
+        """Appends a `jaxpr.constant` op that holds an array in the text of the module."""
+        with context():
+            op = ir.Operation.create(
+                "jaxpr.constant",
+                [array.type.mlir],
+                [],
+                {"value": dense(words_of(array.host()))},
+                None,
+                0,
+                current_location(),
+                self._insertion_point,
+            )
+        return Literal(op.result, array)
+
+    def embed(self, array: ConcreteArray) -> None:
+        """Makes later uses of an array a constant in the text instead of a capture.
+
+        Those of scalars other than keys are constants anyway.
+        """
+        if id(array) not in self._captured and (array.shape or is_key(array.dtype)):
+            self._captured[id(array)] = self.constant(array)
+            self._kept.append(array)
+
+    def value_of(self, tracer: Tracer) -> Value:
+        """Returns the value of a tracer one level out, computing what was recorded so far."""
+        self.catch_up()
+        assert self.environment is not None
+        return self.environment[tracer]
+
+    def catch_up(self) -> None:
+        """Computes the values of all ops recorded so far, one level out."""
+        assert self.environment is not None
+        if self._evaluated < len(self.equations):
+            with self.outside():
+                apply_equations(self._pending(), self.environment)
+
+    def _pending(self) -> Iterator[Equation]:
+        while self._evaluated < len(self.equations):
+            yield self.equations[self._evaluated]
+            self._evaluated += 1
+
+    def finish(self, outputs: Sequence[Operand]) -> Function:
+        """Ends the trace and returns the function that yields `outputs`."""
+        variables = [self.lift(x) for x in outputs]
+        finish_function_op(self.op, self.block, [*self.inputs, *self.captures], variables)
+        function = Function(
+            self.name,
+            self.op,
+            self.inputs,
+            self.captures,
+            self.captured,
+            variables,
+            self.equations,
+        )
+        self.close()
+        return function
+
+    def close(self) -> None:
+        """Ends the trace: its tracers can no longer be used."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        if self._opening is not None:
+            self._opening.__exit__()
+        # Tracers refer to their trace. It lets go of them, so that all of it is freed by reference
+        # counting: collecting the cycles would cost more than tracing.
+        self.inputs, self.captures, self.captured = [], [], []
+        self.equations, self._kept = [], []
+        self._captured, self._constants = {}, {}
+        self.environment = self._opening = None
+
+    def __enter__(self) -> Trace:
+        assert self._opening is not None
+        self._opening.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

@@ -1,0 +1,138 @@
+"""Walks over the equations of a function: values of variables, application in order, slices.
+
+Whoever applies, differentiates, vectorizes, copies or prunes equations does it by these. While an
+equation is visited it is the origin of what its rules record (`core.state.attributed`). What does
+not live here: functions made of part of another one's equations (`restriction.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from axir.dialect.core.state import attributed
+
+from .equation import Equation, Literal, Var
+from .rules import Results, Value
+
+if TYPE_CHECKING:
+    from axir.dialect.core.array import ConcreteArray
+
+    from .function import Function
+
+Bind: TypeAlias = Callable[[Equation, list[Value]], Results]
+"""What applies an equation to values of its operands; returns what `Primitive.bind` does."""
+
+
+class Environment(dict[Var, Value]):
+    """Values of variables while somebody walks over equations; a literal has its own.
+
+    >>> from axir.dialect.program.function_tracing import trace_function
+    >>> from axir.dialect.core.types import ShapedArray
+    >>> import axir.numpy as jnp
+    >>> function = trace_function(lambda x: [jnp.sin(x)], [ShapedArray((), "float32")])
+    >>> environment = Environment.of(function, [jnp.float32(0)])
+    >>> apply_equations(function.equations, environment)
+    >>> environment.values_of(function.outputs)
+    [Array(0., dtype=float32)]
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, function: Function, arguments: Iterable[Value]) -> Environment:
+        """Returns the environment of a function's inputs and captures, given their values."""
+        return cls(zip((*function.inputs, *function.captures), arguments, strict=True))
+
+    def __missing__(self, variable: Var) -> ConcreteArray:
+        if type(variable) is Literal:
+            return variable.array
+        raise KeyError(variable)
+
+    def values_of(self, variables: Iterable[Var]) -> list[Value]:
+        """Returns the values of variables."""
+        return [self[v] for v in variables]
+
+    def store(self, equation: Equation, results: Results) -> None:
+        """Stores what applying an equation gave: a list, or the only result."""
+        if equation.primitive.multiple_results:
+            for variable, result in zip(equation.results, results, strict=True):
+                self[variable] = result
+        else:
+            self[equation.results[0]] = results
+
+
+def apply_equations(
+    equations: Iterable[Equation], environment: Environment, bind: Bind | None = None
+) -> None:
+    """Applies equations in order to the values of their operands, and stores the results.
+
+    Args:
+        equations: What to apply.
+        environment: Values of variables; those of results are added.
+        bind: Replaces `Primitive.bind`.
+    """
+    for equation in attributed(equations):
+        operands = [environment[v] for v in equation.operands]
+        if bind is None:
+            results = equation.primitive.bind(*operands, **equation.params)
+        else:
+            results = bind(equation, operands)
+        environment.store(equation, results)
+
+
+class Slice(NamedTuple):
+    """The equations on which variables depend.
+
+    Attributes:
+        equations: These, in order.
+        variables: What they compute and take, and the variables that were wanted.
+    """
+
+    equations: list[Equation]
+    variables: set[Var]
+
+    def marks(self, variables: Iterable[Var]) -> tuple[bool, ...]:
+        """Tells which variables are among those of the slice."""
+        return tuple([v in self.variables for v in variables])
+
+
+def backward_slice(
+    equations: Sequence[Equation],
+    wanted: Iterable[Var],
+    *,
+    given: Mapping[Var, Value] | Set[Var] = frozenset(),
+    is_kept: Callable[[Equation], bool] | None = None,
+    enter: Callable[[Equation, set[Var]], Equation | None] | None = None,
+) -> Slice:
+    """Returns the equations on which variables depend.
+
+    Args:
+        equations: Among which to look, in order.
+        wanted: The variables.
+        given: Variables whose values are known: what these depend on is not wanted for them.
+        is_kept: Tells which further equations are wanted, with what they depend on.
+        enter: Called with each equation of the slice, from the last to the first, and the variables
+            wanted so far. Returns what stands in its place, or None if its results are known.
+    """
+    variables = {v for v in wanted if v not in given}
+    found: list[Equation] = []
+    for equation in reversed(equations):
+        is_reached = any([v in variables for v in equation.results])
+        if not is_reached and (is_kept is None or not is_kept(equation)):
+            continue
+        entered = equation if enter is None else enter(equation, variables)
+        if entered is not None:
+            variables.update([v for v in entered.operands if v not in given])
+            found.append(entered)
+    found.reverse()
+    return Slice(found, variables)
+
+
+def dependents(equations: Iterable[Equation], variables: Iterable[Var]) -> set[Var]:
+    """Returns the variables that depend on given ones, and these."""
+    reached = set(variables)
+    for equation in equations:
+        if any([v in reached for v in equation.operands]):
+            reached.update(equation.results)
+    return reached

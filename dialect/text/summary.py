@@ -1,0 +1,79 @@
+"""What a module consists of, without reading what it means: for `axir inspect`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from iree.compiler import ir
+
+from axir.dialect.core.context import describe_location
+from axir.dialect.core.errors import AxirError
+from axir.dialect.core.types import numpy_dtype
+
+_CONTAINERS = ("builtin.module", "func.func")
+_NEUTRAL = (*_CONTAINERS, "func.return", "func.call")
+
+
+@dataclass
+class Summary:
+    """Ops and constants of a module.
+
+    Attributes:
+        dialect: `jaxpr`, or the dialect that most ops belong to: `stablehlo`, ...
+        operations: How often each op occurs.
+        constants: Bytes of the constants, by the user's line that they come from.
+        foreign_calls: What `stablehlo.custom_call` refers to: functions of another program.
+    """
+
+    dialect: str = "jaxpr"
+    operations: Counter[str] = field(default_factory=Counter)
+    constants: Counter[str] = field(default_factory=Counter)
+    foreign_calls: set[str] = field(default_factory=set)
+
+
+def summarize(module: ir.Module) -> Summary:
+    """Walks a module once and counts."""
+    summary = Summary()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        name = op.name
+        if name not in _CONTAINERS:
+            summary.operations[name] += 1
+        if name == "stablehlo.custom_call":
+            summary.foreign_calls.add(ir.StringAttr(op.attributes["call_target_name"]).value)
+        if name.endswith(".constant") and "value" in op.attributes:
+            place = describe_location(op.location) or "unknown"
+            summary.constants[place] += _constant_bytes(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    dialects: Counter[str] = Counter()
+    for name, count in summary.operations.items():
+        if name not in _NEUTRAL:
+            dialects[name.split(".")[0]] += count
+    if dialects and "jaxpr" not in dialects:
+        summary.dialect = "stablehlo" if "stablehlo" in dialects else dialects.most_common(1)[0][0]
+    return summary
+
+
+def _constant_bytes(op: ir.Operation) -> int:
+    result_type = op.results[0].type
+    if not isinstance(result_type, ir.RankedTensorType) or not result_type.has_static_shape:
+        return 0
+    size = 1
+    for extent in result_type.shape:
+        size *= extent
+    return size * _element_bytes(result_type.element_type)
+
+
+def _element_bytes(element: ir.Type) -> int:
+    if isinstance(element, ir.ComplexType):
+        return 2 * _element_bytes(element.element_type)
+    if isinstance(element, ir.OpaqueType):
+        try:
+            return numpy_dtype(element).itemsize
+        except AxirError:  # somebody else's type
+            return 1
+    width = getattr(element, "width", 8)
+    return max(1, width // 8)

@@ -1,0 +1,36 @@
+"""The page of the options: the table of `dialect/core/options.py`."""
+
+from __future__ import annotations
+
+from axir.dialect.core.options import OPTIONS
+
+from .markdown import table
+
+TEXT = """\
+# Options
+
+*Generated from `dialect/core/options.py` by `make docs`.*
+
+An option is set for the whole process by `axir.config.update(name, value)`, for one thread by
+`with axir.config(name=value):`, and before start by an environment variable. Where two variables
+are named, the first one wins. `axir.config.<name>` reads the value.
+
+"""
+
+
+HEADER = ["option", "default", "legal values", "environment", "meaning"]
+
+
+def page() -> str:
+    """Returns the page."""
+    rows = [
+        [
+            f"`{option.name}`",
+            f"`{option.default!r}`",
+            f"`{option.legal_values}`",
+            ", ".join(f"`{variable}`" for variable in option.environment),
+            option.help,
+        ]
+        for option in OPTIONS.values()
+    ]
+    return TEXT + table(HEADER, rows)

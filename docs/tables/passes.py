@@ -1,0 +1,49 @@
+"""The page of the passes: what the registry and the dataclasses of the passes say."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections import defaultdict
+
+from axir.passes.framework.base import Pass
+from axir.passes.framework.registry import find_pass, pass_names
+
+from .markdown import link, source_path, table
+
+TEXT = """\
+# Passes
+
+*Generated from the registry of passes by `make docs`.*
+
+A pass is named in pipelines, `axir opt -p 'vmap{axis_size=5,in_axes=0},simplify'`, and
+`axir passes NAME` prints its algorithm, the IR before and after, and what it requires. An option
+without a value here must be given.
+"""
+
+
+def page() -> str:
+    """Returns the page: a table for each folder of passes."""
+    folders: dict[str, list[list[str]]] = defaultdict(list)
+    for name in pass_names():
+        found = find_pass(name)
+        path = source_path(inspect.getfile(found))
+        row = [link(f"`{name}`", path), _options(found), found.summary()]
+        folders[path.rpartition("/")[0]].append(row)
+    sections = [
+        f"\n## `{folder}/`\n\n{table(['pass', 'options', 'what it does'], rows)}"
+        for folder, rows in sorted(folders.items())
+    ]
+    return TEXT + "".join(sections)
+
+
+def _options(found: type[Pass]) -> str:
+    return ", ".join(f"`{field.name}{_default(field)}`" for field in dataclasses.fields(found))
+
+
+def _default(field: dataclasses.Field[object]) -> str:
+    if field.default is not dataclasses.MISSING:
+        return f"={field.default!r}"
+    if field.default_factory is not dataclasses.MISSING:
+        return f"={field.default_factory()!r}"
+    return ""

@@ -1,0 +1,1 @@
+"""Arguments of users' functions: checked, flattened, chosen, traced."""

@@ -1,0 +1,125 @@
+"""Where arrays lie: on a single device each, which is what a sharding says here.
+
+The names are those of `jax.sharding`; meshes of devices and arrays spread over them do not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.errors import ParameterError
+from axir.runtime import Device
+
+Index = tuple[slice, ...]
+# Devices have one memory that programs can address.
+_MEMORY_KIND = "device"
+
+
+class Sharding:
+    """How an array is spread over devices; the base of `SingleDeviceSharding`."""
+
+
+@dataclass(frozen=True, repr=False)
+class SingleDeviceSharding(Sharding):
+    """The sharding of an array that lies on one device as a whole.
+
+    Attributes:
+        device: The device.
+        memory_kind: Which of the device's memories: `"device"`, the only one.
+
+    Raises:
+        ParameterError: if `device` is none, or does not have that memory.
+
+    >>> import axir, axir.numpy as jnp
+    >>> jnp.ones(3).sharding
+    SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+    """
+
+    device: Device
+    memory_kind: str = _MEMORY_KIND
+
+    def __init__(self, device: Device, *, memory_kind: str | None = None):
+        if not isinstance(device, Device):
+            raise ParameterError(
+                f"SingleDeviceSharding: {device!r} is not a device.",
+                "Take one of axir.devices().",
+            )
+        object.__setattr__(self, "device", device)
+        object.__setattr__(self, "memory_kind", memory_kind or _MEMORY_KIND)
+        if self.memory_kind != _MEMORY_KIND:
+            raise ParameterError(
+                f"SingleDeviceSharding: {device} has no memory of kind {memory_kind!r}.",
+                f"The only kind is {_MEMORY_KIND!r}; leave memory_kind out.",
+            )
+
+    @property
+    def device_set(self) -> set[Device]:
+        """The devices: the one."""
+        return {self.device}
+
+    @property
+    def addressable_devices(self) -> set[Device]:
+        """The devices of this process among them: the one."""
+        return {self.device}
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices there are: 1."""
+        return 1
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can reach all of the array: True."""
+        return True
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """Whether this process can reach any of the array: True."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds all of the array: True."""
+        return True
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """Returns the shape of what a device holds of an array: that of the array."""
+        return tuple(global_shape)
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """Returns which part of an array of a shape each device holds: all of it."""
+        return {self.device: (slice(None),) * len(global_shape)}
+
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """Returns which part of an array each device of this process holds: all of it."""
+        return self.devices_indices_map(global_shape)
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
+        return self == other
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        """Returns the sharding for another memory of the device."""
+        return SingleDeviceSharding(self.device, memory_kind=kind)
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What one device holds of an array.
+
+    Attributes:
+        device: The device.
+        index: Which part of the array, as an index into it.
+        replica_id: Which of the copies of that part.
+        data: The part, an array.
+    """
+
+    device: Device
+    index: Index
+    replica_id: int
+    data: UserObject

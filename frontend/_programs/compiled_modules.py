@@ -1,0 +1,271 @@
+"""Compiled modules: from a saved module or a `.vmfb` to something that can be called.
+
+This serves the command line, and modules that have no jaxpr: StableHLO from elsewhere, programs
+compiled ahead of time. What does not live here: modules that can be transformed
+(`frontend/export.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from axir._trees import text as tree_text
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import ParameterError, ParseError
+from axir.dialect.program.rules import Value
+from axir.dialect.text.module_reader import parse_module, read_file, read_module
+from axir.dialect.text.signature import (
+    Signature,
+    attach_reflection,
+    reflected_signature,
+    reflected_target,
+    signatures,
+)
+from axir.dialect.text.summary import summarize
+from axir.passes.framework.pipeline import run_passes
+from axir.runtime import (
+    CompileError,
+    Executable,
+    Target,
+    check_binary,
+    compile_module,
+    default_device,
+    devices,
+)
+from axir.runtime import Program as LoadedProgram
+from axir.runtime.calls.compiled_function import buffer_of, prepare_for_target
+
+from .saved_arguments import conform
+
+_WAYS_OUT = {
+    "vhlo": "This is the serialized form of StableHLO: save the text instead, which is "
+    "jax.export.export(f)(x).mlir_module() in JAX."
+}
+
+
+@dataclass(frozen=True)
+class TargetWithFlags(Target):
+    """A target with further flags of `iree-compile`.
+
+    Attributes:
+        extra: The flags; they come after those of the target.
+    """
+
+    extra: tuple[str, ...] = ()
+
+    def flags(self, wants_data_tiling: bool = False) -> tuple[str, ...]:
+        """Returns the flags of `iree-compile`."""
+        return (*Target.flags(self, wants_data_tiling), *self.extra)
+
+    @property
+    def plain(self) -> Target:
+        """The same machine without optimizations."""
+        return replace(self, opt_level=0, data_tiling=False)
+
+
+def open_module(path: str | Path, text: bytes | None = None) -> tuple[UserObject, str]:
+    """Reads a module.
+
+    Args:
+        path: The file, or what to call it if its content is given.
+        text: The content.
+
+    Returns:
+        The module, and the dialect it is in: `jaxpr`, `stablehlo` or another one's name.
+
+    Raises:
+        OSError: if the file cannot be read.
+        ParseError: if it holds no module.
+    """
+    if text is None:
+        module = read_file(path)
+    elif text.strip():
+        module = parse_module(text, str(path))
+    else:
+        raise ParseError(f"{path} is empty.", "Give it the text of a module.", where="")
+    return module, summarize(module).dialect
+
+
+def verify_module(module: UserObject, dialect: str) -> None:
+    """Verifies a module: one of the jaxpr dialect by its rules, any other by MLIR's.
+
+    Raises:
+        UnknownOpError, VerificationError: with the line that the wrong op comes from.
+        ParseError: if what says how its arguments form a tree cannot be read.
+    """
+    if dialect == "jaxpr":
+        read_module(module)
+        for name, found in signatures(module).items():
+            tree_text.structure(found.in_tree, len(found.arguments), f"@{name}")
+            tree_text.structure(found.out_tree, len(found.results), f"@{name}")
+    else:
+        module.operation.verify()
+
+
+def _check_dialect(dialect: str, name: str) -> None:
+    if dialect not in ("jaxpr", "stablehlo"):
+        raise ParseError(
+            f"{name} is a module of {dialect}; only jaxpr and StableHLO are compiled.",
+            _WAYS_OUT.get(dialect, "Lower it to StableHLO with the program that wrote it."),
+            where="",
+        )
+
+
+def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -> bytes:
+    """Compiles a module, which is changed; the program carries the signatures of its functions.
+
+    Args:
+        module: All its public functions can be called in the program.
+        dialect: `jaxpr` or `stablehlo`.
+        target: What to compile for.
+        name: What the program is called in messages.
+
+    Raises:
+        CompileError: if IREE cannot compile it.
+        VerificationError: if it is not valid.
+        ParseError: if it is of another dialect, or has nothing to call.
+        ParameterError: if the target has flags that `iree-compile` does not.
+    """
+    _check_dialect(dialect, name)
+    verify_module(module, dialect)
+    found = signatures(module)
+    if not found:
+        raise ParseError(f"{name} has no public function.", "Make one public.", where="")
+    if dialect == "jaxpr":
+        run_passes(module, f"lower-to-stablehlo{{platform={target.backend}}}")
+    prepare_for_target(module, target.backend, target.opt_level)
+    attach_reflection(module, found, target.backend)
+    try:
+        return compile_module(module, target, name)
+    except CompileError as error:
+        called = sorted(summarize(module).foreign_calls)
+        if not called:
+            raise
+        raise CompileError(
+            f"{name} calls {', '.join(called)}: a function of the program that wrote the module, "
+            "which a compiled program does not have.",
+            "axir.export writes linear algebra and transforms as plain StableHLO; elsewhere, "
+            "export without such calls.",
+            where="",
+        ) from error
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        reason = " ".join(str(error).split())
+        raise ParameterError(
+            f"iree-compile does not accept the flags: {reason}.",
+            "`iree-compile --help` lists them.",
+            where="",
+        ) from None
+
+
+class Program:
+    """A compiled module on a device; calling it calls `main`.
+
+    Attributes:
+        signatures: What can be called, by name.
+        device: Where it runs.
+    """
+
+    def __init__(self, binary: bytes, found: Mapping[str, Signature] | None, device: UserObject):
+        self.device = device
+        self._loaded = LoadedProgram(binary, device)
+        self.signatures = dict(found or binary_signatures(self._loaded))
+        self._executables: dict[str, Executable] = {}
+
+    def signature(self, name: str = "main") -> Signature:
+        """Returns the signature of a function.
+
+        Raises:
+            ParameterError: if there is no such function.
+        """
+        if name not in self.signatures:
+            raise ParameterError(
+                f"There is no function {name!r}.",
+                f"The functions are {', '.join(self.signatures)}.",
+                where="",
+            )
+        return self.signatures[name]
+
+    def run(self, values: Sequence[ConcreteArray], name: str = "main") -> list[ConcreteArray]:
+        """Calls a function with arrays of the types that it takes."""
+        results = self.signature(name).results
+        if not results:
+            return []
+        executable = self._executables.get(name)
+        if executable is None:
+            executable = self._executables[name] = self._loaded.function(name)
+        buffers: Sequence[UserObject] = executable([buffer_of(x, self.device) for x in values])
+        return [ConcreteArray(r.type, None, b) for r, b in zip(results, buffers, strict=True)]
+
+    def __call__(self, *arguments: Value) -> UserObject:
+        """Calls `main`; one result is returned as it is, several as a tuple.
+
+        Raises:
+            ParameterError: if the number of arguments is wrong.
+            ShapeError, DTypeError: if an argument has another shape or dtype.
+        """
+        expected = self.signature().arguments
+        if len(arguments) != len(expected):
+            raise ParameterError(
+                f"main takes {len(expected)} arguments, but got {len(arguments)}.",
+                f"They are {', '.join(f'{a.name}: {a.type}' for a in expected)}.",
+            )
+        results = self.run(list(map(conform, arguments, expected)))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def __repr__(self) -> str:
+        return f"<Program of {', '.join(self.signatures)} on {self.device}>"
+
+
+def binary_signatures(loaded: LoadedProgram) -> dict[str, Signature]:
+    """Returns the signatures of a compiled program's functions."""
+    return {
+        name: reflected_signature(dict(loaded.lookup(name).reflection))
+        for name in loaded.function_names
+    }
+
+
+def binary_target(loaded: LoadedProgram) -> str | None:
+    """Returns the platform that a program was compiled for, if it says so."""
+    for name in loaded.function_names:
+        return reflected_target(dict(loaded.lookup(name).reflection))
+    return None
+
+
+def open_program(path: str | Path, device: str | None = None, opt_level: int = 2) -> Program:
+    """Opens a saved module or a compiled program, compiling it if need be.
+
+    Args:
+        path: A `.mlir`, `.mlirbc` or `.vmfb` file.
+        device: Platform to run on; by default the one that a `.vmfb` was compiled for, else the
+            default device's.
+        opt_level: How hard to optimize what is compiled here.
+
+    Raises:
+        OSError: if the file cannot be read.
+        LoadError: if a `.vmfb` is damaged, or made for another device.
+        ParseError, VerificationError, CompileError: as for `compile_saved`.
+    """
+    path = Path(path)
+    if path.suffix == ".vmfb":
+        binary = path.read_bytes()
+        check_binary(binary, str(path))
+        platform = device or binary_target(LoadedProgram(binary, devices("cpu")[0]))
+        return Program(binary, None, devices(platform)[0] if platform else default_device())
+    module, dialect = open_module(path)
+    return compile_program(module, dialect, path.stem, device, opt_level)
+
+
+def compile_program(
+    module: UserObject, dialect: str, name: str, device: str | None = None, opt_level: int = 2
+) -> Program:
+    """Compiles a module, which is changed, for a device of this machine."""
+    _check_dialect(dialect, name)
+    chosen = devices(device)[0] if device else default_device()
+    found = signatures(module)
+    target = Target(backend=chosen.platform, opt_level=opt_level)
+    return Program(compile_saved(module, dialect, target, name), found, chosen)

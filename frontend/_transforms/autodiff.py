@@ -1,0 +1,370 @@
+"""Differentiation: `jvp`, `linearize`, `vjp`, `value_and_grad`, `grad`.
+
+Each traces the function to a jaxpr function of its own and runs a pass on it (`axir.passes`). On
+concrete arguments the trace knows the values, so Python control flow works, and what it had to
+compute is not computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import wraps
+
+import numpy as np
+
+from axir._arguments.argnums import check_differentiable, normalize_argnums, select_arguments
+from axir._arguments.arguments import (
+    FlatArguments,
+    FlatFunction,
+    check_callable,
+    flat_arguments,
+    to_values,
+    trace_known,
+)
+from axir._trees import tree
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import GradientError, ParameterError, TreeError
+from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import function_name
+from axir.dialect.program.rules import Value
+from axir.passes.transforms.jvp import jvp as push_forward
+from axir.passes.transforms.linearize import linearize as linearize_traced
+
+from .linearization import (
+    LinearFunction,
+    Linearization,
+    Pullback,
+    check_tangents,
+    materialize,
+    pull_through,
+    push_through,
+    without_float0,
+)
+
+
+def _is_active(value: Value) -> bool:
+    return dtypes.is_inexact(value.dtype)
+
+
+def _captured_zeros(function: Function) -> list[Zero]:
+    return [Zero(v.type.to_tangent_aval()) for v in function.captures]
+
+
+def jvp(
+    fun: UserFunction, primals: PyTree, tangents: PyTree, has_aux: bool = False
+) -> tuple[UserObject, ...]:
+    """Computes a function and its directional derivative (forward mode).
+
+    Args:
+        fun: Function of arrays or trees of arrays.
+        primals: Tuple or list of arguments, the point.
+        tangents: Tuple or list of the same structure, shapes and dtypes: the direction. For
+            integer arguments, of dtype float0.
+        has_aux: Whether `fun` returns a pair of which only the first is differentiated.
+
+    Returns:
+        `(outputs, tangents of the outputs)`, and with `has_aux` the auxiliary result third.
+
+    Raises:
+        GradientError: if a tangent has another shape or dtype than its primal.
+        TreeError: if the structures differ.
+
+    >>> import axir, axir.numpy as jnp
+    >>> y, dy = axir.jvp(jnp.sin, (0.0,), (2.0,))
+    >>> float(y), float(dy)
+    (0.0, 2.0)
+    """
+    check_callable(fun, "jvp")
+    for name, value in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(value, (tuple, list)):
+            raise TreeError(
+                f"jvp: {name} must be a tuple or list of arguments, not {type(value).__name__}.",
+                "Write jvp(f, (x,), (dx,)).",
+            )
+    leaves, in_tree = tree.flatten((tuple(primals), {}))
+    tangent_leaves, tangent_tree = tree.flatten((tuple(tangents), {}))
+    if in_tree != tangent_tree:
+        raise TreeError(
+            f"jvp: primals and tangents differ in structure: {in_tree} and {tangent_tree}.",
+            "Give a tangent for each primal.",
+        )
+    flat = FlatFunction(fun, in_tree, has_aux)
+    values = to_values(leaves, tuple(primals), flat.name)
+    moving = check_tangents(
+        [x.type for x in values],
+        to_values(without_float0(tangent_leaves), tuple(tangents), flat.name),
+        "Tangent",
+    )
+    function, known = trace_known(flat, values, "Jvp")
+    outs, out_tangents = push_forward(
+        function, [*values, *function.captured], [*moving, *_captured_zeros(function)], known
+    )
+    count = flat.out_tree.num_leaves
+    outs = [as_value(x) for x in outs]
+    result = (
+        flat.out_tree.unflatten(outs[:count]),
+        flat.out_tree.unflatten([materialize(t) for t in out_tangents[:count]]),
+    )
+    if has_aux:
+        assert flat.auxiliary_tree is not None
+        return (*result, flat.auxiliary_tree.unflatten(outs[count:]))
+    return result
+
+
+class Derivative:
+    """A function linearized at a point: what `linearize` and `vjp` share.
+
+    Args:
+        fun: The function.
+        point: Its arguments, from `flat_arguments`.
+        has_aux: Whether it returns a pair of which only the first is differentiated.
+        kind: What the trace is called in errors.
+    """
+
+    def __init__(self, fun: UserFunction, point: FlatArguments, has_aux: bool, kind: str):
+        self.values, self.in_tree = point
+        self.flat = flat = FlatFunction(fun, self.in_tree, has_aux)
+        function, known = trace_known(flat, self.values, kind)
+        self.active = [_is_active(x) for x in self.values]
+        active = [*self.active, *(False for _ in function.captures)]
+        count = flat.out_tree.num_leaves
+        result = linearize_traced(function, [*self.values, *function.captured], active, known)
+        self.outs = [as_value(x) for x in result.outs[:count]]
+        self.auxiliary = result.outs[count:]
+        self.result = result
+        self.active_outputs = result.active_outputs[:count]
+
+    def auxiliary_result(self) -> UserObject:
+        """Returns the auxiliary result, a tree."""
+        assert self.flat.auxiliary_tree is not None
+        return self.flat.auxiliary_tree.unflatten(self.auxiliary)
+
+    def linearization(self) -> Linearization:
+        """Returns what is known of the linear function without its residuals."""
+        linear = self.result.linear
+        without_residuals = Function(
+            linear.name, linear.op, linear.inputs, linear.captures, (), linear.outputs,
+            linear.equations,
+        )  # fmt: skip
+        return Linearization(
+            self.flat.name,
+            without_residuals,
+            self.in_tree,
+            self.flat.out_tree,
+            [x.type for x in self.values],
+            [x.type for x in self.outs],
+            self.active,
+            self.active_outputs,
+        )
+
+    @property
+    def residuals(self) -> Sequence[Value]:
+        """What the linear function keeps of the point."""
+        return self.result.linear.captured
+
+    def push(self, tangents: Sequence[UserObject]) -> list[Value | np.ndarray]:
+        """Maps tangents of the arguments to tangents of the outputs."""
+        types = [x.type for x in self.outs]
+        return push_through(
+            self.result.linear, self.residuals, tangents, self.active, self.active_outputs, types
+        )
+
+    def pull(self, cotangents: Sequence[UserObject]) -> list[UserObject]:
+        """Maps cotangents of the outputs to cotangents of the arguments (perhaps `Zero`)."""
+        types = [x.type for x in self.values]
+        return pull_through(
+            self.result.linear, self.residuals, cotangents, self.active_outputs, self.active, types
+        )
+
+
+def linearize(
+    fun: UserFunction, *primals: UserObject, has_aux: bool = False
+) -> tuple[UserObject, ...]:
+    """Computes a function, and its derivative at that point as a linear function.
+
+    The linear function can be applied many times without computing `fun` again.
+
+    Args:
+        fun: Function of arrays or trees of arrays.
+        *primals: Arguments, the point.
+        has_aux: Whether `fun` returns a pair of which only the first is differentiated.
+
+    Returns:
+        `(outputs, function of tangents)`, and with `has_aux` the auxiliary result third. The
+        function is a tree, too, whose leaves are what it keeps of the point.
+
+    >>> import axir, axir.numpy as jnp
+    >>> y, derivative = axir.linearize(lambda x: x * x, 3.0)
+    >>> float(y), float(derivative(1.0))
+    (9.0, 6.0)
+    """
+    check_callable(fun, "linearize")
+    point = flat_arguments(primals, function_name(fun))
+    derivative = Derivative(fun, point, has_aux, "Linearize")
+    linear = LinearFunction(derivative.linearization(), derivative.residuals)
+    outputs = derivative.flat.out_tree.unflatten(derivative.outs)
+    if has_aux:
+        return outputs, linear, derivative.auxiliary_result()
+    return outputs, linear
+
+
+def _check_reduce_axes(name: str, reduce_axes: Sequence[Hashable]) -> None:
+    if reduce_axes:
+        raise ParameterError(
+            f"{name}: reduce_axes must be empty, but is {tuple(reduce_axes)}.",
+            "Sum over named axes with axir.lax.psum.",
+        )
+
+
+def vjp(
+    fun: UserFunction,
+    *primals: UserObject,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
+) -> tuple[UserObject, ...]:
+    """Computes a function, and a function that pulls cotangents back (reverse mode).
+
+    Args:
+        fun: Function of arrays or trees of arrays.
+        *primals: Arguments, the point.
+        has_aux: Whether `fun` returns a pair of which only the first is differentiated.
+        reduce_axes: Only empty: sums over named axes are written with `axir.lax.psum`.
+
+    Returns:
+        `(outputs, pullback)`, and with `has_aux` the auxiliary result third. The pullback takes a
+        cotangent of the structure, shapes and dtypes of the outputs, and returns a tuple with a
+        cotangent for each argument. It is a tree, too, whose leaves are what it keeps of the point,
+        so it may be returned from `jit`, carried by `scan`, or kept by a rule of one's own.
+
+    Raises:
+        GradientError: by the pullback, if a cotangent has another shape or dtype than its output.
+
+    >>> import axir, axir.numpy as jnp
+    >>> y, pullback = axir.vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> [float(ct) for ct in pullback(1.0)]
+    [3.0, 2.0]
+    """
+    check_callable(fun, "vjp")
+    _check_reduce_axes("vjp", reduce_axes)
+    derivative = Derivative(fun, flat_arguments(primals, function_name(fun)), has_aux, "Vjp")
+    pullback = Pullback(derivative.linearization(), derivative.residuals)
+    outputs = derivative.flat.out_tree.unflatten(derivative.outs)
+    if has_aux:
+        return outputs, pullback, derivative.auxiliary_result()
+    return outputs, pullback
+
+
+def _check_scalar(out: Sequence[Value], spec: UserObject, holomorphic: bool, name: str) -> Value:
+    if spec.num_leaves != 1 or not spec.is_leaf():
+        raise GradientError(
+            f"Gradient only defined for scalar-output functions: {name!r} returned a tree {spec}.",
+            "Return one scalar, use has_aux=True for further results, or axir.jacrev.",
+        )
+    (value,) = out
+    if value.shape:
+        raise GradientError(
+            f"Gradient only defined for scalar-output functions: {name!r} returned {value.type}.",
+            "Reduce it to a scalar (jnp.sum), or use axir.jacrev for the full Jacobian.",
+        )
+    if holomorphic != dtypes.is_complex(value.dtype):
+        needed = "complex" if holomorphic else "real"
+        raise GradientError(
+            f"grad with holomorphic={holomorphic} requires a {needed} output, but {name!r} "
+            f"returned {value.type}.",
+            "Set holomorphic=True for holomorphic functions, else take the real part or jnp.abs.",
+        )
+    if not dtypes.is_inexact(value.dtype):
+        raise GradientError(
+            f"grad requires a real- or complex-valued output, but {name!r} returned {value.type}.",
+            "Make the result a float.",
+        )
+    return value
+
+
+def value_and_grad(
+    fun: UserFunction,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
+) -> UserFunction:
+    """Returns a function that computes `fun` and its gradient.
+
+    Args:
+        fun: Function of arrays or trees of arrays that returns a scalar.
+        argnums: Which positional arguments to differentiate in.
+        has_aux: Whether `fun` returns a pair, of which only the first is differentiated.
+        holomorphic: Whether `fun` is holomorphic; inputs and output must then be complex.
+        allow_int: Whether integer arguments are allowed; their gradients have dtype float0.
+        reduce_axes: Only empty: sums over named axes are written with `axir.lax.psum`.
+
+    Returns:
+        A function that returns `(value, gradient)`, or `((value, auxiliary), gradient)`. The
+        gradient has the structure of the argument, or is a tuple if `argnums` is a sequence. For
+        complex arguments x + iy it is du/dx - i du/dy.
+
+    Raises:
+        GradientError: if the output is no scalar, or inputs have the wrong dtype.
+
+    >>> import axir
+    >>> value, gradient = axir.value_and_grad(lambda x: x ** 3)(2.0)
+    >>> float(value), float(gradient)
+    (8.0, 12.0)
+    """
+    check_callable(fun, "grad")
+    _check_reduce_axes("grad", reduce_axes)
+
+    @wraps(fun)
+    def value_and_gradient(*args: Options, **kwargs: Options) -> UserObject:
+        chosen, is_single = normalize_argnums(argnums, len(args), "grad")
+        selected = tuple(args[number] for number in chosen)
+        partial = select_arguments(fun, args, kwargs, chosen)
+        name = getattr(fun, "__name__", "function")
+        point = flat_arguments(selected, name)
+        check_differentiable(point.values, holomorphic, "grad", allow_int)
+        derivative = Derivative(partial, point, has_aux, "Grad")
+        value = _check_scalar(derivative.outs, derivative.flat.out_tree, holomorphic, name)
+        one = ConcreteArray(value.type, np.ones((), value.dtype))
+        gradients = [materialize(ct) for ct in derivative.pull([one])]
+        gradient = derivative.in_tree.unflatten(gradients)[0]
+        if is_single:
+            gradient = gradient[0]
+        if has_aux:
+            return (value, derivative.auxiliary_result()), gradient
+        return value, gradient
+
+    return value_and_gradient
+
+
+def grad(
+    fun: UserFunction,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
+) -> UserFunction:
+    """Returns a function that computes the gradient of `fun`.
+
+    Arguments and errors are those of `value_and_grad`.
+
+    Returns:
+        A function that returns the gradient, or `(gradient, auxiliary)` with `has_aux`.
+
+    >>> import axir
+    >>> float(axir.grad(lambda x: x ** 3)(2.0)), float(axir.grad(axir.grad(lambda x: x ** 3))(2.0))
+    (12.0, 12.0)
+    """
+    compute = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @wraps(fun)
+    def gradient(*args: Options, **kwargs: Options) -> UserObject:
+        value, result = compute(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return gradient

@@ -1,0 +1,273 @@
+"""`checkpoint` (`remat`): computing values again for the derivative instead of keeping them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+
+from axir._arguments.arguments import FlatFunction, check_callable, to_values, trace_abstract
+from axir._trees import tree
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Options, Param, UserFunction, UserObject
+from axir.dialect.core.context import describe_location
+from axir.dialect.core.errors import ConcretizationTypeError, ParameterError, StaticArgumentError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.custom_rules.checkpoint import call_checkpointed
+from axir.dialect.ops.custom_rules.policies import Policy, parameter_of
+from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.tracer import Tracer
+
+
+class CheckpointPolicies:
+    """Policies: which values a checkpointed function keeps. See `checkpoint`.
+
+    A policy of one's own is a function `(primitive, *types, **params) -> bool`; a module that uses
+    one cannot be saved.
+
+    >>> import axir
+    >>> axir.checkpoint_policies.save_only_these_names("hidden")
+    save_only_these_names('hidden')
+    """
+
+    everything_saveable = Policy(("everything_saveable",))
+    nothing_saveable = Policy(("nothing_saveable",))
+    dots_saveable = checkpoint_dots = Policy(("dots_saveable",))
+    dots_with_no_batch_dims_saveable = checkpoint_dots_with_no_batch_dims = Policy(
+        ("dots_with_no_batch_dims_saveable",)
+    )
+
+    @staticmethod
+    def save_only_these_names(*names: str) -> Policy:
+        """Keeps what `checkpoint_name` gave one of the names."""
+        return Policy(("save_only_these_names", *names))
+
+    @staticmethod
+    def save_any_names_but_these(*names: str) -> Policy:
+        """Keeps what `checkpoint_name` gave another name."""
+        return Policy(("save_any_names_but_these", *names))
+
+    @staticmethod
+    def save_anything_except_these_names(*names: str) -> Policy:
+        """Keeps everything but what `checkpoint_name` gave one of the names."""
+        return Policy(("save_anything_except_these_names", *names))
+
+    @staticmethod
+    def save_from_both_policies(first: UserObject, second: UserObject) -> UserObject:
+        """Keeps what either of two policies keeps."""
+        texts = parameter_of(first), parameter_of(second)
+        if all(isinstance(text, tuple) for text in texts):
+            return Policy(("save_from_both_policies", *texts))
+
+        def either(primitive: UserObject, *types: UserObject, **params: Param) -> bool:
+            return bool(first(primitive, *types, **params) or second(primitive, *types, **params))
+
+        return either
+
+
+checkpoint_policies = CheckpointPolicies()
+
+
+def checkpoint(
+    fun: UserFunction | None = None,
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., bool] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: bool = False,
+) -> UserObject:
+    """Returns `fun` with less memory for its derivative: values are computed again when needed.
+
+    Without a policy only the arguments are kept between the forward and the backward pass.
+
+    Args:
+        fun: Function of arrays or trees of arrays; without it, `checkpoint` is a decorator with
+            options.
+        prevent_cse: Whether to keep the compiler from noticing that values are computed again.
+            Inside `scan` it cannot notice, and False saves the barrier. One for each argument is
+            allowed, too; the barrier holds all arguments if any asks for it.
+        policy: What to keep all the same; one of `axir.checkpoint_policies`, or a function
+            `(primitive, *types, **params) -> bool`. None keeps nothing.
+        static_argnums: Positional arguments that are passed on as they are, so that Python's `if`
+            may look at them; they must be hashable.
+        static_argnames: The same, by name.
+        concrete: Was replaced by `static_argnums`, and must be False.
+
+    Raises:
+        NotImplementedError: if `concrete` is set.
+        StaticArgumentError: by a call whose static arguments are not hashable.
+
+    >>> import axir, axir.numpy as jnp
+    >>> f = axir.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
+    >>> round(float(axir.grad(f)(1.0)), 4)
+    0.36
+    """
+    if concrete:
+        raise NotImplementedError(
+            "checkpoint: the option concrete was replaced by static_argnums, which names the "
+            "arguments that Python's control flow looks at."
+        )
+    if fun is None:
+        return functools.partial(
+            checkpoint,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+        )
+    check_callable(fun, "checkpoint")
+    if policy is not None and not callable(policy):
+        raise ParameterError(
+            f"checkpoint: policy must be a function, not {policy!r}.",
+            "Use one of axir.checkpoint_policies.",
+        )
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    needs_barrier = any((prevent_cse,) if isinstance(prevent_cse, bool) else prevent_cse)
+    positions = _positions(fun, names)
+
+    @functools.wraps(fun)
+    def checkpointed(*args: Options, **kwargs: Options) -> UserObject:
+        named = tuple(n for n in positions if n < len(args) and n not in numbers)
+        partial, dynamic = _without_static(fun, args, (*numbers, *named))
+        fixed = {name: kwargs[name] for name in names if name in kwargs}
+        if fixed:
+            _check_hashable(fixed)
+            partial = functools.wraps(partial)(functools.partial(partial, **fixed))
+            kwargs = {name: x for name, x in kwargs.items() if name not in fixed}
+        leaves, in_tree = tree.flatten((dynamic, kwargs))
+        flat = FlatFunction(partial, in_tree)
+        values = to_values(leaves, (dynamic, kwargs) if kwargs else dynamic, flat.name)
+        try:
+            function = trace_abstract(flat, [x.type for x in values], "Checkpoint")
+        except ConcretizationTypeError as error:
+            raise type(error)(
+                error.message,
+                "Name the argument that it comes from in the static_argnums of checkpoint, or use "
+                "jnp.where or lax.cond.",
+            ) from error
+        known = [*values, *function.captured]
+        if not any(type(x) is Tracer for x in known):
+            return flat.out_tree.unflatten(function.evaluate(*values))
+        results = call_checkpointed(function, values, parameter_of(policy), needs_barrier)
+        return flat.out_tree.unflatten(results)
+
+    return checkpointed
+
+
+remat = checkpoint
+
+
+def _positions(fun: UserFunction, names: Sequence[str]) -> list[int]:
+    """Returns the positions of arguments given by name, of those that have one.
+
+    Raises:
+        StaticArgumentError: if the function takes no argument of a name.
+    """
+    if not names:
+        return []
+    parameters = inspect.signature(fun).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    positional = [
+        name
+        for name, p in parameters.items()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    for name in names:
+        if name not in parameters and not takes_any:
+            raise StaticArgumentError(
+                f"checkpoint: static_argnames names {name}, but the function takes "
+                f"{', '.join(parameters)}."
+            )
+    return [positional.index(name) for name in names if name in positional]
+
+
+def _check_hashable(static: Mapping[UserObject, UserObject]) -> None:
+    for key, value in static.items():
+        try:
+            hash(value)
+        except TypeError:
+            raise StaticArgumentError(
+                f"checkpoint: static argument {key} of type {type(value).__name__!r} is not "
+                "hashable.",
+                "Use tuples instead of lists, and make arrays ordinary arguments.",
+            ) from None
+
+
+def _without_static(
+    fun: UserFunction, args: tuple[UserObject, ...], numbers: tuple[int, ...]
+) -> tuple[UserFunction, tuple[UserObject, ...]]:
+    """Returns a function of the arguments that are not static, and those."""
+    count = len(args)
+    for number in numbers:
+        if not -count <= number < count:
+            raise StaticArgumentError(
+                f"checkpoint: static_argnums {number} is out of range: the function was called "
+                f"with {count} positional arguments."
+            )
+    static = {number % count for number in numbers}
+    if not static:
+        return fun, args
+    _check_hashable({number: args[number] for number in static})
+
+    @functools.wraps(fun)
+    def partial(*dynamic: UserObject, **kwargs: Options) -> UserObject:
+        remaining = iter(dynamic)
+        full = [args[n] if n in static else next(remaining) for n in range(count)]
+        return fun(*full, **kwargs)
+
+    return partial, tuple(x for n, x in enumerate(args) if n not in static)
+
+
+def saved_residuals(
+    f: UserFunction, *args: Options, **kwargs: Options
+) -> list[tuple[ShapedArray, str]]:
+    """Returns types and origins of the values that are kept for the derivative of a function.
+
+    Args:
+        f: Function of arrays or trees of arrays.
+        *args: Arguments to differentiate in.
+        **kwargs: Likewise.
+    """
+    leaves, in_tree = tree.flatten((args, kwargs))
+    flat = FlatFunction(f, in_tree)
+    values = to_values(leaves, (args, kwargs), flat.name)
+    function = trace_abstract(flat, [x.type for x in values], "Linearize")
+    active = tuple(dtypes.is_inexact(x.dtype) for x in values)
+    split = derive(function, "linearize", (*active, *(False for _ in function.captures)))
+    count = len(function.outputs)
+    extra = iter(split.known.outputs[count:])
+    made_by = {v: e for e in split.known.equations for v in e.results}
+    paths = tree.paths((args, kwargs))
+    found: dict[UserObject, tuple[ShapedArray, str]] = {}
+    for source in split.residuals:
+        if isinstance(source, int):
+            is_input = source < len(paths)
+            where = f"from the argument {paths[source]}" if is_input else "from a constant"
+            found[source] = (split.known.inputs[source].type, where)
+        elif source is None:
+            variable = next(extra)
+            found[variable] = (variable.type, _origin(made_by.get(variable)))
+        else:
+            found[id(source)] = (source.type, "from a constant")
+    return list(found.values())
+
+
+def _origin(equation: UserObject) -> str:
+    if equation is None:
+        return "from a constant"
+    if equation.primitive.name == "name":
+        return f"named {equation.params['name']!r} at {describe_location(equation.location)}"
+    return f"output of {equation.primitive.name} at {describe_location(equation.location)}"
+
+
+def print_saved_residuals(f: UserFunction, *args: Options, **kwargs: Options) -> None:
+    """Prints the values that are kept for the derivative of a function, one on a line.
+
+    >>> import axir, axir.numpy as jnp
+    >>> print_saved_residuals(axir.checkpoint(lambda x: jnp.sin(jnp.sin(x))), 1.0)
+    ~float32[] from the argument [0][0]
+    """
+    for array_type, origin in saved_residuals(f, *args, **kwargs):
+        print(f"{array_type} {origin}")

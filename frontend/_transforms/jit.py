@@ -1,0 +1,528 @@
+"""`jit`: compiling functions, and the calls that nested `jit`s leave.
+
+A call flattens its arguments, looks their types up, and goes straight to the compiled program; a
+miss traces the function, lowers it, and compiles. When an argument is a tracer the call leaves a
+`jit` op instead. What does not live here: lowering, compiling and running
+(`runtime/calls/compiled_function.py`).
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import operator
+import sys
+import weakref
+from collections.abc import Sequence
+
+from axir._arguments.arguments import (
+    FlatFunction,
+    check_callable,
+    to_values,
+    trace_abstract,
+    type_of,
+)
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.config import config
+from axir.dialect.core.errors import DonationError, ParameterError, StaticArgumentError
+from axir.dialect.core.single_flight import made_once
+from axir.dialect.core.state import state
+from axir.dialect.ops.calls.jit_call import call
+from axir.dialect.program.effects import is_staged
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import function_name
+from axir.dialect.program.tracer import Tracer
+from axir.runtime import default_device, devices
+from axir.runtime.calls.compiled_function import CompiledFunction, compiled
+
+from .caches import clear_tables, cleared_with_caches
+from .stages import Lowered, Traced
+
+# Signatures remembered for one function; a program with more makes a new one each time.
+# The smallest program takes 120 KB.
+_ENTRY_LIMIT = 1024
+_ARRAYS_ONLY = frozenset((ConcreteArray,))
+
+
+class _Entry:
+    """What one call signature of a jitted function leads to.
+
+    `is_staged` tells that a call while something is traced becomes part of that, even if all values
+    are known: callbacks wait for the run of the program. `is_closed` tells that the function does
+    not use values of a trace that is going on around it; only then it is remembered.
+    """
+
+    __slots__ = ("compiled", "function", "is_closed", "is_staged", "out_tree", "returns_one_array")
+
+    def __init__(self, function: Function, out_tree: tree.TreeDef):
+        self.function = function
+        self.out_tree = out_tree
+        self.is_staged = is_staged(function)
+        self.is_closed = not any(type(x) is Tracer for x in function.captured)
+        self.compiled: CompiledFunction | None = None
+        self.returns_one_array = out_tree.is_leaf()
+
+    def run(self, leaves: Sequence[ConcreteArray]) -> UserObject:
+        """Runs the compiled function on the leaves of the arguments."""
+        assert self.compiled is not None
+        results = self.compiled(leaves)
+        return results[0] if self.returns_one_array else self.out_tree.unflatten(results)
+
+
+def _is_closed(entry: _Entry) -> bool:
+    return entry.is_closed
+
+
+def _direct_key(args: tuple[UserObject, ...]) -> tuple[UserObject, Sequence[ConcreteArray]]:
+    """Returns a key and the leaves of arguments that are uncommitted arrays, or lists of such.
+
+    The key is None for other arguments, which need flattening by `tree`.
+    """
+    key: list[UserObject] = [config.cache_key]
+    leaves: list[ConcreteArray] = []
+    for x in args:
+        if type(x) is ConcreteArray:
+            if x._device is not None:
+                return None, leaves
+            key.append(x.type)
+            leaves.append(x)
+        elif type(x) in (list, tuple) and _ARRAYS_ONLY.issuperset(map(type, x)):
+            if any([y._device for y in x]):
+                return None, leaves
+            key.append((type(x), *[y.type for y in x]))
+            leaves += x
+        else:
+            return None, leaves
+    return tuple(key), leaves
+
+
+# One table of entries for each function and set of options, shared by all its `jit` wrappers.
+_tables: weakref.WeakKeyDictionary[UserObject, dict[UserObject, dict[UserObject, _Entry]]] = (
+    cleared_with_caches(weakref.WeakKeyDictionary())
+)
+
+
+# All jitted functions that are in use, so that what they remember can be dropped.
+_functions: weakref.WeakSet[UserObject] = weakref.WeakSet()
+
+
+def _table_of(function: UserFunction, options: Options) -> dict[UserObject, _Entry]:
+    try:
+        return _tables.setdefault(function, {}).setdefault(options, {})
+    except TypeError:  # neither hashable nor weakly referable
+        return {}
+
+
+class JitFunction:
+    """A function that is compiled when called; made by `jit`."""
+
+    def __init__(
+        self,
+        function: UserFunction,
+        static_argnums: tuple[int, ...],
+        static_argnames: tuple[str, ...],
+        donate_argnums: tuple[int, ...],
+        donate_argnames: tuple[str, ...],
+        device: UserObject,
+        inline: bool,
+    ):
+        functools.update_wrapper(self, function)
+        self.__name__ = getattr(function, "__name__", None) or function_name(function)
+        self.__qualname__ = getattr(function, "__qualname__", self.__name__)
+        self._function = function
+        self._static_argnums = static_argnums
+        self._static_argnames = frozenset(static_argnames)
+        self._donate_argnums = donate_argnums
+        self._donate_argnames = donate_argnames
+        self._device = device
+        self._inline = inline
+        self._has_static = bool(static_argnums or static_argnames)
+        self._options = (
+            static_argnums,
+            static_argnames,
+            donate_argnums,
+            donate_argnames,
+            device,
+            inline,
+        )
+        self._entries = _table_of(function, self._options)
+        self._direct: dict[UserObject, _Entry] = {}
+        _functions.add(self)
+
+    def __repr__(self) -> str:
+        return f"<axir.jit of {self._function!r}>"
+
+    def __copy__(self) -> JitFunction:
+        return self._copy_of(self._function)
+
+    def __deepcopy__(self, memo: dict[int, UserObject]) -> JitFunction:
+        # A function is its own copy, but a method becomes that of the copied object.
+        return self._copy_of(copy.deepcopy(self._function, memo))
+
+    def _copy_of(self, function: UserFunction) -> JitFunction:
+        """Returns `function` compiled with the options of this one; programs are not copied."""
+        made = JitFunction(function, *self._options)
+        made.__dict__.update({k: v for k, v in vars(self).items() if k not in vars(made)})
+        return made
+
+    def __reduce__(self) -> UserObject:
+        """Pickles by the name in its module, else as the function and the options."""
+        module = sys.modules.get(self.__module__)
+        try:
+            is_named = operator.attrgetter(self.__qualname__)(module) is self
+        except AttributeError:
+            is_named = False
+        return self.__qualname__ if is_named else (JitFunction, (self._function, *self._options))
+
+    def __get__(self, instance: UserObject, owner: UserObject = None) -> UserObject:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+        """Runs the compiled program, made on the first call with arguments of these types."""
+        if config.jax_disable_jit:
+            return self._function(*args, **kwargs)
+        static: UserObject = None
+        if self._has_static:
+            args, kwargs, static = self._split_static(args, kwargs)
+        elif not kwargs:
+            # Arrays and lists of them need no flattening: a good part of the cost of a call.
+            direct_key, values = _direct_key(args)
+            if direct_key is not None:
+                entry = self._direct.get(direct_key)
+                if entry is None:
+                    entry = self._remember_direct(direct_key, values, args)
+                if entry is not None and not (entry.is_staged and state.ambient is not None):
+                    return entry.run(values)
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if not _ARRAYS_ONLY.issuperset(map(type, leaves)):
+            return self._call_with(leaves, in_tree, args, kwargs, static)
+        if any([x._device for x in leaves]):
+            return self._call_with(leaves, in_tree, args, kwargs, static)
+        types = tuple([x.type for x in leaves])
+        entry = self._entries.get((in_tree, static, types, config.cache_key, None))
+        if entry is None or entry.compiled is None or entry.is_staged:
+            return self._call_with(leaves, in_tree, args, kwargs, static)
+        return entry.run(leaves)
+
+    def _remember_direct(
+        self, direct_key: UserObject, values: Sequence[ConcreteArray], args: tuple[UserObject, ...]
+    ) -> _Entry | None:
+        """Returns the entry of a call that has been made before, for calls without flattening."""
+        in_tree = tree.structure((args, {}))
+        types = tuple([x.type for x in values])
+        entry = self._entries.get((in_tree, None, types, config.cache_key, None))
+        if entry is None or entry.compiled is None:
+            return None
+        self._direct[direct_key] = entry
+        return entry
+
+    def _call_with(
+        self,
+        leaves: list[UserObject],
+        in_tree: tree.TreeDef,
+        args: Options,
+        kwargs: Options,
+        static: UserObject,
+    ) -> UserObject:
+        """Calls with leaves that are not all uncommitted arrays, or for the first time."""
+        values = to_values(leaves, (args, kwargs) if kwargs else args, self.__name__)
+        if any(type(x) is Tracer for x in values):
+            return self._call_traced(values, in_tree, static)
+        committed = next((x._device for x in values if x._device is not None), None)  # type: ignore[attr-defined]
+        device = self._device or committed or default_device()
+        is_default = committed is None and self._device is None
+        key_device = None if is_default else device
+        types = tuple([x.type for x in values])
+        key = (in_tree, static, types, config.cache_key, key_device)
+        entry = self._entry(key)
+        if not entry.is_closed or (entry.is_staged and state.ambient is not None):
+            return entry.out_tree.unflatten(call(entry.function, *values))
+        if entry.compiled is None:
+            donated = self._donated_leaves(in_tree)
+            entry.compiled = compiled(entry.function, device, donated)
+        if committed is None:
+            return entry.run(values)  # type: ignore[arg-type]
+        results = entry.compiled(values)  # type: ignore[arg-type]
+        for x in results:
+            x._device = committed
+        return entry.out_tree.unflatten(results)
+
+    def _entry(self, key: UserObject) -> _Entry:
+        """Returns the entry of a call signature, traced by one thread for all that call."""
+        if state.axis_sizes and key not in self._entries:
+            # What was traced without named axes asks for none.
+            key = (*key, tuple(state.axis_sizes.items()))
+
+        def trace() -> _Entry:
+            in_tree, static, types, *_ = key
+            entry = self._trace(in_tree, types, static)
+            if len(self._entries) >= _ENTRY_LIMIT:
+                self._entries.clear()
+                self._direct.clear()
+            return entry
+
+        return made_once(self._entries, key, trace, _is_closed)
+
+    def _call_traced(
+        self, values: list[UserObject], in_tree: tree.TreeDef, static: UserObject
+    ) -> UserObject:
+        types = tuple([x.type for x in values])
+        key = (in_tree, static, types, config.cache_key, "traced")
+        entry = self._entry(key)
+        if self._inline:
+            return entry.out_tree.unflatten(entry.function.evaluate(*values))
+        return entry.out_tree.unflatten(call(entry.function, *values))
+
+    def _trace(
+        self, in_tree: tree.TreeDef, types: tuple[UserObject, ...], static: UserObject
+    ) -> _Entry:
+        function = self._function if static is None else self._bound(static)
+        flat = FlatFunction(function, in_tree)
+        traced = trace_abstract(flat, types, "Jit")
+        return _Entry(traced, flat.out_tree)
+
+    def _split_static(
+        self, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+    ) -> tuple[UserObject, UserObject, UserObject]:
+        """Takes the static arguments out; they become part of the key, by value."""
+        chosen = {n if n >= 0 else n + len(args) for n in self._static_argnums}
+        static = tuple((n, args[n]) for n in sorted(chosen) if n < len(args))
+        named = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in self._static_argnames)
+        key = (len(args), static, named)
+        try:
+            hash(key)
+        except TypeError:
+            unhashable = next(v for _, v in (*static, *named) if not _is_hashable(v))
+            raise StaticArgumentError(
+                f"jit of {self.__name__!r}: static argument {unhashable!r} of type "
+                f"{type(unhashable).__name__!r} is not hashable.",
+                "Static arguments are part of the cache key: use tuples instead of lists, and make "
+                "arrays ordinary arguments.",
+            ) from None
+        rest = tuple(x for n, x in enumerate(args) if n not in chosen)
+        keywords = {k: v for k, v in kwargs.items() if k not in self._static_argnames}
+        return rest, keywords, _TypedKey(key)
+
+    def _bound(self, static: _TypedKey) -> UserFunction:
+        count, positional, named = static.value
+        fixed = dict(positional)
+
+        @functools.wraps(self._function)
+        def bound(*dynamic: UserObject, **keywords: Options) -> UserObject:
+            remaining = iter(dynamic)
+            args = [fixed[n] if n in fixed else next(remaining) for n in range(count)]
+            return self._function(*args, **keywords, **dict(named))
+
+        return bound
+
+    def _donated_leaves(self, in_tree: tree.TreeDef) -> tuple[int, ...]:
+        if not (self._donate_argnums or self._donate_argnames):
+            return ()
+        args, kwargs = tree.unflatten(in_tree, range(in_tree.num_leaves))
+        static = {n for n in self._static_argnums if n >= 0}
+        dynamic = [n for n in range(len(args) + len(static)) if n not in static]
+        donated: list[int] = []
+        for number, subtree in zip(dynamic, args, strict=False):
+            if number in self._donate_argnums:
+                donated += tree.leaves(subtree)
+        for name in self._donate_argnames:
+            donated += tree.leaves(kwargs.get(name, ()))
+        return tuple(donated)
+
+    def trace(self, *args: Options, **kwargs: Options) -> Traced:
+        """Traces for the types of given arguments."""
+        static: UserObject = None
+        if self._has_static:
+            args, kwargs, static = self._split_static(args, kwargs)
+        leaves, in_tree = tree.flatten((args, kwargs))
+        entry = self._trace(in_tree, tuple(type_of(x) for x in leaves), static)
+        donated = self._donated_leaves(in_tree)
+        return Traced(entry.function, in_tree, entry.out_tree, donated, self._device)
+
+    def lower(self, *args: Options, **kwargs: Options) -> Lowered:
+        """Traces and lowers for the types of given arguments, without compiling."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Options, **kwargs: Options) -> UserObject:
+        """Returns shapes and dtypes of the results; see `axir.eval_shape`."""
+        return self.trace(*args, **kwargs).out_info
+
+    def _cache_size(self) -> int:
+        """Returns for how many signatures the function has been traced, as libraries ask."""
+        return len(self._entries)
+
+    def clear_cache(self) -> None:
+        """Forgets all traced and compiled versions."""
+        self._entries.clear()
+        self._direct.clear()
+
+
+class _TypedKey:
+    """Static arguments as a key: 1, 1.0 and True are different."""
+
+    __slots__ = ("_hash", "_types", "value")
+
+    def __init__(self, value: tuple[UserObject, ...]):
+        self.value = value
+        _, positional, named = value
+        self._types = tuple(type(v) for _, v in (*positional, *named))
+        self._hash = hash((value, self._types))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _TypedKey)
+            and self._types == other._types
+            and self.value == other.value
+        )
+
+
+def _is_hashable(value: UserObject) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _numbers(value: UserObject, name: str) -> tuple[int, ...]:
+    numbers = (value,) if isinstance(value, int) else tuple(value)
+    if not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
+        raise TypeError(f"jit: {name} must be an integer or a sequence of integers, not {value!r}.")
+    return numbers
+
+
+def jit(
+    fun: UserFunction | None = None,
+    /,
+    static_argnums: int | Sequence[int] | None = None,
+    *,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    device: UserObject = None,
+    backend: str | None = None,
+    inline: bool = False,
+    keep_unused: bool = False,
+    compiler_options: dict[str, UserObject] | None = None,
+) -> UserObject:
+    """Returns `fun` compiled for each combination of argument types it is called with.
+
+    Args:
+        fun: Function of arrays or trees of arrays; without it, `jit` is a decorator with options.
+        static_argnums: Positional arguments that are Python values fixed at compile time. They
+            must be hashable; each new value compiles again. Older programs pass it by position.
+        static_argnames: The same, by name.
+        donate_argnums: Positional arguments whose memory results may take; they are deleted.
+        donate_argnames: The same, by name.
+        device: Where to run; by default where committed arguments are, else the default device.
+        backend: Platform whose first device to run on.
+        inline: Whether a nested call is replaced by its ops.
+        keep_unused: Accepted for compatibility; unused arguments cost nothing.
+        compiler_options: Only None, or empty: options are those of `axir.config`.
+
+    Raises:
+        ParameterError: for compiler options.
+        StaticArgumentError: by the call, if a static argument is not hashable.
+        NonArrayArgumentError: by the call, if another argument is no array.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.jit(lambda x: 2 * jnp.sin(x))(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    if fun is None:
+        options = dict(locals())
+        del options["fun"]
+        return functools.partial(jit, **options)
+    check_callable(fun, "jit")
+    if compiler_options:
+        raise ParameterError(
+            f"jit: there are no compiler options {', '.join(compiler_options)}.",
+            "Set axir_opt_level with axir.config.update.",
+        )
+    names = _parameter_names(fun)
+    argnums = () if static_argnums is None else _numbers(static_argnums, "static_argnums")
+    argnames = _strings(static_argnames)
+    _check_names(fun, argnames, "static_argnames")
+    argnums, argnames = _complete(argnums, argnames, names, fun)
+    donated = () if donate_argnums is None else _numbers(donate_argnums, "donate_argnums")
+    _check_names(fun, _strings(donate_argnames), "donate_argnames")
+    donated, donated_names = _complete(donated, _strings(donate_argnames), names, fun)
+    if set(argnums) & set(donated):
+        raise DonationError(
+            f"jit: arguments {sorted(set(argnums) & set(donated))} are both static and donated.",
+            "Static arguments have no memory to donate.",
+        )
+    if backend is not None and device is None:
+        device = devices(backend)[0]
+    return JitFunction(fun, argnums, argnames, donated, donated_names, device, inline)
+
+
+def clear_caches() -> None:
+    """Drops all traced and compiled programs; functions are traced and compiled anew when called.
+
+    >>> import axir
+    >>> axir.clear_caches()
+    """
+    for function in list(_functions):
+        function._entries.clear()
+        function._direct.clear()
+    clear_tables()
+
+
+def _strings(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _parameter_names(fun: UserFunction) -> list[str] | None:
+    """Returns the names of the positional parameters, or None if they cannot be known."""
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (ValueError, TypeError):
+        return None
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _check_names(fun: UserFunction, names: Sequence[str], option: str) -> None:
+    """Raises `StaticArgumentError` if a function takes no argument of a name."""
+    try:
+        parameters = inspect.signature(fun).parameters
+    except (ValueError, TypeError):
+        return
+    unknown = sorted({*names} - {*parameters})
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        raise StaticArgumentError(
+            f"jit: {option} names {', '.join(unknown)}, but "
+            f"{getattr(fun, '__name__', 'the function')!r} takes {', '.join(parameters)}."
+        )
+
+
+def _complete(
+    numbers: tuple[int, ...],
+    names: tuple[str, ...],
+    parameters: list[str] | None,
+    fun: UserFunction,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Makes numbers and names say the same, so that either way of calling works."""
+    if parameters is None:
+        return numbers, names
+    for number in numbers:
+        if not -len(parameters) <= number < len(parameters):
+            raise StaticArgumentError(
+                f"jit: argument number {number} is out of range: "
+                f"{getattr(fun, '__name__', 'the function')!r} has {len(parameters)} positional "
+                "parameters."
+            )
+    numbers = tuple(n % len(parameters) for n in numbers)
+    all_numbers = {*numbers, *(parameters.index(n) for n in names if n in parameters)}
+    all_names = {*names, *(parameters[n] for n in numbers)}
+    return tuple(sorted(all_numbers)), tuple(sorted(all_names))

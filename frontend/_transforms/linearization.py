@@ -1,0 +1,247 @@
+"""Linearized functions: what `linearize`, `vjp` and `fwd_and_bwd` return, as trees of residuals.
+
+All but the residuals of a linearized function is known once it is traced: a `Linearization`. The
+residuals are the leaves of a `LinearFunction` or `Pullback`, so that these may be results of
+compiled functions, carries of loops, and residuals of rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from axir._arguments.arguments import to_values
+from axir._trees import tree
+from axir._trees.registration import register_pytree_node
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import GradientError, TreeError
+from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import full, instantiate
+from axir.dialect.program.function import Function
+from axir.dialect.program.rules import Cotangent, Tangent, TransposeOperand, Value
+from axir.passes.transforms.transpose import transpose as pull_back
+
+# Tangents and cotangents -------------------------------------------------------------------------
+
+
+def check_tangents(
+    primals: Sequence[ShapedArray], tangents: Sequence[Value], what: str
+) -> list[Tangent]:
+    """Checks tangents (or cotangents) against the types they must have; float0 becomes `Zero`."""
+    checked: list[Tangent] = []
+    for primal, tangent in zip(primals, tangents, strict=True):
+        expected = primal.to_tangent_aval()
+        if expected.dtype == dtypes.float0:
+            if tangent.dtype not in (dtypes.float0, dtypes.bool_) and not _is_plain_zero(tangent):
+                raise GradientError(
+                    f"{what} of type {tangent.type} for a value of type {primal}.",
+                    f"A value of an integer or bool dtype has {what.lower()}s of dtype float0: "
+                    "numpy.zeros(shape, axir.dtypes.float0).",
+                )
+            checked.append(Zero(expected))
+            continue
+        if tangent.dtype != expected.dtype or tangent.shape != expected.shape:
+            raise GradientError(
+                f"{what} of type {tangent.type} for a value of type {primal}.",
+                f"A {what.lower()} has the shape and dtype of its value: {expected}.",
+            )
+        checked.append(tangent)
+    return checked
+
+
+def _is_plain_zero(tangent: Value) -> bool:
+    if type(tangent) is not ConcreteArray or dtypes.is_key(tangent.dtype):
+        return False
+    return not tangent.host().any()
+
+
+def materialize(tangent: Tangent) -> Value | np.ndarray:
+    """Returns a tangent or cotangent as users see it: zeros in full, of dtype float0 as NumPy's."""
+    if type(tangent) is Zero and tangent.aval.dtype == dtypes.float0:
+        return np.zeros(tangent.aval.shape, dtypes.float0)
+    return instantiate(tangent)
+
+
+def without_float0(leaves: Sequence[UserObject]) -> list[UserObject]:
+    """Replaces float0 arrays, which are no array values, by false, which `jvp` takes for them."""
+    return [
+        full(np.shape(x), False, dtypes.bool_) if getattr(x, "dtype", None) == dtypes.float0 else x
+        for x in leaves
+    ]
+
+
+# Pushing and pulling -----------------------------------------------------------------------------
+
+
+def push_through(
+    linear: Function,
+    residuals: Sequence[Value],
+    tangents: Sequence[UserObject],
+    active: Sequence[bool],
+    active_outputs: Sequence[bool],
+    types: Sequence[ShapedArray],
+) -> list[Value | np.ndarray]:
+    """Maps tangents of arguments to tangents of outputs.
+
+    Args:
+        linear: From tangents of the active arguments to those of the active outputs.
+        residuals: Values of its captures.
+        tangents: A tangent for each argument.
+        active: Which arguments it takes.
+        active_outputs: Which outputs it gives.
+        types: Types of all outputs.
+    """
+    moving = [instantiate(t) for t, is_active in zip(tangents, active, strict=True) if is_active]
+    remaining = iter(linear.interpret([*moving, *residuals]))
+    return [
+        next(remaining) if is_active else materialize(Zero(t.to_tangent_aval()))
+        for t, is_active in zip(types, active_outputs, strict=True)
+    ]
+
+
+def pull_through(
+    linear: Function,
+    residuals: Sequence[Value],
+    cotangents: Sequence[UserObject],
+    active_outputs: Sequence[bool],
+    active: Sequence[bool],
+    types: Sequence[ShapedArray],
+) -> list[Cotangent]:
+    """Maps cotangents of outputs to cotangents of arguments (perhaps `Zero`).
+
+    Args:
+        linear: From tangents of the active arguments to those of the active outputs.
+        residuals: Values of its captures.
+        cotangents: A cotangent for each output.
+        active_outputs: Which of them the linear function gives.
+        active: Which arguments it takes.
+        types: Types of all arguments.
+    """
+    chosen = [ct for ct, is_active in zip(cotangents, active_outputs, strict=True) if is_active]
+    # Auxiliary results have no cotangents.
+    chosen += [Zero(v.type) for v in linear.outputs[len(chosen) :]]
+    arguments: list[TransposeOperand] = [
+        *(UndefinedPrimal(v.type) for v in linear.inputs),
+        *residuals,
+    ]
+    results = iter(pull_back(linear, arguments, chosen))
+    return [
+        _of_type(next(results), t) if is_active else Zero(t.to_tangent_aval())
+        for t, is_active in zip(types, active, strict=True)
+    ]
+
+
+def checked_cotangents(
+    cotangent: PyTree, out_tree: tree.TreeDef, types: Sequence[ShapedArray], name: str
+) -> list[UserObject]:
+    """Flattens a cotangent, and checks it against the outputs that it belongs to.
+
+    Raises:
+        TreeError: for another structure.
+        GradientError: for another shape or dtype.
+    """
+    leaves, cotangent_tree = tree.flatten(cotangent)
+    if cotangent_tree != out_tree:
+        raise TreeError(
+            f"The pullback of {name!r} was called with a cotangent of structure {cotangent_tree}, "
+            f"expected {out_tree}.",
+            "A cotangent has the structure of the function's result.",
+        )
+    values = to_values(without_float0(leaves), cotangent, name)
+    return check_tangents(types, values, "Cotangent")
+
+
+def _of_type(cotangent: PyTree, primal: ShapedArray) -> UserObject:
+    """Returns a cotangent with the weakness of its primal's dtype, so that updates keep types."""
+    if type(cotangent) is Zero or cotangent.aval is primal:
+        return cotangent
+    return convert_element_type(cotangent, primal.dtype, primal.weak_type)
+
+
+# Linear functions that users hold ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Linearization:
+    """What is known of a linearized function once it is traced: all but the residuals.
+
+    Attributes:
+        name: What the user called the function.
+        linear: From tangents of the active arguments to those of the active outputs; its captures
+            stand for the residuals.
+        in_tree: Structure of the arguments, as a tuple and a dict.
+        out_tree: Structure of the result.
+        argument_types: Types of the arguments.
+        result_types: Types of the outputs.
+        active: Which arguments `linear` takes.
+        active_outputs: Which outputs it gives.
+    """
+
+    name: str
+    linear: Function
+    in_tree: tree.TreeDef
+    out_tree: tree.TreeDef
+    argument_types: Sequence[ShapedArray]
+    result_types: Sequence[ShapedArray]
+    active: Sequence[bool]
+    active_outputs: Sequence[bool]
+
+    def __repr__(self) -> str:
+        return f"<Linearization of {self.name!r}>"
+
+
+class _LinearMap:
+    """A linear function that users hold; as a tree, its leaves are the residuals."""
+
+    def __init__(self, linearization: Linearization, residuals: Sequence[Value]):
+        self._linearization = linearization
+        self._residuals = tuple(residuals)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._linearization.name!r}>"
+
+
+class LinearFunction(_LinearMap):
+    """The derivative of a function at a point, as `linearize` returns it: maps tangents."""
+
+    def __call__(self, *tangents: UserObject) -> UserObject:
+        """Maps tangents of the arguments to the tangent of the result."""
+        at = self._linearization
+        leaves, tangent_tree = tree.flatten((tangents, {}))
+        if tangent_tree != at.in_tree:
+            raise TreeError(
+                f"The linear function of {at.name!r} was called with tangents of structure "
+                f"{tangent_tree}, expected {at.in_tree}.",
+                "Give a tangent for each argument of linearize.",
+            )
+        values = to_values(without_float0(leaves), tangents, at.name)
+        moving = check_tangents(at.argument_types, values, "Tangent")
+        outputs = push_through(
+            at.linear, self._residuals, moving, at.active, at.active_outputs, at.result_types
+        )
+        return at.out_tree.unflatten(outputs)
+
+
+class Pullback(_LinearMap):
+    """The transposed derivative of a function at a point, as `vjp` returns it: maps cotangents."""
+
+    def __call__(self, cotangent: PyTree) -> tuple[UserObject, ...]:
+        """Maps a cotangent of the result to a tuple of cotangents of the arguments."""
+        at = self._linearization
+        cotangents = checked_cotangents(cotangent, at.out_tree, at.result_types, at.name)
+        results = pull_through(
+            at.linear, self._residuals, cotangents, at.active_outputs, at.active,
+            at.argument_types,
+        )  # fmt: skip
+        arguments: UserObject = at.in_tree.unflatten([materialize(ct) for ct in results])
+        return tuple(arguments[0])
+
+
+for _class in (LinearFunction, Pullback):
+    register_pytree_node(_class, lambda f: (f._residuals, f._linearization), _class)

@@ -1,0 +1,121 @@
+"""`pmap`: one program for every element of a mapped axis, an element for each device."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import wraps
+
+from axir._arguments.arguments import check_callable
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.errors import TreeError
+from axir.dialect.ops.calls.parallel_map import parallel_map
+from axir.dialect.program.tracer import Tracer
+from axir.runtime import DeviceNotFoundError, local_devices
+
+from .vectorize import check_axes, check_number, checked_in_axes, mapped_arguments, trace_element
+
+
+class _AnonymousAxis:
+    """The name of the axis of a `pmap` that names none."""
+
+    def __repr__(self) -> str:
+        return "<axis>"
+
+
+def pmap(
+    fun: UserFunction,
+    axis_name: Hashable | None = None,
+    *,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
+    static_broadcasted_argnums: int | Sequence[int] = (),
+    devices: Sequence[UserObject] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Sequence[int] = (),
+) -> UserFunction:
+    """Returns `fun` mapped over an axis of its arguments, with a device for each element.
+
+    Args:
+        fun: Function of arrays or trees of arrays.
+        axis_name: What collectives (`axir.lax.psum` and others) call the mapped axis.
+        in_axes: Which axis of the arguments to map over, as `vmap` takes it.
+        out_axes: Where the mapped axis goes in the results.
+        static_broadcasted_argnums: Positional arguments that are passed on as they are.
+        devices: The devices to use; all of the backend by default.
+        backend: Platform whose devices to use; the default one by default.
+        axis_size: Extent of the mapped axis; needed only if no argument is mapped.
+        donate_argnums: Accepted for compatibility: the memory of arguments is not reused.
+
+    Raises:
+        DeviceNotFoundError: when called with more elements than there are devices.
+        TreeError: if `in_axes` or `out_axes` does not fit.
+        BatchSizeError: if mapped axes differ in extent.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.pmap(lambda x: x / axir.lax.psum(x, "i"), axis_name="i")(jnp.array([4.0]))
+    Array([1.], dtype=float32)
+    """
+    check_callable(fun, "pmap")
+    in_axes = checked_in_axes(in_axes)
+    check_axes(out_axes, "out_axes")
+    name = _AnonymousAxis() if axis_name is None else axis_name
+    static = static_broadcasted_argnums
+    static = (static,) if isinstance(static, int) else tuple(static)
+
+    @wraps(fun)
+    def mapped(*args: Options, **kwargs: Options) -> UserObject:
+        function, dynamic, dynamic_axes = _without_static(fun, args, in_axes, static)
+        check_number(dynamic_axes, dynamic, getattr(fun, "__name__", "the function"))
+        flat, values, axes, size = mapped_arguments(
+            function, dynamic, kwargs, dynamic_axes, axis_size, traces_unmapped=True
+        )
+        if not any(type(x) is Tracer for x in values):
+            _check_devices(size, devices, backend)
+        traced = trace_element(flat, values, axes, size, name, "Pmap")
+        results = flat.out_tree.unflatten(traced.outputs)
+        wanted = tree.broadcast_prefix(out_axes, results, "out_axes")
+        placed = [
+            axis if axis is None or axis >= 0 else axis + v.type.ndim + 1
+            for axis, v in zip(wanted, traced.outputs, strict=True)
+        ]
+        return flat.out_tree.unflatten(parallel_map(traced, values, name, size, axes, placed))
+
+    return mapped
+
+
+def _without_static(
+    fun: UserFunction, args: tuple[UserObject, ...], in_axes: PyTree, static: tuple[int, ...]
+) -> tuple[UserFunction, tuple[UserObject, ...], UserObject]:
+    """Returns the function of the arguments that are not static, those, and their axes."""
+    if not static:
+        return fun, args, in_axes
+    chosen = {number % len(args) for number in static if -len(args) <= number < len(args)}
+    if len(chosen) != len(static):
+        raise TreeError(
+            f"pmap: static_broadcasted_argnums {static} are out of range: the function was called "
+            f"with {len(args)} positional arguments.",
+            "Name positions of arguments, counted from 0.",
+        )
+
+    @wraps(fun)
+    def partial(*dynamic: UserObject, **kwargs: Options) -> UserObject:
+        remaining = iter(dynamic)
+        full = [x if n in chosen else next(remaining) for n, x in enumerate(args)]
+        return fun(*full, **kwargs)
+
+    dynamic = tuple(x for number, x in enumerate(args) if number not in chosen)
+    if isinstance(in_axes, tuple) and len(in_axes) == len(args):
+        in_axes = tuple(axis for number, axis in enumerate(in_axes) if number not in chosen)
+    return partial, dynamic, in_axes
+
+
+def _check_devices(size: int, devices: Sequence[UserObject] | None, backend: str | None) -> None:
+    available = local_devices(backend) if devices is None else list(devices)
+    if size > len(available):
+        raise DeviceNotFoundError(
+            f"pmap maps over an axis of extent {size}, but there are {len(available)} devices: "
+            f"{', '.join(map(str, available))}.",
+            "Use axir.vmap to compute all elements on one device.",
+        )

@@ -1,0 +1,284 @@
+"""What a jitted function passes through: traced, lowered, compiled.
+
+>>> import axir, axir.numpy as jnp
+>>> traced = axir.jit(lambda x: jnp.sin(x) * 2).trace(axir.ShapeDtypeStruct((2,), "float32"))
+>>> traced.jaxpr
+{ lambda ; a:f32[2]. let b:f32[2] = sin a; c:f32[2] = mul b 2.0:f32[] in (c,) }
+>>> "stablehlo.sine" in traced.lower().as_text()
+True
+>>> traced.lower().compile()(jnp.zeros(2))
+Array([0., 0.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from axir._arguments.arguments import to_values
+from axir._devices.shape_dtype_struct import ShapeDtypeStruct
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.errors import (
+    DTypeError,
+    HostCallNeededError,
+    NonArrayArgumentError,
+    ParameterError,
+    ShapeError,
+)
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.function import Function
+from axir.dialect.program.jaxpr import ClosedJaxpr
+from axir.dialect.program.module_writer import write_module
+from axir.dialect.program.tracer import Tracer
+from axir.passes.transforms.lower_to_stablehlo import lower_functions
+from axir.runtime import default_device, devices
+from axir.runtime.calls.compiled_function import compiled
+
+CompilerOptions = Mapping[str, UserObject]
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """What is known of an argument.
+
+    Attributes:
+        aval: Its type.
+        donated: Whether results may take its memory.
+    """
+
+    aval: ShapedArray
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Its dtype."""
+        return self.aval.dtype
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """A function that `jit` has wrapped."""
+
+    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+        """Runs the function, compiled."""
+        ...
+
+    def trace(self, *args: Options, **kwargs: Options) -> Traced:
+        """Traces for the types of given arguments."""
+        ...
+
+    def lower(self, *args: Options, **kwargs: Options) -> Lowered:
+        """Traces and lowers for the types of given arguments, without compiling."""
+        ...
+
+
+class _Stage:
+    """What all stages know.
+
+    Args:
+        function: The jaxpr function.
+        in_tree: Structure of the pair of arguments and keyword arguments that are not static.
+        out_tree: Structure of the results.
+        donated: Indices of the leaves of the arguments whose memory results may take.
+        device: Where to run; None for the default device.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        in_tree: tree.TreeDef,
+        out_tree: tree.TreeDef,
+        donated: tuple[int, ...] = (),
+        device: UserObject = None,
+    ):
+        self.function = function
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.device = device
+        self._donated = donated
+
+    @property
+    def in_avals(self) -> UserObject:
+        """Types of the arguments: the pair of arguments and keyword arguments."""
+        return self.in_tree.unflatten(self.function.input_types)
+
+    @property
+    def args_info(self) -> UserObject:
+        """What is known of the arguments, as `ArgInfo`."""
+        types = enumerate(self.function.input_types)
+        return self.in_tree.unflatten([ArgInfo(t, n in self._donated) for n, t in types])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Numbers of the leaves of the arguments whose memory results may take."""
+        return self._donated
+
+    @property
+    def out_info(self) -> UserObject:
+        """Shapes and dtypes of the results."""
+        types = self.function.output_types
+        return self.out_tree.unflatten(
+            [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
+        )
+
+
+class Traced(_Stage):
+    """A function traced for arguments of known types; made by `jit(f).trace(...)`."""
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        """The program."""
+        return ClosedJaxpr(self.function)
+
+    @property
+    def fun_name(self) -> str:
+        """Name of the function."""
+        return self.function.name
+
+    @property
+    def out_avals(self) -> UserObject:
+        """Types of the results."""
+        return self.out_tree.unflatten(self.function.output_types)
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """Lowers, without compiling.
+
+        Args:
+            lowering_platforms: The platform to lower for, by default that of the function.
+
+        Raises:
+            ParameterError: for several platforms: a program is lowered for one.
+        """
+        device = self.device
+        if lowering_platforms is not None:
+            if len(lowering_platforms) != 1:
+                raise ParameterError(
+                    f"lower: one platform at a time, not {tuple(lowering_platforms)}.",
+                    "Lower once for each.",
+                )
+            device = devices(lowering_platforms[0])[0]
+        return Lowered(self.function, self.in_tree, self.out_tree, self._donated, device)
+
+
+class Lowered(_Stage):
+    """A function before compiling; made by `jit(f).lower(...)`."""
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """Returns the program as text.
+
+        Args:
+            dialect: `stablehlo`, which None stands for, or `jaxpr`.
+            debug_info: Whether to write the user's lines.
+
+        Raises:
+            ParameterError: for another dialect.
+        """
+        module = self.compiler_ir(dialect)
+        return str(module.operation.get_asm(enable_debug_info=True)) if debug_info else str(module)
+
+    def compiler_ir(self, dialect: str | None = None) -> UserObject:
+        """Returns the program as an MLIR module; see `as_text`."""
+        if dialect == "jaxpr":
+            return write_module({"main": self.function})
+        if dialect not in (None, "stablehlo"):
+            raise ParameterError(
+                f"as_text: dialect {dialect!r} is neither 'stablehlo' nor 'jaxpr'."
+            )
+        platform = (self.device or default_device()).platform
+        try:
+            return lower_functions({"main": self.function}, platform)
+        except HostCallNeededError:
+            return lower_functions({"main": self.function}, platform, host_functions=[])
+
+    def cost_analysis(self) -> None:
+        """Returns None: IREE tells no costs before a program runs."""
+
+    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
+        """Compiles.
+
+        Args:
+            compiler_options: Only None, or empty: options are those of `axir.config`.
+
+        Raises:
+            ParameterError: for options.
+        """
+        if compiler_options:
+            raise ParameterError(
+                f"compile: there are no compiler options {', '.join(compiler_options)}.",
+                "Set axir_opt_level with axir.config.update.",
+            )
+        device = self.device or default_device()
+        return Compiled(self.function, self.in_tree, self.out_tree, self._donated, device)
+
+
+class Compiled(_Stage):
+    """A function compiled for arguments of known types; made by `jit(f).lower(...).compile()`.
+
+    It takes the arguments that are not static, and no tracers.
+
+    Raises:
+        TreeError: by a call with arguments of another structure.
+        ShapeError, DTypeError: by a call with arguments of another shape or dtype.
+        NonArrayArgumentError: by a call with tracers.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        in_tree: tree.TreeDef,
+        out_tree: tree.TreeDef,
+        donated: tuple[int, ...],
+        device: UserObject,
+    ):
+        super().__init__(function, in_tree, out_tree, donated, device)
+        self._unit = compiled(function, device, donated)
+
+    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+        """Runs the compiled program."""
+        name = self.function.name
+        leaves = tree.flatten_like(self.in_tree, (args, kwargs), f"Call of the compiled {name!r}")
+        values = to_values(leaves, (args, kwargs), name)
+        for index, (value, expected) in enumerate(
+            zip(values, self.function.input_types, strict=True)
+        ):
+            if type(value) is Tracer:
+                raise NonArrayArgumentError(
+                    "Cannot apply transformations to a function lowered and compiled for a "
+                    f"particular signature: {name!r} was called with {value.type}, a tracer.",
+                    "Transform or call the function that jit returned.",
+                )
+            if (value.shape, value.dtype) != (expected.shape, expected.dtype):
+                path = tree.paths((args, kwargs))[index]
+                error = ShapeError if value.shape != expected.shape else DTypeError
+                raise error(
+                    "Argument types differ from the types for which this computation was compiled: "
+                    f"argument {path} of {name!r} is of type {value.type}, and was {expected}.",
+                    "Convert the argument, or call the function that jit returned.",
+                )
+        return self.out_tree.unflatten(self._unit(values))  # type: ignore[arg-type]
+
+    call = __call__
+
+    def as_text(self) -> str:
+        """Returns the StableHLO text of what was compiled."""
+        lowered = Lowered(self.function, self.in_tree, self.out_tree, self._donated, self.device)
+        return lowered.as_text()
+
+    def cost_analysis(self) -> None:
+        """Returns None: IREE tells no costs."""
+
+    def memory_analysis(self) -> None:
+        """Returns None: IREE tells no sizes of temporary memory."""
+
+    def runtime_executable(self) -> UserObject:
+        """Returns the program that IREE runs."""
+        return self._unit

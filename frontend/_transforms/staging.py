@@ -1,0 +1,112 @@
+"""Looking at programs: `make_jaxpr` and `eval_shape`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from contextlib import ExitStack
+from functools import wraps
+
+from axir._arguments.arguments import FlatFunction, check_callable, trace_abstract, type_of
+from axir._devices.shape_dtype_struct import ShapeDtypeStruct
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.jaxpr import ClosedJaxpr
+from axir.dialect.program.named_axes import named_axis
+
+
+def trace_user_function(
+    fun: UserFunction,
+    args: tuple[UserObject, ...],
+    kwargs: dict[str, Options],
+    static_argnums: int | Sequence[int] = (),
+) -> tuple[UserObject, FlatFunction]:
+    """Traces a function on the types of its arguments; returns the jaxpr function too."""
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    static = tuple(number % len(args) for number in static) if args else ()
+    dynamic = tuple(x for number, x in enumerate(args) if number not in static)
+
+    @wraps(fun)
+    def partial(*selected: UserObject, **keywords: Options) -> UserObject:
+        remaining = iter(selected)
+        return fun(*(x if n in static else next(remaining) for n, x in enumerate(args)), **keywords)
+
+    leaves, in_tree = tree.flatten((dynamic, kwargs))
+    flat = FlatFunction(partial if static else fun, in_tree)
+    function = trace_abstract(flat, [type_of(x) for x in leaves], "Jit")
+    return function, flat
+
+
+def make_jaxpr(
+    fun: UserFunction,
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: bool = False,
+) -> UserFunction:
+    """Returns a function that returns the jaxpr of `fun` for given arguments.
+
+    Args:
+        fun: Function of arrays or trees of arrays.
+        static_argnums: Positional arguments that are passed on as they are.
+        axis_env: Names and extents of axes that the function may name.
+        return_shape: Whether to return a pair with the tree of `ShapeDtypeStruct` of the results.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.make_jaxpr(lambda x: jnp.sin(x) * 2)(jnp.ones(3))
+    { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }
+    """
+    check_callable(fun, "make_jaxpr")
+
+    @wraps(fun)
+    def jaxpr_maker(*args: Options, **kwargs: Options) -> UserObject:
+        with ExitStack() as scope:
+            for name, size in axis_env or ():
+                scope.enter_context(named_axis(name, size))
+            function, flat = trace_user_function(fun, args, kwargs, static_argnums)
+        jaxpr = ClosedJaxpr(function)
+        if return_shape:
+            return jaxpr, flat.out_tree.unflatten(_structs(function))
+        return jaxpr
+
+    return jaxpr_maker
+
+
+def _structs(function: UserObject) -> list[ShapeDtypeStruct]:
+    types = function.output_types
+    return [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
+
+
+def typeof(x: UserObject, /) -> ShapedArray:
+    """Returns the type of an array, a tracer or a scalar.
+
+    >>> import axir
+    >>> axir.typeof(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    return type_of(x)
+
+
+def eval_shape(fun: UserFunction, *args: Options, **kwargs: Options) -> UserObject:
+    """Returns the shapes and dtypes of a function's results without computing them.
+
+    Args:
+        fun: Function of arrays or trees of arrays; a `ShapeDtypeStruct` that it returns stays.
+        *args: Arrays, or anything with `shape` and `dtype`, such as `ShapeDtypeStruct`.
+        **kwargs: Likewise.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.eval_shape(lambda x: x @ x.T, axir.ShapeDtypeStruct((2, 3), "float32"))
+    ShapeDtypeStruct(shape=(2, 2), dtype=float32)
+    """
+    check_callable(fun, "eval_shape")
+    given: dict[int, ShapeDtypeStruct] = {}
+
+    @wraps(fun)
+    def with_values(*args: Options, **kwargs: Options) -> UserObject:
+        leaves, structure = tree.flatten(fun(*args, **kwargs))
+        given.update((n, x) for n, x in enumerate(leaves) if isinstance(x, ShapeDtypeStruct))
+        return structure.unflatten([False if n in given else x for n, x in enumerate(leaves)])
+
+    function, flat = trace_user_function(with_values, args, kwargs)
+    structs = _structs(function)
+    return flat.out_tree.unflatten([given.get(n, x) for n, x in enumerate(structs)])

@@ -1,0 +1,219 @@
+"""Vectorization: `vmap`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import wraps
+
+from axir._arguments.arguments import FlatFunction, check_callable, to_values, trace_abstract
+from axir._trees import tree
+from axir.dialect.core.annotations import Axes, Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.errors import AxisError, BatchSizeError, TreeError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.function import Function
+from axir.dialect.program.named_axes import BatchFrame, named_axis
+from axir.dialect.program.rules import Value
+from axir.passes.transforms.vmap import batch, to_axis
+
+
+def vmap(
+    fun: UserFunction,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Hashable | None = None,
+    sum_match: bool = False,
+) -> UserFunction:
+    """Returns `fun` mapped over an axis of its arguments, without a loop.
+
+    Args:
+        fun: Function of arrays or trees of arrays.
+        in_axes: Which axis of the arguments to map over: an integer or None (not mapped) for all,
+            or a tuple or list with an entry for each positional argument, which may be a tree that
+            is a prefix of the argument's. What is not mapped reaches `fun` as it is, and need not
+            be an array. Keyword arguments are mapped over axis 0.
+        out_axes: Where the mapped axis goes in the results: an integer, None for results that do
+            not depend on mapped arguments, or a tree that is a prefix of the result's.
+        axis_name: What collectives (`axir.lax.psum` and others) call the mapped axis.
+        axis_size: Extent of the mapped axis; needed only if no argument is mapped.
+        spmd_axis_name: Axes of a mesh that sharding constraints in `fun` spread the mapped axis
+            over. Without effect: there is one device.
+        sum_match: The same for results that are unreduced sums over the mapped axis.
+
+    Raises:
+        TreeError: if `in_axes` or `out_axes` does not fit.
+        BatchSizeError: if mapped axes differ in extent.
+        AxisError: if an argument does not have the axis.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.vmap(jnp.dot, in_axes=(0, None))(jnp.eye(2), jnp.array([3.0, 4.0]))
+    Array([3., 4.], dtype=float32)
+    """
+    check_callable(fun, "vmap")
+    in_axes = checked_in_axes(in_axes)
+    check_axes(out_axes, "out_axes")
+    fun_name = getattr(fun, "__name__", "the function")
+
+    @wraps(fun)
+    def mapped(*args: Options, **kwargs: Options) -> UserObject:
+        check_number(in_axes, args, fun_name)
+        flat, values, axes, size = mapped_arguments(
+            fun, args, kwargs, in_axes, axis_size, traces_unmapped=False
+        )
+        function = trace_element(flat, values, axes, size, axis_name, "Vmap")
+        axes += [None] * len(function.captures)
+        frame = BatchFrame(size, axis_name)
+        outputs, found = batch(function, [*values, *function.captured], axes, frame)
+        outputs = [as_value(x) for x in outputs]
+        result = flat.out_tree.unflatten(outputs)
+        wanted = tree.broadcast_prefix(out_axes, result, "out_axes")
+        placed = [
+            _place(x, axis, goal, size, flat.name)
+            for x, axis, goal in zip(outputs, found, wanted, strict=True)
+        ]
+        return flat.out_tree.unflatten(placed)
+
+    return mapped
+
+
+def mapped_arguments(
+    fun: UserFunction,
+    args: tuple[UserObject, ...],
+    kwargs: dict[str, Options],
+    in_axes: PyTree,
+    axis_size: int | None,
+    traces_unmapped: bool,
+) -> tuple[FlatFunction, list[Value], list[int | None], int]:
+    """Flattens the arguments of a mapped function.
+
+    Args:
+        fun: The function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        in_axes: As `vmap` takes it.
+        axis_size: As `vmap` takes it.
+        traces_unmapped: Whether leaves that are not mapped count as arguments, too, instead of
+            being handed on as they are.
+
+    Returns:
+        The function of flat values, the values, which axis of each is mapped, and its extent.
+    """
+    leaves, in_tree = tree.flatten((args, kwargs))
+    axes = tree.broadcast_prefix(in_axes, args, "in_axes") if args else []
+    axes = [*axes, *(0 for _ in range(len(leaves) - len(axes)))]
+    unmapped = {n: leaves[n] for n, axis in enumerate(axes) if axis is None}
+    flat = FlatFunction(fun, in_tree, given={} if traces_unmapped else unmapped)
+    values = to_values(leaves, (args, kwargs) if kwargs else args, flat.name, flat.given)
+    size = _batch_size(values, axes, (args, kwargs), flat.name, axis_size)
+    pairs = [pair for n, pair in enumerate(zip(values, axes, strict=True)) if n not in flat.given]
+    axes = [axis if axis is None or axis >= 0 else axis + x.ndim for x, axis in pairs]
+    return flat, [x for x, _ in pairs], axes, size
+
+
+def trace_element(
+    flat: FlatFunction,
+    values: Sequence[Value],
+    axes: Sequence[int | None],
+    size: int,
+    axis_name: Hashable | None,
+    kind: str,
+) -> Function:
+    """Traces a mapped function on the types of one element of the mapped axis."""
+    types = [_element_type(x, axis) for x, axis in zip(values, axes, strict=True)]
+    with named_axis(axis_name, size):
+        return trace_abstract(flat, types, kind)
+
+
+def checked_in_axes(in_axes: PyTree) -> UserObject:
+    """Returns `in_axes` with a tuple for a list; raises `TreeError` if it cannot be one."""
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
+        raise TreeError(
+            f"in_axes must be an int, None, or a tuple with an entry for each positional "
+            f"argument, not {in_axes!r}.",
+            "Put a tree for a single argument into a tuple: in_axes=(tree,).",
+        )
+    check_axes(in_axes, "in_axes")
+    return in_axes
+
+
+def check_number(in_axes: PyTree, args: tuple[UserObject, ...], fun_name: str) -> None:
+    """Raises `TreeError` unless there is an entry of `in_axes` for each argument."""
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise TreeError(
+            f"in_axes has {len(in_axes)} entries, but {fun_name} was called with "
+            f"{len(args)} positional arguments.",
+            "Give an entry for each positional argument; None where it is not mapped.",
+        )
+
+
+def check_axes(axes: Axes, name: str) -> None:
+    """Raises `TreeError` unless a tree of axes holds integers and None only."""
+    for entry in tree.leaves(axes):
+        if isinstance(entry, bool) or not isinstance(entry, int):
+            raise TreeError(
+                f"{name} must be made of integers and None, but holds {entry!r}.",
+                "Name axes by their position.",
+            )
+
+
+def _batch_size(
+    values: list[Value],
+    axes: list[int | None],
+    arguments: UserObject,
+    name: str,
+    axis_size: int | None,
+) -> int:
+    sizes: dict[int, str] = {}
+    for index, (x, axis) in enumerate(zip(values, axes, strict=True)):
+        if axis is None:
+            continue
+        path = tree.paths(arguments)[index] if not -x.ndim <= axis < x.ndim else ""
+        if not -x.ndim <= axis < x.ndim:
+            raise AxisError(
+                f"vmap was asked to map {name!r} over axis {axis} of its argument {path}, which "
+                f"is of type {x.type} and has {x.ndim} axes.",
+                "Pass in_axes=None for arguments that are not mapped.",
+            )
+        sizes.setdefault(x.shape[axis], f"argument leaf {index} of type {x.type} along axis {axis}")
+    if axis_size is not None:
+        sizes.setdefault(axis_size, "axis_size")
+    if not sizes:
+        raise BatchSizeError(
+            f"vmap of {name!r}: no argument is mapped, so the extent of the mapped axis is "
+            "unknown.",
+            "Map at least one argument, or pass axis_size.",
+        )
+    if len(sizes) > 1:
+        listing = "; ".join(f"{size} for {origin}" for size, origin in sizes.items())
+        raise BatchSizeError(
+            f"vmap of {name!r}: the mapped axes differ in extent: {listing}.",
+            "Use in_axes to say which axes are mapped.",
+        )
+    return next(iter(sizes))
+
+
+def _element_type(x: Value, axis: int | None) -> ShapedArray:
+    if axis is None:
+        return x.type
+    shape = x.type.shape
+    return ShapedArray(shape[:axis] + shape[axis + 1 :], x.type.dtype, x.type.weak_type)
+
+
+def _place(value: Value, axis: int | None, wanted: int | None, size: int, name: str) -> Value:
+    if wanted is None and axis is not None:
+        raise TreeError(
+            f"vmap of {name!r}: a result has out_axes None, but depends on mapped arguments.",
+            "Give the position of the mapped axis in the result.",
+        )
+    rank = value.ndim + (axis is None)
+    if wanted is not None and not -rank <= wanted < rank:
+        raise AxisError(
+            f"vmap of {name!r}: out_axes {wanted} is out of range for a result with {rank} axes."
+        )
+    if wanted is not None and wanted < 0:
+        wanted += rank
+    return to_axis(value, axis, wanted, size)

@@ -1,0 +1,197 @@
+"""Classes as containers of trees."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Sequence
+
+import optree
+
+from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.errors import TreeError
+
+from .paths import KEYED, NAMESPACE, GetAttrKey
+
+Flatten = Callable[[UserObject], tuple[Iterable[PyTree], UserObject]]
+Unflatten = Callable[[UserObject, Sequence[PyTree]], UserObject]
+
+
+def register_pytree_node(
+    nodetype: type,
+    flatten_func: Flatten,
+    unflatten_func: Unflatten,
+    flatten_with_keys_func: Flatten | None = None,
+) -> None:
+    """Makes a class a container of trees.
+
+    Args:
+        nodetype: The class.
+        flatten_func: From an instance to its children and hashable auxiliary data.
+        unflatten_func: From auxiliary data and children to an instance.
+        flatten_with_keys_func: As `flatten_func`, with a pair of key and child for each child.
+
+    Raises:
+        ValueError: if the class is registered already.
+    """
+    optree.register_pytree_node(
+        nodetype,
+        flatten_func,
+        unflatten_func,  # type: ignore[arg-type]
+        namespace=NAMESPACE,
+    )
+    if flatten_with_keys_func is not None:
+        KEYED[nodetype] = flatten_with_keys_func
+
+
+def register_pytree_node_class(cls: type) -> type:
+    """Makes a class with `tree_flatten` and `tree_unflatten` a container of trees (a decorator)."""
+    register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
+    return cls
+
+
+def register_pytree_with_keys(
+    nodetype: type,
+    flatten_with_keys: Flatten,
+    unflatten_func: Unflatten,
+    flatten_func: Flatten | None = None,
+) -> None:
+    """Makes a class a container of trees whose children have keys.
+
+    Args:
+        nodetype: The class.
+        flatten_with_keys: From an instance to pairs of key and child, and hashable auxiliary data.
+        unflatten_func: From auxiliary data and children to an instance.
+        flatten_func: As `flatten_with_keys`, with the children alone: faster where no path is
+            asked for.
+
+    >>> from axir import tree_util
+    >>> class Pair:
+    ...     def __init__(self, x, y):
+    ...         self.x, self.y = x, y
+    >>> tree_util.register_pytree_with_keys(
+    ...     Pair,
+    ...     lambda p: (((tree_util.GetAttrKey("x"), p.x), (tree_util.GetAttrKey("y"), p.y)), None),
+    ...     lambda _, children: Pair(*children),
+    ... )
+    >>> [str(key) for (key,), leaf in tree_util.tree_leaves_with_path(Pair(1, 2))]
+    ['.x', '.y']
+    """
+
+    def without_keys(instance: UserObject) -> tuple[Iterable[UserObject], UserObject]:
+        pairs, auxiliary = flatten_with_keys(instance)
+        return [child for _, child in pairs], auxiliary
+
+    register_pytree_node(nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_with_keys_class(cls: UserObject) -> PyTree:
+    """Makes a class with `tree_flatten_with_keys` and `tree_unflatten` a container of trees.
+
+    A decorator. A method `tree_flatten`, if there is one, is used where no path is asked for.
+    """
+    flatten = (lambda x: x.tree_flatten()) if hasattr(cls, "tree_flatten") else None
+    register_pytree_with_keys(
+        cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten, flatten
+    )
+    return cls
+
+
+def register_dataclass(
+    nodetype: UserObject,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> PyTree:
+    """Makes a dataclass a container of trees (also usable as a decorator).
+
+    Args:
+        nodetype: The dataclass, or another class whose constructor takes the fields by name.
+        data_fields: Fields that are children; by default all that are not named otherwise and not
+            marked `field(metadata={"static": True})`.
+        meta_fields: Fields that are hashable auxiliary data; by default those that are so marked.
+        drop_fields: Fields that are neither; unflattening gives them their defaults.
+
+    Raises:
+        TreeError: if fields are missing, unknown, or named twice, or if `nodetype` is no dataclass
+            and its fields are not given.
+    """
+    data, meta = _fields_of(nodetype, data_fields, meta_fields, tuple(drop_fields))
+
+    def flatten_func(instance: UserObject) -> tuple[tuple[UserObject, ...], tuple[UserObject, ...]]:
+        children = tuple([getattr(instance, name) for name in data])
+        return children, tuple([getattr(instance, name) for name in meta])
+
+    def flatten_with_keys(
+        instance: UserObject,
+    ) -> tuple[Iterable[UserObject], tuple[UserObject, ...]]:
+        children, auxiliary = flatten_func(instance)
+        return zip(map(GetAttrKey, data), children, strict=True), auxiliary
+
+    def unflatten_func(auxiliary: UserObject, children: Sequence[UserObject]) -> PyTree:
+        return nodetype(
+            **dict(zip(data, children, strict=True)), **dict(zip(meta, auxiliary, strict=True))
+        )
+
+    register_pytree_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
+    return nodetype
+
+
+def _fields_of(
+    nodetype: type,
+    data: Sequence[str] | None,
+    meta: Sequence[str] | None,
+    dropped: tuple[str, ...],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the names of the children and of the auxiliary data of a dataclass."""
+    name = nodetype.__name__
+    if not dataclasses.is_dataclass(nodetype):
+        if data is None or meta is None:
+            raise TreeError(
+                f"register_dataclass: {name!r} is not a dataclass, so its fields are unknown.",
+                "Pass data_fields and meta_fields, or apply dataclasses.dataclass first.",
+            )
+        return tuple(data), tuple(meta)
+    fields = {
+        f.name: f.metadata.get("static", False) for f in dataclasses.fields(nodetype) if f.init
+    }
+    if meta is None:
+        taken = {*(data or ()), *dropped}
+        is_meta = (lambda n: True) if data is not None else fields.__getitem__
+        meta = [n for n in fields if n not in taken and is_meta(n)]
+    if data is None:
+        data = [n for n in fields if n not in meta and n not in dropped]
+    named = [*data, *meta, *dropped]
+    unknown = sorted({*named} - {*fields} - {*dropped})
+    missing = sorted({*fields} - {*named})
+    if unknown or missing or len({*named}) < len(named):
+        raise TreeError(
+            f"register_dataclass: data_fields {tuple(data)}, meta_fields {tuple(meta)} and "
+            f"drop_fields {dropped} do not name each of the fields {tuple(fields)} of {name!r} "
+            f"once: {unknown} are no fields of its constructor, {missing} are not named.",
+            "Name each field once.",
+        )
+    return tuple(data), tuple(meta)
+
+
+def register_static(cls: type) -> type:
+    """Makes a hashable class a container without children (a decorator)."""
+    register_pytree_node(cls, lambda x: ((), x), lambda x, children: x)
+    return cls
+
+
+class Partial(functools.partial):
+    """A `functools.partial` that is a container of trees: its arguments are children.
+
+    >>> import axir
+    >>> add = Partial(lambda x, y: x + y, 1.0)
+    >>> float(axir.jit(lambda f: f(2.0))(add))
+    3.0
+    """
+
+
+register_pytree_node(
+    Partial,
+    lambda p: ((p.args, p.keywords), p.func),
+    lambda function, children: Partial(function, *children[0], **children[1]),
+)

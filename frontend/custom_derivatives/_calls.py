@@ -1,0 +1,409 @@
+"""Functions with a custom derivative: their calls, with arguments flat, on their way into a trace.
+
+Operands are the leaves of the differentiable arguments, and after them the tracers among the leaves
+of the others. What does not live here: the rules (`_forward.py`, `_reverse.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import ClassVar, NamedTuple
+
+from axir._arguments.arguments import to_value, to_values
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.config import config
+from axir.dialect.core.errors import CustomRuleError, TreeError, UnexpectedTracerError
+from axir.dialect.core.state import state
+from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.custom_rules.applied import (
+    Applied,
+    moving_operands,
+    outside_values,
+    reached,
+    record_applied,
+    values_of,
+)
+from axir.dialect.ops.custom_rules.bodies import closed_over_error
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import function_name
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Trace, Tracer
+
+
+def numbers_of(
+    fun: UserFunction, argnums: int | Sequence[int], argnames: str | Sequence[str] = ()
+) -> tuple[int, ...]:
+    """Returns positions of arguments given by number and by name."""
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    if not names:
+        return tuple(sorted(set(numbers)))
+    known = list(inspect.signature(fun).parameters)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{function_name(fun)!r} has no argument {name!r}.")
+    return tuple(sorted({*numbers, *map(known.index, names)}))
+
+
+def forwarded(wrapper: UserObject, name: str) -> UserObject:
+    """Returns what defines another rule of a function: `def_vmap` of one that `wrapper` wraps.
+
+    Raises:
+        AttributeError: if the function that is wrapped defines no rule under that name.
+    """
+    fun = wrapper.__dict__.get("fun")
+    if name.startswith("def") and hasattr(type(fun), name):
+        return getattr(fun, name)
+    raise AttributeError(f"{type(wrapper).__name__!r} object has no attribute {name!r}")
+
+
+@functools.lru_cache(maxsize=1024)
+def signature_of(fun: UserFunction) -> tuple[inspect.Signature | None, int | None]:
+    """Returns the signature of a function, and how many arguments make a call of it complete."""
+    try:
+        signature = inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None, None
+    parameters = signature.parameters.values()
+    positions = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    is_fixed = all(p.kind in positions for p in parameters)
+    return signature, len(signature.parameters) if is_fixed else None
+
+
+def positional(
+    fun: UserFunction, args: Sequence[UserObject], kwargs: dict[str, Options]
+) -> list[UserObject]:
+    """Returns all arguments of a call by position, as rules take them.
+
+    Raises:
+        TreeError: if a keyword argument has no position.
+    """
+    signature, arity = signature_of(fun)
+    if not kwargs and (len(args) == arity or signature is None):
+        return list(args)
+    if signature is None:
+        raise TreeError(
+            f"{function_name(fun)!r} has no signature that says which positions its keyword "
+            f"arguments {', '.join(kwargs)} have.",
+            "Pass them by position.",
+        )
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TreeError(
+            f"The following keyword arguments of {function_name(fun)!r} could not be resolved to "
+            f"positions: {', '.join(bound.kwargs)}.",
+            "Rules take positional arguments: make these parameters positional.",
+        )
+    return list(bound.args)
+
+
+# Compared by value; other fixed arguments are compared by identity, and kept by their calls.
+_PLAIN = frozenset((bool, int, float, complex, str))
+_LIMIT = 256
+
+
+class Recorded(NamedTuple):
+    """The traced form of calls: what is computed, its rule(s), and the structure of results."""
+
+    call: Call
+    function: Function
+    rules: UserObject
+    out_tree: tree.TreeDef
+
+
+def recorded(table: dict[Hashable, Recorded], call: Call, make: Callable[[], Recorded]) -> Recorded:
+    """Returns the traced form of a call, shared by calls with the same key.
+
+    A rule that calls its own function gets the same rule again, so that a saved module ends.
+    """
+    key = call.key
+    found = table.get(key)
+    if found is not None and not getattr(found.rules, "is_tied", False):
+        return found
+    made = make()
+    if not any(type(x) is Tracer for x in made.function.captured):
+        if len(table) >= _LIMIT:
+            table.clear()
+        table[key] = made
+    return made
+
+
+class Call:
+    """A call with some arguments that are not differentiated.
+
+    Attributes:
+        name: What the user calls the function.
+        operands: Its values: leaves of the differentiable arguments, then tracers of the others.
+        count: How many of the operands are leaves of differentiable arguments.
+        in_tree: Structure of the tuple of differentiable arguments.
+    """
+
+    def __init__(self, fun: UserFunction, args: Sequence[UserObject], fixed: Sequence[int]):
+        self.fun = fun
+        self.name = function_name(fun)
+        self.args = args
+        count = len(args)
+        self.fixed = [n % count for n in fixed if -count <= n < count]
+        self.moving = [n for n in range(count) if n not in self.fixed]
+        self.differentiable = tuple(args[n] for n in self.moving)
+        leaves, self.in_tree = tree.flatten(self.differentiable)
+        self._fixed_leaves, self._fixed_tree = tree.flatten([args[n] for n in self.fixed])
+        self._passive = [i for i, x in enumerate(self._fixed_leaves) if type(x) is Tracer]
+        self.count = len(leaves)
+        self.operands: list[Value] = [
+            *to_values(leaves, self.differentiable, self.name),
+            *(self._fixed_leaves[i] for i in self._passive),
+        ]
+
+    @property
+    def has_fixed_tracers(self) -> bool:
+        """Whether an argument that is not differentiated is or holds a tracer."""
+        return bool(self._passive)
+
+    def fixed_arguments(self, operands: Sequence[Value]) -> list[UserObject]:
+        """Returns the arguments that are not differentiated, for given operands."""
+        leaves = list(self._fixed_leaves)
+        for index, value in zip(self._passive, operands[self.count :], strict=True):
+            leaves[index] = value
+        return list(self._fixed_tree.unflatten(leaves))
+
+    def moving_arguments(self, leaves: Sequence[UserObject]) -> tuple[UserObject, ...]:
+        """Returns the tuple of differentiable arguments (or tangents of theirs) from leaves."""
+        return tuple(self.in_tree.unflatten(leaves[: self.count]))
+
+    def arguments(
+        self, operands: Sequence[Value], leaves: Sequence[UserObject] | None = None
+    ) -> list[UserObject]:
+        """Returns all arguments in order; `leaves` stand in for the differentiable operands."""
+        fixed = iter(self.fixed_arguments(operands))
+        moving = iter(self.moving_arguments(operands if leaves is None else leaves))
+        return [next(fixed) if n in self.fixed else next(moving) for n in range(len(self.args))]
+
+    @property
+    def key(self) -> Hashable:
+        """What calls share whose traced forms are the same."""
+        passive = set(self._passive)
+        fixed = tuple(
+            None if i in passive else x if type(x) in _PLAIN else id(x)
+            for i, x in enumerate(self._fixed_leaves)
+        )
+        return (
+            self.in_tree,
+            tuple(map(type, self._fixed_leaves)),
+            fixed,
+            self._fixed_tree,
+            tuple(x.type for x in self.operands),
+            config.cache_key,
+            tuple(state.axis_sizes.items()),
+        )
+
+    def describe(self, index: int) -> str:
+        """Names a differentiable leaf: `argument 1['w']`."""
+        path = tree.paths(self.differentiable)[index]
+        position, _, rest = path.removeprefix("[").partition("]")
+        return f"argument {self.moving[int(position)]}{rest}"
+
+    def trace(self) -> Trace | None:
+        """Returns the innermost trace to which an operand belongs."""
+        return innermost(self.operands)
+
+
+def flatten_result(result: PyTree, what: str) -> tuple[list[Value], tree.TreeDef]:
+    """Flattens what a function or rule returned to values."""
+    leaves, structure = tree.flatten(result)
+    paths = None
+
+    def describe(index: int) -> Callable[[], str]:
+        nonlocal paths
+        paths = paths or tree.paths(result)
+        return lambda: f"{what}{paths[index]}"
+
+    return [to_value(x, describe(index)) for index, x in enumerate(leaves)], structure
+
+
+def innermost(values: Sequence[UserObject]) -> Trace | None:
+    """Returns the innermost trace to which values belong; None if all are arrays."""
+    owners = [x.owner for x in values if type(x) is Tracer]
+    return max(owners, key=lambda trace: trace.level, default=None)
+
+
+class CustomFunction(ABC):
+    """A function with rules of its own for differentiation.
+
+    Attributes:
+        kind: What users call such functions.
+        rules: The attributes that hold the rules, None as long as these are not defined.
+        fun: The function.
+        symbolic_zeros: Whether the rules want to know which values move.
+        recorded: Traced forms of its calls.
+        enclosing: Calls whose rules are being traced because they close over traced values.
+    """
+
+    kind: ClassVar[str]
+    rules: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        fun: UserFunction,
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ):
+        functools.update_wrapper(self, fun)
+        self.__dict__.update(dict.fromkeys(self.rules))  # not those of the function
+        self.fun = fun
+        self.nondiff_argnums = numbers_of(fun, nondiff_argnums, nondiff_argnames)
+        self.symbolic_zeros = False
+        self.recorded: dict[Hashable, Recorded] = {}
+        self.enclosing: set[Hashable] = set()
+
+    def __repr__(self) -> str:
+        return f"<axir.{self.kind} of {self.fun!r}>"
+
+    def __get__(self, instance: UserObject, owner: UserObject = None) -> UserObject:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __getattr__(self, name: str) -> UserObject:
+        return forwarded(self, name)
+
+    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+        """Calls the function; its rules wait for differentiation."""
+        self._check_defined()
+        call = Call(self.fun, positional(self.fun, args, kwargs), self.nondiff_argnums)
+        if call.trace() is None:
+            result = self.fun(*call.args)
+            if not closes_over_abstract(result, self.kind, call.name):
+                return result
+            applying = self._applying(call)
+            outs = applying.record(call.operands)
+        else:
+            applying = self._applying(call)
+            outs = applying.apply(call.operands)
+        return applying.out_tree.unflatten(outs)
+
+    @abstractmethod
+    def _check_defined(self) -> None:
+        """Raises `UndefinedRuleError` unless the rules are known."""
+
+    @abstractmethod
+    def _applying(self, call: Call) -> Applying:
+        """Returns a call with the rules."""
+
+
+Ran = tuple[list[Value], Sequence[Value], Callable[[list[Value], list[Value]], list[Value]]]
+"""Results, residuals, and a map of these and of tangents of moving operands to tangents."""
+
+
+class Applying(ABC):
+    """A call of a function with rules on its way into a trace.
+
+    Attributes:
+        custom: The function.
+        call: The call.
+        out_tree: Structure of the results, known once the function ran.
+    """
+
+    out_tree: tree.TreeDef
+
+    def __init__(self, custom: CustomFunction, call: Call):
+        self.custom = custom
+        self.call = call
+        self.symbolic_zeros = custom.symbolic_zeros
+
+    def apply(self, operands: Sequence[Value]) -> list[Value]:
+        """Applies the function to operands; returns flat results, of structure `out_tree`."""
+        trace = innermost(operands)
+        if trace is None:
+            return self._run(*operands)
+        ambient = state.ambient
+        within = ambient if ambient is not None and ambient.level > trace.level else trace
+        if trace.environment is None or within.environment is None:
+            # The code that calls may close over values of which only types are known.
+            return self.record(operands)
+        return self._apply_known(trace, operands)
+
+    def _run(self, *operands: Value) -> list[Value]:
+        result = self.call.fun(*self.call.arguments(operands))
+        outs, self.out_tree = flatten_result(result, f"Result of {self.call.name!r} ")
+        return outs
+
+    def _apply_known(self, trace: Trace, operands: Sequence[Value]) -> list[Value]:
+        """Applies the function to values that are known while they are differentiated."""
+        kind, name, count = self.custom.kind, self.call.name, self.call.count
+        moving = moving_operands(trace, operands)
+        moving = (*moving[:count], *(False for _ in moving[count:]))
+        values = values_of(trace, operands)
+        with trace.outside():
+            if not any(moving):
+                applied = Applied(name, self.apply(values), lambda tangents: [])
+                return record_applied(trace, operands, applied, moving)
+            if self.symbolic_zeros:
+                moving = reached(trace, operands, moving)
+            outs, residuals, push = self._run_rule(values, chosen(operands, moving), moving)
+        outs = outside_values(trace, outs, kind, name)
+        residuals = outside_values(trace, residuals, kind, name)
+        applied = Applied(name, outs, functools.partial(push, residuals))
+        return record_applied(trace, operands, applied, moving)
+
+    @abstractmethod
+    def record(self, operands: Sequence[Value]) -> list[Value]:
+        """Records the call, whose rules wait until a transformation asks for them."""
+
+    @abstractmethod
+    def _run_rule(self, values: Sequence[Value], operands: Sequence[Value], moving: Marks) -> Ran:
+        """Runs the rule on known values, in place of the function.
+
+        Args:
+            values: Values of all operands.
+            operands: The moving operands.
+            moving: Which these are.
+        """
+
+    def _check_primal_output(
+        self,
+        outs: Sequence[Value],
+        expected: Sequence[ShapedArray],
+        structure: tree.TreeDef,
+        what: str,
+        way_out: str,
+    ) -> None:
+        """Raises `CustomRuleError` unless a rule gave results like those of the function."""
+        if self.out_tree != structure:
+            raise CustomRuleError(
+                f"{what}, but its structure is {self.out_tree}, and that of the function's output "
+                f"is {structure}.",
+                way_out,
+            )
+        for out, theirs in zip(outs, expected, strict=True):
+            if (out.type.shape, out.type.dtype) != (theirs.shape, theirs.dtype):
+                raise CustomRuleError(
+                    f"{what}, but it is of type {out.type}, and the function's output of {theirs}.",
+                    way_out,
+                )
+
+
+def closes_over_abstract(result: PyTree, kind: str, name: str) -> bool:
+    """Tells whether a call without traced arguments gave values of which only types are known.
+
+    Raises:
+        UnexpectedTracerError: if it gave values of a trace that is being differentiated.
+    """
+    tracers = [x for x in tree.leaves(result) if type(x) is Tracer]
+    trace = innermost(chosen(tracers, inexact([x.type for x in tracers])))
+    if trace is not None and trace.environment is not None:
+        raise closed_over_error(kind, name)
+    return trace is not None
+
+
+def leaked_in_rule(kind: str, rule: str, error: UnexpectedTracerError) -> UnexpectedTracerError:
+    """Returns the error for a rule that uses a tracer whose trace has ended."""
+    return UnexpectedTracerError(
+        f"The rule {rule!r} of a {kind} function closes over a traced value: {error.message}",
+        "A rule runs when its function is differentiated: pass the value to the function as an "
+        "argument, and to the rule as a residual.",
+    )

@@ -1,0 +1,119 @@
+"""Checking what backward rules return, and bringing it into the form of cotangents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from axir._trees import tree
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.errors import CustomRuleError, TreeError
+from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+
+from ._calls import Call, flatten_result
+from ._zeros import SymbolicZero
+
+
+def cotangents_of(
+    result: PyTree, call: Call, types: Sequence[ShapedArray], rule: str
+) -> list[UserObject]:
+    """Returns the cotangents of the float and complex arguments from what a rule returned.
+
+    Args:
+        result: A tuple with an entry for each differentiable argument: a tree of its structure,
+            in which None stands for zeros.
+        call: The call of the function.
+        types: Types of the leaves of the differentiable arguments.
+        rule: What the user calls the rule.
+
+    Raises:
+        CustomRuleError: if structure, shape or dtype do not fit; it names the argument.
+    """
+    entries = _entries(result, call, rule)
+    leaves: list[UserObject] = []
+    for position, (entry, argument) in enumerate(zip(entries, call.differentiable, strict=True)):
+        leaves += _leaves(entry, argument, call.moving[position], call, rule)
+    return [
+        _checked(leaf, t, call, index, rule)
+        for index, (leaf, t) in enumerate(zip(leaves, types, strict=True))
+        if dtypes.is_inexact(t.dtype)
+    ]
+
+
+def _entries(result: PyTree, call: Call, rule: str) -> Sequence[UserObject]:
+    count = len(call.differentiable)
+    if isinstance(result, (tuple, list)) and len(result) == count:
+        return result
+    way_out = f"Return a tuple of {count}: a cotangent, or None for zeros, for each argument."
+    if count == 1:
+        way_out = "Return a tuple of one, with a comma: (cotangent,)."
+    raise CustomRuleError(
+        "Custom VJP bwd rule must produce an output with the same container (pytree) structure as "
+        "the args tuple of the primal function, and in particular must produce a tuple of length "
+        f"equal to the number of arguments to the primal function: {rule!r}, the bwd rule of "
+        f"{call.name!r}, returned {tree.structure(result)} for {count} arguments.",
+        way_out,
+    )
+
+
+def _leaves(
+    entry: UserObject, argument: UserObject, position: int, call: Call, rule: str
+) -> list[UserObject]:
+    """Returns the leaves of one argument's cotangent, None where it has none."""
+    structure = tree.structure(argument)
+    if entry is None:
+        return [None] * structure.num_leaves
+    try:
+        subtrees = tree.flatten_like(structure, _with_nones(entry), "cotangent")
+    except TreeError:
+        subtrees = None
+    is_exact = subtrees is not None and all(
+        isinstance(x, (_Missing, SymbolicZero)) or tree.structure(x).is_leaf() for x in subtrees
+    )
+    if subtrees is None or not is_exact:
+        raise CustomRuleError(
+            f"{rule!r}, the bwd rule of {call.name!r}, returned a cotangent of structure "
+            f"{tree.structure(entry)} for argument {position}, which has structure {structure}.",
+            "Custom VJP bwd rules must return a cotangent of the same container (pytree) structure "
+            "for each argument; None stands for zeros.",
+        )
+    return [None if isinstance(x, _Missing) else x for x in subtrees]
+
+
+class _Missing:
+    """Stands for None, which trees take for a container."""
+
+
+def _with_nones(entry: UserObject) -> UserObject:
+    leaves, structure = tree.flatten(entry, is_leaf=lambda x: x is None)
+    return structure.unflatten([_Missing() if x is None else x for x in leaves])
+
+
+def _checked(
+    leaf: UserObject, expected: ShapedArray, call: Call, index: int, rule: str
+) -> UserObject:
+    if leaf is None or isinstance(leaf, SymbolicZero) or type(leaf) is Zero:
+        return Zero(expected)
+    (value,), _ = flatten_result(leaf, f"Cotangent of {call.describe(index)} from {rule!r}")
+    found = value.type
+    if found.shape == expected.shape and found.dtype != expected.dtype and found.weak_type:
+        promoted = dtypes.promote([(found.dtype, True), (expected.dtype, expected.weak_type)])[0]
+        if promoted == expected.dtype:
+            return convert_element_type(value, expected.dtype, expected.weak_type)
+    if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        what = "shapes" if found.shape != expected.shape else "dtypes"
+        way_out = (
+            "Sum the cotangent over the axes along which the argument was broadcast."
+            if what == "shapes"
+            else f"Convert it: ct.astype({str(expected.dtype)!r})."
+        )
+        raise CustomRuleError(
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of "
+            f"the primal function, but {rule!r}, the bwd rule of {call.name!r}, produced an output "
+            f"of type {found} for {call.describe(index)}, which is of type {expected}: the {what} "
+            "do not match.",
+            way_out,
+        )
+    return value

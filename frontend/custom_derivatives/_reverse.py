@@ -1,0 +1,216 @@
+"""`custom_vjp`: functions with a reverse-mode rule of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.errors import CustomRuleError, UndefinedRuleError, UnexpectedTracerError
+from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, spread
+from axir.dialect.ops.custom_rules.bodies import inexact_only
+from axir.dialect.ops.custom_rules.custom_lin import Backward, apply_backward
+from axir.dialect.ops.custom_rules.custom_vjp import Rules, call_with_vjp
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import function_name, trace_function
+from axir.dialect.program.rules import Value
+
+from ._calls import (
+    Applying,
+    Call,
+    CustomFunction,
+    Ran,
+    Recorded,
+    flatten_result,
+    leaked_in_rule,
+    recorded,
+)
+from ._cotangents import cotangents_of
+from ._zeros import CustomVJPPrimal, shown
+
+
+class custom_vjp(CustomFunction):
+    """A function whose reverse-mode derivative is a pair of rules that you give.
+
+    When the function is differentiated, the forward rule is called in its place; it returns what
+    the function returns, and residuals. The backward rule maps residuals and a cotangent of the
+    output to cotangents of the arguments. Forward mode does not know the function then.
+
+    Args:
+        fun: Function of arrays or trees of arrays. Keyword arguments are resolved to positions.
+        nondiff_argnums: Positional arguments that are not differentiated in and hold no traced
+            values, such as functions. The forward rule gets them where the function does, the
+            backward rule before its other arguments.
+        nondiff_argnames: The same, by name.
+
+    Raises:
+        UndefinedRuleError: by a call before the rules were defined.
+        CustomRuleError: if a rule returns something else than it must.
+        ForwardModeError: in forward mode.
+        UnexpectedTracerError: if the function is differentiated in a value that it closes over,
+            or a `nondiff_argnums` argument is traced.
+
+    >>> import axir, axir.numpy as jnp
+    >>> @axir.custom_vjp
+    ... def clip_gradient(limit, x):
+    ...     return x
+    >>> def forward(limit, x):
+    ...     return x, limit
+    >>> def backward(limit, ct):
+    ...     return None, jnp.clip(ct, -limit, limit)
+    >>> clip_gradient.defvjp(forward, backward)
+    >>> float(axir.grad(lambda x: 10 * clip_gradient(0.5, x))(1.0))
+    0.5
+    """
+
+    kind, rules = "custom_vjp", ("fwd", "bwd")
+    fwd: UserFunction | None
+    bwd: UserFunction | None
+
+    def defvjp(
+        self,
+        fwd: UserFunction,
+        bwd: UserFunction,
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Defines the rules.
+
+        Args:
+            fwd: Takes what the function takes; returns `(output, residuals)`.
+            bwd: `(*nondiff arguments, residuals, cotangent) -> cotangents`, a tuple with an entry
+                for each differentiable argument. None stands for zeros.
+            symbolic_zeros: Whether `fwd` gets its arguments as `CustomVJPPrimal`, which tell what
+                is differentiated, and `bwd` known zeros as `SymbolicZero`.
+            optimize_remat: Accepted for compatibility; results that are not needed are dropped
+                anyhow.
+        """
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros = symbolic_zeros
+        self.recorded.clear()
+
+    def _check_defined(self) -> None:
+        if self.fwd is None or self.bwd is None:
+            name = function_name(self.fun)
+            raise UndefinedRuleError(
+                f"No VJP defined for custom_vjp function {name} using defvjp.",
+                f"Define it with {name}.defvjp(fwd, bwd).",
+            )
+
+    def _applying(self, call: Call) -> Applying:
+        if call.has_fixed_tracers:
+            raise UnexpectedTracerError(
+                f"Found a traced value in an argument of the custom_vjp function {call.name!r} "
+                f"that nondiff_argnums={call.fixed} declares as non-differentiable.",
+                "nondiff_argnums is for arguments that hold no traced values, such as functions: "
+                "pass arrays as ordinary arguments, and return None as their cotangents.",
+            )
+        return _Applying(self, call)
+
+
+class _Applying(Applying):
+    """A call of a `custom_vjp` function on its way into a trace."""
+
+    def __init__(self, custom: custom_vjp, call: Call):
+        assert custom.fwd is not None
+        assert custom.bwd is not None
+        super().__init__(custom, call)
+        self.fwd, self.bwd = custom.fwd, custom.bwd
+        self.fwd_name, self.bwd_name = function_name(custom.fwd), function_name(custom.bwd)
+        self.argument_types = [x.type for x in call.operands]
+
+    # Values known -------------------------------------------------------------------------------
+
+    def _run_rule(self, values: Sequence[Value], operands: Sequence[Value], moving: Marks) -> Ran:
+        outs, residuals, backward = self._forward(values, moving)
+        marks = chosen(moving, inexact(self.argument_types))
+
+        def push(residuals: list[Value], tangents: list[Value]) -> list[Value]:
+            # Tangents only wait here for the transposition, which calls the backward rule.
+            full = map(instantiate, spread(tangents, marks, backward.argument_types))
+            return apply_backward(backward, residuals, list(full), self.call.name)
+
+        return outs, residuals, push
+
+    # Types known --------------------------------------------------------------------------------
+
+    def record(self, operands: Sequence[Value]) -> list[Value]:
+        """Records the call, whose rules wait until a transformation asks for them."""
+        found = recorded(self.custom.recorded, self.call, self._trace)
+        self.out_tree = found.out_tree
+        return call_with_vjp(
+            found.function, found.rules, operands, self.symbolic_zeros, self.call.name
+        )
+
+    def _trace(self) -> Recorded:
+        types, name = self.argument_types, self.call.name
+        function = trace_function(self._run, types, name=name, kind="Vjp")
+        expected, structure = function.output_types, self.out_tree
+        what = f"{self._must_produce_a_pair()} (equal to the output of {name})"
+        way_out = f"Return ({name}(...), residuals)."
+
+        def trace(active: Marks) -> tuple[Function, Backward]:
+            backward: list[Backward] = []
+
+            def apply(*values: Value) -> list[Value]:
+                try:
+                    outs, residuals, found = self._forward(values, active)
+                except UnexpectedTracerError as error:
+                    raise leaked_in_rule("custom_vjp", self.fwd_name, error) from error
+                self._check_primal_output(outs, expected, structure, what, way_out)
+                backward.append(found)
+                return [*outs, *residuals]
+
+            return trace_function(apply, types, name=self.fwd_name, kind="Vjp"), backward[0]
+
+        rules = Rules(self.fwd_name, self.bwd_name, trace, inexact(types), self.symbolic_zeros)
+        return Recorded(self.call, function, rules, structure)
+
+    # The user's rules ---------------------------------------------------------------------------
+
+    def _must_produce_a_pair(self) -> str:
+        return (
+            f"Custom VJP fwd rule {self.fwd_name} for function {self.call.name} must produce a "
+            "pair (list or tuple of length two) where the first element represents the primal "
+            "output"
+        )
+
+    def _forward(
+        self, values: Sequence[Value], active: Sequence[bool]
+    ) -> tuple[list[Value], list[Value], Backward]:
+        """Calls `fwd`; returns flat results and residuals, and the backward rule for these."""
+        leaves: Sequence[UserObject] = values
+        if self.symbolic_zeros:
+            leaves = [CustomVJPPrimal(x, bool(a)) for x, a in zip(values, active, strict=True)]
+        result = self.fwd(*self.call.arguments(values, leaves))
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise CustomRuleError(
+                f"{self._must_produce_a_pair()} (equal to the output of {self.call.name}) and the "
+                "second element represents residuals, but instead of a pair the fwd rule produced "
+                f"{result}.",
+                "Return (output, residuals); residuals may be None.",
+            )
+        outs, self.out_tree = flatten_result(result[0], f"Primal output of {self.fwd_name!r} ")
+        residuals, structure = flatten_result(result[1], f"Residual of {self.fwd_name!r} ")
+        out_tree, out_types = self.out_tree, [x.type for x in outs]
+
+        def backward(
+            residuals: Sequence[Value], cotangents: Sequence[UserObject]
+        ) -> list[UserObject]:
+            full = spread(cotangents, inexact(out_types), out_types)
+            result = self.bwd(
+                *self.call.fixed_arguments(self.call.operands),
+                structure.unflatten(residuals),
+                out_tree.unflatten([shown(ct, self.symbolic_zeros) for ct in full]),
+            )
+            return cotangents_of(result, self.call, self.argument_types, self.bwd_name)
+
+        rule = Backward(
+            self.bwd_name,
+            backward,
+            [x.type for x in residuals],
+            inexact_only(out_types),
+            inexact_only(self.argument_types),
+            self.symbolic_zeros,
+        )
+        return outs, residuals, rule

@@ -1,0 +1,252 @@
+"""Solvers that are differentiated through what they solve: `custom_linear_solve`, `custom_root`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from axir._arguments.arguments import check_callable, to_values
+from axir._transforms.autodiff import jvp, linearize
+from axir._trees import tree
+from axir.custom_derivatives._closures import hoist
+from axir.custom_derivatives._forward import custom_jvp
+from axir.custom_derivatives._zeros import zero_from_primal
+from axir.dialect.core.annotations import ArrayLike, PyTree, UserFunction, UserObject
+from axir.dialect.core.errors import CustomRuleError, TreeError
+from axir.dialect.ops.custom_rules.linear_solve import Functions, solve_linear
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import function_name, trace_function
+
+Solver = UserFunction
+
+
+class _System:
+    """The vectors of a linear system: their structure and types."""
+
+    def __init__(self, b: ArrayLike):
+        leaves, self.structure = tree.flatten(b)
+        self.b = to_values(leaves, b, "custom_linear_solve")
+        self.types = [x.type.strip_weak_type() for x in self.b]
+
+    def trace(self, function: Callable[[UserObject], UserObject], name: str) -> Function:
+        """Traces a function of vectors, and checks that it returns such."""
+
+        def flat(*leaves: UserObject) -> list[UserObject]:
+            result = function(self.structure.unflatten(leaves))
+            return self.checked(result, name)
+
+        return trace_function(flat, self.types, name=name)
+
+    def checked(self, result: PyTree, name: str) -> list[UserObject]:
+        """Returns the leaves of a vector; raises if it is none of the system's."""
+        leaves, structure = tree.flatten(result)
+        if structure != self.structure:
+            raise TreeError(
+                f"custom_linear_solve: {name} returned a vector of structure {structure}, but b "
+                f"has structure {self.structure}.",
+                "matvec and solve map trees like b to trees like b.",
+            )
+        values = [as_value(x) for x in leaves]
+        for x, expected in zip(values, self.types, strict=True):
+            if (x.type.shape, x.type.dtype) != (expected.shape, expected.dtype):
+                raise CustomRuleError(
+                    f"custom_linear_solve: {name} returned a value of type {x.type} where b has "
+                    f"{expected}.",
+                    "The matrix must be square: matvec and solve keep shapes and dtypes.",
+                )
+        return values
+
+    def call(self, function: Function) -> Callable[[UserObject], UserObject]:
+        """Returns a traced function as a function of trees."""
+
+        def apply(vector: UserObject) -> UserObject:
+            leaves = self.checked(vector, f"an argument of {function.name}")
+            return self.structure.unflatten(function.evaluate(*leaves))
+
+        return apply
+
+
+def custom_linear_solve(
+    matvec: Callable[[UserObject], UserObject],
+    b: ArrayLike,
+    solve: Solver,
+    transpose_solve: Solver | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> UserObject:
+    """Solves A x = b by a given solver, and differentiates as the solution of a linear system.
+
+    The solver itself is never differentiated: the tangent of x solves A dx = db - dA x, and in
+    reverse mode the transposed system is solved.
+
+    Args:
+        matvec: Multiplies by A: a linear function from a tree like `b` to a tree like `b`. What
+            is differentiated in A is what it closes over.
+        b: The right-hand side, an array or a tree of arrays.
+        solve: `(matvec, b) -> x`.
+        transpose_solve: `(vecmat, b) -> x` for the transposed system; without it reverse mode is
+            not possible.
+        symmetric: Whether A is symmetric, so that `solve` serves both.
+        has_aux: Whether the solvers return `(x, auxiliary)`.
+
+    Returns:
+        x, or `(x, auxiliary)`; the auxiliary result has no derivative.
+
+    Raises:
+        TreeError, CustomRuleError: if `matvec` or a solver returns something unlike `b`.
+        UnsupportedRuleError: by reverse mode without `transpose_solve`.
+
+    >>> import axir, axir.numpy as jnp
+    >>> def solve(a):
+    ...     return axir.lax.custom_linear_solve(
+    ...         lambda x: a * x, 6.0, lambda matvec, b: b / matvec(1.0), symmetric=True)
+    >>> float(solve(2.0)), float(axir.grad(solve)(2.0))
+    (3.0, -1.5)
+    """
+    system = _System(b)
+    product = system.trace(matvec, "matvec")
+    auxiliary: UserObject = None
+
+    def solver(name: str, user: Solver, multiply: Callable[[UserObject], UserObject]) -> Function:
+        def flat(*leaves: UserObject) -> list[UserObject]:
+            nonlocal auxiliary
+            result = user(multiply, system.structure.unflatten(leaves))
+            if not has_aux:
+                return system.checked(result, name)
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise TreeError(
+                    f"custom_linear_solve: with has_aux=True {name} must return (x, auxiliary), "
+                    f"but returned {result}."
+                )
+            further, auxiliary = tree.flatten(result[1])
+            return [*system.checked(result[0], name), *map(as_value, further)]
+
+        return trace_function(flat, system.types, name=name)
+
+    solving = solver("solve", solve, matvec)
+    out_structure = auxiliary
+    transposed = _transposed_product(product)
+    if symmetric:
+        functions = Functions(product, product, solving, solving)
+    elif transpose_solve is None:
+        functions = Functions(product, None, solving, None)
+    else:
+        vecmat = system.call(transposed)
+        back = solver("transpose_solve", transpose_solve, vecmat)
+        functions = Functions(product, transposed, solving, back)
+    results = solve_linear(functions, system.b)
+    count = len(system.b)
+    x = system.structure.unflatten(results[:count])
+    return (x, out_structure.unflatten(results[count:])) if has_aux else x
+
+
+def _transposed_product(product: Function) -> Function:
+    """Returns the function that multiplies by the transpose, with what the product captured."""
+    count = len(product.inputs)
+    is_linear = (*(True for _ in product.inputs), *(False for _ in product.captures))
+
+    def multiply(*cotangents: UserObject) -> list[UserObject]:
+        derived = derive(product, "transpose", is_linear, (True,) * count, True)
+        function = derived.function
+        return function.interpret([*product.captured, *cotangents, *function.captured])
+
+    return trace_function(multiply, product.output_types, name="vecmat")
+
+
+def custom_root(
+    f: Callable[[UserObject], UserObject],
+    initial_guess: UserObject,
+    solve: Callable[[Callable[[UserObject], UserObject], UserObject], UserObject],
+    tangent_solve: Callable[[Callable[[UserObject], UserObject], UserObject], UserObject],
+    has_aux: bool = False,
+) -> UserObject:
+    """Finds x with f(x) = 0 by a given solver, and differentiates by the implicit function theorem.
+
+    The solver itself is never differentiated: where f also depends on a, dx solves
+    (df/dx) dx = -(df/da) da.
+
+    Args:
+        f: From a tree to a tree of the same structure, shapes and dtypes. What is differentiated
+            is what it closes over.
+        initial_guess: Where `solve` starts; it does not influence derivatives.
+        solve: `(f, initial_guess) -> x`, or `(x, auxiliary)` with `has_aux`.
+        tangent_solve: `(g, y) -> the solution of g(x) = y` for a linear function `g`.
+        has_aux: Whether `solve` returns an auxiliary result.
+
+    Raises:
+        TreeError: if `f` or `solve` returns another structure than `initial_guess` has.
+
+    >>> import axir, axir.numpy as jnp
+    >>> def square_root(a):
+    ...     newton = lambda f, x: axir.lax.fori_loop(0, 10, lambda i, x: x - f(x) / (2 * x), x)
+    ...     return axir.lax.custom_root(
+    ...         lambda x: x ** 2 - a, 1.0, newton, lambda g, y: y / g(1.0))
+    >>> float(square_root(4.0)), float(axir.grad(square_root)(4.0))
+    (2.0, 0.25)
+    """
+    check_callable(f, "custom_root")
+    guess = tree.map(as_value, initial_guess)
+    # All traced values become arguments: the rule may run after their traces have ended.
+    converted, consts = hoist(_keeping(f, guess), guess, is_const=lambda x: True)
+    converted.__name__ = function_name(f)
+    count = len(consts)
+
+    def solved(guess: UserObject, *consts: UserObject) -> UserObject:
+        result = solve(lambda x: converted(x, *consts), guess)
+        x, auxiliary = result if has_aux else (result, None)
+        _check_structure(x, guess, "solve")
+        return x, auxiliary
+
+    def solve_tangent(x: ArrayLike, right: ArrayLike, *parameters: UserObject) -> UserObject:
+        _, product = linearize(lambda y: converted(y, *parameters), x)
+        return custom_linear_solve(product, right, tangent_solve, tangent_solve)
+
+    # What the solvers themselves close over does not influence the root.
+    solver, further = hoist(solved, guess, *consts, is_const=lambda x: True)
+    tangent_solver, last = hoist(solve_tangent, guess, guess, *consts, is_const=lambda x: True)
+    end = 1 + count + len(further)
+    root = custom_jvp(wraps(solver)(lambda *arguments: solver(*arguments[:end])))
+
+    def root_jvp(
+        primals: tuple[UserObject, ...], tangents: tuple[UserObject, ...]
+    ) -> tuple[UserObject, UserObject]:
+        parameters, moving = primals[1 : count + 1], tangents[1 : count + 1]
+        x, auxiliary = root(*primals)
+        _, moved = jvp(lambda *values: converted(x, *values), parameters, moving)
+        right = tree.map(lambda t: -t, moved)
+        dx = tangent_solver(x, right, *parameters, *primals[end:])
+        return (x, auxiliary), (dx, tree.map(_zero_tangent, auxiliary))
+
+    root.defjvp(root_jvp)
+    x, auxiliary = root(guess, *consts, *further, *last)
+    return (x, auxiliary) if has_aux else x
+
+
+def _keeping(
+    f: Callable[[UserObject], UserObject], guess: UserObject
+) -> Callable[[UserObject], UserObject]:
+    """Checks that a function returns trees like the guess."""
+
+    @wraps(f)
+    def checked(x: ArrayLike) -> UserObject:
+        result = f(x)
+        _check_structure(result, guess, "f")
+        return result
+
+    return checked
+
+
+def _check_structure(result: PyTree, guess: UserObject, name: str) -> None:
+    found, wanted = tree.structure(result), tree.structure(guess)
+    if found != wanted:
+        raise TreeError(
+            f"custom_root: {name} returned a value of structure {found}, but initial_guess has "
+            f"structure {wanted}.",
+            "f and solve return trees like initial_guess.",
+        )
+
+
+def _zero_tangent(x: ArrayLike) -> UserObject:
+    return zero_from_primal(x)

@@ -1,0 +1,136 @@
+"""Operators of `axir.lax` that are made of others, or take trees of arrays."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+import numpy as np
+
+from axir._trees import tree
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, PyTree, UserObject
+from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.ops.calls import optimization_barrier as barrier
+from axir.dialect.ops.elementwise.arithmetic import add, lt, rem, select_n
+from axir.dialect.ops.elementwise.conversion import stop_gradient as _stop_gradient
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
+from axir.dialect.ops.shape.broadcasting import expand_dims
+from axir.dialect.ops.shape.constants import full
+from axir.dialect.ops.shape.rearranging import concatenate
+from axir.dialect.program.rules import Value
+
+
+class Precision(enum.Enum):
+    """How precisely a contraction multiplies on hardware that knows several ways."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+
+def dtype(x: ArrayLike) -> np.dtype:
+    """Returns the dtype of an array or scalar.
+
+    >>> from axir import lax
+    >>> lax.dtype(1.0)
+    dtype('float32')
+    """
+    return as_value(x).dtype
+
+
+def optimization_barrier(operand: PyTree, /) -> UserObject:
+    """Returns a tree of arrays; the compiler computes all of them before what uses any of them.
+
+    Nothing is folded or moved across it. It is differentiable and can be vectorized.
+
+    Args:
+        operand: Tree of arrays.
+
+    >>> from axir import lax
+    >>> lax.optimization_barrier((1, {"a": 2.0}))
+    (Array(1, dtype=int32, weak_type=True), {'a': Array(2., dtype=float32, weak_type=True)})
+    """
+    leaves, structure = tree.flatten(operand)
+    return tree.unflatten(structure, barrier.optimization_barrier(*leaves))
+
+
+def tie_in(x: ArrayLike, y: ArrayLike) -> UserObject:
+    """Returns `y`.
+
+    Of historical use: it tied a constant to the trace of `x`, which tracing no longer needs.
+
+    >>> from axir import lax
+    >>> lax.tie_in(1, 2)
+    2
+    """
+    return y
+
+
+def index_take(src: UserObject, idxs: Sequence[UserObject], axes: Sequence[int]) -> Value:
+    """Takes slices of an array at vectors of indices.
+
+    Args:
+        src: The array.
+        idxs: For each of the axes a vector of indices, all of one length; negative ones count from
+            the end.
+        axes: The axes to index.
+
+    Returns:
+        An array of as many slices as there are indices, without the indexed axes.
+
+    Raises:
+        ParameterError: when there is not one vector for each axis.
+        ShapeError: when the vectors are no vectors of one length.
+
+    >>> import axir.numpy as jnp
+    >>> from axir import lax
+    >>> x = jnp.arange(6).reshape(2, 3)
+    >>> lax.index_take(x, (jnp.array([0, 1]), jnp.array([2, -3])), (0, 1))
+    Array([2, 3], dtype=int32)
+    """
+    source, vectors, axes = as_value(src), [as_value(i) for i in idxs], tuple(map(int, axes))
+    if len(vectors) != len(axes) or not axes:
+        raise ParameterError(
+            f"index_take needs one vector of indices for each axis, but got {len(vectors)} for "
+            f"{len(axes)} axes."
+        )
+    if any(v.ndim != 1 or v.shape != vectors[0].shape for v in vectors):
+        raise ShapeError(
+            "index_take needs vectors of indices of one length, but got "
+            f"{', '.join(str(v.aval) for v in vectors)}."
+        )
+    axes = tuple(axis % source.ndim for axis in axes)
+    columns = [
+        expand_dims(_wrapped(v, source.shape[axis]), (1,))
+        for v, axis in zip(vectors, axes, strict=True)
+    ]
+    kept = source.ndim - len(set(axes))
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, kept + 1)),
+        collapsed_slice_dims=tuple(sorted(axes)),
+        start_index_map=axes,
+    )
+    sizes = tuple(1 if d in axes else n for d, n in enumerate(source.shape))
+    return gather(source, concatenate(columns, 1), numbers, sizes)
+
+
+def _wrapped(index: Value, extent: int) -> Value:
+    """Brings indices into the range of an axis, as Python's `%` does."""
+    size = full((), extent, index.dtype)
+    remainder = rem(index, size)
+    if dtypes.is_unsigned(index.dtype):
+        return remainder
+    zero = full((), 0, index.dtype)
+    return select_n(lt(remainder, zero), remainder, add(remainder, size))
+
+
+def stop_gradient(x: ArrayLike) -> UserObject:
+    """Returns the arrays of a tree, whose derivatives count as zero.
+
+    >>> import axir
+    >>> float(axir.grad(lambda x: x * stop_gradient({"factor": x})["factor"])(3.0))
+    3.0
+    """
+    return tree.map(_stop_gradient, x)

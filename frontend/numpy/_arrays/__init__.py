@@ -1,0 +1,1 @@
+"""Arrays made from other things, and their operators and methods."""

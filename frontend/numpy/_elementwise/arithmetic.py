@@ -1,0 +1,487 @@
+"""Elementwise arithmetic: sums, products, quotients, remainders, powers, extrema, rounding.
+
+What does not live here: exponentials and trigonometry (`exponential.py`), comparisons and logic
+(`logic.py`), the parts of floats (`floats.py`).
+"""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.errors import DTypeError, ParameterError
+from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise.conversion import (
+    complex_,
+    convert_element_type,
+    imag,
+    real,
+    stop_gradient,
+)
+from axir.dialect.ops.elementwise.transcendental import integer_pow
+from axir.dialect.ops.elementwise.transcendental import pow as real_power
+from axir.dialect.program.op_table import name_parameters
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Tracer
+from axir.numpy._arguments.checks import reject_out
+from axir.numpy._arguments.promotion import (
+    array_argument,
+    broadcast_arguments,
+    cast,
+    constant,
+    promote_arguments,
+    promote_inexact,
+    promote_numeric,
+    require_real,
+)
+
+from .elementwise import FLOAT, INTEGER, NUMBER, binary, evaluated_by, unary
+from .logic import greater, isnan, logical_or
+
+__all__ = [
+    "abs", "absolute", "add", "around", "ceil", "divide", "divmod", "fabs", "fix", "float_power",
+    "floor", "floor_divide", "fmax", "fmin", "fmod", "gcd", "lcm", "maximum", "minimum", "mod",
+    "multiply", "negative", "positive", "pow", "power", "reciprocal", "remainder", "rint", "round",
+    "sign", "square", "subtract", "true_divide", "trunc",
+]  # fmt: skip
+
+TO_NEAREST_EVEN = lax.TO_NEAREST_EVEN
+
+
+_REAL = (*INTEGER, *FLOAT)
+
+
+def _like(value: UserObject, x: Value) -> Array:
+    """Returns a scalar of the dtype of `x`, weak so that `x` decides on the result."""
+    return constant(value, x.type.dtype, True)
+
+
+# Sums, products, quotients ---------------------------------------------------------------------
+
+add = binary(
+    "add", lax.add, "Sum; of bools their logical or.",
+    promotion=promote_arguments, domain=NUMBER, on_bool=lax.or_,
+)  # fmt: skip
+subtract = binary("subtract", lax.sub, "Difference.", promotion=promote_arguments, domain=NUMBER)
+multiply = binary(
+    "multiply", lax.mul, "Product; of bools their logical and.",
+    promotion=promote_arguments, domain=NUMBER, on_bool=lax.and_,
+)  # fmt: skip
+true_divide = divide = binary(
+    "divide", lax.div, "Quotient; that of integers is a float.", promotion=promote_inexact
+)
+negative = unary("negative", lax.neg, "Negative.", promotion=promote_arguments, domain=NUMBER)
+
+
+@evaluated_by(np.floor_divide, FLOAT)
+def _floor_divide(x: Value, y: Value) -> Value:
+    require_real("floor_divide", x)
+    if dtypes.is_unsigned(x.dtype):
+        return lax.div(x, y)
+    if dtypes.is_integer(x.dtype):
+        quotient = lax.div(x, y)
+        is_rounded = lax.ne(lax.rem(x, y), _like(0, x))
+        is_negative = lax.ne(lax.sign(x), lax.sign(y))
+        lowered = lax.sub(quotient, _like(1, x))
+        return lax.select_n(lax.and_(is_rounded, is_negative), quotient, lowered)
+    # x - (x mod y) is a multiple of y up to rounding, which the last step removes.
+    quotient = lax.div(lax.sub(x, _remainder(x, y)), y)
+    by_zero = stop_gradient(lax.div(stop_gradient(x), stop_gradient(y)))
+    whole = lax.round(quotient, TO_NEAREST_EVEN)
+    return lax.select_n(lax.eq(y, _like(0, y)), whole, by_zero)
+
+
+@evaluated_by(np.remainder, _REAL)
+def _remainder(x: Value, y: Value) -> Value:
+    require_real("remainder", x)
+    truncated, zero = lax.rem(x, y), _like(0, x)
+    if dtypes.is_integer(x.dtype):  # as in NumPy, nothing is left of a division by zero
+        truncated = lax.select_n(lax.eq(y, zero), truncated, zero)
+    if dtypes.is_unsigned(x.dtype):
+        return truncated
+    is_of_other_sign = lax.ne(lax.lt(truncated, zero), lax.lt(y, zero))
+    must_move = lax.and_(is_of_other_sign, lax.ne(truncated, zero))
+    return lax.select_n(must_move, truncated, lax.add(truncated, y))
+
+
+floor_divide = binary(
+    "floor_divide",
+    _floor_divide,
+    "Quotient rounded down to an integer.",
+    promotion=promote_numeric,
+    domain=_REAL,
+)
+remainder = mod = binary(
+    "remainder",
+    _remainder,
+    "Remainder of floor division, with the sign of the divisor.",
+    promotion=promote_numeric,
+    domain=_REAL,
+)
+fmod = binary(
+    "fmod",
+    lax.rem,
+    "Remainder of division toward zero, with the sign of the dividend.",
+    promotion=promote_numeric,
+    domain=_REAL,
+)
+
+
+def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Value, Value]:
+    """Returns quotient and remainder of floor division, elementwise.
+
+    Args:
+        x: Dividends, array or scalar.
+        y: Divisors; the shapes broadcast.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.divmod(jnp.array([7, -7]), 2)
+    (Array([ 3, -4], dtype=int32), Array([1, 1], dtype=int32))
+    """
+    return floor_divide(x, y), remainder(x, y)
+
+
+reciprocal = unary("reciprocal", lambda x: lax.div(_like(1, x), x), "One divided by the argument.")
+
+# Powers ----------------------------------------------------------------------------------------
+
+square = unary("square", lax.square, "Square.", promotion=promote_numeric, domain=NUMBER)
+
+
+def power(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """Raises to a power, elementwise.
+
+    A Python integer as exponent means repeated multiplication, which works for all dtypes.
+
+    Args:
+        x: Bases, array or scalar.
+        y: Exponents; the shapes broadcast.
+
+    Returns:
+        Array of the dtype that both promote to. Powers of integers are integers and wrap around;
+        with a negative exponent (of an array) they are rounded toward zero.
+
+    Raises:
+        DTypeError: for integers with a negative Python integer as exponent.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.power(jnp.array([1, 2, 3]), 2)
+    Array([1, 4, 9], dtype=int32)
+    """
+    if type(y) is int:
+        return _static_power(x, y)
+    # What an array of integers raises is no scalar any more.
+    exponent = array_argument("power", y, 1)
+    is_strong = dtypes.is_integer(exponent.dtype) and not exponent.weak_type
+    x, y = promote_numeric("power", x, y)
+    if is_strong and y.weak_type:
+        y = convert_element_type(y, y.dtype)
+    x, y = broadcast_arguments("power", x, y)
+    if dtypes.is_integer(x.dtype):
+        return _integer_power(x, y)
+    return real_power(x, y)
+
+
+pow = power
+
+
+def _static_power(x: ArrayLike, exponent: int) -> Value:
+    if (type(x) is not ConcreteArray and type(x) is not Tracer) or x.type.dtype == dtypes.bool_:
+        (x,) = promote_numeric("power", x)
+    if exponent < 0 and dtypes.is_integer(x.type.dtype):
+        raise DTypeError(
+            f"Integers cannot be raised to negative powers: the base is {x.type}, the exponent "
+            f"{exponent}.",
+            "Make the base a float: x.astype(float) ** exponent.",
+        )
+    return integer_pow(x, exponent)
+
+
+def _integer_power(x: Value, y: Value) -> Value:
+    """Multiplies along the binary digits of the exponents (Knuth, TAOCP 4.6.3)."""
+    one, zero = _like(1, x), _like(0, x)
+    if type(y) is ConcreteArray:
+        digits = int(y.host().max(initial=1)).bit_length()
+    else:
+        digits = 8 * y.dtype.itemsize - (not dtypes.is_unsigned(y.dtype))
+    base, exponent, result = x, y, one
+    for digit in range(digits):
+        is_set = lax.ne(lax.and_(exponent, one), zero)
+        result = lax.select_n(is_set, result, lax.mul(result, base))
+        if digit < digits - 1:
+            base = lax.mul(base, base)
+            exponent = lax.shift_right_logical(exponent, one)
+    if dtypes.is_unsigned(y.dtype):
+        return result
+    vanishes = lax.and_(lax.lt(y, zero), lax.ne(lax.abs(x), one))
+    return lax.select_n(vanishes, result, zero)
+
+
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """Raises to a power in floating point, elementwise: integers become floats first.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.float_power(jnp.array([1, 2]), -1)
+    Array([1. , 0.5], dtype=float32)
+    """
+    return power(*promote_inexact("float_power", x, y))
+
+
+# Extrema and absolute values -------------------------------------------------------------------
+
+
+def _choose(name: str, is_better: UserObject, of_ordered: UserObject) -> UserObject:
+    def choose(x: Value, y: Value) -> Value:
+        if not dtypes.is_complex(x.dtype):
+            return of_ordered(x, y)
+        # As NumPy, complex numbers compare by real part, then by imaginary part.
+        prefers_first = logical_or(is_better(x, y), isnan(x))
+        return lax.select_n(*_one_shape(prefers_first, y, x))
+
+    choose.__name__ = name
+    return choose
+
+
+def _one_shape(*values: Value) -> list[Value]:
+    return broadcast_arguments("maximum", *values)
+
+
+def _complex_greater(x: Value, y: Value) -> Value:
+    return greater(x, y)
+
+
+_ORDERED = (dtypes.bool_, *INTEGER, *FLOAT)
+maximum = binary(
+    "maximum",
+    _choose("maximum", _complex_greater, lax.max),
+    "Larger element; NaN if one is NaN.",
+    promotion=promote_arguments,
+    domain=_ORDERED,
+)
+minimum = binary(
+    "minimum",
+    _choose("minimum", lambda x, y: _complex_greater(y, x), lax.min),
+    "Smaller element; NaN if one is NaN.",
+    promotion=promote_arguments,
+    domain=_ORDERED,
+)
+
+
+def _ignoring_nan(is_better: UserObject) -> UserObject:
+    def choose(x: Value, y: Value) -> Value:
+        takes_first = lax.or_(is_better(x, y), isnan(y))
+        return lax.select_n(*_one_shape(takes_first, y, x))
+
+    return choose
+
+
+fmax = binary(
+    "fmax",
+    _ignoring_nan(_complex_greater),
+    "Larger element; the other one if one is NaN.",
+    promotion=promote_arguments,
+    domain=(*INTEGER, *FLOAT),
+)
+fmin = binary(
+    "fmin",
+    _ignoring_nan(lambda x, y: _complex_greater(y, x)),
+    "Smaller element; the other one if one is NaN.",
+    promotion=promote_arguments,
+    domain=(*INTEGER, *FLOAT),
+)
+
+
+def _absolute(x: Value) -> Value:
+    if dtypes.is_unsigned(x.dtype) or x.dtype == dtypes.bool_:
+        return x
+    result = lax.abs(x)
+    return convert_element_type(result, result.dtype, True) if x.weak_type else result
+
+
+absolute = abs = unary(
+    "absolute",
+    _absolute,
+    "Absolute value; of complex numbers their modulus.",
+    promotion=promote_arguments,
+    domain=NUMBER,
+)
+
+
+def fabs(x: ArrayLike, /) -> Value:
+    """Returns the absolute values of real numbers as floats."""
+    (x,) = promote_inexact("fabs", x)
+    require_real("fabs", x)
+    return lax.abs(x)
+
+
+sign = unary(
+    "sign",
+    lax.sign,
+    "Sign: -1, 0 or 1; of complex numbers their direction x / |x|.",
+    promotion=promote_arguments,
+    domain=NUMBER,
+)
+
+
+def positive(x: ArrayLike, /) -> Value:
+    """Returns the argument itself, as an array."""
+    return array_argument("positive", x)
+
+
+# Rounding --------------------------------------------------------------------------------------
+
+
+def _rounded(operation: UserObject) -> UserObject:
+    def apply(x: Value) -> Value:
+        return operation(x) if dtypes.is_inexact(x.dtype) else x
+
+    return apply
+
+
+def _toward_zero(x: Value) -> Value:
+    require_real("trunc", x)
+    return lax.round_toward_zero(x)
+
+
+floor = unary(
+    "floor",
+    _rounded(lax.floor),
+    "Largest integer that is not larger.",
+    promotion=promote_arguments,
+    domain=_REAL,
+)
+ceil = unary(
+    "ceil",
+    _rounded(lax.ceil),
+    "Smallest integer that is not smaller.",
+    promotion=promote_arguments,
+    domain=_REAL,
+)
+trunc = unary(
+    "trunc",
+    _rounded(_toward_zero),
+    "Integer part: what is left without the fraction.",
+    promotion=promote_arguments,
+    domain=_REAL,
+)
+name_parameters(fmax, "x1", "x2")
+name_parameters(fmin, "x1", "x2")
+name_parameters(trunc, "x")
+fix = unary("fix", _toward_zero, "Integer part, as a float.", domain=FLOAT)
+
+
+def _to_even(x: Value) -> Value:
+    if dtypes.is_complex(x.dtype):
+        return complex_(_to_even(real(x)), _to_even(imag(x)))
+    return lax.round(x, TO_NEAREST_EVEN)
+
+
+rint = unary("rint", _to_even, "Nearest integer as a float; halves go to the even one.")
+
+
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
+    """Rounds to a number of decimals; halves go to the even digit.
+
+    Args:
+        a: Array or scalar.
+        decimals: How many decimals stay; negative: how many digits before the point become zero.
+        out: Must be None.
+
+    Returns:
+        Array of the dtype of `a`; integers stay integers.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.round(jnp.array([0.5, 1.5, 2.25]))
+    Array([0., 2., 2.], dtype=float32)
+    """
+    reject_out("round", out)
+    a = array_argument("round", a)
+    try:
+        decimals = decimals.__index__()
+    except AttributeError:
+        raise ParameterError(f"jnp.round: decimals must be an integer, not {decimals!r}.") from None
+    if not dtypes.is_inexact(a.dtype):
+        return a if decimals >= 0 else _round_integers(a, 10**-decimals)
+    if decimals == 0:
+        return _to_even(a)
+    # In float16 a power of ten overflows soon.
+    wide = convert_element_type(a, dtypes.float32) if a.dtype.itemsize == 2 else a
+    factor = cast(10.0 ** builtins.abs(decimals), wide.dtype, True)
+    scale, unscale = (lax.mul, lax.div) if decimals > 0 else (lax.div, lax.mul)
+    rounded = unscale(_to_even(scale(wide, factor)), factor)
+    return convert_element_type(rounded, a.dtype, a.weak_type)
+
+
+around = round
+
+
+def _round_integers(x: Value, unit: int) -> Value:
+    if x.dtype == dtypes.bool_:
+        return x
+    rest = remainder(x, unit)
+    lower = subtract(x, rest)
+    doubled = multiply(rest, 2)
+    is_odd = lax.eq(remainder(floor_divide(lower, unit), 2), _like(1, x))
+    is_half = lax.eq(doubled, _like(unit, x))
+    goes_up = lax.or_(lax.gt(doubled, _like(unit, x)), lax.and_(is_half, is_odd))
+    return lax.select_n(goes_up, lower, add(lower, unit))
+
+
+# Divisors --------------------------------------------------------------------------------------
+
+
+def _integers(name: str, x: ArrayLike, y: ArrayLike) -> list[Value]:
+    x, y = promote_arguments(name, x, y)
+    if not dtypes.is_integer(x.dtype):
+        raise DTypeError(f"jnp.{name} takes integers, not {x.dtype}.", "Cast with x.astype(int).")
+    x, y = broadcast_arguments(name, x, y)
+    return [_absolute(x), _absolute(y)]
+
+
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Value:
+    """Returns the greatest common divisors, elementwise, by Euclid's algorithm.
+
+    Args:
+        x1: Integers, array or scalar.
+        x2: Integers; the shapes broadcast.
+
+    Raises:
+        DTypeError: unless both are integers.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.gcd(jnp.array([12, 18]), 8)
+    Array([4, 2], dtype=int32)
+    """
+    x, y = _integers("gcd", x1, x2)
+    zero, one = _like(0, x), _like(1, x)
+    # Consecutive Fibonacci numbers take longest: 1.44 divisions per bit.
+    for _ in range(int(1.4405 * 8 * x.dtype.itemsize) + 1):
+        is_done = lax.eq(y, zero)
+        if type(is_done) is ConcreteArray and is_done.host().all():
+            break
+        divisor = lax.select_n(is_done, y, one)
+        rest = lax.select_n(is_done, lax.rem(x, divisor), zero)
+        x, y = lax.select_n(is_done, y, x), rest
+    return lax.add(x, y) if x.shape != y.shape else x
+
+
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Value:
+    """Returns the least common multiples, elementwise.
+
+    Args:
+        x1: Integers, array or scalar.
+        x2: Integers; the shapes broadcast.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.lcm(4, 6)
+    Array(12, dtype=int32, weak_type=True)
+    """
+    x, y = _integers("lcm", x1, x2)
+    divisor = gcd(x, y)
+    is_zero = lax.eq(divisor, _like(0, divisor))
+    safe = lax.select_n(is_zero, divisor, _like(1, divisor))
+    return lax.mul(x, lax.div(y, safe))

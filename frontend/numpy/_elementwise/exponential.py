@@ -1,0 +1,278 @@
+"""Elementwise exponentials, logarithms, roots, trigonometric and hyperbolic functions, and angles.
+
+Integers become floats. What does not live here: powers (`arithmetic.py`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.ops.elementwise import arithmetic as elementwise
+from axir.dialect.ops.elementwise import transcendental as lax
+from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, neg, select_n, square, sub
+from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type
+from axir.dialect.ops.elementwise.conversion import conj as complex_conjugate
+from axir.dialect.ops.elementwise.conversion import imag as imaginary
+from axir.dialect.ops.elementwise.conversion import real as real_part
+from axir.dialect.ops.elementwise.family import full
+from axir.dialect.program.rules import Value
+from axir.numpy._arguments.promotion import (
+    array_argument,
+    broadcast_arguments,
+    constant,
+    promote_inexact,
+    require_real,
+)
+
+from .arithmetic import maximum
+from .elementwise import COMPLEX, FLOAT, binary, evaluated_by, unary
+
+__all__ = [
+    "acos",
+    "acosh",
+    "angle",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "conj",
+    "conjugate",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "hypot",
+    "imag",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "rad2deg",
+    "radians",
+    "real",
+    "sin",
+    "sinc",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+
+
+def _like(value: float, x: Value) -> Value:
+    return constant(value, x.type.dtype, True)
+
+
+# Exponentials, logarithms, roots ---------------------------------------------------------------
+
+exp = unary("exp", lax.exp, "Exponential, the base being e.")
+exp2 = unary("exp2", lax.exp2, "Power of two.")
+expm1 = unary("expm1", lax.expm1, "exp(x) - 1, exact also for small x.")
+log = unary("log", lax.log, "Natural logarithm; NaN for negative reals.")
+log1p = unary("log1p", lax.log1p, "log(1 + x), exact also for small x.")
+sqrt = unary("sqrt", lax.sqrt, "Square root; NaN for negative reals.")
+cbrt = unary("cbrt", lax.cbrt, "Real cube root.", domain=FLOAT)
+
+
+def _scaled_logarithm(base: float) -> UserObject:
+    def apply(x: Value) -> Value:
+        if dtypes.is_complex(x.dtype):
+            # A real divisor divides both parts exactly alike.
+            value = lax.log(x)
+            divisor = constant(math.log(base), dtypes.real_dtype(x.dtype))
+            return complex_(div(real_part(value), divisor), div(imaginary(value), divisor))
+        return div(lax.log(x), constant(math.log(base), x.dtype))
+
+    return apply
+
+
+log2 = unary("log2", _scaled_logarithm(2.0), "Logarithm to the base of two.")
+log10 = unary("log10", _scaled_logarithm(10.0), "Logarithm to the base of ten.")
+
+
+def _difference(x: Value, y: Value) -> Value:
+    """Returns x - y, but zero where that is NaN (equal infinities)."""
+    difference = sub(x, y)
+    return select_n(eq(difference, difference), _like(0.0, difference), difference)
+
+
+def _distance(x: Value, y: Value) -> Value:
+    """|x - y|, whose slope is taken for zero where x = y, as the symmetry of x and y asks for."""
+    difference = _difference(x, y)
+    return mul(difference, elementwise.sign(difference))
+
+
+@evaluated_by(np.logaddexp, (dtypes.float32, dtypes.float64))
+def _logaddexp(x: Value, y: Value) -> Value:
+    # The larger one plus log(1 + exp(-|x - y|)) overflows nowhere.
+    if dtypes.is_complex(x.dtype):
+        largest = maximum(x, y)
+        smallest = sub(add(x, y), largest)
+        return add(largest, lax.log1p(lax.exp(_difference(smallest, largest))))
+    distance = _distance(x, y)
+    return add(elementwise.max(x, y), lax.log1p(lax.exp(neg(distance))))
+
+
+@evaluated_by(np.logaddexp2, (dtypes.float32, dtypes.float64))
+def _logaddexp2(x: Value, y: Value) -> Value:
+    if dtypes.is_complex(x.dtype):
+        scale = constant(math.log(2.0), x.dtype, True)
+        return div(_logaddexp(mul(x, scale), mul(y, scale)), scale)
+    distance = _distance(x, y)
+    excess = div(lax.log1p(lax.exp2(neg(distance))), _like(math.log(2.0), x))
+    return add(elementwise.max(x, y), excess)
+
+
+logaddexp = binary(
+    "logaddexp", _logaddexp, "log(exp(x) + exp(y)), without overflow.", promotion=promote_inexact
+)
+logaddexp2 = binary(
+    "logaddexp2", _logaddexp2, "log2(2**x + 2**y), without overflow.", promotion=promote_inexact
+)
+
+
+@evaluated_by(np.hypot, (dtypes.float32, dtypes.float64))
+def _hypot(x: Value, y: Value) -> Value:
+    require_real("hypot", x)
+    x, y = elementwise.abs(x), elementwise.abs(y)
+    larger, smaller = elementwise.max(x, y), elementwise.min(x, y)
+    one, zero = _like(1.0, x), _like(0.0, x)
+    # Scaled by the larger side, so that no square overflows.
+    is_plain = elementwise.and_(elementwise.gt(larger, zero), elementwise.is_finite(larger))
+    ratio = div(smaller, select_n(is_plain, one, larger))
+    length = mul(larger, lax.sqrt(add(one, square(select_n(is_plain, zero, ratio)))))
+    infinite = elementwise.or_(eq(x, _like(math.inf, x)), eq(y, _like(math.inf, y)))
+    return select_n(infinite, length, _like(math.inf, x))
+
+
+hypot = binary(
+    "hypot",
+    _hypot,
+    "Length of the hypotenuse, sqrt(x**2 + y**2), without overflow.",
+    promotion=promote_inexact,
+)
+
+# Trigonometric and hyperbolic functions --------------------------------------------------------
+
+sin = unary("sin", lax.sin, "Sine of an angle in radians.")
+cos = unary("cos", lax.cos, "Cosine of an angle in radians.")
+tan = unary("tan", lax.tan, "Tangent of an angle in radians.")
+arcsin = asin = unary("arcsin", lax.asin, "Angle in [-pi/2, pi/2] of a given sine; else NaN.")
+arccos = acos = unary("arccos", lax.acos, "Angle in [0, pi] of a given cosine; else NaN.")
+arctan = atan = unary("arctan", lax.atan, "Angle in [-pi/2, pi/2] of a given tangent.")
+arctan2 = atan2 = binary(
+    "arctan2",
+    lax.atan2,
+    "Angle in [-pi, pi] of the point with ordinate x and abscissa y.",
+    promotion=promote_inexact,
+    domain=FLOAT,
+)
+sinh = unary("sinh", lax.sinh, "Hyperbolic sine.")
+cosh = unary("cosh", lax.cosh, "Hyperbolic cosine.")
+tanh = unary("tanh", lax.tanh, "Hyperbolic tangent.")
+arcsinh = asinh = unary("arcsinh", lax.asinh, "Inverse of the hyperbolic sine.")
+arccosh = acosh = unary("arccosh", lax.acosh, "Inverse of the hyperbolic cosine; NaN below one.")
+arctanh = atanh = unary("arctanh", lax.atanh, "Inverse of the hyperbolic tangent.")
+deg2rad = radians = unary(
+    "deg2rad", lambda x: mul(x, _like(math.pi / 180, x)), "Degrees in radians."
+)
+rad2deg = degrees = unary(
+    "rad2deg", lambda x: mul(x, _like(180 / math.pi, x)), "Radians in degrees."
+)
+
+
+def _sinc(x: Value) -> Value:
+    angle = mul(x, _like(math.pi, x))
+    at_zero = eq(angle, _like(0.0, x))
+    safe = select_n(at_zero, angle, _like(1.0, x))
+    # The series at zero has the right derivatives there, up to the fifth order.
+    squared = square(angle)
+    series = add(
+        sub(_like(1.0, x), mul(squared, _like(1 / 6, x))),
+        mul(square(squared), _like(1 / 120, x)),
+    )
+    return select_n(at_zero, div(lax.sin(safe), safe), series)
+
+
+sinc = unary("sinc", _sinc, "sin(pi x) / (pi x), one at zero.")
+
+# Complex numbers -------------------------------------------------------------------------------
+
+
+def real(val: ArrayLike, /) -> Value:
+    """Returns the real part, elementwise; that of real numbers is themselves.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.real(jnp.array([1 + 2j]))
+    Array([1.], dtype=float32)
+    """
+    val = array_argument("real", val)
+    if not dtypes.is_complex(val.dtype):
+        return val
+    return _as_weak_as(val, real_part(val))
+
+
+def imag(val: ArrayLike, /) -> Value:
+    """Returns the imaginary part, elementwise; that of real numbers is zero.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.imag(jnp.array([1 + 2j]))
+    Array([2.], dtype=float32)
+    """
+    val = array_argument("imag", val)
+    if not dtypes.is_complex(val.dtype):
+        return full(val.shape, 0, val.dtype)
+    return _as_weak_as(val, imaginary(val))
+
+
+def _as_weak_as(x: Value, part: Value) -> Value:
+    return convert_element_type(part, part.dtype, True) if x.weak_type else part
+
+
+def conjugate(x: ArrayLike, /) -> Value:
+    """Returns the complex conjugate, elementwise; real numbers stay.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.conj(jnp.array([1 + 2j]))
+    Array([1.-2.j], dtype=complex64)
+    """
+    x = array_argument("conjugate", x)
+    return complex_conjugate(x) if x.dtype in COMPLEX else x
+
+
+conj = conjugate
+
+
+def angle(z: ArrayLike, deg: bool = False) -> Value:
+    """Returns the angle of complex numbers in the plane, in (-pi, pi].
+
+    Args:
+        z: Array or scalar; negative reals have the angle pi.
+        deg: Whether to return degrees instead of radians.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.angle(jnp.array([1j, -1.0]))
+    Array([1.5707964, 3.1415927], dtype=float32)
+    """
+    (z,) = promote_inexact("angle", z)
+    ordinate, abscissa = broadcast_arguments("angle", imag(z), real(z))
+    result = _as_weak_as(z, lax.atan2(ordinate, abscissa))
+    return rad2deg(result) if deg else result

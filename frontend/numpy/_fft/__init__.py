@@ -1,0 +1,1 @@
+"""Parts of `axir.numpy.fft`."""

@@ -1,0 +1,1 @@
+"""Functions of functions: mapped along axes, piece by piece, over leading dimensions."""

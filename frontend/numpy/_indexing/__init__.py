@@ -1,0 +1,1 @@
+"""Parts of arrays: NumPy's indexing syntax, updates, choices."""

@@ -1,0 +1,483 @@
+"""Updated copies of arrays: `x.at[index].set(value)` and its like.
+
+What an index names is read, combined with the values, and written back: blocks by
+`dynamic_update_slice`, positions in arrays by scatters. What does not live here: the syntax of
+indices (`index_parsing.py`) and plain reading (`indexing.py`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, IndexLike, Options, UserObject
+from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.indexing import scatter as scatters
+from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
+from axir.dialect.ops.indexing.scatter_apply import scatter_apply
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.constants import full_like
+from axir.dialect.ops.shape.padding import pad
+from axir.dialect.ops.shape.rearranging import reshape, rev
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Tracer
+from axir.numpy._arguments.promotion import (
+    BroadcastError,
+    array_argument,
+    broadcast_shape,
+    broadcast_value,
+    constant,
+    dtype_and_weakness,
+)
+from axir.numpy._arrays.creation import converted
+from axir.numpy._elementwise import arithmetic
+
+from .index_parsing import (
+    Bounds,
+    EmptyAxisError,
+    Gathered,
+    Index,
+    Position,
+    Slice,
+    layout_of,
+    parse_index,
+)
+from .indexing import (
+    CLIP,
+    PROMISE_IN_BOUNDS,
+    index_vectors,
+    is_reversed,
+    part_shape,
+    read,
+    slice_block,
+    slice_bounds,
+    window_dimensions,
+)
+from .known_updates import update_known
+
+Combine = Callable[[Value, Value], Value]
+
+
+def _replace(old: Value, new: Value) -> Value:
+    return new
+
+
+# How an update combines what is there with the values, and the scatter that does so.
+_COMBINE: dict[str, Combine] = {
+    "set": _replace,
+    "add": arithmetic.add,
+    "subtract": arithmetic.subtract,
+    "multiply": arithmetic.multiply,
+    "divide": arithmetic.divide,
+    "power": arithmetic.power,
+    "min": arithmetic.minimum,
+    "max": arithmetic.maximum,
+}
+_SCATTER = {
+    "set": scatters.scatter,
+    "add": scatters.scatter_add,
+    "multiply": scatters.scatter_mul,
+    "min": scatters.scatter_min,
+    "max": scatters.scatter_max,
+}
+
+
+class At:
+    """What `x.at` gives: `x.at[index]` names a part of the array."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Value):
+        self._array = array
+
+    def __getitem__(self, index: IndexLike) -> Reference:
+        return Reference(self._array, index)
+
+    def __repr__(self) -> str:
+        return f"{self._array!r}.at"
+
+
+class Reference:
+    """A part of an array, from which updated copies of the array are made.
+
+    All methods but `get` return the whole array. Options of all of them:
+
+    | option | meaning |
+    | --- | --- |
+    | `mode` | for positions out of bounds: 'drop' (the default) leaves the update out, 'clip' moves the position inside, 'promise_in_bounds' promises that there are none |
+    | `indices_are_sorted`, `unique_indices` | promises that may speed a scatter up |
+    | `wrap_negative_indices` | whether negative positions count from the end |
+
+    >>> import axir.numpy as jnp
+    >>> jnp.zeros(3).at[1].set(5.0)
+    Array([0., 5., 0.], dtype=float32)
+    """  # noqa: E501
+
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array: Value, index: IndexLike):
+        self._array = array
+        self._index = index
+
+    def __repr__(self) -> str:
+        return f"{self._array!r}.at[{self._index!r}]"
+
+    def get(
+        self,
+        *,
+        mode: UserObject = None,
+        fill_value: ArrayLike | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        wrap_negative_indices: bool = True,
+    ) -> Value:
+        """Returns the part itself; `mode='fill'` takes `fill_value` out of bounds."""
+        return read(
+            self._array,
+            self._index,
+            mode="fill" if mode == "drop" else mode,
+            fill_value=fill_value,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            wrap_negative_indices=wrap_negative_indices,
+        )
+
+    def set(self, values: ArrayLike, **options: Options) -> Value:
+        """Replaces the part by values that broadcast to its shape."""
+        return update(self._array, self._index, "set", values, **options)
+
+    def add(self, values: ArrayLike, **options: Options) -> Value:
+        """Adds values to the part; an element named twice is added to twice."""
+        return update(self._array, self._index, "add", values, **options)
+
+    def subtract(self, values: ArrayLike, **options: Options) -> Value:
+        """Subtracts values from the part."""
+        return update(self._array, self._index, "subtract", values, **options)
+
+    def multiply(self, values: ArrayLike, **options: Options) -> Value:
+        """Multiplies the part with values."""
+        return update(self._array, self._index, "multiply", values, **options)
+
+    def divide(self, values: ArrayLike, **options: Options) -> Value:
+        """Divides the part by values."""
+        return update(self._array, self._index, "divide", values, **options)
+
+    def power(self, values: ArrayLike, **options: Options) -> Value:
+        """Raises the part to powers."""
+        return update(self._array, self._index, "power", values, **options)
+
+    def min(self, values: ArrayLike, **options: Options) -> Value:
+        """Takes the smaller ones of the part and of values."""
+        return update(self._array, self._index, "min", values, **options)
+
+    def max(self, values: ArrayLike, **options: Options) -> Value:
+        """Takes the larger ones of the part and of values."""
+        return update(self._array, self._index, "max", values, **options)
+
+    def apply(self, func: Callable[[Value], Value], **options: Options) -> Value:
+        """Replaces the part by an elementwise function of it.
+
+        The function is applied as often as an element is named. Derivatives need positions that are
+        different, which is known of static ones and those in arrays whose values are known;
+        otherwise `unique_indices=True` promises it.
+        """
+        return apply(self._array, self._index, func, **options)
+
+    sub, mul = subtract, multiply
+
+
+def update(
+    x: Value,
+    index: IndexLike,
+    kind: str,
+    values: ArrayLike,
+    *,
+    mode: UserObject = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap_negative_indices: bool = True,
+) -> Value:
+    """Returns a copy of an array with the part that an index names updated.
+
+    Args:
+        x: The array.
+        index: As between brackets.
+        kind: Which update: a key of `_COMBINE`.
+        values: Array or scalar that broadcasts to the shape of the part. It takes the dtype of `x`.
+        mode: As of `Reference`, like the options that follow.
+        indices_are_sorted: A promise.
+        unique_indices: A promise.
+        wrap_negative_indices: Whether negative positions count from the end.
+
+    Raises:
+        BroadcastError: if the values do not fit the part.
+        OutOfBoundsError, IndexTypeError: for an index that does not fit the array.
+        EmptyAxisError: for a single position along an axis of extent 0.
+    """
+    if kind == "divide" and not dtypes.is_inexact(x.dtype):
+        # As jnp.divide does; the other updates keep the dtype of the array.
+        x = converted(x, arithmetic.divide(full_like(x, 1, shape=()), 1).dtype)
+    values = _fitting(x, array_argument(f"ndarray.at[...].{kind}", values), kind)
+    if type(x) is type(values) is ConcreteArray:
+        known = update_known(x, index, kind, values, mode is None and wrap_negative_indices)
+        if known is not None:
+            return known
+    masked = _update_by_mask(x, index, kind, values)
+    if masked is not None:
+        return masked
+    parsed = parse_index(x.shape, index, Bounds(mode is None, False, wrap_negative_indices))
+    block = slice_block(x, parsed, cuts_positions=parsed.is_static)
+    if parsed.is_static:
+        values = _block_values(values, parsed, block.shape, kind)
+        block = _cast(_COMBINE[kind](block, values), x)
+    elif not parsed.has_arrays:
+        block = _update_scalars(block, parsed, kind, values, mode, wrap_negative_indices)
+    else:
+        promises = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
+        block = _update_arrays(
+            block, parsed, kind, values, "drop" if mode is None else mode,
+            wrap_negative_indices, promises,
+        )  # fmt: skip
+    return _write_back(x, block, parsed)
+
+
+def apply(
+    x: Value, index: IndexLike, func: Callable[[Value], Value], *, mode: UserObject = None,
+    wrap_negative_indices: bool = True, **promises: bool,
+) -> Value:  # fmt: skip
+    """Returns a copy of an array with a function applied to the part that an index names.
+
+    Args:
+        x: The array.
+        index: As between brackets.
+        func: Elementwise function.
+        mode: As of `Reference`, like the options that follow.
+        wrap_negative_indices: Whether negative positions count from the end.
+        **promises: `indices_are_sorted` and `unique_indices`.
+    """
+    parsed = parse_index(x.shape, index, Bounds(mode is None, False, wrap_negative_indices))
+    options = {"wrap_negative_indices": wrap_negative_indices, **promises}
+    if not parsed.has_arrays or promises.get("unique_indices", False):
+        part = read(x, index, mode=CLIP if mode is None else mode, **options)
+        return update(x, index, "set", func(part), mode=mode, **options)
+    block = slice_block(x, parsed, cuts_positions=False)
+    if not block.size:
+        return x
+    layout = layout_of(parsed)
+    vectors, axes = index_vectors(block, parsed, layout, wrap_negative_indices)
+    if _are_distinct(vectors):
+        promises["unique_indices"] = True
+    result = scatter_apply(
+        block,
+        vectors,
+        func,
+        scatters.ScatterDimensionNumbers(window_dimensions(layout), axes, axes),
+        update_shape=part_shape(block, layout),
+        mode="drop" if mode is None else mode,
+        **promises,
+    )
+    return _write_back(x, result, parsed)
+
+
+def _are_distinct(vectors: Value) -> bool:
+    """Tells whether index vectors are known and none occurs twice."""
+    if type(vectors) is not ConcreteArray:
+        return False
+    rows = vectors.host().reshape(-1, vectors.shape[-1])
+    return len(np.unique(rows, axis=0)) == len(rows)
+
+
+def _fitting(x: Value, values: Value, kind: str) -> Value:
+    """Returns the values in the dtype of the array, with a warning if they do not fit it."""
+    pairs = {dtype_and_weakness(x), dtype_and_weakness(values)}
+    common, _ = dtypes.promote(pairs)
+    if common != x.dtype:
+        warnings.warn(
+            f"x.at[...].{kind}: values of {values.dtype} do not fit an array of {x.dtype} and are "
+            "converted: cast them with values.astype(x.dtype), or the array.",
+            FutureWarning,
+            stacklevel=4,
+        )
+    if kind == "set" or common == x.dtype:
+        return converted(values, x.dtype)
+    return values
+
+
+def _cast(result: Value, x: Value) -> Value:
+    return result if result.type is x.type else converted(result, x.dtype, x.weak_type)
+
+
+# Static parts ----------------------------------------------------------------------------------
+
+
+def _part_shape(index: Index) -> tuple[int, ...]:
+    kept = [e for e in index.entries if e is None or type(e) is Slice]
+    return tuple(1 if e is None else e.length for e in kept)
+
+
+def _spread(values: Value, shape: tuple[int, ...], kind: str) -> Value:
+    """Broadcasts values to the shape of a part."""
+    while values.ndim > len(shape) and values.shape[0] == 1:
+        values = reshape(values, values.shape[1:])
+    try:
+        fits = broadcast_shape(kind, [values.shape, shape]) == shape
+    except BroadcastError:
+        fits = False
+    if not fits:
+        raise BroadcastError(
+            f"x.at[...].{kind}: values of shape {values.shape} do not broadcast to the shape "
+            f"{shape} of what the index names.",
+        )
+    return broadcast_value(values, shape)
+
+
+def _block_values(values: Value, index: Index, shape: tuple[int, ...], kind: str) -> Value:
+    if not values.ndim:
+        return broadcast_value(values, shape)
+    return reshape(_spread(values, _part_shape(index), kind), shape)
+
+
+def _write_back(x: Value, block: Value, index: Index) -> Value:
+    """Writes a block, shaped like what the slices of the index name, back to its place."""
+    reversed_axes, bounds = [], []
+    for axis, entry in index.axes():
+        extent = index.shape[axis]
+        bound = (0, extent, 1)
+        if type(entry) is Slice:
+            bound = slice_bounds(entry)
+            if is_reversed(entry):
+                reversed_axes.append(axis)
+        elif type(entry) is Position and index.is_static:
+            bound = (entry.value, entry.value + 1, 1)
+        bounds.append(bound)
+    if not block.size:
+        return x
+    if reversed_axes:
+        block = rev(block, reversed_axes)
+    if block.shape == x.shape:
+        return block
+    if all(stride == 1 for _, _, stride in bounds):
+        return dynamic_update_slice(x, block, [start for start, _, _ in bounds])
+    return _write_strided(x, block, bounds)
+
+
+def _write_strided(x: Value, block: Value, bounds: list[tuple[int, int, int]]) -> Value:
+    window = tuple(slice(*bound) for bound in bounds)
+    is_written = np.zeros(x.shape, np.bool_)
+    is_written[window] = True
+    config = [
+        (start, extent - limit, stride - 1)
+        for (start, limit, stride), extent in zip(bounds, x.shape, strict=True)
+    ]
+    spread = pad(block, constant(0, x.dtype, False), config)
+    return lax.select_n(from_numpy(is_written), x, spread)
+
+
+# Computed positions ----------------------------------------------------------------------------
+
+
+def _update_scalars(
+    block: Value, index: Index, kind: str, values: Value, mode: UserObject, wraps: bool
+) -> Value:
+    starts: list[UserObject] = []
+    sizes = list(block.shape)
+    is_inside: UserObject = None
+    for axis, entry in index.axes():
+        start: UserObject = 0
+        if type(entry) is Gathered:
+            if not sizes[axis]:
+                raise EmptyAxisError(axis, index.shape)
+            start = _wrapped(entry.positions, sizes[axis], wraps)
+            if mode not in (CLIP, PROMISE_IN_BOUNDS):
+                is_inside = _both(is_inside, _is_within(start, sizes[axis]))
+            sizes[axis] = 1
+        elif type(entry) is Position:
+            start, sizes[axis] = entry.value, 1
+        starts.append(start)
+    if not block.size:
+        return block
+    old = dynamic_slice(block, starts, sizes, allow_negative_indices=False)
+    values = _block_values(values, index, old.shape, kind)
+    new = _cast(_COMBINE[kind](old, values), block)
+    if is_inside is not None:
+        new = lax.select_n(is_inside, old, new)
+    return dynamic_update_slice(block, new, starts, allow_negative_indices=False)
+
+
+def _wrapped(position: Value, extent: int, wraps: bool) -> Value:
+    if not wraps or dtypes.is_unsigned(position.dtype):
+        return position
+    if position.dtype.itemsize < 4:
+        position = convert_element_type(position, dtypes.int32)
+    zero, end = constant(0, position.dtype), constant(extent, position.dtype)
+    return lax.select_n(lax.lt(position, zero), position, lax.add(position, end))
+
+
+def _is_within(position: Value, extent: int) -> Value:
+    if position.dtype.itemsize < 4:
+        position = convert_element_type(position, dtypes.int32)
+    is_low = lax.lt(position, constant(extent, position.dtype))
+    return lax.and_(lax.ge(position, constant(0, position.dtype)), is_low)
+
+
+def _both(first: Value | None, second: Value) -> Value:
+    return second if first is None else lax.and_(first, second)
+
+
+# Positions in arrays ---------------------------------------------------------------------------
+
+
+def _update_arrays(
+    block: Value,
+    index: Index,
+    kind: str,
+    values: Value,
+    mode: UserObject,
+    wraps: bool,
+    promises: dict[str, bool],
+) -> Value:
+    layout = layout_of(index)
+    vectors, axes = index_vectors(block, index, layout, wraps)
+    shape = part_shape(block, layout)
+    with_new_axes = list(shape)
+    for place in layout.new_axes:
+        with_new_axes.insert(place, 1)
+    updates = reshape(_spread(values, tuple(with_new_axes), kind), shape)
+    if not block.size:
+        return block
+    numbers = scatters.ScatterDimensionNumbers(window_dimensions(layout), axes, axes)
+
+    def scatter(name: str, operand: Value, new: Value) -> Value:
+        return _SCATTER[name](operand, vectors, new, numbers, mode=mode, **promises)
+
+    if kind in ("divide", "power"):
+        # Dividing (raising) by each of several values is dividing by their product.
+        product = scatter("multiply", full_like(block, 1, updates.dtype), updates)
+        return _cast(_COMBINE[kind](block, product), block)
+    wide = converted(block, updates.dtype) if updates.dtype != block.dtype else block
+    if kind == "subtract":
+        kind, updates = "add", lax.neg(updates)
+    if wide.dtype == dtypes.bool_ and kind in ("add", "multiply"):
+        # Of bools the sum is the logical or, the product the logical and.
+        kind = "max" if kind == "add" else "min"
+    return _cast(scatter(kind, wide, updates), block)
+
+
+def _update_by_mask(x: UserObject, index: IndexLike, kind: str, values: UserObject) -> Value | None:
+    """Updates by one mask with one value, which needs no positions; else returns None."""
+    mask = index[0] if type(index) is tuple and len(index) == 1 else index
+    if isinstance(mask, np.ndarray) and mask.dtype == np.bool_:
+        mask = array_argument("ndarray.at", mask)
+    is_mask = type(mask) in (ConcreteArray, Tracer) and mask.dtype == dtypes.bool_ and mask.ndim
+    if not is_mask or values.ndim or mask.shape != x.shape[: mask.ndim]:
+        return None
+    chosen = mask
+    if mask.ndim < x.ndim:
+        chosen = broadcast_in_dim(mask, x.shape, tuple(range(mask.ndim)))
+    new = _cast(_COMBINE[kind](x, values), x)
+    return lax.select_n(chosen, x, new)

@@ -1,0 +1,457 @@
+"""Reading parts of arrays: `x[index]`, `take`, `take_along_axis`.
+
+Static positions become slices, computed scalars dynamic slices, and arrays of positions gathers.
+What does not live here: the syntax of indices (`index_parsing.py`) and updates (`index_update.py`).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import EllipsisType
+
+import numpy as np
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, IndexLike, UserObject
+from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice
+from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
+from axir.dialect.ops.indexing.indexed_windows import GatherScatterMode
+from axir.dialect.ops.indexing.static_slicing import slice as static_slice
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, expand_dims
+from axir.dialect.ops.shape.constants import broadcasted_iota
+from axir.dialect.ops.shape.rearranging import concatenate, reshape, rev, squeeze
+from axir.dialect.program.op_table import OPS
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Tracer
+from axir.numpy._arguments.checks import canonical_axis, reject_out
+from axir.numpy._arguments.promotion import (
+    array_argument,
+    broadcast_shape,
+    broadcast_value,
+    constant,
+)
+from axir.numpy._elementwise.arithmetic import remainder
+
+from .index_parsing import (
+    Bounds,
+    EmptyAxisError,
+    Gathered,
+    Index,
+    Layout,
+    Position,
+    Slice,
+    layout_of,
+    parse_index,
+)
+
+__all__ = ["take", "take_along_axis"]
+
+CLIP, FILL, PROMISE_IN_BOUNDS = "clip", "fill", "promise_in_bounds"
+# Modes of `take` that differ from NumPy's error only where something lies out of bounds.
+_RAISING = (None, FILL, PROMISE_IN_BOUNDS)
+_BASIC = frozenset((int, slice, type(None), EllipsisType))
+
+_bind_slice, _bind_squeeze = OPS["slice"].bind, OPS["squeeze"].bind
+
+# x[index] --------------------------------------------------------------------------------------
+
+
+def getitem_array(self: ConcreteArray, index: IndexLike) -> Value:
+    """`x[index]` of an `Array` with known indices: what NumPy does with its memory.
+
+    NumPy refuses what lies out of bounds; `read` then says what is wrong, or clamps.
+    """
+    kind = type(index)
+    try:
+        if kind is int:
+            part = self.host()[index, ...]
+        elif kind in _BASIC:
+            part = self.host()[index]
+        else:
+            known = numpy_index(index if kind is tuple else (index,))
+            if known is None:
+                return read(self, index)
+            part = self.host()[known]
+    except (IndexError, TypeError, ValueError):
+        return read(self, index)
+    array_type = self.type
+    part_type = ShapedArray(part.shape, array_type.dtype, array_type.weak_type)
+    return ConcreteArray(part_type, part, None, self._device)
+
+
+def getitem_tracer(self: Tracer, index: IndexLike) -> Value:
+    """`x[index]` of a `Tracer`."""
+    shape = self.type.shape
+    if type(index) is int and shape and -shape[0] <= index < shape[0]:
+        start, limit = _row_bounds(shape, index)
+        row = _bind_slice(self, start_indices=start, limit_indices=limit, strides=None)
+        return _bind_squeeze(row, dimensions=(0,))
+    return read(self, index)
+
+
+@lru_cache(maxsize=4096)
+def _row_bounds(shape: tuple[int, ...], index: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Returns where the slice of one entry along the first axis begins and ends."""
+    row = index % shape[0]
+    return (row, *[0] * (len(shape) - 1)), (row + 1, *shape[1:])
+
+
+def numpy_index(items: tuple[UserObject, ...]) -> tuple[UserObject, ...] | None:
+    """Returns an index with arrays as NumPy's, or None if it holds something else."""
+    result: list[UserObject] = []
+    has_ellipsis = False
+    for item in items:
+        kind = type(item)
+        if kind is ConcreteArray:
+            item = item.host()
+        elif kind not in _BASIC:
+            return None
+        has_ellipsis = has_ellipsis or item is Ellipsis
+        result.append(item)
+    # With an ellipsis NumPy returns arrays of rank 0 instead of scalars.
+    return tuple(result) if has_ellipsis else (*result, ...)
+
+
+def read(
+    x: Value,
+    index: IndexLike,
+    *,
+    mode: UserObject = None,
+    fill_value: ArrayLike | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap_negative_indices: bool = True,
+) -> Value:
+    """Returns the part of an array that an index names.
+
+    Args:
+        x: The array.
+        index: As between brackets.
+        mode: What happens out of bounds: 'clip' (the default), 'fill', 'promise_in_bounds'.
+        fill_value: What 'fill' takes.
+        indices_are_sorted: A promise that may speed the gather up.
+        unique_indices: A promise that may speed the gather up.
+        wrap_negative_indices: Whether negative positions count from the end.
+    """
+    clamps = mode in (None, CLIP, PROMISE_IN_BOUNDS)
+    parsed = parse_index(x.shape, index, Bounds(mode is None, clamps, wrap_negative_indices))
+    is_scalar = clamps and not parsed.has_arrays
+    block = slice_block(x, parsed, cuts_positions=parsed.is_static or is_scalar)
+    if parsed.is_static:
+        return shape_static(block, parsed)
+    if is_scalar:
+        return _read_scalars(block, parsed, wrap_negative_indices)
+    layout = layout_of(parsed)
+    if names_nothing(parsed, layout):
+        return expand_dims(_empty(block, layout), layout.new_axes)
+    positions, axes = index_vectors(block, parsed, layout, wrap_negative_indices)
+    result = gather(
+        block,
+        positions,
+        gather_numbers(layout, axes),
+        window_sizes(block, axes),
+        mode=CLIP if mode is None else mode,
+        fill_value=fill_value,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+    )
+    return expand_dims(result, layout.new_axes)
+
+
+def slice_block(x: Value, index: Index, *, cuts_positions: bool) -> Value:
+    """Applies the slices of an index, leaving all axes in place.
+
+    Args:
+        x: The array.
+        index: The index.
+        cuts_positions: Whether to cut axes at static positions to extent 1.
+    """
+    starts, limits, strides, reversed_axes = [], [], [], []
+    for axis, entry in index.axes():
+        extent = index.shape[axis]
+        start, limit, stride = 0, extent, 1
+        if type(entry) is Slice:
+            start, limit, stride = slice_bounds(entry)
+            if is_reversed(entry):
+                reversed_axes.append(axis)
+                start, limit = extent - limit, extent - start
+        elif type(entry) is Position and cuts_positions:
+            start, limit = entry.value, entry.value + 1
+        starts.append(start)
+        limits.append(limit)
+        strides.append(stride)
+    if reversed_axes:
+        x = rev(x, reversed_axes)
+    is_whole = tuple(limits) == index.shape and not any(starts) and set(strides) <= {1}
+    if not is_whole:
+        x = static_slice(x, starts, limits, strides if any(s != 1 for s in strides) else None)
+    return x
+
+
+def is_reversed(entry: Slice) -> bool:
+    """Tells whether the entries of a slice stand in decreasing order."""
+    return entry.step < 0 and entry.length > 1
+
+
+def slice_bounds(entry: Slice) -> tuple[int, int, int]:
+    """Returns start, limit and stride of the same entries in increasing order."""
+    if entry.length == 0:
+        return 0, 0, 1
+    distance = (entry.length - 1) * entry.step
+    lowest = entry.start + min(distance, 0)
+    return lowest, lowest + abs(distance) + 1, abs(entry.step) if entry.length > 1 else 1
+
+
+def shape_static(block: Value, index: Index) -> Value:
+    """Drops the axes at single positions and inserts the new ones."""
+    dropped = [axis for axis, entry in index.axes() if type(entry) is not Slice]
+    if dropped:
+        block = squeeze(block, dropped)
+    kept = [entry for entry in index.entries if entry is None or type(entry) is Slice]
+    new_axes = [place for place, entry in enumerate(kept) if entry is None]
+    return expand_dims(block, new_axes) if new_axes else block
+
+
+def _read_scalars(block: Value, index: Index, wraps: bool) -> Value:
+    starts: list[UserObject] = []
+    sizes = list(block.shape)
+    for axis, entry in index.axes():
+        is_computed = type(entry) is Gathered
+        starts.append(entry.positions if is_computed else 0)
+        if is_computed:
+            if not sizes[axis]:
+                raise EmptyAxisError(axis, index.shape)
+            sizes[axis] = 1
+    block = dynamic_slice(block, starts, sizes, allow_negative_indices=wraps)
+    return shape_static(block, index)
+
+
+# Arrays of positions ---------------------------------------------------------------------------
+
+
+def names_nothing(index: Index, layout: Layout) -> bool:
+    """Tells whether positions in an empty array index an axis without entries.
+
+    Raises:
+        EmptyAxisError: if positions in an array that is not empty do so.
+    """
+    empty = [axis for axis, e in index.axes() if type(e) is Gathered and not index.shape[axis]]
+    if empty and all(layout.batch_shape):
+        raise EmptyAxisError(empty[0], index.shape)
+    return bool(empty)
+
+
+def _empty(block: Value, layout: Layout) -> ConcreteArray:
+    """Returns the part of an array, without new axes, that empty arrays of positions name."""
+    shape = part_shape(block, layout)
+    empty_type = ShapedArray(shape, block.type.dtype, block.type.weak_type)
+    return ConcreteArray(empty_type, np.zeros(shape, block.type.dtype))
+
+
+def part_shape(block: Value, layout: Layout) -> tuple[int, ...]:
+    """Returns the shape, without new axes, of what an index with arrays names."""
+    windows, start = [block.shape[axis] for axis in layout.window_axes], layout.batch_start
+    return (*windows[:start], *layout.batch_shape, *windows[start:])
+
+
+def index_vectors(
+    block: Value, index: Index, layout: Layout, wraps: bool
+) -> tuple[Value, tuple[int, ...]]:
+    """Returns the index vectors of an index with arrays, and the axes that they index."""
+    columns, axes = [], []
+    for axis, entry in index.axes():
+        if type(entry) is Slice:
+            continue
+        axes.append(axis)
+        if type(entry) is Position:
+            positions: Value = from_numpy(np.asarray(entry.value, np.int32))
+        else:
+            positions = _in_range(entry.positions, block.shape[axis], wraps)
+        shaped = broadcast_value(positions, layout.batch_shape)
+        columns.append(reshape(shaped, (*layout.batch_shape, 1)))
+    if not columns:
+        empty = np.zeros((*layout.batch_shape, 0), np.int32)
+        return from_numpy(empty), ()
+    vectors = columns[0] if len(columns) == 1 else concatenate(columns, len(layout.batch_shape))
+    return vectors, tuple(axes)
+
+
+def _in_range(positions: Value, extent: int, wraps: bool) -> Value:
+    """Counts negative positions from the end, and brings all to int32 where that is enough."""
+    dtype = dtypes.int32 if extent < 2**31 else dtypes.int64
+    if dtypes.is_unsigned(positions.dtype) and positions.dtype.itemsize >= dtype.itemsize:
+        positions = lax.min(positions, constant(extent, positions.dtype))
+    positions = convert_element_type(positions, dtype)
+    if not wraps or dtypes.is_unsigned(positions.dtype):
+        return positions
+    if type(positions) is ConcreteArray and (positions.host() >= 0).all():
+        return positions
+    wrapped = lax.add(positions, constant(extent, dtype))
+    return lax.select_n(lax.lt(positions, constant(0, dtype)), positions, wrapped)
+
+
+def gather_numbers(layout: Layout, axes: tuple[int, ...]) -> GatherDimensionNumbers:
+    """Returns the dimension numbers of the gather that reads what a layout describes."""
+    return GatherDimensionNumbers(window_dimensions(layout), axes, axes)
+
+
+def window_dimensions(layout: Layout) -> tuple[int, ...]:
+    """Returns the dimensions, without new axes, that do not come from index arrays."""
+    rank = len(layout.batch_shape) + len(layout.window_axes)
+    batch = range(layout.batch_start, layout.batch_start + len(layout.batch_shape))
+    return tuple(d for d in range(rank) if d not in batch)
+
+
+def window_sizes(block: Value, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the sizes of windows: 1 along indexed axes, everything along the others."""
+    return tuple(1 if axis in axes else extent for axis, extent in enumerate(block.shape))
+
+
+# take ------------------------------------------------------------------------------------------
+
+
+def _positions(name: str, indices: ArrayLike) -> Value:
+    indices = array_argument(name, indices, 1)
+    if dtypes.kind(indices.dtype) not in "iu":
+        raise DTypeError(
+            f"jnp.{name}: indices must be integers, not {indices.dtype}.",
+            "Cast them with x.astype(int); masks go between brackets: x[mask].",
+        )
+    return indices
+
+
+def _gather_mode(name: str, mode: UserObject) -> UserObject:
+    try:
+        return FILL if mode is None else GatherScatterMode.from_any(mode)
+    except ParameterError:
+        raise ParameterError(
+            f"jnp.{name}: mode {mode!r} is none of 'fill', 'clip', 'wrap' and 'promise_in_bounds'."
+        ) from None
+
+
+def take(
+    a: UserObject,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: UserObject = None,
+) -> Value:
+    """Returns the entries along an axis at given positions.
+
+    Args:
+        a: The array.
+        indices: Integers of any shape, which takes the place of the axis.
+        axis: The axis; without it `a` is flattened first.
+        out: Must be None.
+        mode: What happens out of bounds: 'fill' (the default), 'clip', 'wrap' (modulo the extent)
+            or 'promise_in_bounds'. With 'fill' and 'promise_in_bounds' negative positions count
+            from the end.
+        unique_indices: The promise that no position occurs twice.
+        indices_are_sorted: The promise that positions increase.
+        fill_value: What 'fill' takes; by default NaN, the least signed or the largest unsigned
+            integer.
+
+    Raises:
+        DTypeError: unless the indices are integers.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.take(jnp.array([1.0, 2.0, 3.0]), jnp.array([2, 0, 9]))
+    Array([ 3.,  1., nan], dtype=float32)
+    """
+    reject_out("take", out)
+    a = array_argument("take", a)
+    positions = _positions("take", indices)
+    if type(a) is ConcreteArray and type(positions) is ConcreteArray and mode in _RAISING:
+        try:
+            return _take_known(a, positions, axis)
+        except (IndexError, TypeError):  # something lies out of bounds
+            pass
+    if axis is None:
+        a, axis = reshape(a, (a.size,)), 0
+    axis = canonical_axis("take", axis, a.ndim)
+    if mode == "wrap":
+        positions = remainder(positions, max(a.shape[axis], 1))
+        mode = "promise_in_bounds"
+    chosen = _gather_mode("take", mode)
+    return read(
+        a,
+        (*[slice(None)] * axis, positions),
+        mode=chosen,
+        fill_value=fill_value,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        wrap_negative_indices=mode != CLIP,
+    )
+
+
+def _take_known(a: ConcreteArray, positions: ConcreteArray, axis: int | None) -> ConcreteArray:
+    part = a.host().take(positions.host(), axis)
+    part_type = ShapedArray(part.shape, a.type.dtype, a.type.weak_type)
+    return ConcreteArray(part_type, np.asarray(part), None, a._device or positions._device)
+
+
+def take_along_axis(
+    arr: UserObject,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    mode: str | None = None,
+    fill_value: UserObject = None,
+    *,
+    wrap_negative_indices: bool = True,
+) -> Value:
+    """Returns entries along an axis at positions given for each place along the others.
+
+    Args:
+        arr: The array.
+        indices: Integers, of as many axes; the other axes broadcast.
+        axis: The axis; None flattens `arr` first.
+        mode: What happens out of bounds: 'fill' (the default), 'clip' or 'promise_in_bounds'.
+        fill_value: What 'fill' takes.
+        wrap_negative_indices: Whether negative positions count from the end; else they are out of
+            bounds.
+
+    Raises:
+        DTypeError: unless the indices are integers.
+        ShapeError: if the numbers of axes differ.
+
+    >>> import axir.numpy as jnp
+    >>> x = jnp.array([[3, 1, 2]])
+    >>> jnp.take_along_axis(x, jnp.argsort(x), axis=1)
+    Array([[1, 2, 3]], dtype=int32)
+    """
+    arr = array_argument("take_along_axis", arr)
+    positions = _positions("take_along_axis", indices)
+    if axis is None:
+        arr, axis = reshape(arr, (arr.size,)), 0
+    if arr.ndim != positions.ndim:
+        raise ShapeError(
+            f"jnp.take_along_axis: the array {arr.type} and the indices {positions.type} must have "
+            "as many axes."
+        )
+    axis = canonical_axis("take_along_axis", axis, arr.ndim)
+    others = [(*shape[:axis], 1, *shape[axis + 1 :]) for shape in (arr.shape, positions.shape)]
+    common = broadcast_shape("take_along_axis", others)
+    shape = (*common[:axis], positions.shape[axis], *common[axis + 1 :])
+    index: list[UserObject] = []
+    for place in range(len(shape)):
+        if place == axis:
+            index.append(broadcast_value(positions, shape))
+        elif arr.shape[place] == 1:
+            index.append(broadcast_in_dim(constant(0, dtypes.int32), shape, ()))
+        else:
+            index.append(broadcasted_iota(dtypes.int32, shape, place))
+    return read(
+        arr,
+        tuple(index),
+        mode=_gather_mode("take_along_axis", mode),
+        fill_value=fill_value,
+        wrap_negative_indices=wrap_negative_indices,
+    )

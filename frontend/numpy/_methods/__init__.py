@@ -1,0 +1,1 @@
+"""NumPy's operators and methods on arrays and tracers."""

@@ -1,0 +1,290 @@
+"""NumPy's operators and methods on arrays and tracers: the functions of this package, installed.
+
+What does not live here: the methods of concrete arrays that do not compute
+(`axir.dialect.core.array`), and the functions themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from axir._devices.placement import device_put
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserFunction, UserObject
+from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.ops.elementwise.conversion import bitcast_convert_type
+from axir.dialect.ops.shape.rearranging import reshape as reshape_operation
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Tracer
+from axir.numpy._arguments.promotion import SCALARS, constant, dtype_argument, not_an_array
+from axir.numpy._arrays import scalar_types
+from axir.numpy._arrays.creation import array
+from axir.numpy._elementwise import arithmetic, exponential, logic
+from axir.numpy._indexing import indexing, selection
+from axir.numpy._indexing.index_update import At
+from axir.numpy._products import products as linear_algebra
+from axir.numpy._reductions import cumulative, moments, positions, reductions
+from axir.numpy._shape import diagonals, joining, manipulation
+from axir.numpy._sorting import sorting
+
+from . import array_placement
+
+# Operators -------------------------------------------------------------------------------------
+
+_OPERANDS = frozenset((ConcreteArray, Tracer, *SCALARS))
+
+_BINARY_OPERATORS = {
+    "add": arithmetic.add,
+    "sub": arithmetic.subtract,
+    "mul": arithmetic.multiply,
+    "truediv": arithmetic.divide,
+    "floordiv": arithmetic.floor_divide,
+    "mod": arithmetic.remainder,
+    "divmod": arithmetic.divmod,
+    "matmul": linear_algebra.matmul,
+    "and": logic.bitwise_and,
+    "or": logic.bitwise_or,
+    "xor": logic.bitwise_xor,
+    "lshift": logic.left_shift,
+    "rshift": logic.right_shift,
+}
+_COMPARISONS = {
+    "eq": logic.equal,
+    "ne": logic.not_equal,
+    "lt": logic.less,
+    "le": logic.less_equal,
+    "gt": logic.greater,
+    "ge": logic.greater_equal,
+}
+_UNARY_OPERATORS: dict[str, UserFunction] = {
+    "neg": arithmetic.negative,
+    "pos": arithmetic.positive,
+    "abs": arithmetic.absolute,
+    "invert": logic.invert,
+}
+
+
+def _is_operand(other: ArrayLike) -> bool:
+    """Tells whether an operator takes an object; others may have a reflected operator."""
+    return isinstance(other, (np.ndarray, np.generic, *SCALARS)) or hasattr(
+        type(other), "__jax_array__"
+    )
+
+
+def _refuse(name: str, other: ArrayLike) -> UserObject:
+    """Returns NotImplemented, but tells lists and tuples at once how to become arrays."""
+    if type(other) in (list, tuple):
+        raise not_an_array(name, other, 1)
+    return NotImplemented
+
+
+def _operator(
+    name: str, function: Callable[[UserObject, UserObject], UserObject]
+) -> Callable[[UserObject, UserObject], UserObject]:
+    def operator(self: Value, other: ArrayLike) -> UserObject:
+        if type(other) in _OPERANDS or _is_operand(other):
+            return function(self, other)
+        return _refuse(name, other)
+
+    operator.__name__ = operator.__qualname__ = f"__{name}__"
+    return operator
+
+
+def _reflected(
+    name: str, function: Callable[[UserObject, UserObject], UserObject]
+) -> Callable[[UserObject, UserObject], UserObject]:
+    def operator(self: Value, other: ArrayLike) -> UserObject:
+        if type(other) in _OPERANDS or _is_operand(other):
+            return function(other, self)
+        return _refuse(name, other)
+
+    operator.__name__ = operator.__qualname__ = f"__r{name}__"
+    return operator
+
+
+def _power(self: Value, other: ArrayLike, modulus: None = None) -> UserObject:
+    if modulus is not None:
+        return NotImplemented
+    if type(other) in _OPERANDS or _is_operand(other):
+        return arithmetic.power(self, other)
+    return _refuse("pow", other)
+
+
+def _round(self: Value, ndigits: int | None = None) -> Value:
+    """Rounds to decimals; without them to integers, as Python's `round` does."""
+    if ndigits is None:
+        return scalar_types.astype(arithmetic.round(self), int)
+    return arithmetic.round(self, ndigits)
+
+
+def _install_operators() -> None:
+    for name, function in (_BINARY_OPERATORS | _COMPARISONS).items():
+        setattr(Array, f"__{name}__", _operator(name, function))
+    for name, function in _BINARY_OPERATORS.items():
+        setattr(Array, f"__r{name}__", _reflected(name, function))
+    for name, function in _UNARY_OPERATORS.items():
+        setattr(Array, f"__{name}__", function)
+    _install(
+        Array,
+        __pow__=_power,
+        __rpow__=_reflected("pow", arithmetic.power),
+        __round__=_round,
+    )
+    _install(ConcreteArray, __getitem__=indexing.getitem_array)
+    _install(Tracer, __getitem__=indexing.getitem_tracer)
+
+
+def _install(target: type, **members: Options) -> None:
+    for name, member in members.items():
+        setattr(target, name, member)
+
+
+# Methods ---------------------------------------------------------------------------------------
+
+_METHODS: dict[str, UserFunction] = {
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": positions.argmax,
+    "argmin": positions.argmin,
+    "argsort": sorting.argsort,
+    "clip": selection.clip,
+    "conj": exponential.conjugate,
+    "conjugate": exponential.conjugate,
+    "cumprod": cumulative.cumprod,
+    "cumsum": cumulative.cumsum,
+    "diagonal": diagonals.diagonal,
+    "dot": linear_algebra.dot,
+    "max": reductions.max,
+    "mean": moments.mean,
+    "min": reductions.min,
+    "nonzero": selection.nonzero,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": manipulation.ravel,
+    "repeat": joining.repeat,
+    "round": arithmetic.round,
+    "searchsorted": sorting.searchsorted,
+    "sort": sorting.sort,
+    "squeeze": manipulation.squeeze,
+    "std": moments.std,
+    "sum": reductions.sum,
+    "swapaxes": manipulation.swapaxes,
+    "take": indexing.take,
+    "trace": diagonals.trace,
+    "var": moments.var,
+}
+
+
+def _reshape(self: Value, *shape: UserObject, order: str = "C", copy: bool | None = None) -> Value:
+    """Gives the array another shape: `x.reshape(2, 3)` or `x.reshape((2, 3))`."""
+    new_shape = shape[0] if len(shape) == 1 else shape
+    return manipulation.reshape(self, new_shape, order, copy=copy)
+
+
+def _transpose(self: Value, *axes: UserObject) -> Value:
+    """Permutes the axes: `x.transpose()`, `x.transpose(1, 0)` or `x.transpose((1, 0))`."""
+    if not axes:
+        return manipulation.transpose(self)
+    is_sequence = len(axes) == 1 and not hasattr(axes[0], "__index__")
+    return manipulation.transpose(self, axes[0] if is_sequence else axes)
+
+
+def _flatten(self: Value, order: str = "C") -> Value:
+    """Flattens the array to one axis."""
+    return manipulation.ravel(self, order)
+
+
+def _astype(self: Value, dtype: DTypeLike, copy: bool = False, device: UserObject = None) -> Value:
+    """Converts to another dtype; see `axir.numpy.astype`."""
+    return scalar_types.astype(self, dtype, copy=copy, device=device)
+
+
+def _copy(self: Value) -> Value:
+    """Returns a copy."""
+    return array(self, copy=True)
+
+
+def _view(self: Value, dtype: DTypeLike = None) -> Value:
+    """Reinterprets the bits as another dtype; the last axis grows or shrinks with its width."""
+    if dtype is None:
+        return self
+    new = dtype_argument("ndarray.view", dtype)
+    if dtypes.bool_ in (self.dtype, new):
+        if self.dtype == new:
+            return self
+        if new == dtypes.bool_:
+            byte = _view(self, dtypes.uint8)
+            return logic.not_equal(byte, constant(0, dtypes.uint8))
+        return _view(scalar_types.astype(self, dtypes.uint8), new)
+    if dtypes.is_complex(self.dtype) != dtypes.is_complex(new):
+        raise DTypeError(f"An array of {self.dtype} cannot be viewed as {new}.")
+    old_size, new_size = self.dtype.itemsize, new.itemsize
+    if old_size == new_size:
+        return bitcast_convert_type(self, new)
+    if not self.ndim or (self.shape[-1] * old_size) % new_size:
+        raise ShapeError(
+            f"{self.type} cannot be viewed as {new}: the size of its last axis in bytes must be a "
+            f"multiple of {new_size}."
+        )
+    last = self.shape[-1] * old_size // new_size
+    if old_size > new_size:
+        return reshape_operation(bitcast_convert_type(self, new), (*self.shape[:-1], last))
+    grouped = (*self.shape[:-1], last, new_size // old_size)
+    return bitcast_convert_type(reshape_operation(self, grouped), new)
+
+
+def _to_device(self: Value, device: UserObject, *, stream: None = None) -> Value:
+    """Moves the array to a device."""
+    return device_put(self, device)
+
+
+def _contains(self: Value, element: ArrayLike) -> bool:
+    """Tells whether any element of a vector is equal to a value."""
+    if self.ndim != 1:
+        raise ParameterError(
+            f"'in' searches arrays of one axis, and this one is {self.type}.",
+            "Write jnp.any(array == element), or search one of its axes with jnp.isin.",
+        )
+    return bool(reductions.any(logic.equal(self, element)))
+
+
+def _array_namespace(self: Value, *, api_version: str | None = None) -> UserObject:
+    """Returns the module `axir.numpy`, as the array API standard asks."""
+    import axir.numpy  # late: the module that this one is part of
+
+    return axir.numpy
+
+
+def _install_methods() -> None:
+    _install(Array, **_METHODS)
+    _install(
+        Array,
+        reshape=_reshape,
+        transpose=_transpose,
+        flatten=_flatten,
+        astype=_astype,
+        copy=_copy,
+        view=_view,
+        to_device=_to_device,
+        __array_namespace__=_array_namespace,
+        __contains__=_contains,
+    )
+    properties: dict[str, Callable[[UserObject], UserObject]] = {
+        "T": manipulation.transpose,
+        "mT": manipulation.matrix_transpose,
+        "real": exponential.real,
+        "imag": exponential.imag,
+        "at": At,
+    }
+    for name, getter in properties.items():
+        setattr(Array, name, property(getter))
+    array_placement.install()
+
+
+def install() -> None:
+    """Installs all operators and methods; called once, when `axir.numpy` is imported."""
+    _install_operators()
+    _install_methods()

@@ -1,0 +1,67 @@
+"""Random bits: what all samplers draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.config import config
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.fixed_options import check_layout
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.random import random_keys
+from axir.dialect.program.rules import Value
+
+from ._parameters import check_key, check_shape
+
+
+def bits(
+    key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike = None, *, out_sharding: None = None
+) -> Value:
+    """Draws uniformly distributed bits, as unsigned integers.
+
+    Args:
+        key: The key.
+        shape: Shape of the result.
+        dtype: uint8, uint16, uint32 or uint64; by default uint32, and uint64 with
+            `jax_enable_x64`.
+        out_sharding: Only None; there is one layout.
+
+    Raises:
+        ParameterError: for a dtype that is not unsigned.
+
+    >>> from axir import random
+    >>> random.bits(random.key(0), (2,), "uint8")
+    Array([89,  1], dtype=uint8)
+    """
+    check_layout("bits", out_sharding)
+    key = check_key("bits", key)
+    extents = check_shape("bits", shape)
+    canonical = dtypes.canonicalize_dtype(np.uint64 if dtype is None else dtype)
+    if not dtypes.is_unsigned(canonical):
+        raise ParameterError(
+            f"random.bits: dtype must be an unsigned integer type, not {canonical}.",
+            "Pass uint8, uint16, uint32 or uint64.",
+        )
+    return random_bits(key, canonical.itemsize * 8, extents)
+
+
+def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
+    """Draws unsigned integers of 8, 16, 32 or 64 bits with a checked key."""
+    return random_keys.random_bits.bind(
+        key,
+        bit_width=bit_width,
+        shape=shape,
+        partitionable=config.jax_threefry_partitionable,
+    )
+
+
+def wrap(host: UserObject, like: Value) -> ConcreteArray:
+    """Wraps samples computed by NumPy; they live where the key lives."""
+    host = np.asarray(host)
+    device = like._device if type(like) is ConcreteArray else None
+    return ConcreteArray(ShapedArray(host.shape, host.dtype), host, None, device)

@@ -1,0 +1,279 @@
+"""Gamma, beta and zeta functions of `axir.scipy.special`, and the incomplete ones."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.ops.elementwise.arithmetic import (
+    add,
+    and_,
+    div,
+    eq,
+    floor,
+    gt,
+    lt,
+    mul,
+    ne,
+    neg,
+    or_,
+    select_n,
+    sub,
+)
+from axir.dialect.ops.elementwise.arithmetic import max as larger
+from axir.dialect.ops.elementwise.arithmetic import min as smaller
+from axir.dialect.ops.elementwise.transcendental import exp, log, log1p
+from axir.dialect.ops.special import special_functions as lax
+from axir.dialect.ops.special.gamma_formulas import STIRLING
+from axir.dialect.program.rules import Value
+from axir.numpy._arguments.promotion import dtype_argument
+from axir.numpy._arrays.creation import asarray
+
+from ._common import real_arguments, unary_function, weak_constant
+
+gammaln = unary_function(
+    "gammaln", lax.lgamma, "Logarithm of the absolute value of the gamma function."
+)
+digamma = unary_function(
+    "digamma", lax.digamma, "Derivative of `gammaln`; nan at 0, -1, -2 and so on."
+)
+loggamma = unary_function(
+    "loggamma",
+    lambda x: select_n(lt(x, weak_constant(0, x)), lax.lgamma(x), _nan(x)),
+    "Logarithm of the gamma function; nan for negative numbers.",
+)
+
+
+def _nan(x: Value) -> Value:
+    return weak_constant(math.nan, x)
+
+
+def _sign_of_gamma(x: Value) -> Value:
+    """1 or -1; nan at the negative integers, and the sign of the zero at zeros."""
+    one = weak_constant(1, x)
+    whole = floor(x)
+    half = mul(weak_constant(0.5, x), whole)
+    is_odd = ne(half, floor(half))
+    negative = select_n(is_odd, one, neg(one))
+    negative = select_n(eq(x, whole), negative, _nan(x))
+    at_zero = select_n(lt(div(one, x), weak_constant(0, x)), one, neg(one))
+    value = select_n(lt(x, weak_constant(0, x)), one, negative)
+    return select_n(ne(x, x), select_n(eq(x, weak_constant(0, x)), value, at_zero), x)
+
+
+gammasgn = unary_function(
+    "gammasgn",
+    _sign_of_gamma,
+    "Sign of the gamma function: 1 or -1, and nan at the negative integers.",
+)
+gamma = unary_function(
+    "gamma", lambda x: mul(_sign_of_gamma(x), exp(lax.lgamma(x))), "The gamma function."
+)
+
+
+def factorial(n: ArrayLike, exact: bool = False) -> Value:
+    """Returns n!, which is gamma(n + 1); 0 for negative n.
+
+    Args:
+        n: Array of real numbers.
+        exact: Must be False: the result is a float.
+
+    Raises:
+        NotImplementedError: for `exact=True`.
+
+    >>> from axir.scipy.special import factorial
+    >>> factorial(4.0).round()
+    Array(24., dtype=float32, weak_type=True)
+    """
+    if exact:
+        raise NotImplementedError("factorial: exact=True needs integers of any length.")
+    (n,) = real_arguments("factorial", n)
+    zero = weak_constant(0, n)
+    return select_n(lt(n, zero), exp(lax.lgamma(add(n, weak_constant(1, n)))), zero)
+
+
+def _stirling_rest(x: Value) -> Value:
+    """Returns what Stirling's formula lacks of log gamma(x), for x >= 10 (DLMF 5.11.1)."""
+    inverse = div(weak_constant(1, x), x)
+    square = mul(inverse, inverse)
+    total = weak_constant(STIRLING[-1], x)
+    for coefficient in STIRLING[-2::-1]:
+        total = add(mul(total, square), weak_constant(coefficient, x))
+    return mul(total, inverse)
+
+
+def betaln(a: ArrayLike, b: ArrayLike) -> Value:
+    """Returns the logarithm of the absolute value of the beta function.
+
+    For large arguments, whose log gammas would cancel, by Stirling's series.
+
+    >>> from axir.scipy.special import betaln
+    >>> betaln(1.0, 1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    a, b = real_arguments("betaln", a, b)
+    low, high = smaller(a, b), larger(a, b)
+    ten, half = weak_constant(10, a), weak_constant(0.5, a)
+    is_far = and_(gt(high, ten), gt(low, weak_constant(0, a)))
+    direct = sub(add(lax.lgamma(a), lax.lgamma(b)), lax.lgamma(add(a, b)))
+    # Of b and a + b, both large: what is left of their Stirling formulas.
+    far, near = select_n(is_far, ten, high), select_n(is_far, weak_constant(1, a), low)
+    both = add(near, far)
+    rest = sub(_stirling_rest(far), _stirling_rest(both))
+    shrinking = mul(sub(far, half), log1p(div(near, far)))
+    by_gamma = sub(add(lax.lgamma(near), near), mul(near, log(both)))
+    large = larger(near, ten)
+    by_series = add(
+        sub(mul(sub(large, half), log(div(large, both))), mul(half, log(both))),
+        add(_stirling_rest(large), weak_constant(0.5 * math.log(2 * math.pi), a)),
+    )
+    leading = select_n(gt(near, ten), by_gamma, by_series)
+    return select_n(is_far, direct, sub(add(leading, rest), shrinking))
+
+
+def beta(a: ArrayLike, b: ArrayLike) -> Value:
+    """Returns the beta function, gamma(a) gamma(b) / gamma(a + b).
+
+    >>> from axir.scipy.special import beta
+    >>> beta(1.0, 2.0)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
+    a, b = real_arguments("beta", a, b)
+    signs = mul(mul(_sign_of_gamma(a), _sign_of_gamma(b)), _sign_of_gamma(add(a, b)))
+    return mul(signs, exp(betaln(a, b)))
+
+
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
+    """Returns the regularized incomplete beta function I(x; a, b), differentiable in x.
+
+    >>> from axir.scipy.special import betainc
+    >>> betainc(1.0, 2.0, 0.5)
+    Array(0.75, dtype=float32, weak_type=True)
+    """
+    return lax.betainc(*real_arguments("betainc", a, b, x))
+
+
+def gammainc(a: ArrayLike, x: ArrayLike) -> Value:
+    """Returns the regularized lower incomplete gamma function P(a, x).
+
+    >>> from axir.scipy.special import gammainc
+    >>> gammainc(1.0, 0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return lax.igamma(*real_arguments("gammainc", a, x))
+
+
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Value:
+    """Returns the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    >>> from axir.scipy.special import gammaincc
+    >>> gammaincc(1.0, 0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return lax.igammac(*real_arguments("gammaincc", a, x))
+
+
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Value:
+    """Returns Hurwitz' zeta function, the sum of (k + q)**-x over k = 0, 1, ...
+
+    Args:
+        x: The exponent; nan below 1.
+        q: The first term; 1 by default, which makes it Riemann's zeta function.
+
+    >>> from axir.scipy.special import zeta
+    >>> zeta(1.0, 2.0)
+    Array(inf, dtype=float32, weak_type=True)
+    """
+    return lax.zeta(*real_arguments("zeta", x, 1.0 if q is None else q))
+
+
+def polygamma(n: ArrayLike, x: ArrayLike) -> Value:
+    """Returns derivative number n of `digamma`.
+
+    >>> from axir.scipy.special import polygamma
+    >>> polygamma(0, 1.0)
+    Array(-0.5772157, dtype=float32, weak_type=True)
+    """
+    return lax.polygamma(*real_arguments("polygamma", n, x))
+
+
+def multigammaln(a: ArrayLike, d: UserObject) -> Value:
+    """Returns the logarithm of the multivariate gamma function of dimension d.
+
+    Source: d (d - 1) / 4 log pi plus the sum of log gamma(a - j / 2) over j < d (DLMF 35.3.4).
+
+    Raises:
+        TypeError: if d is not a static integer.
+
+    >>> from axir.scipy.special import multigammaln
+    >>> multigammaln(1.0, 1)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    (a,) = real_arguments("multigammaln", a)
+    size = operator.index(d)
+    total = weak_constant(0.25 * size * (size - 1) * math.log(math.pi), a)
+    for j in range(size):
+        total = add(total, lax.lgamma(sub(a, weak_constant(0.5 * j, a))))
+    return total
+
+
+def poch(z: ArrayLike, m: ArrayLike) -> Value:
+    """Returns Pochhammer's rising factorial gamma(z + m) / gamma(z).
+
+    >>> from axir.scipy.special import poch
+    >>> poch(3.0, 0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    z, m = real_arguments("poch", z, m)
+    upper = add(z, m)
+    size = exp(sub(lax.lgamma(upper), lax.lgamma(z)))
+    value = mul(mul(_sign_of_gamma(upper), _sign_of_gamma(z)), size)
+    return select_n(eq(m, weak_constant(0, m)), value, weak_constant(1, m))
+
+
+def comb(N: UserObject, k: UserObject, *, repetition: bool = False) -> Value:
+    """Returns the number of ways to choose k of N things, as a float; 0 where there is none.
+
+    Args:
+        N: Number of things.
+        k: How many are taken.
+        repetition: Whether things may be taken repeatedly.
+
+    >>> from axir.scipy.special import comb
+    >>> comb(4.0, 2.0).round()
+    Array(6., dtype=float32, weak_type=True)
+    """
+    n, k = real_arguments("comb", N, k)
+    one, zero = weak_constant(1, n), weak_constant(0, n)
+    if repetition:
+        n = sub(add(n, k), one)
+    size = lax.lgamma(add(n, one))
+    size = sub(size, add(lax.lgamma(add(k, one)), lax.lgamma(add(sub(n, k), one))))
+    is_none = or_(or_(lt(k, zero), lt(n, zero)), gt(k, n))
+    value = select_n(is_none, exp(size), zero)
+    return select_n(and_(eq(n, neg(one)), eq(k, zero)), value, one) if repetition else value
+
+
+def bernoulli(n: UserObject) -> Value:
+    """Returns the Bernoulli numbers B0 to Bn, with B1 = -1/2.
+
+    Source: B_2k = (-1)^(k+1) 2 (2k)! zeta(2k) / (2 pi)^2k (DLMF 25.6.2).
+
+    Args:
+        n: Static integer, at least 0.
+
+    Raises:
+        ParameterError: for a negative n.
+
+    >>> from axir.scipy.special import bernoulli
+    >>> bernoulli(1)
+    Array([ 1. , -0.5], dtype=float32)
+    """
+    import scipy.special  # late: costs a tenth of a second
+
+    count = operator.index(n)
+    if count < 0:
+        raise ParameterError(f"bernoulli: n must be at least 0, but is {count}.")
+    return asarray(scipy.special.bernoulli(count)[: count + 1], dtype_argument("bernoulli", float))

@@ -1,0 +1,113 @@
+"""The table of passes by name. A pass is imported when it is first asked for."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+
+from .base import Pass
+from .errors import UnknownPassError
+
+_FOLDERS: dict[str, tuple[str, ...]] = {
+    "transforms": (
+        "jvp",
+        "linearize",
+        "lower-to-stablehlo",
+        "simplify",
+        "transpose",
+        "vmap",
+    ),
+    "legalize": ("legalize-for-iree",),
+    "legalize.numbers": (
+        "define-digamma",
+        "expand-cube-root",
+        "expand-hyperbolic",
+        "expand-inverse-trigonometry",
+        "expand-power",
+        "expand-trigonometry",
+        "keep-denormal-halves",
+        "saturate-conversions",
+        "sign-unsigned-data",
+    ),
+    "legalize.complex": (
+        "expand-complex",
+        "split-complex-constants",
+        "split-complex-conv",
+        "split-complex-pad",
+    ),
+    "legalize.indices": (
+        "clamp-gather",
+        "drop-scatter",
+        "fit-scatter-operands",
+        "index-scatter-windows",
+        "lead-scatter-dims",
+        "separate-scatter-reads",
+    ),
+    "legalize.sorting": (
+        "sort-by-digits",
+        "stabilize-sort",
+    ),
+    "legalize.windows": (
+        "fit-conv-windows",
+        "pad-windows",
+        "position-select-and-scatter",
+        "unfold-windows",
+        "use-window-results",
+    ),
+    "legalize.contractions": (
+        "fill-empty-dot",
+        "negate-products",
+        "widen-unsigned-dot",
+    ),
+    "legalize.fft": ("expand-fft",),
+    "legalize.loops": (
+        "branch-loops",
+        "renew-loop-operands",
+    ),
+    "legalize.buffers": (
+        "copy-returned-inputs",
+        "limit-fusion",
+        "protect-inputs",
+        "store-slices",
+    ),
+    "tune": (
+        "absorb-transposes",
+        "put-features-last",
+        "split-reductions",
+        "spread-matvecs",
+        "transpose-rhs",
+        "tune-for-cpu",
+        "unroll-wide-windows",
+    ),
+}
+"""The passes of each folder. A pass stands in the file of its name."""
+
+PASSES: dict[str, str] = {
+    name: f"axir.passes.{folder}.{name.replace('-', '_')}"
+    for folder, names in _FOLDERS.items()
+    for name in names
+}
+"""Pass name to module."""
+
+
+@functools.cache
+def find_pass(name: str) -> type[Pass]:
+    """Returns the pass of that name.
+
+    Raises:
+        UnknownPassError: There is none; the message offers the nearest names.
+    """
+    if name not in PASSES:
+        raise UnknownPassError(name, PASSES)
+    module = importlib.import_module(PASSES[name])
+    return next(
+        value
+        for value in vars(module).values()
+        # To Python 3.10 aliases such as `dict[str, int]` are types, too, but no classes.
+        if isinstance(value, type) and vars(value).get("name") == name and issubclass(value, Pass)
+    )
+
+
+def pass_names() -> list[str]:
+    """All pass names in alphabetical order."""
+    return sorted(PASSES)

@@ -1,0 +1,1 @@
+"""What lies in memory, and where: arguments, results, slices, the number of arrays of a kernel."""

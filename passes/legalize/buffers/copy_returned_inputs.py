@@ -1,0 +1,73 @@
+"""`copy-returned-inputs`: a result never shares memory with an argument."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.rewriting import find_operations, replace
+
+from .protect_inputs import signless, transfer
+
+_VIEWS = ("stablehlo.reshape", "stablehlo.bitcast_convert")
+_BARRIER = "stablehlo.optimization_barrier"
+
+
+@dataclasses.dataclass(frozen=True)
+class CopyReturnedInputs(Pass):
+    """Copies an argument that a public function returns as it is, or reshaped.
+
+    The fact: IREE returns the caller's own buffer for such a result. If the result is donated to
+    another call later, that call may overwrite the buffer, and the argument's owner sees it change.
+
+    1. Visit the results of each public function.
+    2. Follow each back through reshapes and bitcasts. (Optimization barriers of arguments, next to
+       which a transfer is optimized away, are removed first: they hold nothing back.)
+    3. If it ends at an argument, return a transfer of the value instead, which is a copy.
+
+    Before::
+
+        func.func @main(%arg0: tensor<9xf32>) -> tensor<9xf32> { return %arg0 }
+
+    After::
+
+        %0 = flow.tensor.transfer %arg0 : tensor<9xf32> to #hal.device.promise<@__device_0>
+        return %0
+
+    Precondition: `protect-inputs` has run.
+    """
+
+    name: ClassVar[str] = "copy-returned-inputs"
+    device: str = "__device_0"
+
+    def run(self, module: ir.Module) -> None:
+        """Inserts the transfers."""
+        for barrier in find_operations(module.operation, (_BARRIER,)):
+            if all(isinstance(operand, ir.BlockArgument) for operand in barrier.operands):
+                replace(barrier, list(barrier.operands))
+        for function in find_operations(module.operation, ("func.func",)):
+            if "sym_visibility" not in function.attributes:
+                _copy_returned(function, self.device)
+
+
+def _copy_returned(function: ir.Operation, device: str) -> None:
+    # Found by walks: `Value.owner` imports the Python package of the operation's dialect.
+    views = {view.results[0]: view.operands[0] for view in find_operations(function, _VIEWS)}
+    (terminator,) = find_operations(function, ("func.return",))
+    for index, value in enumerate(terminator.operands):
+        source = value
+        while source in views:
+            source = views[source]
+        if isinstance(source, ir.BlockArgument):
+            with ir.InsertionPoint(terminator), function.location:
+                terminator.operands[index] = _copy(value, device)
+
+
+def _copy(value: ir.Value, device: str) -> ir.Value:
+    if not hlo.is_unsigned(value):
+        return transfer(value, device)
+    return hlo.bitcast_convert(transfer(signless(value), device), hlo.element_type_of(value))

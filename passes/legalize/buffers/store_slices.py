@@ -1,0 +1,90 @@
+"""`store-slices`: what a gather, a reversal or a sort reads is no part of a larger array."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.rewriting import find_operations
+
+_GATHERS = ("stablehlo.gather", "stablehlo.reverse")
+_READERS = (*_GATHERS, "stablehlo.sort", "func.call")
+_SLICES = ("stablehlo.slice", "stablehlo.dynamic_slice")
+_VIEWS = frozenset(
+    f"stablehlo.{name}"
+    for name in "slice dynamic_slice reshape transpose convert bitcast_convert".split()
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class StoreSlices(Pass):
+    """Computes a slice before the gather, the reversal or the sort that reads it.
+
+    The fact: IREE reads a slice in place. Where neighbours along its innermost dimension are not
+    neighbours in memory, a gather from it does not compile: "LLVM Translation failed for operation:
+    builtin.unrealized_conversion_cast". A reversal is compiled as a gather. A sort of any slice
+    does not compile: "write affecting operations on global resources are restricted".
+
+    1. Visit the operands of every gather (indices are gathered, too), reversal and sort, and of
+       calls, whose functions IREE inlines.
+    2. Follow each back through slices, reshapes, transpositions and conversions.
+    3. If one of these is a slice, and for gathers and reversals one with a step from neighbour to
+       neighbour along the last of its dimensions of extent above 1, put an optimization barrier on
+       the operand. Gathers from slices of rows are left alone, and so are slices of everything:
+       they fold to what they are taken from, and a barrier there undoes `protect-inputs`.
+
+    Before::
+
+        %0 = stablehlo.slice %x [0:2, 0:3, 0:4:2]
+        %1 = "stablehlo.gather"(%0, %i) …
+
+    After::
+
+        %0 = stablehlo.slice %x [0:2, 0:3, 0:4:2]
+        %b = stablehlo.optimization_barrier %0
+        %1 = "stablehlo.gather"(%b, %i) …
+
+    Precondition: `protect-inputs` has run, which removes barriers.
+    """
+
+    name: ClassVar[str] = "store-slices"
+
+    def run(self, module: ir.Module) -> None:
+        """Inserts the barriers."""
+        for reader in find_operations(module.operation, _READERS):
+            least_stride = 2 if reader.name in _GATHERS else 1
+            for index, operand in enumerate(reader.operands):
+                if _is_slice(operand, least_stride):
+                    with ir.InsertionPoint(reader), reader.location:
+                        reader.operands[index] = hlo.optimization_barrier(operand)[0]
+
+
+def _is_slice(value: ir.Value, least_stride: int) -> bool:
+    """Tells whether a value is a view of a slice whose innermost stride is that or more."""
+    while not isinstance(value, ir.BlockArgument):
+        operation = value.owner
+        if operation.name not in _VIEWS:
+            return False
+        source = operation.operands[0]
+        takes_part = operation.name in _SLICES and value.type != source.type
+        if takes_part and _innermost_stride(operation) >= least_stride:
+            return True
+        value = source
+    return False
+
+
+def _innermost_stride(operation: ir.Operation) -> int:
+    """Tells how far the neighbours along the innermost dimension of a slice lie apart."""
+    shape = hlo.shape_of(operation.operands[0])
+    extents = hlo.shape_of(operation.results[0])
+    long = [axis for axis, extent in enumerate(extents) if extent > 1]
+    if not long:
+        return 1
+    has_steps = "strides" in operation.attributes
+    step = list(operation.attributes["strides"])[long[-1]] if has_steps else 1
+    return step * math.prod(shape[long[-1] + 1 :])

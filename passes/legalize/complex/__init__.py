@@ -1,0 +1,1 @@
+"""Operations on complex numbers, as operations on their parts."""

@@ -1,0 +1,1 @@
+"""Contractions that IREE gets wrong or crashes on."""

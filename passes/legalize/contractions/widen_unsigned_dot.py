@@ -1,0 +1,65 @@
+"""`widen-unsigned-dot`: unsigned operands of contractions are as wide as the result."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.legalize.rewriting import RewritePass
+
+CONTRACTIONS = ("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution")
+
+
+@dataclasses.dataclass(frozen=True)
+class WidenUnsignedDot(RewritePass):
+    """Widens unsigned operands before a contraction with a wider result.
+
+    The fact: IREE takes the operands of ui8 x ui8 -> i32 for signed, so that 255 counts as -1; it
+    looks through conversions to find that form, so that writing them out does not help, unless
+    an optimization barrier stands between.
+
+    1. Find contractions with an unsigned operand that is narrower than the result.
+    2. Convert both operands to the result's type, bitcast to signed, through an optimization
+       barrier.
+    3. Contract in the signed type, whose additions and products have the same bits, and bitcast.
+
+    Before::
+
+        %0 = stablehlo.dot_general %a, %b … : (tensor<4x5xui8>, tensor<5x6xui8>) -> tensor<4x6xui32>
+
+    After::
+
+        %1 = stablehlo.convert %a : (tensor<4x5xui8>) -> tensor<4x5xi32>
+        %2 = stablehlo.optimization_barrier %1
+        %3 = stablehlo.dot_general %2, … : (tensor<4x5xi32>, tensor<5x6xi32>) -> tensor<4x6xi32>
+        %4 = stablehlo.bitcast_convert %3 : (tensor<4x6xi32>) -> tensor<4x6xui32>
+    """
+
+    name: ClassVar[str] = "widen-unsigned-dot"
+    operations: ClassVar[tuple[str, ...]] = CONTRACTIONS
+
+    def rewrite(self, operation: ir.Operation) -> ir.Value | None:
+        """Builds the contraction of the widened operands."""
+        result = operation.results[0]
+        element = hlo.element_type_of(result)
+        if not isinstance(element, ir.IntegerType) or not any(
+            hlo.is_unsigned(operand) and hlo.element_type_of(operand).width < element.width
+            for operand in operation.operands
+        ):
+            return None
+        signed = ir.IntegerType.get_signless(element.width)
+        operands = [
+            hlo.optimization_barrier(hlo.bitcast_convert(hlo.convert(operand, element), signed))[0]
+            for operand in operation.operands
+        ]
+        contracted = hlo.build(
+            operation.name.split(".")[1],
+            operation.name,
+            operands,
+            [hlo.tensor_type(result.type.shape, signed)],
+            {name: operation.attributes[name] for name in operation.attributes},
+        ).result
+        return hlo.bitcast_convert(contracted, element)

@@ -1,0 +1,68 @@
+"""Reading the attributes of `stablehlo.convolution`."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from iree.compiler import ir
+
+_LAYOUT = re.compile(r"\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Convolution:
+    """The attributes of a convolution, and its axes as (batch, feature, *spatial).
+
+    Of rhs these are (output feature, input feature, *spatial).
+    """
+
+    lhs: tuple[int, ...]
+    rhs: tuple[int, ...]
+    result: tuple[int, ...]
+    strides: list[int]
+    padding: list[list[int]]
+    lhs_dilation: list[int]
+    rhs_dilation: list[int]
+    reversal: list[bool]
+    feature_groups: int
+    batch_groups: int
+
+    @classmethod
+    def read(cls, operation: ir.Operation) -> Convolution:
+        """Returns the attributes of a `stablehlo.convolution`."""
+        attributes = operation.attributes
+        layouts = _LAYOUT.search(str(attributes["dimension_numbers"]))
+        if layouts is None:
+            raise ValueError(f"no layout in {attributes['dimension_numbers']}")
+        rank = len(layouts[1].split(",")) - 2
+        lhs, rhs, result = (
+            tuple(
+                layout.replace(" ", "").split(",").index(name)
+                for name in (*letters, *map(str, range(rank)))
+            )
+            for layout, letters in zip(layouts.groups(), ("bf", "oi", "bf"), strict=True)
+        )
+
+        def integers(name: str) -> list[int]:
+            return list(attributes[name]) if name in attributes else [1] * rank
+
+        padding = [[0, 0]] * rank
+        if "padding" in attributes:
+            flat = list(ir.DenseIntElementsAttr(attributes["padding"]))
+            padding = [flat[2 * axis : 2 * axis + 2] for axis in range(rank)]
+        reversal = [False] * rank
+        if "window_reversal" in attributes:
+            reversal = list(attributes["window_reversal"])
+        return cls(
+            lhs,
+            rhs,
+            result,
+            integers("window_strides"),
+            padding,
+            integers("lhs_dilation"),
+            integers("rhs_dilation"),
+            reversal,
+            ir.IntegerAttr(attributes["feature_group_count"]).value,
+            ir.IntegerAttr(attributes["batch_group_count"]).value,
+        )

@@ -1,0 +1,1 @@
+"""Fourier transforms as matrix products and elementwise operations."""

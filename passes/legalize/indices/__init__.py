@@ -1,0 +1,1 @@
+"""Gathers and scatters whose indices or windows IREE does not take as they are."""

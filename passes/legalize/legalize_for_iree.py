@@ -1,0 +1,107 @@
+"""`legalize-for-iree`: all legalizations in their order."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.passes.framework.base import Pass
+
+from .stages import Stage, looks_for, run_stages
+
+_ANY = "func.func"
+_CONTRACTIONS = "dot_general dot convolution"
+_COMPLEX = (
+    "sign sqrt rsqrt abs log log_plus_one exponential exponential_minus_one tanh logistic divide "
+    "power sine cosine tan chlo.tan chlo.sinh chlo.cosh chlo.asin chlo.acos chlo.atan chlo.asinh "
+    "chlo.acosh chlo.atanh"
+)
+_HYPERBOLIC = (
+    "exponential_minus_one log_plus_one chlo.sinh chlo.cosh chlo.asinh chlo.acosh chlo.atanh"
+)
+
+STAGES: dict[str, Stage] = {
+    "sort-by-digits": looks_for("sort"),
+    "expand-fft": looks_for("fft"),
+    "expand-complex": looks_for(_COMPLEX, is_complex=True),
+    "expand-power": looks_for("power"),
+    "expand-trigonometry": looks_for("sine cosine tan chlo.tan"),
+    "expand-inverse-trigonometry": looks_for("atan2 chlo.atan chlo.asin chlo.acos"),
+    "expand-hyperbolic": looks_for(_HYPERBOLIC),
+    "expand-cube-root": looks_for("cbrt"),
+    "define-digamma": looks_for("chlo.digamma"),
+    "saturate-conversions": looks_for("convert"),
+    "keep-denormal-halves": looks_for("convert"),
+    "fill-empty-dot": looks_for(_CONTRACTIONS),
+    "split-complex-conv": looks_for("convolution", is_complex=True),
+    "fit-conv-windows": looks_for("convolution"),
+    "widen-unsigned-dot": looks_for(_CONTRACTIONS),
+    "position-select-and-scatter": looks_for("select_and_scatter"),
+    "clamp-gather": looks_for("gather"),
+    "drop-scatter": looks_for("scatter"),
+    "fit-scatter-operands": looks_for("scatter"),
+    "index-scatter-windows": looks_for("scatter"),
+    "lead-scatter-dims": looks_for("scatter"),
+    "stabilize-sort": looks_for("sort"),
+    "unfold-windows": looks_for("reduce_window"),
+    "use-window-results": looks_for("reduce_window"),
+    "pad-windows": looks_for("reduce_window"),
+    "split-complex-pad": looks_for("pad", is_complex=True),
+    "split-complex-constants": looks_for("constant", is_complex=True),
+    "negate-products": looks_for("reduce"),
+    "limit-fusion": looks_for(_ANY),
+    "sign-unsigned-data": looks_for("reverse reduce_window convert"),
+    "protect-inputs": looks_for(_ANY),
+    "copy-returned-inputs": looks_for(_ANY),
+    "separate-scatter-reads": looks_for("scatter"),
+    "store-slices": looks_for("gather reverse sort func.call"),
+    "renew-loop-operands": looks_for("scatter dynamic_update_slice sort"),
+    "branch-loops": looks_for("while"),
+}
+"""The passes in order, which matters (see `LegalizeForIree`), and what each looks for."""
+
+_ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
+_ONLY_ON = {"sort-by-digits": "cpu"}
+
+
+@dataclasses.dataclass(frozen=True)
+class LegalizeForIree(Pass):
+    """Rewrites a StableHLO module into what IREE compiles and computes right.
+
+    1. `sort-by-digits`, on CPUs only, and `expand-fft`, which leave all kinds of operations behind;
+       then functions of numbers, in any order: each of the passes takes those of its own types.
+    2. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot`, `split-complex-conv`,
+       `fit-conv-windows` and `widen-unsigned-dot`, in any order.
+    3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`; `drop-scatter`,
+       then `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
+       `stabilize-sort` for the sorts that are left.
+    4. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
+       `drop-scatter` pads too; then `split-complex-constants`.
+    5. `negate-products` and `limit-fusion`, when all elementwise operations are there, then
+       `sign-unsigned-data`.
+    6. `protect-inputs` when all operations that work in place are there. Then
+       `copy-returned-inputs`, `separate-scatter-reads`, `store-slices` and `renew-loop-operands`,
+       whose barriers `protect-inputs` would remove.
+    7. `branch-loops` last: other passes know loops, and no blocks.
+
+    Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
+    """
+
+    name: ClassVar[str] = "legalize-for-iree"
+    device: str = "__device_0"
+    platform: str = "cpu"
+
+    def run(self, module: ir.Module) -> None:
+        """Runs the stages."""
+        options = {name: {"device": self.device} for name in _ON_DEVICE}
+        run_stages(module, self.stages(), options)
+
+    def stages(self) -> dict[str, Stage]:
+        """Returns the stages that the platform has."""
+        return {
+            name: wanted
+            for name, wanted in STAGES.items()
+            if _ONLY_ON.get(name, self.platform) == self.platform
+        }

@@ -1,0 +1,366 @@
+"""`branch-loops`: loops become blocks and branches."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.scalars import Scalar
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.rewriting import hidden_truths, operations_in_order
+
+from .host_scalars import HostScalars, may_be_on_host, scalar_type
+
+_WHILE = "stablehlo.while"
+_BRANCHES = ("stablehlo.if", "stablehlo.case")
+_PASSING = frozenset((_WHILE, "stablehlo.return", "cf.br", "func.return"))
+# IREE follows the sizes of arrays from argument to argument, and gives up after about eight.
+_LONGEST_EXCHANGE = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class BranchLoops(Pass):
+    """Writes loops, and the branches that contain loops, as blocks of the function.
+
+    The fact: IREE makes `scf.while` of a loop, which MLIR then rewrites so that its two regions
+    take different numbers of values: it drops carried values that one of them does not read, that
+    are equal, constant, or the condition itself. IREE's conversion to streams wants the same of
+    both; else it fails ("region branch point has 4 operands, but region successor needs 2 inputs"),
+    or does not end and takes the process with it. Loops that stop on an error are of this kind.
+    Between blocks values are passed by the branches, one by one, and nothing can differ.
+
+    1. Visit each loop, and each branch around a loop or a call, from the outermost on.
+    2. Part the block behind it. The condition, the body and what follows become blocks that branch
+       to each other; the carried values are the arguments of the condition's.
+    3. Integers of rank 0 that the host can compute (counters and what follows from them) are passed
+       as scalars, as is the condition, so that the host waits for the device in no pass. Those that
+       the condition needs are read once, before the loop.
+    4. Hide every condition behind a barrier: where IREE finds out that a loop has no pass, its
+       canonicalization of what can no longer be reached does not always end.
+    5. Where a condition is read from the device, put barriers on the tensors at the head of the
+       loop, for which the host then waits as well. IREE gives up on programs in which it has to
+       follow from block to block what has to be waited for ("failed to solve for timepoint
+       coverage"), such as branches and loops four deep; behind a barrier nothing is left to follow.
+    6. Where arrays change their places from pass to pass, compute every fourth anew, by a choice
+       between it and zeros whose truth value the compiler does not know. Else IREE follows their
+       sizes until it gives up ("int arithmetic optimization failed to converge").
+
+    Before::
+
+        %0 = stablehlo.while(%x = %a) : tensor<f32>
+        cond {
+          %1 = stablehlo.compare LT, %x, %limit
+          stablehlo.return %1
+        } do {
+          %2 = stablehlo.add %x, %x
+          stablehlo.return %2
+        }
+        return %0
+
+    After::
+
+          cf.br ^condition(%a : tensor<f32>)
+        ^condition(%x: tensor<f32>):
+          %1 = stablehlo.compare LT, %x, %limit
+          %2 = tensor.extract %1[] : tensor<i1>
+          %3 = util.optimization_barrier %2 : i1
+          cf.cond_br %3, ^body, ^end
+        ^body:
+          %4 = stablehlo.add %x, %x
+          cf.br ^condition(%4 : tensor<f32>)
+        ^end:
+          return %x
+
+    Precondition: passes that look for loops have run, and `sign-unsigned-data`, for the sake of
+    what converts numbers of the host. Loops in the bodies of reductions, sorts and the like are
+    left alone.
+    """
+
+    name: ClassVar[str] = "branch-loops"
+
+    def run(self, module: ir.Module) -> None:
+        """Rewrites the functions of the module that contain loops."""
+        for function in module.body.operations:
+            operation = function.operation
+            if operation.name == "func.func" and operations_in_order(operation, (_WHILE,)):
+                _branch(operation)
+
+
+def _branch(function: ir.Operation) -> None:
+    scalars = HostScalars()
+    for operation in operations_in_order(function, (_WHILE, *_BRANCHES)):
+        # The outer ones have been dissolved: what is still inside of something stays.
+        if operation.parent != function:
+            continue
+        if operation.name == _WHILE:
+            _branch_loop(operation, scalars)
+        elif operations_in_order(operation, (_WHILE, "func.call")):
+            _branch_choice(operation, scalars)
+
+
+# Loops -------------------------------------------------------------------------------------------
+
+
+def _branch_loop(loop: ir.Operation, scalars: HostScalars) -> None:
+    condition, body = (region.blocks[0] for region in loop.regions)
+    on_host = _host_carries(loop, scalars)
+    is_awaited = not _is_counted(loop, on_host, scalars)
+    with loop.location:
+        _renew_exchanged(loop, on_host)
+        end = _part_behind(loop)
+        with ir.InsertionPoint(loop):
+            _branch_to(condition, _passed(loop.operands, on_host, scalars))
+        for index, result in enumerate(loop.results):
+            tensor = condition.arguments[index]
+            for later in (body.arguments[index], result):
+                later.replace_all_uses_with(tensor)
+            with ir.InsertionPoint.at_block_begin(condition):
+                if index in on_host:
+                    number = condition.add_argument(scalar_type(tensor), loop.location)
+                    scalars.replace(tensor, number)
+                elif is_awaited:
+                    _await(tensor)
+    for block in (condition, body):
+        block.append_to(loop.block.region)
+    with _at_end(condition) as terminator:
+        _branch_by(scalars.as_scalar(terminator.operands[0]), body, end)
+    with _at_end(body) as terminator:
+        _branch_to(condition, _passed(terminator.operands, on_host, scalars))
+    _drop_arguments(body, range(len(body.arguments)))
+    _drop_arguments(condition, on_host)
+    loop.erase()
+
+
+def _renew_exchanged(loop: ir.Operation, on_host: Sequence[int]) -> None:
+    """Computes some of the values anew that go from one carried value to another in each pass."""
+    body = loop.regions[1].blocks[0]
+    end = _terminator(body)
+    places = {x: index for index, x in enumerate(body.arguments)}
+    source = {
+        index: places[x]
+        for index, x in enumerate(end.operands)
+        if places.get(x, index) != index and index not in on_host
+    }
+    renewed = set()
+    while source:
+        index, length = next(iter(source)), 0
+        while index in source:
+            length += 1
+            if length % _LONGEST_EXCHANGE == 0:
+                renewed.add(index)
+            index = source.pop(index)
+    if not renewed:
+        return
+    with ir.InsertionPoint(end):
+        for index, truth in zip(sorted(renewed), hidden_truths(len(renewed)), strict=True):
+            value = end.operands[index]
+            end.operands[index] = hlo.select(truth, value, hlo.full_like(value, 0))
+
+
+def _is_counted(loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars) -> bool:
+    """Tells whether the host knows the condition."""
+    condition = loop.regions[0].blocks[0]
+    known = {condition.arguments[index] for index in on_host}
+    return scalars.roots(_terminator(condition).operands[0]) <= known
+
+
+def _await(tensor: ir.Value) -> None:
+    """Has the host wait for an argument of the block that is being built.
+
+    What is only passed on stays as it is: IREE does not know how large the values behind barriers
+    are, and asks in a place that some branches do not come by.
+    """
+    users = [use for use in tensor.uses if use.owner.operation.name not in _PASSING]
+    if not users:
+        return
+    if hlo.is_unsigned(tensor):
+        # IREE's barrier takes signless integers only.
+        element = hlo.element_type_of(tensor)
+        signless = hlo.bitcast_convert(tensor, ir.IntegerType.get_signless(element.width))
+        awaited = hlo.bitcast_convert(_barrier(signless), element)
+    else:
+        awaited = _barrier(tensor)
+    for use in users:
+        use.owner.operation.operands[use.operand_number] = awaited
+
+
+def _host_carries(loop: ir.Operation, scalars: HostScalars) -> list[int]:
+    """Returns the carried values that the host computes, in order; reads what these need from the
+    device.
+
+    What the condition follows from is worth a read before the loop, since it spares one in each
+    pass. Other values are on the host only if they begin there.
+    """
+    flow = _Flow.of(loop, scalars)
+    fits = {index for index, value in enumerate(loop.operands) if may_be_on_host(value)}
+    needed = flow.needed_by_condition(flow.closed(fits, flow.outer))
+    if needed is not None:
+        carries, read = needed
+        for value in read:
+            scalars.read_where_defined(value)
+        flow = _Flow.of(loop, scalars)
+    else:
+        carries = set()
+    started = {index for index in fits if not scalars.roots(loop.operands[index])}
+    return sorted(flow.closed(carries | started, set()))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Flow:
+    """What the next values and the condition of a loop follow from, by arithmetic of the host."""
+
+    carries: dict[ir.Value, int]  # the arguments of both regions
+    condition: set[ir.Value]
+    following: list[set[ir.Value]]
+    outer: set[ir.Value]  # what is defined outside of the loop
+
+    @classmethod
+    def of(cls, loop: ir.Operation, scalars: HostScalars) -> _Flow:
+        blocks = [region.blocks[0] for region in loop.regions]
+        carries = {x: index for block in blocks for index, x in enumerate(block.arguments)}
+        condition = scalars.roots(_terminator(blocks[0]).operands[0])
+        following = [scalars.roots(x) for x in _terminator(blocks[1]).operands]
+        outer = {
+            x for x in condition.union(*following) if may_be_on_host(x) and not _is_inside(x, loop)
+        }
+        return cls(carries, condition, following, outer)
+
+    def closed(self, indices: set[int], known: set[ir.Value]) -> set[int]:
+        """Returns the carries among these that follow from such and from known values alone."""
+        while True:
+            allowed = known | {x for x, index in self.carries.items() if index in indices}
+            kept = {index for index in indices if self.following[index] <= allowed}
+            if kept == indices:
+                return kept
+            indices = kept
+
+    def needed_by_condition(self, available: set[int]) -> tuple[set[int], set[ir.Value]] | None:
+        """Returns the carries and outer values that the condition follows from, if the host knows
+        all.
+        """
+        needed: set[int] = set()
+        read: set[ir.Value] = set()
+        pending = list(self.condition)
+        while pending:
+            value = pending.pop()
+            if value in self.outer:
+                read.add(value)
+            elif (index := self.carries.get(value)) is None or index not in available:
+                return None
+            elif index not in needed:
+                needed.add(index)
+                pending += self.following[index]
+        return needed, read
+
+
+def _is_inside(value: ir.Value, loop: ir.Operation) -> bool:
+    owner = value.owner
+    ancestor = owner.owner if isinstance(owner, ir.Block) else owner.operation.parent
+    while ancestor is not None:
+        if ancestor.operation == loop:
+            return True
+        ancestor = ancestor.operation.parent
+    return False
+
+
+# Choices -----------------------------------------------------------------------------------------
+
+
+def _branch_choice(choice: ir.Operation, scalars: HostScalars) -> None:
+    """Dissolves an `if` or a `case`, whose results become arguments of the block behind it."""
+    with choice.location:
+        end = _part_behind(choice)
+        results = [end.add_argument(x.type, choice.location) for x in choice.results]
+        for old, new in zip(choice.results, results, strict=True):
+            old.replace_all_uses_with(new)
+        branches = [region.blocks[0] for region in choice.regions]
+        with ir.InsertionPoint(choice):
+            selector = scalars.as_scalar(choice.operands[0])
+            if choice.name == "stablehlo.if":
+                _branch_by(selector, *branches)
+            else:
+                _branch_by_number(Scalar(selector), branches, choice.block)
+    for branch in branches:
+        branch.append_to(choice.block.region)
+        with _at_end(branch) as terminator:
+            _branch_to(end, list(terminator.operands))
+    choice.erase()
+
+
+def _branch_by_number(number: Scalar, branches: list[ir.Block], block: ir.Block) -> None:
+    """Ends `block`: compares with 0, 1, ...; a number out of range takes the last branch."""
+    *others, last = branches
+    for index, branch in enumerate(others):
+        following = last if index == len(others) - 1 else block.create_after()
+        with ir.InsertionPoint(block):
+            _branch_by((number == index).value, branch, following)
+        block = following
+    if not others:
+        with ir.InsertionPoint(block):
+            _branch_to(last, [])
+
+
+# Blocks ------------------------------------------------------------------------------------------
+
+
+def _terminator(block: ir.Block) -> ir.Operation:
+    return block.operations[len(block.operations) - 1].operation
+
+
+@contextmanager
+def _at_end(block: ir.Block) -> Iterator[ir.Operation]:
+    """Builds what replaces the end of a block."""
+    terminator = _terminator(block)
+    with ir.InsertionPoint(terminator), terminator.location:
+        yield terminator
+    terminator.erase()
+
+
+def _part_behind(operation: ir.Operation) -> ir.Block:
+    """Moves what stands behind an operation into a block of its own."""
+    operations = [other.operation for other in operation.block.operations]
+    end = operation.block.create_after()
+    for other in operations[operations.index(operation) + 1 :]:
+        end.append(other)
+    return end
+
+
+def _drop_arguments(block: ir.Block, indices: Sequence[int]) -> None:
+    for index in reversed(indices):
+        block.erase_argument(index)
+
+
+def _branch_to(block: ir.Block, values: Sequence[ir.Value]) -> None:
+    ir.Operation.create("cf.br", operands=values, successors=[block])
+
+
+def _branch_by(condition: ir.Value, on_true: ir.Block, on_false: ir.Block) -> None:
+    """Ends a block by a choice between two, neither of which takes values."""
+    segments = ir.DenseI32ArrayAttr.get([1, 0, 0])
+    ir.Operation.create(
+        "cf.cond_br",
+        operands=[_barrier(condition)],
+        successors=[on_true, on_false],
+        attributes={"operandSegmentSizes": segments},
+    )
+
+
+def _barrier(value: ir.Value) -> ir.Value:
+    """Returns the same value, about which the compiler knows nothing."""
+    # One at a time: IREE's barrier on several fails where their memory is of several kinds.
+    return ir.Operation.create(
+        "util.optimization_barrier", results=[value.type], operands=[value]
+    ).result
+
+
+def _passed(
+    values: Sequence[ir.Value], on_host: Sequence[int], scalars: HostScalars
+) -> list[ir.Value]:
+    """Returns what a branch passes: tensors, then the scalars of the host."""
+    tensors = [x for index, x in enumerate(values) if index not in on_host]
+    return [*tensors, *(scalars.as_scalar(values[index]) for index in on_host)]

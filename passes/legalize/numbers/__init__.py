@@ -1,0 +1,1 @@
+"""Functions of real numbers that IREE lacks or computes inexactly."""

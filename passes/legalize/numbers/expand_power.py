@@ -1,0 +1,176 @@
+"""`expand-power`: powers of real numbers, with all their special cases."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.expressions import (
+    floor,
+    is_nan,
+    maximum,
+    minimum,
+    polynomial,
+    select,
+)
+from axir.dialect.builders.scalars import (
+    Scalar,
+    bitcast,
+    convert_float,
+    float32,
+    float64,
+    fused_multiply_add,
+    to_float,
+)
+from axir.passes.legalize.elementwise_loops import elementwise
+from axir.passes.legalize.rewriting import RewritePass
+
+from .doubles import ATANH, EXP2_MINUS_ONE, ROUNDING, THIRD_REST, Double, product, split_mantissa
+
+# log2(m) = s P(s^2) with s = (m - 1) / (m + 1), for m in [sqrt(1/2), sqrt(2)]. These and the
+# following polynomials interpolate at Chebyshev nodes; relative error 3e-14.
+_LOG2 = (
+    2.88539008177785,
+    0.9617966941132127,
+    0.5770779423594591,
+    0.412209256786155,
+    0.3199053739227617,
+    0.2829066165906811,
+)
+# 2^f on [-1/2, 1/2]; relative error 6e-11.
+_EXP2 = (
+    0.9999999999595618,
+    0.6931471805568324,
+    0.24022651213498092,
+    0.055504109063258665,
+    0.009618025613318034,
+    0.0013333478473685416,
+    0.00015469729214118296,
+    1.5303700711365693e-05,
+)
+_TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # the number and what it lacks
+
+
+def power(x: Scalar, y: Scalar) -> Scalar:
+    """x^y by the rules of C99 (annex F.9.4.4), in single or double precision.
+
+    The error is below one unit in the last place; denormal results may be 0.
+    """
+    magnitude = (_magnitude_single if x.width == 32 else _magnitude_double)(abs(x), y)
+    magnitude = select(abs(x) == 1, 1, magnitude)
+    half = y * 0.5
+    is_integer = floor(y) == y
+    is_odd = is_integer & (floor(half) != half)
+    result = select(x.is_negative() & is_odd, -magnitude, magnitude)
+    is_undefined = (x < 0) & (x > -math.inf) & ~is_integer
+    result = select(is_undefined | is_nan(x) | is_nan(y), math.nan, result)
+    return select((y == 0) | (x == 1), 1, result)
+
+
+def _magnitude_single(x: Scalar, y: Scalar) -> Scalar:
+    """2^(y log2 x) for x >= 0, in double precision."""
+    mantissa, exponent = split_mantissa(x, mantissa_bits=23, root_half=0x3F3504F3)
+    wide = convert_float(mantissa, float64())
+    ratio = (wide - 1) / (wide + 1)
+    logarithm = to_float(exponent, float64()) + ratio * polynomial(ratio * ratio, _LOG2)
+    logarithm = select(x == 0, -math.inf, select(x < math.inf, logarithm, math.inf))
+    scaled = convert_float(y, float64()) * logarithm
+    scaled = minimum(maximum(scaled, -300), 300)
+    rounded = scaled + ROUNDING
+    fraction = polynomial(scaled - (rounded - ROUNDING), _EXP2)
+    scale = bitcast((rounded.bits() + 1023) << 52, float64())
+    return convert_float(fraction * scale, float32())
+
+
+def _magnitude_double(x: Scalar, y: Scalar) -> Scalar:
+    """2^(y log2 x) for x >= 0; the logarithm and the product as sums of two doubles."""
+    high, low = _log2_double(x)
+    scaled = y * high
+    rest = fused_multiply_add(y, high, -scaled) + y * low
+    # Far outside the range, and where infinities meet, only the sign matters.
+    is_moderate = abs(scaled) < 2000
+    rest = select(is_moderate, rest, 0)
+    scaled = minimum(maximum(scaled, -2000), 2000)
+    rounded = scaled + ROUNDING
+    fraction = (scaled - (rounded - ROUNDING)) + rest
+    result = 1 + fraction * polynomial(fraction, EXP2_MINUS_ONE)
+    count = rounded.bits() - x.constant(ROUNDING).bits()
+    half = count.shift_right_signed(1)
+    for part in (half, count - half):  # 2^count itself may be out of range
+        result = result * bitcast((part + 1023) << 52, float64())
+    return result
+
+
+def _log2_double(x: Scalar) -> Double:
+    """log2 x as a sum of two doubles, to 2^-65."""
+    mantissa, exponent = split_mantissa(x, mantissa_bits=52, root_half=0x3FE6A09E667F3BCD)
+    over, under = mantissa - 1, mantissa + 1
+    under_rest = mantissa - (under - 1)
+    ratio = over / under
+    remainder = fused_multiply_add(-ratio, under, over) - ratio * under_rest
+    ratio_rest = remainder / under
+    # atanh(s) = s + s (s^2 / 3 + s^4 …): the second summand needs its rest as well.
+    square = ratio * ratio
+    square_rest = fused_multiply_add(ratio, ratio, -square) + 2 * ratio * ratio_rest
+    tail = square * polynomial(square, ATANH[1:])
+    third = tail + 1 / 3
+    third_rest = tail - (third - 1 / 3) + THIRD_REST
+    growth, growth_rest = product((square, square_rest), (third, third_rest))
+    factor = (ratio.constant(_TWO_OVER_LN2[0]), ratio.constant(_TWO_OVER_LN2[1]))
+    leading, leading_rest = product((ratio, ratio_rest), factor)
+    higher, higher_rest = product((leading, leading_rest), (growth, growth_rest))
+    logarithm = leading + higher
+    logarithm_rest = higher - (logarithm - leading) + (leading_rest + higher_rest)
+    count = to_float(exponent, float64())
+    total = count + logarithm
+    rest = (logarithm - (total - count)) + logarithm_rest
+    high = total + rest
+    low = rest - (high - total)
+    is_regular = (x > 0) & (x < math.inf)
+    high = select(is_regular, high, select(x == 0, high.constant(-math.inf), math.inf))
+    return high, select(is_regular, low, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExpandPower(RewritePass):
+    """Writes out powers of real numbers.
+
+    The fact: IREE computes x^y as exp(y log x): nan for every negative x, for 0^0 and 0^2, and
+    30 units in the last place off for ordinary numbers.
+
+    1. Widen f16 and bf16 to f32.
+    2. |x| = m 2^k with m in [sqrt(1/2), sqrt(2)]; log2|x| = k + log2 m by a polynomial in
+       (m - 1) / (m + 1). In double precision if x is single, else as the sum of two doubles.
+    3. 2^(y log2|x|): the nearest integer goes into the exponent, the rest into a polynomial.
+    4. Negative x: odd integers y negate the result, other integers do not, the rest give nan.
+    5. x^0 = 1^y = 1, also for nan. Zeros and infinities follow from log2 0 = -inf.
+
+    Before::
+
+        %0 = stablehlo.power %x, %y : tensor<9xf32>
+
+    After::
+
+        %0 = linalg.generic {…} ins(%x, %y : tensor<9xf32>, tensor<9xf32>) …
+
+    Powers of integers are right already, complex ones are the business of `expand-complex`.
+    """
+
+    name: ClassVar[str] = "expand-power"
+    operations: ClassVar[tuple[str, ...]] = ("stablehlo.power",)
+
+    def rewrite(self, operation: ir.Operation) -> list[ir.Value] | None:
+        """Builds the loop, for real numbers."""
+        element = hlo.element_type_of(operation.results[0])
+        if not isinstance(element, ir.FloatType):
+            return None
+
+        def body(x: Scalar, y: Scalar) -> Scalar:
+            kind = element if element.width >= 32 else float32()
+            return convert_float(power(convert_float(x, kind), convert_float(y, kind)), element)
+
+        return elementwise(operation.name, operation.operands, body, [element])

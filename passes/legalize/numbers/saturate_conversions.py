@@ -1,0 +1,69 @@
+"""`saturate-conversions`: floats outside the range of an integer type become its ends."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core.types import numpy_dtype
+from axir.passes.legalize.rewriting import RewritePass
+
+
+@dataclasses.dataclass(frozen=True)
+class SaturateConversions(RewritePass):
+    """Defines the conversion of floats to integers outside the integer's range.
+
+    The fact: IREE converts what is out of range as the processor likes: nan becomes the smallest
+    i32, 1000.0 becomes -24 as i8, -1.0 becomes 255 as ui8. JAX saturates, and turns nan into 0.
+
+    1. Convert as before.
+    2. Where x >= 2^bits, the first value too large (a power of two, hence exact in every float
+       type that reaches it; otherwise infinity stands for it), take the largest integer.
+    3. Where x <= the smallest integer, take that.
+    4. Where x is nan, take 0.
+
+    Conversion to truth values (x != 0) is right already.
+
+    Before::
+
+        %0 = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4xi32>
+
+    After::
+
+        %1 = stablehlo.select %too_large, %largest, %0
+        %2 = stablehlo.select %too_small, %smallest, %1
+        %3 = stablehlo.select %is_nan, %zero, %2
+    """
+
+    name: ClassVar[str] = "saturate-conversions"
+    operations: ClassVar[tuple[str, ...]] = ("stablehlo.convert",)
+
+    def rewrite(self, operation: ir.Operation) -> ir.Value | None:
+        """Builds the selects for a conversion from a float to an integer of two bits or more."""
+        operand, result = operation.operands[0], operation.results[0]
+        target = hlo.element_type_of(result)
+        if not hlo.is_float(operand) or not isinstance(target, ir.IntegerType):
+            return None
+        if target.width == 1:
+            return None
+        limits = np.iinfo(numpy_dtype(target))
+        converted = hlo.convert(operand, target)
+        for is_outside, replacement in (
+            (hlo.compare(operand, _bound(operand, limits.max + 1), "GE"), limits.max),
+            (hlo.compare(operand, _bound(operand, limits.min), "LE"), limits.min),
+            (hlo.compare(operand, operand, "NE"), 0),
+        ):
+            converted = hlo.select(is_outside, hlo.full_like(converted, replacement), converted)
+        return converted
+
+
+def _bound(operand: ir.Value, bound: int) -> ir.Value:
+    """Returns a power of two, or zero, as a float; infinity where the float type does not reach
+    it.
+    """
+    with np.errstate(over="ignore"):
+        return hlo.full_like(operand, float(bound))

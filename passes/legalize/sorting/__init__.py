@@ -1,0 +1,1 @@
+"""Sorts as kernels, and what a comparator compares."""

@@ -1,0 +1,84 @@
+"""Sequences of rewrites that are one pass, of which those without work are skipped.
+
+A rewrite is neither imported nor run unless the module holds an operation that it looks for: most
+programs need few of them, and importing all takes longer than loading a compiled program. What does
+not live here: the sequences (`legalize_for_iree.py`, `passes/tune/tune_for_cpu.py`), and pipelines
+that users write (`passes/framework/pipeline.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core.annotations import OptionValue
+from axir.passes.framework.registry import find_pass
+
+from .rewriting import operations_in_order
+
+
+class Stage(NamedTuple):
+    """What a pass looks for: without any of it, the pass leaves a module as it is.
+
+    Attributes:
+        operations: Names of operations.
+        is_complex: Whether only those of complex numbers count.
+    """
+
+    operations: tuple[str, ...]
+    is_complex: bool = False
+
+    def finds_work(self, module: ir.Module, present: frozenset[str]) -> bool:
+        """Tells whether a module with operations of these names has what is looked for."""
+        if present.isdisjoint(self.operations):
+            return False
+        if not self.is_complex:
+            return True
+        return any(map(_is_on_complex, operations_in_order(module.operation, self.operations)))
+
+
+def looks_for(names: str, *, is_complex: bool = False) -> Stage:
+    """Returns what a pass looks for, by names of operations; those without dialect are StableHLO's.
+
+    >>> looks_for("sine chlo.tan").operations
+    ('stablehlo.sine', 'chlo.tan')
+    """
+    operations = (name if "." in name else f"stablehlo.{name}" for name in names.split())
+    return Stage(tuple(operations), is_complex)
+
+
+def run_stages(
+    module: ir.Module, stages: Mapping[str, Stage], options: Mapping[str, Mapping[str, OptionValue]]
+) -> None:
+    """Runs those passes that find work, in place.
+
+    Args:
+        module: What they change.
+        stages: By names of passes, in the order of the passes.
+        options: Options of some of the passes, by name.
+    """
+    present = operation_names(module)
+    for name, stage in stages.items():
+        if stage.finds_work(module, present):
+            find_pass(name)(**options.get(name, {})).run(module)
+            present = operation_names(module)
+
+
+def operation_names(module: ir.Module) -> frozenset[str]:
+    """Returns the names of all operations but those in the bodies of `linalg.generic`."""
+    names: set[str] = set()
+
+    def visit(operation: ir.Operation) -> ir.WalkResult:
+        name = operation.name
+        names.add(name)
+        return ir.WalkResult.SKIP if name == "linalg.generic" else ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return frozenset(names)
+
+
+def _is_on_complex(operation: ir.Operation) -> bool:
+    return any(map(hlo.is_complex, (*operation.operands, *operation.results)))

@@ -1,0 +1,111 @@
+"""`pad-windows`: padding of windows that IREE does not get right, as an operation of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.legalize.rewriting import RewritePass
+
+from .position_select_and_scatter import copied_body, entries
+
+
+@dataclasses.dataclass(frozen=True)
+class PadWindows(RewritePass):
+    """Pads the operands of a `stablehlo.reduce_window` by `stablehlo.pad`.
+
+    The facts: IREE's compiler crashes on padded windows of complex numbers, as it does on
+    `stablehlo.pad`, which `split-complex-pad` knows how to write. Where there is one window along a
+    dimension, it must reach to the end ("inferred input/output operand #1 has shape's dimension").
+    Running sums and the like, whose windows all reach to one end, are compiled in another way,
+    which does not need this.
+
+    1. Pad each operand with its initial value, base dilations included. Negative padding is cut off
+       here too, and what is behind a single window.
+    2. Reduce the windows of the padded operands.
+
+    Windows of real numbers of which this leaves no more to say stay as they are.
+
+    Before::
+
+        %0 = "stablehlo.reduce_window"(%x, %z) <{padding = dense<[[1, 0]]> …}>
+             : (tensor<5xcomplex<f32>>, tensor<complex<f32>>) -> tensor<4xcomplex<f32>>
+
+    After::
+
+        %1 = stablehlo.pad %x, %z, low = [1], high = [0], interior = [0]
+        %0 = "stablehlo.reduce_window"(%1, %z) <{…}>
+    """
+
+    name: ClassVar[str] = "pad-windows"
+    operations: ClassVar[tuple[str, ...]] = ("stablehlo.reduce_window",)
+
+    def rewrite(self, operation: ir.Operation) -> list[ir.Value] | None:
+        """Builds the pads and the reduction."""
+        values = list(operation.operands)
+        count = len(values) // 2
+        shape = hlo.shape_of(values[0])
+        ones = [1] * len(shape)
+        window = entries(operation, "window_dimensions", ones)
+        strides = entries(operation, "window_strides", ones)
+        dilations = entries(operation, "window_dilations", ones)
+        base = entries(operation, "base_dilations", ones)
+        padding = entries(operation, "padding", [[0, 0]] * len(shape))
+        is_split = any(map(hlo.is_complex, values)) and not _is_running(shape, window, padding)
+        counts = hlo.shape_of(operation.results[0])
+        surplus = _surplus(counts, shape, window, padding, base, dilations)
+        low, high = [pair[0] for pair in padding], [pair[1] for pair in padding]
+        config = (low, high, [dilation - 1 for dilation in base])
+        is_complex = is_split and any(any(entry) for entry in config)
+        if not is_complex and min((*low, *high), default=0) >= 0 and not any(surplus):
+            return None
+        inits = values[count:]
+        high = [pad - extra for pad, extra in zip(high, surplus, strict=True)]
+        padded = [
+            hlo.pad(x, init, low, high, config[2])
+            for x, init in zip(values[:count], inits, strict=True)
+        ]
+        return hlo.reduce_window(
+            padded,
+            inits,
+            window,
+            copied_body(operation.regions[0]),
+            window_strides=strides,
+            window_dilations=dilations,
+        )
+
+
+def _surplus(
+    counts: Sequence[int],
+    shape: Sequence[int],
+    window: Sequence[int],
+    padding: Sequence[Sequence[int]],
+    base: Sequence[int],
+    dilations: Sequence[int],
+) -> list[int]:
+    """Returns how many places are behind the window, in dimensions of which there is one window."""
+    result = []
+    for count, extent, size, pair, by, dilation in zip(
+        counts, shape, window, padding, base, dilations, strict=True
+    ):
+        padded = sum(pair) + ((extent - 1) * by + 1 if extent else 0)
+        result.append(padded - (size - 1) * dilation - 1 if count == 1 else 0)
+    return result
+
+
+def _is_running(
+    shape: Sequence[int], window: Sequence[int], padding: Sequence[Sequence[int]]
+) -> bool:
+    """Tells whether windows reach from each element to one end, along a single dimension."""
+    wide = [axis for axis, size in enumerate(window) if size > 1]
+    if len(wide) != 1:
+        return False
+    extent = shape[wide[0]]
+    edge = [pair for axis, pair in enumerate(padding) if axis == wide[0]]
+    is_alone = not any(any(p) for axis, p in enumerate(padding) if axis != wide[0])
+    ends = ([extent - 1, 0], [0, extent - 1])
+    return is_alone and window[wide[0]] == extent and edge[0] in ends

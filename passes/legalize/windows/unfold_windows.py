@@ -1,0 +1,128 @@
+"""`unfold-windows`: small windows of several arrays, as operations on entire arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.legalize.rewriting import RewritePass
+
+from .position_select_and_scatter import entries
+
+_ELEMENTWISE = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "abs add and ceil clamp compare convert divide exponential floor log maximum minimum "
+        "multiply negate not or power remainder select shift_left shift_right_arithmetic "
+        "shift_right_logical sign sqrt subtract xor"
+    ).split()
+)
+_SAME = "stablehlo.broadcast_in_dim"
+
+
+@dataclasses.dataclass(frozen=True)
+class UnfoldWindows(RewritePass):
+    """Replaces a window reduction of several arrays by operations on shifted arrays.
+
+    The fact: IREE fuses several `stablehlo.reduce_window` of two or more arrays each, as the second
+    derivative of a pooling has, into a loop that it then refuses ("write affecting operations on
+    global resources are restricted to workgroup distributed contexts"), whatever barriers are
+    between them. Operations on arrays it can fuse.
+
+    1. Visit each window reduction of two or more arrays whose windows have at most `positions`
+       places, and whose body has elementwise operations of real numbers only.
+    2. Pad each array with its initial value.
+    3. Begin with the initial values; for each place of the window, in row-major order, apply the
+       body to the results so far and the strided slices of the arrays at that place.
+
+    Before::
+
+        %0:2 = "stablehlo.reduce_window"(%x, %y, %a, %b) <{window_dimensions = [2]}> …
+               // compares, selects
+    After::
+
+        %1 = stablehlo.slice %x [0:3]
+        %2 = stablehlo.slice %y [0:3]
+        …    // compares, selects with %a, %b
+        %8 = stablehlo.slice %x [1:4]
+        %9 = stablehlo.slice %y [1:4]
+        …    // compares, selects
+
+    Precondition: the passes that expand functions of numbers have run.
+    """
+
+    name: ClassVar[str] = "unfold-windows"
+    operations: ClassVar[tuple[str, ...]] = ("stablehlo.reduce_window",)
+    positions: int = 32
+
+    def rewrite(self, operation: ir.Operation) -> list[ir.Value] | None:
+        """Builds the operations on shifted arrays."""
+        values = list(operation.operands)
+        count = len(values) // 2
+        shape = list(hlo.shape_of(operation.results[0]))
+        ones = [1] * len(shape)
+        window = entries(operation, "window_dimensions", ones)
+        is_small = math.prod(window) <= self.positions and 0 not in shape
+        if count < 2 or not is_small or not _is_elementwise(operation):
+            return None
+        strides = entries(operation, "window_strides", ones)
+        dilations = entries(operation, "window_dilations", ones)
+        interior = [by - 1 for by in entries(operation, "base_dilations", ones)]
+        padding = entries(operation, "padding", [[0, 0]] * len(shape))
+        low, high = [pair[0] for pair in padding], [pair[1] for pair in padding]
+        arrays = [
+            hlo.pad(x, init, low, high, interior) if any((*low, *high, *interior)) else x
+            for x, init in zip(values[:count], values[count:], strict=True)
+        ]
+        results = [hlo.broadcast_scalar(init, shape) for init in values[count:]]
+        for place in itertools.product(*map(range, window)):
+            start = [index * by for index, by in zip(place, dilations, strict=True)]
+            limit = [
+                begin + (n - 1) * by + 1 for begin, n, by in zip(start, shape, strides, strict=True)
+            ]
+            slices = [hlo.slice(array, start, limit, strides) for array in arrays]
+            results = _applied(operation.regions[0], [*results, *slices], shape)
+        return results
+
+
+def _is_elementwise(operation: ir.Operation) -> bool:
+    if any(map(hlo.is_complex, operation.operands)):
+        return False
+    *inner, _ = operation.regions[0].blocks[0].operations
+    allowed = _ELEMENTWISE | {_SAME, "stablehlo.constant"}
+    return all(o.operation.name in allowed for o in inner)
+
+
+def _applied(
+    region: ir.Region, arguments: Sequence[ir.Value], shape: Sequence[int]
+) -> list[ir.Value]:
+    """Applies a computation of rank-0 values to each element of arrays of one shape."""
+    block = region.blocks[0]
+    arrays: dict[ir.Value, ir.Value] = dict(zip(block.arguments, arguments, strict=True))
+
+    def array(value: ir.Value) -> ir.Value:
+        if value not in arrays:  # from outside the region
+            arrays[value] = hlo.broadcast_scalar(value, shape)
+        return arrays[value]
+
+    *inner, terminator = [operation.operation for operation in block.operations]
+    for operation in inner:
+        result = operation.results[0]
+        if operation.name == "stablehlo.constant":
+            arrays[result] = hlo.broadcast_scalar(operation.clone().results[0], shape)
+        elif operation.name == _SAME:
+            arrays[result] = array(operation.operands[0])
+        else:
+            arrays[result] = ir.Operation.create(
+                operation.name,
+                results=[ir.RankedTensorType.get(shape, hlo.element_type_of(result))],
+                operands=[array(operand) for operand in operation.operands],
+                attributes={name: operation.attributes[name] for name in operation.attributes},
+            ).result
+    return [array(value) for value in terminator.operands]

@@ -1,0 +1,9 @@
+"""Transformations of programs of the dialect: derivatives, vectorization, simplification, lowering.
+
+What does not live here: rewrites of StableHLO (`axir.passes.legalize`, `axir.passes.tune`).
+"""
+
+# Importing these registers what rules derive functions by (`dialect/program/derived_functions.py`).
+from . import effect_removal, jvp, linearize, rematerialize, simplify, transpose, vmap
+
+__all__ = ["effect_removal", "jvp", "linearize", "rematerialize", "simplify", "transpose", "vmap"]

@@ -1,0 +1,40 @@
+"""Ops that move elements, on random keys: compiled code has the words of keys instead.
+
+To an op that only moves elements a key is one element, and its words are a batch of elements that
+move alike. So the op on words is its own batched form, with the words as the batch axis, last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from axir.dialect.core.dtypes import is_key
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.equation import Equation
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.module_writer import embed_captures
+from axir.dialect.program.rules import Value
+
+
+def moves_keys(equation: Equation) -> bool:
+    """Tells whether an op moves elements that are random keys."""
+    return equation.primitive.moves_elements and any(is_key(v.type.dtype) for v in equation.results)
+
+
+def on_words(equation: Equation) -> Function:
+    """Returns what an op that moves random keys does with their words, as a function of these."""
+    primitive = equation.primitive
+    types = [v.type for v in equation.operands]
+    axes = [t.ndim if is_key(t.dtype) else None for t in types]
+    assert primitive.batch is not None
+
+    def move(*words: Value) -> Sequence[Value]:
+        results, found = primitive.batch(words, axes, **equation.params)  # type: ignore[misc]
+        if not primitive.multiple_results:
+            results, found = [results], [found]
+        return [moveaxis(x, axis, x.ndim - 1) for x, axis in zip(results, found, strict=True)]
+
+    words: list[ShapedArray] = [t.words for t in types]
+    return embed_captures(trace_function(move, words, name=primitive.name))

@@ -1,0 +1,263 @@
+"""The `lower-to-stablehlo` pass: from the jaxpr dialect to portable StableHLO.
+
+Each op's `lower` rule writes its StableHLO; functions that calls name become private functions,
+once each. Random keys become their words, uint32 along one more axis at the end. What IREE lacks or
+gets wrong is not this pass's business (`legalize/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core.context import context
+from axir.dialect.core.errors import MissingRuleError
+from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.core.types import ShapedArray, type_of_mlir
+from axir.dialect.program.equation import Equation, Var
+from axir.dialect.program.function import Function
+from axir.dialect.program.rules import HOST, HostCall, HostFunction
+from axir.dialect.program.walk import Environment
+from axir.passes.framework.base import Pass
+from axir.passes.framework.module_functions import replace_with_module
+
+from .key_words import moves_keys, on_words
+
+# Mark of an argument whose memory the program may overwrite.
+DONATED = "axir.donated"
+
+
+class _EquationLowering:
+    """The `LoweringContext` of an op (`axir.dialect.program.rules`)."""
+
+    __slots__ = ("_module", "platform", "primitive", "types_in", "types_out")
+
+    def __init__(self, module: _ModuleLowering, equation: Equation):
+        self._module = module
+        self.platform = module.platform
+        self.primitive = equation.primitive
+        self.types_in = [v.type for v in equation.operands]
+        self.types_out = [v.type for v in equation.results]
+
+    @property
+    def avals_in(self) -> list[ShapedArray]:
+        """Types of the operands, under JAX's name."""
+        return self.types_in
+
+    @property
+    def avals_out(self) -> list[ShapedArray]:
+        """Types of the results, under JAX's name."""
+        return self.types_out
+
+    @property
+    def allows_host_calls(self) -> bool:
+        """Whether the code will run in this process only, and may call back into it."""
+        return self._module.host_functions is not None
+
+    def host_call(
+        self,
+        function: HostFunction,
+        values: Sequence[ir.Value],
+        result_types: Sequence[ShapedArray],
+    ) -> list[ir.Value]:
+        """Calls a Python function when the compiled code runs; see `allows_host_calls`."""
+        operand_types = tuple(type_of_mlir(v.type) for v in values)
+        symbol = self._module.import_host_function(
+            HostCall(function, operand_types, tuple(result_types))
+        )
+        return hlo.call(symbol, list(values), [t.mlir for t in result_types])
+
+    def call(self, function: Function, *values: ir.Value) -> list[ir.Value]:
+        """Calls a function, which is lowered once however often it is called."""
+        symbol = self._module.symbol_of(function)
+        return hlo.call(symbol, list(values), [v.type.words.mlir for v in function.outputs])
+
+    def inline(self, function: Function, *values: ir.Value) -> list[ir.Value]:
+        """Writes the ops of a function in place, as the body of a region needs it."""
+        return self._module.lower_body(function, values)
+
+
+class _Lowered(Environment):
+    """MLIR values of a function's variables; constants are written where they are first used."""
+
+    __slots__ = ()
+
+    def __missing__(self, variable: Var) -> ir.Value:
+        constant = super().__missing__(variable)
+        value = self[variable] = hlo.constant(words_of(constant.host()))
+        return value
+
+
+class _ModuleLowering:
+    """Lowers functions into one module."""
+
+    def __init__(
+        self,
+        module: ir.Module,
+        platform: str,
+        donated: Sequence[int] = (),
+        host_functions: list[HostCall] | None = None,
+    ):
+        self.module = module
+        self.donated = donated
+        self.host_functions = host_functions
+        self.platform = platform
+        self.symbols: dict[str, str] = {}
+        self.pending: list[tuple[Function, str, bool]] = []
+        self.taken: set[str] = set()
+
+    def add(self, function: Function, symbol: str, *, is_public: bool) -> None:
+        self.taken.add(symbol)
+        self.symbols[function.symbol_name] = symbol
+        self.pending.append((function, symbol, is_public))
+
+    def symbol_of(self, function: Function) -> str:
+        known = self.symbols.get(function.symbol_name)
+        if known is not None:
+            return known
+        symbol, number = function.name, 0
+        while symbol in self.taken:
+            number += 1
+            symbol = f"{function.name}_{number}"
+        self.add(function, symbol, is_public=False)
+        return symbol
+
+    def import_host_function(self, call: HostCall) -> str:
+        """Declares one more host function, and returns its symbol."""
+        assert self.host_functions is not None
+        symbol = f"{HOST}.callback_{len(self.host_functions)}"
+        self.host_functions.append(call)
+        function_type = ir.FunctionType.get(
+            [t.mlir for t in call.operand_types], [t.mlir for t in call.result_types]
+        )
+        ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(symbol),
+                "function_type": ir.TypeAttr.get(function_type),
+                "sym_visibility": ir.StringAttr.get("private"),
+            },
+            regions=1,
+            ip=ir.InsertionPoint(self.module.body),
+        )
+        return symbol
+
+    def run(self) -> None:
+        while self.pending:
+            self.lower_function(*self.pending.pop(0))
+
+    def lower_function(self, function: Function, symbol: str, is_public: bool) -> None:
+        arguments = [v.type.words.mlir for v in (*function.inputs, *function.captures)]
+        results = [v.type.words.mlir for v in function.outputs]
+        attributes: dict[str, ir.Attribute] = {
+            "sym_name": ir.StringAttr.get(symbol),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(arguments, results)),
+        }
+        if not is_public:
+            attributes["sym_visibility"] = ir.StringAttr.get("private")
+        elif self.donated:
+            mark = ir.DictAttr.get({DONATED: ir.UnitAttr.get()})
+            attributes["arg_attrs"] = ir.ArrayAttr.get(
+                [mark if i in self.donated else ir.DictAttr.get({}) for i in range(len(arguments))]
+            )
+        op = ir.Operation.create(
+            "func.func",
+            attributes=attributes,
+            regions=1,
+            loc=function.location,
+            ip=ir.InsertionPoint(self.module.body),
+        )
+        locations = [function.location] * len(arguments)
+        block = ir.Block.create_at_start(op.regions[0], arguments, locations)
+        with ir.InsertionPoint(block), function.location:
+            values = self.lower_body(function, list(block.arguments))
+            ir.Operation.create("func.return", operands=values)
+
+    def lower_body(self, function: Function, values: Sequence[ir.Value]) -> list[ir.Value]:
+        lowered = _Lowered.of(function, values)
+        for equation in function.equations:
+            with equation.location:
+                results = self.lower_equation(equation, lowered.values_of(equation.operands))
+            lowered.update(zip(equation.results, results, strict=True))
+        return lowered.values_of(function.outputs)
+
+    def lower_equation(self, equation: Equation, operands: list[ir.Value]) -> list[ir.Value]:
+        primitive = equation.primitive
+        if moves_keys(equation):
+            return self.lower_body(on_words(equation), operands)
+        if primitive.lower is None:
+            raise MissingRuleError(
+                f"MLIR translation rule for primitive '{primitive.name}' not found for platform "
+                f"{self.platform}",
+                f"Define it with mlir.register_lowering({primitive.name}, rule).",
+            )
+        results = primitive.lower(_EquationLowering(self, equation), *operands, **equation.params)
+        results = [results] if isinstance(results, ir.Value) else list(results)
+        for value, variable in zip(results, equation.results, strict=True):
+            if value.type != variable.type.words.mlir:
+                raise MissingRuleError(
+                    f"The MLIR translation rule of '{primitive.name}' gave {value.type}, but its "
+                    f"abstract evaluation says {variable.type.words.mlir}.",
+                    "Make the two rules agree.",
+                )
+        return results
+
+
+def lower_functions(
+    functions: Mapping[str, Function],
+    platform: str = "cpu",
+    donated: Sequence[int] = (),
+    host_functions: list[HostCall] | None = None,
+) -> ir.Module:
+    """Lowers functions to a StableHLO module in which they are public under given symbols.
+
+    Args:
+        functions: By symbol. Captures become arguments after the inputs.
+        platform: What the code will run on.
+        donated: Arguments whose memory the code may overwrite.
+        host_functions: Collects the Python functions that the code calls, in the order of their
+            numbers; None if the code must run without this process.
+    """
+    with context(), ir.Location.unknown():
+        module = ir.Module.create()
+        lowering = _ModuleLowering(module, platform, donated, host_functions)
+        for symbol, function in functions.items():
+            lowering.add(function, symbol, is_public=True)
+        lowering.run()
+        return module
+
+
+@dataclass(frozen=True)
+class LowerToStableHLO(Pass):
+    """Lowers jaxpr ops to StableHLO, accepted by any StableHLO consumer.
+
+    Algorithm:
+        1. Lower each public function: one `lower` rule per op, in order, locations kept.
+        2. Lower each function that a call names, once, as a private function.
+
+    Before:
+        ```mlir
+        %0 = "jaxpr.sin"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+        ```
+    After:
+        ```mlir
+        %0 = stablehlo.sine %x : tensor<3xf32>
+        ```
+
+    Preconditions:
+        All ops are of the jaxpr dialect.
+
+    Attributes:
+        platform: What the code will run on: `cpu`, `vulkan` or `cuda`.
+    """
+
+    name: ClassVar[str] = "lower-to-stablehlo"
+    platform: str = "cpu"
+
+    def run(self, module: ir.Module) -> None:
+        """Replaces the functions of the module by their StableHLO."""
+        replace_with_module(module, lambda functions: lower_functions(functions, self.platform))

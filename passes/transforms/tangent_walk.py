@@ -1,0 +1,123 @@
+"""The walk of differentiation, which `jvp` and `linearize` share: values and tangents, op by op.
+
+The two differ in the rule that they ask of an op with moving operands. What does not live here:
+the rules (`axir.dialect.ops`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from axir.dialect.core.annotations import Params
+from axir.dialect.core.errors import MissingRuleError
+from axir.dialect.core.state import attributed
+from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.program.equation import Equation, Var
+from axir.dialect.program.function import Function
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import Results, Tangent, Tangents, Value
+from axir.dialect.program.walk import Environment
+
+Rule: TypeAlias = Callable[
+    [Equation, list[Value], list[Tangent], Results], tuple[Results, Tangents]
+]
+"""From an equation, the values and tangents of its operands, and its results or None if nobody has
+computed them, to its results and their tangents."""
+
+
+def differentiate(
+    primitive: Primitive,
+    primals: Sequence[Value],
+    tangents: Sequence[Tangent],
+    params: Params,
+    outs: Results = None,
+) -> tuple[Results, Tangents]:
+    """Applies a primitive to primals and tangents by its rules.
+
+    Args:
+        primitive: The primitive; its rule is `value_and_jvp` (values and tangents together, as
+            calls and users' primitives have) or `jvp` (tangents, given the values).
+        primals: Values of the operands.
+        tangents: Their tangents, some of them `Zero`.
+        params: Parameters of the primitive.
+        outs: The results, if they are known already.
+
+    Returns:
+        Results and their tangents, as lists for a primitive with multiple results.
+    """
+    if primitive.value_and_jvp is not None:
+        return primitive.value_and_jvp(primals, tangents, **params)
+    if primitive.jvp is None:
+        raise MissingRuleError(
+            f"Differentiation rule for '{primitive.name}' not implemented",
+            f"Define it with ad.primitive_jvps[{primitive.name}] = rule(primals, tangents).",
+        )
+    if outs is None:
+        outs = primitive.bind(*primals, **params)
+    return outs, primitive.jvp(primals, tangents, outs, **params)
+
+
+class _Tangents(dict[Var, Tangent]):
+    """Tangents of variables, of those that have one other than zero."""
+
+    __slots__ = ()
+
+    def __missing__(self, variable: Var) -> Zero:
+        return Zero(variable.type.to_tangent_aval())
+
+    def store(self, equation: Equation, tangents: Tangents) -> None:
+        """Stores the tangents of an equation's results: a list, or the only one."""
+        tangents = tangents if equation.primitive.multiple_results else (tangents,)
+        for variable, tangent in zip(equation.results, tangents, strict=True):
+            if type(tangent) is not Zero and tangent is not None:
+                self[variable] = tangent
+
+
+def walk_with_tangents(
+    function: Function,
+    primals: Sequence[Value],
+    tangents: Sequence[Tangent],
+    known: Mapping[Var, Value] | None,
+    rule: Rule,
+) -> tuple[list[Value], list[Tangent]]:
+    """Computes a function and its tangents, op by op.
+
+    Args:
+        function: What to differentiate.
+        primals: Values of its inputs and captures.
+        tangents: Their tangents, `Zero` where there is none.
+        known: Values of variables that have been computed already.
+        rule: Applied to the equations with operands that have a tangent other than zero.
+
+    Returns:
+        Its outputs and their tangents, some of which may be `Zero`.
+    """
+    values = Environment.of(function, primals)
+    moving = _Tangents(
+        (v, t)
+        for v, t in zip((*function.inputs, *function.captures), tangents, strict=False)
+        if type(t) is not Zero
+    )
+    for equation in attributed(function.equations):
+        outs = _known_results(equation, known)
+        operands = [values[v] for v in equation.operands]
+        if any([v in moving for v in equation.operands]):
+            operand_tangents = [moving[v] for v in equation.operands]
+            outs, out_tangents = rule(equation, operands, operand_tangents, outs)
+            values.store(equation, outs)
+            moving.store(equation, out_tangents)
+            continue
+        if outs is None:
+            outs = equation.primitive.bind(*operands, **equation.params)
+        values.store(equation, outs)
+    return values.values_of(function.outputs), [moving[v] for v in function.outputs]
+
+
+def _known_results(equation: Equation, known: Mapping[Var, Value] | None) -> Results:
+    """Returns what an equation gave while it was traced, or None if nobody has computed it."""
+    if known is None or any([v not in known for v in equation.results]):
+        return None
+    # Ops without results are those with effects, and tracing with known values ran them at once.
+    values = [known[v] for v in equation.results]
+    return values if equation.primitive.multiple_results else values[0]

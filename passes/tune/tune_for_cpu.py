@@ -1,0 +1,41 @@
+"""`tune-for-cpu`: all rewrites for speed on a CPU in their order."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.stages import Stage, looks_for, run_stages
+
+STAGES: dict[str, Stage] = {
+    "unroll-wide-windows": looks_for("convolution"),
+    "put-features-last": looks_for("convolution"),
+    "absorb-transposes": looks_for("dot_general"),
+    "spread-matvecs": looks_for("dot_general"),
+    "transpose-rhs": looks_for("dot_general"),
+    "split-reductions": looks_for("reduce"),
+}
+"""The passes in order, which matters (see `TuneForCpu`), and what each looks for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TuneForCpu(Pass):
+    """Rewrites a StableHLO module into forms that run faster on a CPU.
+
+    1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind;
+       `put-features-last` takes the convolutions that remain.
+    2. `absorb-transposes`, then `spread-matvecs`, which leaves reductions behind, and
+       `transpose-rhs` for the transpositions that pay; `split-reductions` last.
+
+    Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
+    Before and after: see the passes.
+    """
+
+    name: ClassVar[str] = "tune-for-cpu"
+
+    def run(self, module: ir.Module) -> None:
+        """Runs the stages."""
+        run_stages(module, STAGES, {})

@@ -1,0 +1,1 @@
+"""Calling programs: loaded programs, the functions they call in this process, traced functions."""

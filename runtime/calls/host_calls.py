@@ -1,0 +1,118 @@
+"""`HostCalls`: Python functions that a compiled program calls in its process.
+
+IREE imports them from a module of its own, one function for each number. They get NumPy views of
+the program's buffers and give arrays, which become buffers by one copy. An exception cannot pass
+through IREE, which would make text of it: it is kept here, and the call of the program raises it.
+What does not live here: which functions there are (`passes/transforms/lower_to_stablehlo.py`), the
+call of the program (`executable.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from iree import runtime as iree_runtime
+
+from axir.dialect.core.annotations import HostArray, Returning
+from axir.dialect.program.rules import HOST, HostArrays, HostCall
+from axir.runtime.device.buffers import HalBufferView
+from axir.runtime.device.devices import Device
+from axir.runtime.errors import HostCallError
+
+# IREE calls host functions on the thread that called the program.
+_of_thread = threading.local()
+
+
+def take_exception() -> BaseException | None:
+    """Returns, once, the exception that a host function has raised in this thread's last call."""
+    exception: BaseException | None = getattr(_of_thread, "exception", None)
+    _of_thread.exception = None
+    return exception
+
+
+# What a call gives to IREE: nothing, one buffer, or several.
+_References: TypeAlias = iree_runtime.VmRef | tuple[iree_runtime.VmRef, ...] | None
+
+
+class HostCalls:
+    """The host functions of one program.
+
+    IREE's objects take no part in Python's garbage collection, and functions often refer to what
+    holds the program. So IREE's module refers to them weakly, and they live as long as this object.
+
+    Args:
+        calls: In the order of their numbers.
+        device: Where the program runs; its memory must be the host's.
+    """
+
+    def __init__(self, calls: Sequence[HostCall], device: Device):
+        self._calls = tuple(calls)
+        self._device = device
+        interface = iree_runtime.PyModuleInterface(HOST, _no_state)
+        for number, call in enumerate(self._calls):
+            interface.export(f"callback_{number}", _convention(call), _entry(self, number))
+        self.module = interface.create()
+
+    def call(self, number: int, refs: Sequence[iree_runtime.VmRef]) -> _References:
+        """Calls a function on IREE's references to buffer views; returns such."""
+        call, device = self._calls[number], self._device
+        operands = [
+            device.to_numpy(ref.deref(HalBufferView), t.shape, t.dtype)
+            for ref, t in zip(refs, call.operand_types, strict=True)
+        ]
+        results = _checked(call, call.function(*operands))
+        values = tuple([device.put_copy(x).ref for x in results])
+        if len(values) == 1:
+            return values[0]
+        return values or None
+
+
+def _no_state(_: object) -> None:
+    """Returns what IREE asks of a module for each context."""
+
+
+def _entry(calls: HostCalls, number: int) -> Returning[_References]:
+    """Returns what IREE calls."""
+    reference = weakref.ref(calls)
+
+    def enter(_: None, *refs: iree_runtime.VmRef) -> _References:
+        owner = reference()
+        assert owner is not None  # whoever calls the program holds it
+        try:
+            return owner.call(number, refs)
+        except BaseException as exception:
+            _of_thread.exception = exception
+            # IREE makes a text of this one, which nobody reads.
+            raise RuntimeError("a host function failed") from None
+
+    return enter
+
+
+def _convention(call: HostCall) -> str:
+    """Returns IREE's text for the signature: references only."""
+    operands = "r" * len(call.operand_types) or "v"
+    return f"0{operands}_{'r' * len(call.result_types) or 'v'}"
+
+
+def _checked(call: HostCall, results: HostArrays) -> list[HostArray]:
+    """Returns what a function gave, after a look at its number, shapes and dtypes."""
+    expected = call.result_types
+    arrays = [np.asarray(x) for x in results]
+    if len(arrays) != len(expected) or any(
+        x.shape != t.shape or x.dtype != t.dtype for x, t in zip(arrays, expected, strict=False)
+    ):
+        name = getattr(call.function, "__qualname__", repr(call.function))
+        raise HostCallError(
+            f"The host function {name!r} gave {_described(arrays)}, but was declared to give "
+            f"({', '.join(map(str, expected))}).",
+            "Make it return arrays of these shapes and dtypes.",
+        )
+    return arrays
+
+
+def _described(arrays: Sequence[HostArray]) -> str:
+    return f"({', '.join(f'{x.dtype}{list(x.shape)}' for x in arrays)})"

@@ -1,0 +1,158 @@
+"""What to compile for: the `Target` and the IREE flags that follow from it and from the module.
+
+Measured on two cores of an AMD Zen 5 (microseconds on local-task, compile seconds in brackets):
+
+| program                  | no flag      | O2 + data tiling | O2         | level 2 here |
+| ------------------------ | ------------ | ---------------- | ---------- | ------------ |
+| selu, 1e6                | 685 (0.2)    | 700              | 685        | 685 (0.2)    |
+| MLP step 784-512-512-10  | 2,380 (1.9)  | 2,250 (2.4)      | 4,650      | 2,300 (1.9)  |
+| matrix-vector 4096²      | 1,780 (0.2)  | 24,400 (0.4)     | 1,790      | 1,780 (0.2)  |
+| matrix product 1024³     | 14,600 (0.3) | 9,900 (0.4)      | 14,700     | 9,900 (0.4)  |
+| attention 4x8x256x64     | 5,100 (0.6)  | 4,150 (0.8)      | 3,900      | 3,800 (0.6)  |
+| softmax 1024x1024        | 830 (0.4)    | 480              | 480        | 480 (0.3)    |
+| sum of 4096x1024         | 3,460 (0.2)  | 250              | 250        | 250 (0.2)    |
+| layer norm 1024x1024     | 450 (0.6)    | 230              | 230        | 230 (0.5)    |
+| threefry normal 1000²    | 5,200 (0.6)  | 3,400            | 3,370      | 3,370 (0.5)  |
+
+Hence level 2: `O2` for its fusion and reassociated reductions, but global optimization at `O0`
+(at `O2` it moves transposes into matrix products, which halves the speed of an MLP), and data
+tiling only where a large matrix product gains from it and no large matrix-vector product loses.
+`--iree-llvmcpu-enable-ukernels=all` gained nothing on these; constant evaluation in the compiler
+costs 0.3 s of an MLP's 1.9 s and constants travel as arguments anyway.
+
+Extents that are no multiple of a vector ask for `PROCESS_FLAGS`; processor time relative to JAX,
+with IREE's default (masked vectors) and with the rests peeled off, on an AMD Zen 4:
+
+| program                  | masked | peeled | program                  | masked | peeled |
+| ------------------------ | ------ | ------ | ------------------------ | ------ | ------ |
+| softmax 1000x1000        | 62     | 2.2    | matrix product 999³      | 7.6    | 1.0    |
+| attention 4x8x250x64     | 4.8    | 1.7    | the same in f64, 300³    | 3.5    | 0.9    |
+| 32 products 65x64x65     | 2.4    | 1.4    | matrix-vector 4096²      | 1.1    | 2.1    |
+| layer norm 1000x1001     | 0.92   | 0.87   | softmax 1024x1024        | 0.78   | 0.78   |
+
+What becomes slower, the matrix-vector product, is made faster by `spread-matvecs`. Programs of odd
+matrix products take up to twice as long to compile, others the same. What does not live here:
+reading the module and running the compiler (`compiler/`), rewriting it for speed (`axir.passes`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from axir.dialect.core.errors import ParameterError
+
+BACKENDS = ("cpu", "vulkan", "cuda")
+
+# The last two are implied by O2, but not after flags were set for the process (below).
+_FUSION_FLAGS = (
+    "--iree-global-optimization-opt-level=O0",
+    "--iree-llvmcpu-reassociate-fp-reductions",
+    "--iree-dispatch-creation-enable-aggressive-fusion",
+)
+_OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
+    0: ("--iree-opt-const-eval=false",),
+    1: ("--iree-opt-const-eval=false", "--iree-llvmcpu-reassociate-fp-reductions"),
+    2: ("--iree-opt-const-eval=false", "--iree-opt-level=O2", *_FUSION_FLAGS),
+    3: ("--iree-opt-level=O3", *_FUSION_FLAGS),
+}
+
+
+# Flags that the compiler takes once for the whole process. Where the extents of an array are not
+# multiples of a vector, IREE masks vectors by default, and where it has to mask both rows and
+# columns computes element by element: a softmax of 1000x1000 takes 60 times as long as JAX's, a
+# matrix product of 999x999 8 times. With the rests peeled off these are 2.2 and 1.0. The tiles of
+# float64 products from 32x32 on, 32 KB, then exceed what IREE lets pass, though they are fast.
+PROCESS_FLAGS = (
+    "--iree-llvmcpu-vector-pproc-strategy=peel",
+    "--iree-llvmcpu-fail-on-large-vector=false",
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine to compile for, and how hard to try.
+
+    Args:
+        backend: "cpu", "vulkan" or "cuda".
+        cpu: "host" for this machine's CPU, "generic" for any of its architecture, or a CPU that
+            LLVM knows, such as "x86-64-v3".
+        opt_level: 0 keeps the order of floating-point reductions and compiles fastest; 1 may
+            reorder them; 2 also fuses; 3 also evaluates constant expressions while compiling.
+        data_tiling: whether matrix products pack their operands; None decides by the module.
+        gpu_architecture: what IREE calls the GPU: "sm_80", "ampere", "rdna3"; None for one that
+            most machines can run.
+
+    >>> Target(opt_level=2).flags()[0]
+    '--iree-input-type=stablehlo'
+    """
+
+    backend: str = "cpu"
+    cpu: str = "host"
+    opt_level: int = 2
+    data_tiling: bool | None = None
+    gpu_architecture: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise ParameterError(
+                f"There is no backend {self.backend!r}.", f"Choose one of {', '.join(BACKENDS)}."
+            )
+        if self.opt_level not in _OPTIMIZATION_FLAGS:
+            raise ParameterError(
+                f"There is no optimization level {self.opt_level!r}.", "Choose 0, 1, 2 or 3."
+            )
+
+    def flags(self, wants_data_tiling: bool = False) -> tuple[str, ...]:
+        """Returns the flags of `iree-compile`, save for the path of the linker.
+
+        Args:
+            wants_data_tiling: what to do when `data_tiling` leaves it open.
+        """
+        # 64-bit types are never silently narrowed: f64 in the module is f64 on the device.
+        common = ("--iree-input-type=stablehlo", "--iree-input-demote-f64-to-f32=false")
+        if self.backend == "vulkan":
+            architecture = self.gpu_architecture or "ampere"
+            device = ("--iree-hal-target-device=vulkan", f"--iree-vulkan-target={architecture}")
+            return common + device
+        if self.backend == "cuda":
+            architecture = self.gpu_architecture or "sm_80"
+            return (*common, "--iree-hal-target-device=cuda", f"--iree-cuda-target={architecture}")
+        is_tiled = wants_data_tiling if self.data_tiling is None else self.data_tiling
+        return (
+            *common,
+            "--iree-hal-target-device=local",
+            "--iree-hal-local-target-device-backends=llvm-cpu",
+            f"--iree-llvmcpu-target-cpu={self.cpu}",
+            # The embedded ELF has no libm, which f64 functions need.
+            "--iree-llvmcpu-link-embedded=false",
+            *_OPTIMIZATION_FLAGS[self.opt_level],
+            *(("--iree-opt-data-tiling",) if is_tiled else ()),
+        )
+
+    @property
+    def plain(self) -> Target:
+        """The same machine without optimizations, which are what compilers fail at."""
+        return Target(self.backend, self.cpu, 0, False, self.gpu_architecture)
+
+    @property
+    def machine(self) -> str:
+        """What the binary depends on besides the flags: the host CPU, when compiling for it."""
+        if self.backend == "cpu" and self.cpu == "host":
+            return f"{platform.machine()}:{host_cpu_features()}"
+        return platform.machine() if self.backend == "cpu" else ""
+
+
+@cache
+def host_cpu_features() -> str:
+    """Returns a digest of what tells this machine's CPU from others: model and features."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return platform.processor()
+    names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
+    lines = {line for line in text.splitlines() if line.split("\t")[0].strip(": ") in names}
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]

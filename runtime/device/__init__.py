@@ -1,0 +1,1 @@
+"""Devices, and the memory that programs read and write."""

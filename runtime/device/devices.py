@@ -1,0 +1,372 @@
+"""Devices: what can run programs, and the memory that programs read and write.
+
+A `CpuDevice` owns two IREE drivers over the same memory: `local-sync` runs a program on the calling
+thread (2 us a call), `local-task` on a pool of threads (15 us a call, and all cores). A buffer made
+by one is passed to the other's programs as it is; `runtime/calls/executable.py` chooses per
+program. GPUs have one driver each. Devices live as long as the process; handles of IREE are made
+when first needed, and anew in a forked child. What does not live here: compiling (`compiler/`),
+calls (`runtime/calls/executable.py`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import re
+import threading
+from typing import ClassVar
+
+import numpy as np
+from iree import runtime as iree_runtime
+from iree.runtime import _binding
+
+from axir.dialect.core.annotations import Dtype, HostArray
+from axir.dialect.core.config import config
+from axir.dialect.core.single_flight import made_once
+from axir.runtime.errors import DeviceNotFoundError
+
+from .buffers import (
+    Buffer,
+    BufferType,
+    HalBufferView,
+    aligned_empty,
+    borrowable_bytes,
+    element_type,
+)
+from .fork_safety import abandon, call_in_forked_child
+
+# The HAL types must be registered before the first buffer view is made: without them its references
+# are never released.
+INSTANCE = iree_runtime.VmInstance()
+# Arrays that are alive when the interpreter ends are no leak, but would be reported as one.
+_binding.disable_leak_checker()
+
+_HOST_MEMORY = int(iree_runtime.MemoryType.DEVICE_LOCAL) | int(iree_runtime.MemoryType.HOST_VISIBLE)
+_DEVICE_MEMORY = int(iree_runtime.MemoryType.DEVICE_LOCAL)
+_BYTE = np.dtype(np.uint8)
+_HOST_USAGE = int(iree_runtime.BufferUsage.DEFAULT) | int(iree_runtime.BufferUsage.MAPPING)
+_DEVICE_USAGE = int(iree_runtime.BufferUsage.DEFAULT)
+# Below this size a copy (0.8 us) costs less than borrowing (2 us).
+_BORROWED_BYTES = 1 << 15
+
+
+class Device:
+    """A device: `id`, `platform`, `drivers`, `device_kind`. Obtained from `devices()`.
+
+    Two devices are the same only when they are the same object.
+    """
+
+    drivers: ClassVar[tuple[str, ...]]
+    platform: ClassVar[str]
+    _class_name: ClassVar[str]
+
+    def __init__(self, device_id: int, device_kind: str):
+        self.id = device_id
+        self.device_kind = device_kind
+        self.process_index = 0
+        self._handles: dict[str, iree_runtime.HalDevice] = {}
+        self._lock = threading.Lock()
+        call_in_forked_child(self._forget_handles)
+
+    @property
+    def driver(self) -> str:
+        """The driver that programs run on unless they ask for another of `drivers`."""
+        return self.drivers[0]
+
+    def handle(self, driver: str | None = None) -> iree_runtime.HalDevice:
+        """Returns IREE's device of a driver, made when first asked for."""
+        driver = driver or self.driver
+        handle = self._handles.get(driver)
+        if handle is None:
+            with self._lock:
+                handle = self._handles.get(driver)
+                if handle is None:
+                    handle = self._handles[driver] = self._open(driver)
+        return handle
+
+    def _open(self, driver: str) -> iree_runtime.HalDevice:
+        raise NotImplementedError  # overridden by each kind of device
+
+    def _forget_handles(self) -> None:
+        abandon(self._handles)
+        self._handles = {}
+        self._lock = threading.Lock()
+
+    def put(self, array: HostArray) -> Buffer:
+        """Copies a host array to the device.
+
+        Args:
+            array: any shape and layout, of a dtype that devices have.
+
+        Raises:
+            DTypeError: devices have no such dtype.
+        """
+        if not array.flags.c_contiguous:
+            array = array.copy(order="C")
+        view = self._copy_in(array, element_type(array.dtype))
+        return Buffer(view.ref, BufferType(array.shape, array.dtype, self))
+
+    def put_copy(self, array: HostArray) -> Buffer:
+        """Copies a host array, of any layout, to memory of its own; see `put`."""
+        return self.put(array)
+
+    def _copy_in(
+        self, array: HostArray, element: iree_runtime.HalElementType
+    ) -> iree_runtime.HalBufferView:
+        handle = self.handle()
+        return handle.allocator.allocate_buffer_copy(
+            _DEVICE_MEMORY, _DEVICE_USAGE, handle, array, element
+        )
+
+    def to_numpy(
+        self, view: iree_runtime.HalBufferView, shape: tuple[int, ...], dtype: Dtype
+    ) -> HostArray:
+        """Returns the elements of an IREE buffer view as a read-only array."""
+        size = math.prod(shape) * dtype.itemsize
+        # As bytes, since the transfer knows only NumPy's own dtypes.
+        flat = HalBufferView(view.get_buffer(), [size], iree_runtime.HalElementType.UINT_8)
+        host = iree_runtime.DeviceArray(self.handle(), flat).to_host().view(dtype).reshape(shape)
+        host.flags.writeable = False
+        return host
+
+    def __copy__(self) -> Device:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Device:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _device, (self.platform, self.id)
+
+    def __repr__(self) -> str:
+        return f"{self._class_name}(id={self.id})"
+
+    def __str__(self) -> str:
+        return f"{self.platform}:{self.id}"
+
+    @property
+    def host_id(self) -> int:
+        """The older name of `process_index`."""
+        return self.process_index
+
+    @property
+    def local_hardware_id(self) -> int:
+        """The number of the device in its process, which is its `id`."""
+        return self.id
+
+    def memory_stats(self) -> None:
+        """Returns None: IREE's drivers count no memory."""
+        return None
+
+
+class CpuDevice(Device):
+    """The CPU: two drivers, one memory, which is the host's own."""
+
+    drivers = ("local-sync", "local-task")
+    platform = "cpu"
+    _class_name = "CpuDevice"
+
+    def _open(self, driver: str) -> iree_runtime.HalDevice:
+        _export_libm()
+        # Not the wheel's cached drivers: after a fork those belong to the parent.
+        return _binding.create_hal_driver(driver).create_default_device()
+
+    def put(self, array: HostArray) -> Buffer:
+        """Makes a host array usable by the device.
+
+        A large array that is read-only, contiguous and aligned to 64 bytes (`aligned_empty`) is
+        used where it lies and kept alive; any other is copied.
+        """
+        element = element_type(array.dtype)
+        if array.nbytes >= _BORROWED_BYTES:
+            memory = borrowable_bytes(array)
+            if memory is not None:
+                view = self._borrow(memory, array.shape, element)
+                return Buffer(view.ref, BufferType(array.shape, array.dtype, self, True))
+        return super().put(array)
+
+    def put_copy(self, array: HostArray) -> Buffer:
+        """Copies a host array, of any layout, to memory of its own: once."""
+        if array.flags.c_contiguous:
+            return super().put(array)
+        memory = aligned_empty(array.shape, array.dtype)
+        np.copyto(memory, array)
+        view = self._borrow(memory.reshape(-1).view(_BYTE), array.shape, element_type(array.dtype))
+        return Buffer(view.ref, BufferType(array.shape, array.dtype, self))
+
+    def _borrow(
+        self, memory: HostArray, shape: tuple[int, ...], element: iree_runtime.HalElementType
+    ) -> iree_runtime.HalBufferView:
+        """Returns a view of a host array's bytes, which keeps them alive."""
+        # DLPack, since an imported host allocation does not keep its memory alive.
+        flat = self.handle().from_dlpack_capsule(memory.__dlpack__())
+        return HalBufferView(flat.get_buffer(), shape, element)
+
+    def _copy_in(
+        self, array: HostArray, element: iree_runtime.HalElementType
+    ) -> iree_runtime.HalBufferView:
+        handle = self.handle()
+        return handle.allocator.allocate_buffer_copy(
+            _HOST_MEMORY, _HOST_USAGE, handle, array, element
+        )
+
+    def to_numpy(
+        self, view: iree_runtime.HalBufferView, shape: tuple[int, ...], dtype: Dtype
+    ) -> HostArray:
+        """Returns the elements of an IREE buffer view as a read-only array, without a copy."""
+        size = math.prod(shape) * dtype.itemsize
+        if not size:
+            host = np.zeros(shape, dtype)
+            host.flags.writeable = False
+            return host
+        # What keeps the mapping alive hangs on the array that IREE returns, and NumPy's views of
+        # views forget the array in between; they do not look behind a memoryview.
+        memory = view.map().asarray((size,), _BYTE)
+        host = np.frombuffer(memoryview(memory), dtype).reshape(shape)
+        host.flags.writeable = False
+        return host
+
+
+class GpuDevice(Device):
+    """A GPU behind IREE's Vulkan or CUDA driver."""
+
+    def __init__(self, device_id: int, device_kind: str, path: str):
+        super().__init__(device_id, device_kind)
+        self._path = path
+
+    def _open(self, driver: str) -> iree_runtime.HalDevice:
+        uri = f"{driver}://{self._path}" if self._path else driver
+        return iree_runtime.get_driver(driver).create_device_by_uri(uri)
+
+
+class VulkanDevice(GpuDevice):
+    """A GPU (or a software rasterizer) with a Vulkan driver."""
+
+    drivers = ("vulkan",)
+    platform = "vulkan"
+    _class_name = "VulkanDevice"
+
+
+class CudaDevice(GpuDevice):
+    """An NVIDIA GPU."""
+
+    drivers = ("cuda",)
+    platform = "cuda"
+    _class_name = "CudaDevice"
+
+
+_GPU_CLASSES: dict[str, type[GpuDevice]] = {"vulkan": VulkanDevice, "cuda": CudaDevice}
+_ALIASES = {"gpu": "cuda", "nvidia": "cuda"}
+_WAYS_OUT = {
+    "vulkan": "Install a Vulkan loader (libvulkan.so.1) and the driver of your GPU, or a software "
+    "one (mesa-vulkan-drivers), or run on devices('cpu').",
+    "cuda": "Install the NVIDIA driver (libcuda.so), make the GPU visible to this process "
+    "(CUDA_VISIBLE_DEVICES), or run on devices('cpu').",
+}
+
+
+# By platform; a device is made once, for it is the same only as itself.
+_devices: dict[str, tuple[Device, ...]] = {}
+
+
+def _cpu_devices() -> tuple[Device, ...]:
+    return (CpuDevice(0, "cpu"),)
+
+
+def _gpu_devices(platform: str) -> tuple[Device, ...]:
+    try:
+        found = iree_runtime.get_driver(platform).query_available_devices()
+    except (RuntimeError, ValueError) as error:
+        raise _no_such_device(platform, short_status(error)) from error
+    if not found:
+        raise _no_such_device(platform, "the driver lists none")
+    device_class = _GPU_CLASSES[platform]
+    return tuple(
+        device_class(index, info.get("name") or platform, info.get("path", ""))
+        for index, info in enumerate(found)
+    )
+
+
+def _no_such_device(platform: str, reason: str) -> DeviceNotFoundError:
+    return DeviceNotFoundError(
+        f"There is no {platform} device here: {reason}.", _WAYS_OUT[platform]
+    )
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """Returns the devices of a platform.
+
+    Args:
+        backend: "cpu", "vulkan", "cuda" ("gpu" is another name for it), or None for the first
+            platform of the option `jax_platforms`, by default the CPU.
+
+    Raises:
+        DeviceNotFoundError: there is no such platform, no driver for it, or no device.
+
+    >>> devices("cpu")
+    [CpuDevice(id=0)]
+    """
+    offered = [name.strip() for name in (config.jax_platforms or "").split(",") if name.strip()]
+    asked = backend or (offered[0] if offered else "cpu")
+    platform = _ALIASES.get(asked, asked)
+    if platform != "cpu" and platform not in _GPU_CLASSES:
+        raise DeviceNotFoundError(
+            f"There is no platform {asked!r}.", "Choose one of cpu, vulkan and cuda."
+        )
+    if offered and platform not in (_ALIASES.get(name, name) for name in offered):
+        raise DeviceNotFoundError(
+            f"The platform {asked!r} is not among those that jax_platforms offers: {offered}.",
+            "Add it to jax_platforms (or AXIR_PLATFORMS), or set that to None.",
+        )
+    make = _cpu_devices if platform == "cpu" else functools.partial(_gpu_devices, platform)
+    found = made_once(_devices, platform, make)
+    return list(found)
+
+
+def _device(platform: str, device_id: int) -> Device:
+    """Returns a device by what it is pickled as."""
+    return devices(platform)[device_id]
+
+
+def local_devices(backend: str | None = None) -> list[Device]:
+    """Returns the devices of this process, which are all devices."""
+    return devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """Returns the number of devices of a platform."""
+    return len(devices(backend))
+
+
+def default_device() -> Device:
+    """Returns the device of results that no operand commits to another one.
+
+    It is the option `jax_default_device`, a device or a platform's name, else the first device.
+    """
+    chosen = config.jax_default_device
+    if chosen is None:
+        return devices()[0]
+    return devices(chosen)[0] if isinstance(chosen, str) else chosen
+
+
+def short_status(error: BaseException) -> str:
+    """Returns what an exception of IREE's runtime says, without its file names and stack.
+
+    >>> short_status(ValueError("Error invoking function: c/a.c:103: NOT_FOUND; no such; stack"))
+    'not found: no such'
+    """
+    text = str(error).split("\n")[0]
+    match = re.search(r"\.(?:c|cc|h):\d+: (\w+); ([^;]*)", text)
+    if match is None:
+        return text[:200]
+    return f"{match[1].lower().replace('_', ' ')}: {match[2].strip()}"[:200]
+
+
+@functools.cache
+def _export_libm() -> None:
+    """Lets compiled programs find the C library's f64 functions."""
+    try:
+        ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)
+    except OSError:  # another C library, whose functions are global already
+        return

@@ -1,0 +1,180 @@
+"""Tracing: what is recorded, what is computed, what becomes a constant; and the jaxpr view."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import axir
+import axir.numpy as jnp
+from axir import core, lax
+from axir.dialect.core.context import describe_location
+from axir.dialect.core.state import state
+from axir.dialect.program.tracer import Trace
+
+
+def test_the_grammar_of_jaxprs() -> None:
+    table = jnp.arange(3.0)
+    text = str(axir.make_jaxpr(lambda x: lax.mul(lax.sin(x), table))(jnp.ones(3)))
+    assert text == (
+        "{ lambda a:f32[3] ; b:f32[3]. let c:f32[3] = sin b; d:f32[3] = mul c a in (d,) }"
+    )
+    text = str(axir.make_jaxpr(lambda x, y: (lax.reduce_sum(x, (0,)), 1.0))(jnp.ones(3), 2))
+    assert text == (
+        "{ lambda ; a:f32[3] b:i32[]. let c:f32[] = reduce_sum[axes=(0,)] a in (c, 1.0:f32[]) }"
+    )
+
+
+def test_names_go_on_after_z() -> None:
+    def f(x):
+        for _ in range(60):
+            x = lax.sin(x)
+        return x
+
+    lines = str(axir.make_jaxpr(f)(1.0)).splitlines()
+    assert lines[0] == "{ lambda ; a:f32[]. let"
+    assert lines[27] == "    bb:f32[] = sin ba"
+    assert lines[-1] == "  in (ci,) }"
+
+
+def test_what_does_not_depend_on_arguments_is_computed_while_tracing() -> None:
+    def f(x):
+        return x + jnp.sin(jnp.arange(100.0)).sum()
+
+    equations = axir.make_jaxpr(f)(1.0).eqns
+    assert [e.primitive.name for e in equations] == ["add"]
+
+
+def test_the_view_offers_what_interpreters_expect() -> None:
+    closed = axir.make_jaxpr(lambda x: lax.exp(lax.tanh(x)) * 2.0)(jnp.ones(2))
+    environment = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+    environment[closed.jaxpr.invars[0]] = jnp.array([0.0, 1.0])
+    for equation in closed.jaxpr.eqns:
+        values = [v.val if isinstance(v, core.Literal) else environment[v] for v in equation.invars]
+        environment[equation.outvars[0]] = equation.primitive.bind(*values, **equation.params)
+    expected = np.exp(np.tanh([0.0, 1.0])) * 2
+    np.testing.assert_allclose(environment[closed.jaxpr.outvars[0]], expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.array([0.0, 1.0]))[0], expected, rtol=1e-6
+    )
+
+
+def test_ops_carry_the_line_of_the_user_through_passes() -> None:
+    def f(x):
+        return lax.sin(x) * 3.0  # the line
+
+    here = f.__code__.co_firstlineno + 1
+    for closed in (axir.make_jaxpr(f)(1.0), axir.make_jaxpr(axir.grad(f))(1.0)):
+        for equation in closed.eqns:
+            assert describe_location(equation.location) == f"{__file__}:{here}"
+
+
+def test_a_failing_function_leaves_no_trace_open() -> None:
+    def f(x):
+        raise RuntimeError("mine")
+
+    for transform in (axir.jit, axir.grad, axir.vmap, axir.make_jaxpr):
+        with pytest.raises(RuntimeError, match="mine"):
+            transform(f)(jnp.ones(()) if transform is not axir.vmap else jnp.ones(2))
+    assert state.level == 0
+    assert state.origin is None
+
+
+def test_outer_values_become_captures_of_the_inner_function() -> None:
+    with Trace("outer") as outer:
+        x = outer.add_input(core.ShapedArray((3,), np.float32))
+        with Trace("inner") as inner:
+            y = inner.add_input(core.ShapedArray((3,), np.float32))
+            product = lax.mul(lax.sin(x), y)
+            function = inner.finish([product])
+        assert len(function.captures) == 1
+        assert len(outer.equations) == 1
+        total = function.evaluate(x)
+        whole = outer.finish(total)
+    ones = jnp.ones(3)
+    np.testing.assert_allclose(whole.evaluate(ones)[0], np.sin(1.0) * np.ones(3), rtol=1e-6)
+
+
+def test_uniform_arrays_become_a_scalar_and_a_broadcast_under_jit() -> None:
+    closed = axir.make_jaxpr(lambda x: x + jnp.zeros((500, 500)))(1.0)
+    assert not closed.consts
+    assert "broadcast_in_dim" in str(closed)
+
+
+def _texts_of_tracers(transform: Callable[..., Any], *arguments: Any) -> list[str]:
+    seen = []
+
+    def f(x: Any) -> Any:
+        y = x * 2
+        seen.extend((repr(x), f"{y}"))
+        return jnp.sum(y)
+
+    transform(f, *arguments)
+    return seen
+
+
+ONES = np.ones(2, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("transform", "argument", "texts"),
+    [
+        (axir.eval_shape, 1.0, ["JitTracer(~float32[])", "JitTracer(~float32[])"]),
+        (
+            lambda f, x: axir.make_jaxpr(f)(x),
+            np.ones((2, 3), np.int32),
+            ["JitTracer(int32[2,3])", "JitTracer(int32[2,3])"],
+        ),
+        (
+            lambda f, x: axir.grad(f)(x),
+            ONES,
+            ["GradTracer(float32[2], primal=[1. 1.])", "GradTracer(float32[2], primal=[2. 2.])"],
+        ),
+        (
+            lambda f, x: axir.make_jaxpr(axir.grad(f))(x),
+            ONES,
+            ["GradTracer(float32[2], primal=JitTracer(float32[2]))"] * 2,
+        ),
+        (
+            lambda f, x: axir.vmap(f)(x),
+            np.ones((3, 2), np.float32),
+            ["VmapTracer(float32[2])", "VmapTracer(float32[2])"],
+        ),
+    ],
+    ids=["eval_shape", "make_jaxpr", "grad", "grad within", "vmap"],
+)
+def test_text_of_a_tracer_names_transformation_type_and_known_value(
+    transform: Callable[..., Any], argument: Any, texts: list[str]
+) -> None:
+    assert _texts_of_tracers(transform, argument) == texts
+
+
+def test_text_of_a_tracer_that_leaked_has_no_value() -> None:
+    kept: list[Any] = []
+    axir.grad(lambda x: (kept.append(x), x)[1])(1.0)
+    assert repr(kept[0]) == "GradTracer(~float32[])"
+
+
+def test_tracing_leaves_no_garbage_cycles() -> None:
+    def f(x):
+        for _ in range(20):
+            x = jnp.sin(x) * x
+        return x
+
+    def work():
+        axir.make_jaxpr(axir.grad(f))(1.0)
+        axir.grad(f)(1.0)
+        axir.vmap(f)(jnp.ones(3))
+
+    work()
+    gc.collect()
+    gc.disable()
+    try:
+        work()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -1,0 +1,110 @@
+"""Trees: which containers there are, registration, and errors."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+
+import pytest
+
+import axir
+import axir.numpy as jnp
+from axir import errors, tree, tree_util
+from axir._trees.tree import broadcast_prefix
+
+Point = collections.namedtuple("Point", ["x", "y"])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"b": 1, "a": (2, None, [3])},
+        Point(1, {"k": 2}),
+        collections.OrderedDict([("z", 1), ("a", 2)]),
+        collections.defaultdict(list, {"a": [1]}),
+        None,
+        5,
+        [],
+    ],
+)
+def test_containers_round_trip(value) -> None:
+    leaves, structure = tree.flatten(value)
+    again = structure.unflatten(leaves)
+    assert again == value
+    assert type(again) is type(value)
+    assert hash(structure) == hash(tree.structure(value))
+
+
+def test_keys_are_sorted_and_none_is_a_node() -> None:
+    assert tree.leaves({"b": 1, "a": None, "c": 0}) == [1, 0]
+    assert tree.leaves(collections.OrderedDict([("b", 1), ("a", 2)])) == [1, 2]
+
+
+def test_registered_classes_pass_through_transformations() -> None:
+    class Pair:
+        def __init__(self, x, y, tag):
+            self.x, self.y, self.tag = x, y, tag
+
+    tree_util.register_pytree_node(
+        Pair, lambda p: ((p.x, p.y), p.tag), lambda tag, children: Pair(*children, tag)
+    )
+
+    @tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Layer:
+        w: object
+        name: str = dataclasses.field(metadata={"static": True}, default="layer")
+
+    @tree_util.register_pytree_node_class
+    class Box:
+        def __init__(self, value):
+            self.value = value
+
+        def tree_flatten(self):
+            return (self.value,), None
+
+        @classmethod
+        def tree_unflatten(cls, auxiliary, children):
+            return cls(*children)
+
+    def f(pair, layer, box):
+        assert (pair.tag, layer.name) == ("t", "first")
+        return jnp.sum(pair.x * pair.y * layer.w) * box.value
+
+    arguments = Pair(2.0, jnp.ones(3), "t"), Layer(jnp.arange(3.0), "first"), Box(2.0)
+    for transform in (lambda g: g, axir.jit):
+        pair, layer, box = transform(axir.grad(f, argnums=(0, 1, 2)))(*arguments)
+        assert float(pair.x) == 6.0
+        assert layer.w.shape == (3,)
+        assert layer.name == "first"
+        assert float(box.value) == 6.0
+
+
+def test_map_reduce_transpose_paths() -> None:
+    value = {"a": [1, 2], "b": 3}
+    assert tree.map(lambda x, y: x * y, value, value) == {"a": [1, 4], "b": 9}
+    assert tree.reduce(lambda x, y: x + y, value, 10) == 16
+    assert tree.all({"a": True, "b": [1]})
+    assert not tree.all([True, 0])
+    assert tree_util.tree_map_with_path(lambda p, x: tree_util.keystr(p), value) == {
+        "a": ["['a'][0]", "['a'][1]"],
+        "b": "['b']",
+    }
+    pairs = {"a": (1, 2), "b": (3, 4)}
+    outer, inner = tree.structure({"a": 0, "b": 0}), tree.structure((0, 0))
+    assert tree.transpose(outer, inner, pairs) == ({"a": 1, "b": 3}, {"a": 2, "b": 4})
+    assert tree_util.treedef_tuple([outer, inner]) == tree.structure(({"a": 0, "b": 0}, (0, 0)))
+    assert tree_util.tree_multimap is tree_util.tree_map
+
+
+def test_errors() -> None:
+    with pytest.raises(errors.TreeError, match="the trees do not match"):
+        tree.map(lambda x, y: x, {"a": 1}, {"b": 1})
+    with pytest.raises(errors.TreeError, match="in_axes .* is not a prefix of the tree"):
+        broadcast_prefix((0, 1), (1, 2, 3), "in_axes")
+
+
+def test_leaves_with_path() -> None:
+    pairs = tree_util.tree_leaves_with_path({"a": 1, "b": (2, None)})
+    named = [(tree_util.keystr(path), leaf) for path, leaf in pairs]
+    assert named == [("['a']", 1), ("['b'][0]", 2)]

@@ -1,0 +1,63 @@
+"""The commands of docs/saved_modules.md do what the page says, in its order."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import axir
+import axir.numpy as jnp
+from axir.cli import cli
+from axir.export import export
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "saved_modules.md"
+W, B, X = np.eye(2, dtype=np.float32), np.zeros(2, np.float32), np.array([0.25, 2], np.float32)
+
+
+def commands() -> list[str]:
+    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+@axir.custom_jvp
+def clipped(x: Any) -> Any:
+    return jnp.clip(x, 0.0, 1.0)
+
+
+clipped.defjvps(lambda t, ans, x: t)
+
+
+def loss(params: Any, x: Any) -> Any:
+    return jnp.sum(clipped(x @ params["w"] + params["b"]) ** 2)
+
+
+def test_commands_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    export(loss)({"w": W, "b": B}, X).save("model.mlir")
+    np.savez("inputs.npz", **{"params['w']": W, "params['b']": B, "x": X})
+    np.save("x.npy", X)
+    outputs = {}
+    for command in commands():
+        program, *arguments = shlex.split(command)
+        if program == "axir":
+            result = CliRunner().invoke(cli, arguments, prog_name="axir")
+            assert result.exit_code == 0, f"{command}\n{result.output}"
+            outputs[command] = result.stdout
+        else:
+            tool = Path(sysconfig.get_path("scripts")) / program
+            subprocess.run([tool, *arguments], check=True, capture_output=True, timeout=60)
+    assert len(outputs) >= 15
+    expected = axir.grad(loss)({"w": W, "b": B}, X)
+    with np.load("gradient.npz") as found:
+        np.testing.assert_allclose(found["ct_params['w']"], np.asarray(expected["w"]), rtol=1e-6)
+        np.testing.assert_allclose(found["ct_params['b']"], np.asarray(expected["b"]), rtol=1e-6)
+    np.testing.assert_allclose(np.load("loss.npy"), 1.0625)
+    assert "dresult: f32 = 0.5" in outputs["axir run tangent.mlir @inputs.npz dx=1,0"]

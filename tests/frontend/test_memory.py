@@ -1,0 +1,76 @@
+"""Long processes: what ever new shapes and functions leave behind is bounded."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.memory import resident_memory
+
+import axir
+import axir.numpy as jnp
+from axir import lax
+from axir._transforms import jit as jit_module
+from axir.dialect.program.function import Function
+from axir.runtime.calls.executable import Program
+
+# A shape leaves its types in the MLIR context, which keeps them for good.
+_BYTES_PER_SHAPE = 10_000
+
+
+def model(x: Any) -> Any:
+    return jnp.sin(x) * 2 + lax.fori_loop(0, 3, lambda _, y: y + x, x).sum()
+
+
+def live(kind: type) -> int:
+    gc.collect()
+    return sum(type(x) is kind for x in gc.get_objects())
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        axir.make_jaxpr(model),
+        lambda x: axir.eval_shape(lambda x: model(x), x),
+        lambda x: axir.jit(lambda x: model(x)).lower(x).as_text(),
+        lambda x: axir.linearize(lambda x: jnp.sin(x) * 2, x)[1](x),
+        lambda x: axir.vmap(lambda x: jnp.sin(x) * 2)(x),
+    ],
+    ids=["make_jaxpr", "eval_shape", "lower", "linearize", "vmap"],
+)
+def test_new_shapes_leave_no_more_than_their_types(use: Callable[..., Any]) -> None:
+    def use_shapes(first: int, last: int) -> None:
+        for size in range(first, last):
+            use(np.ones(size, np.float32))
+
+    use_shapes(1, 20)
+    functions, memory = live(Function), resident_memory()
+    use_shapes(1000, 1200)
+    assert live(Function) <= functions
+    assert resident_memory() - memory < 200 * _BYTES_PER_SHAPE
+
+
+def test_programs_go_with_their_function() -> None:
+    programs, functions = live(Program), live(Function)
+    for size in range(4):
+        f = axir.jit(lambda x: x * 2)
+        f(np.ones(size, np.float32))
+    assert live(Program) == programs + 1
+    del f
+    assert live(Program) == programs
+    assert live(Function) == functions
+
+
+def test_a_function_remembers_a_limited_number_of_programs(monkeypatch: Any) -> None:
+    monkeypatch.setattr(jit_module, "_ENTRY_LIMIT", 3)
+    axir.clear_caches()  # other tests' programs go now, and not with those of this one
+    programs = live(Program)
+    f = axir.jit(lambda x: x * 2)
+    for size in range(1, 9):
+        np.testing.assert_array_equal(f(np.ones(size, np.float32)), np.full(size, 2, np.float32))
+        assert live(Program) <= programs + 3
+    axir.clear_caches()
+    assert live(Program) == programs

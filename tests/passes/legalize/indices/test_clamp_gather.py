@@ -1,0 +1,116 @@
+"""`clamp-gather`: indices out of bounds read the nearest element, as StableHLO says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.stablehlo_runner import Example, build, deviations, run_examples
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.pipeline import run_passes
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(10, 5)).astype(np.float32)
+LONG = RNG.normal(size=300).astype(np.float32)
+CUBE = RNG.integers(0, 1000, size=(4, 6, 7))
+
+
+def rows(x, indices):
+    return hlo.gather(
+        x,
+        indices,
+        offset_dims=(1,),
+        collapsed_slice_dims=(0,),
+        start_index_map=(0,),
+        index_vector_dim=1,
+        slice_sizes=(1, 5),
+    )
+
+
+def scalars(x, indices):
+    return hlo.gather(
+        x,
+        indices,
+        offset_dims=(),
+        collapsed_slice_dims=(0,),
+        start_index_map=(0,),
+        index_vector_dim=1,
+        slice_sizes=(1,),
+    )
+
+
+def windows(x, indices):
+    """A window of 2 x 3 in the dimensions 2 and 0, whose indices come in this order."""
+    return hlo.gather(
+        x,
+        indices,
+        offset_dims=(1, 2),
+        collapsed_slice_dims=(1,),
+        start_index_map=(2, 0, 1),
+        index_vector_dim=0,
+        slice_sizes=(2, 1, 3),
+    )
+
+
+def example(name, dtype, values):
+    indices = np.array(values, dtype)
+    expected = ROWS[np.clip(indices.astype(object), 0, 9).astype(int)]
+    return Example(name, (ROWS, indices[:, None]), rows, expected)
+
+
+STARTS = RNG.integers(-9, 12, size=(3, 8)).astype(np.int32)
+WINDOWS = [
+    CUBE[
+        np.clip(b, 0, 2) : np.clip(b, 0, 2) + 2,
+        np.clip(c, 0, 5),
+        np.clip(a, 0, 4) : np.clip(a, 0, 4) + 3,
+    ]
+    for a, b, c in STARTS.T
+]
+EXAMPLES = [
+    example("i32", np.int32, [-(2**31), -1, 0, 9, 10, 2**31 - 1]),
+    example("i64", np.int64, [-(2**63), -1, 0, 9, 10, 2**40]),
+    example("i8", np.int8, [-128, -1, 0, 9, 10, 127]),
+    example("u8", np.uint8, [0, 9, 10, 255]),
+    example("u32", np.uint32, [0, 9, 2**31, 2**32 - 1]),
+    Example(
+        "narrow_indices",
+        (LONG, np.array([-5, 127], np.int8)[:, None]),
+        scalars,
+        LONG[[0, 127]],
+    ),
+    Example(
+        "implicit_vector",
+        (LONG, np.array([299, 300, -1], np.int32)),
+        scalars,
+        LONG[[299, 299, 0]],
+    ),
+    Example("windows", (CUBE, STARTS), windows, np.array(WINDOWS)),
+]
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, list[np.ndarray]]:
+    return run_examples(EXAMPLES, "clamp-gather")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
+def test_values(results: dict[str, list[np.ndarray]], example: Example) -> None:
+    assert deviations(results[example.name], example) == []
+
+
+def test_without_the_pass_other_memory_is_read() -> None:
+    near = Example("near", (ROWS, np.array([[10], [-1]], np.int32)), rows, ROWS[[9, 0]])
+    assert deviations(run_examples([near])["near"], near) != []
+
+
+def test_promised_indices_are_not_clamped() -> None:
+    def promised(x, indices):
+        result = rows(x, indices)
+        result.owner.attributes["axir.in_bounds"] = hlo.attribute("unit")
+        return result
+
+    module = build({"f": ((ROWS, np.zeros((3, 1), np.int32)), promised)})
+    run_passes(module, "clamp-gather")
+    assert "clamp" not in str(module)
+    assert "axir" not in str(module)

@@ -1,0 +1,97 @@
+"""`separate-scatter-reads`: large indices, and slices as operands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.stablehlo_runner import CompilationError, Example, build, compile_module, run_examples
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.pipeline import run_passes
+
+RNG = np.random.default_rng(0)
+EARLIER = "drop-scatter,fit-scatter-operands,protect-inputs"
+COUNT = 10_000  # 40 KB of indices
+
+
+def scatter_add(operand, indices, updates):
+    count = indices.type.shape[0]
+    return hlo.scatter(
+        [operand],
+        hlo.reshape(indices, (count, 1)),
+        [updates],
+        hlo.add,
+        update_window_dims=(1,),
+        inserted_window_dims=(0,),
+        scatter_dims_to_operand_dims=(0,),
+        index_vector_dim=1,
+    )
+
+
+def example(name: str, rows: int, count: int, low: int, high: int) -> Example:
+    operand = RNG.integers(-4, 5, size=(rows, 3)).astype(np.float32)
+    updates = RNG.integers(-4, 5, size=(count, 3)).astype(np.float32)
+    indices = RNG.integers(low, high, size=count).astype(np.int32)
+    expected = operand.copy()
+    fits = (indices >= 0) & (indices < rows)
+    np.add.at(expected, indices[fits], updates[fits])
+    return Example(name, (operand, indices, updates), scatter_add, expected)
+
+
+EXAMPLES = [
+    example("many", 500, COUNT, 0, 500),
+    example("many_that_do_not_fit", 500, COUNT, -100, 700),
+    example("few", 5, 9, -2, 8),
+    example("one", 1, 1, 0, 1),
+]
+
+
+def slice_example() -> Example:
+    """Updates of the first columns, which `fit-scatter-operands` slices off."""
+    operand = RNG.integers(-4, 5, size=(COUNT, 5)).astype(np.float32)
+    updates = np.ones((4, 3), np.float32)
+    expected = operand.copy()
+    expected[:4, :3] += 1
+    return Example("slice", (operand, np.arange(4, dtype=np.int32), updates), scatter_add, expected)
+
+
+EXAMPLES.append(slice_example())
+
+
+@pytest.fixture(scope="module")
+def results():
+    return run_examples(EXAMPLES, f"{EARLIER},separate-scatter-reads")
+
+
+@pytest.mark.parametrize("case", EXAMPLES, ids=lambda case: case.name)
+def test_values(results, case: Example) -> None:
+    np.testing.assert_array_equal(results[case.name][0], case.expected)
+
+
+@pytest.mark.parametrize("case", [EXAMPLES[0], EXAMPLES[-1]], ids=lambda case: case.name)
+def test_the_pass_is_still_needed(case: Example) -> None:
+    module = build({case.name: (case.arguments, case.builder)})
+    run_passes(module, EARLIER)
+    with pytest.raises(CompilationError, match="exceeded stack allocation limit"):
+        compile_module(module)
+
+
+def test_arguments_need_no_barrier() -> None:
+    case = EXAMPLES[2]
+    operand, indices, updates = case.arguments
+
+    def builder(operand, indices, updates):
+        return hlo.scatter(
+            [operand],
+            indices,
+            [updates],
+            hlo.add,
+            update_window_dims=(1,),
+            inserted_window_dims=(0,),
+            scatter_dims_to_operand_dims=(0,),
+            index_vector_dim=1,
+        )
+
+    module = build({"f": ((operand, indices[:, None], updates), builder)})
+    run_passes(module, "separate-scatter-reads")
+    assert "optimization_barrier" not in str(module)

@@ -1,0 +1,104 @@
+"""Checks the form of docstrings, and that the name of an error says which one it is."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("frontend", "runtime", "passes", "dialect", "docs")
+SECTION = re.compile(r"(Args|Attributes|Examples?|Raises|Returns|Yields):")
+# A function's summary says what it does, not what its result is.
+NO_VERB = re.compile(r"(An?|How|The|True|What|Where|Whether) ")
+
+
+def sources() -> list[Path]:
+    return sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+
+
+def documented(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+    """Yields what has a docstring, but for commands, whose docstrings are printed as help."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)):
+            text = ast.get_docstring(node)
+            if text is not None and not is_decorated(node, "command", "group"):
+                yield node, text
+
+
+def is_decorated(node: ast.AST, *names: str) -> bool:
+    decorators = map(ast.unparse, getattr(node, "decorator_list", ()))
+    return any(name in decorator for decorator in decorators for name in names)
+
+
+def faults(source: str) -> Iterator[str]:
+    """Yields what is wrong with the docstrings of a module."""
+    for node, text in documented(ast.parse(source)):
+        line = getattr(node, "lineno", 1)
+        is_function = isinstance(node, ast.FunctionDef) and not is_decorated(node, "property")
+        if is_function and NO_VERB.match(text):
+            yield f"line {line}: {text.splitlines()[0]!r} begins with no verb"
+        lines = text.splitlines()
+        for heading, content in itertools.pairwise(lines):
+            if SECTION.fullmatch(heading) and not re.match(r" {4}\S", content):
+                yield f"line {line}: the section {heading!r} is not indented by four"
+
+
+def test_docstrings_have_one_form() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}, {fault}"
+        for path in sources()
+        for fault in faults(path.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ('def f():\n    """The sum of all."""', "no verb"),
+        ('class C:\n    def f(self):\n        """Whether it holds."""', "no verb"),
+        ('def f():\n    """Sums.\n\n    Args:\n      x: a number.\n    """', "indented"),
+        ('"""Numbers.\n\nRaises:\n  Error: always.\n"""', "indented"),
+    ],
+)
+def test_another_form_is_found(source: str, fault: str) -> None:
+    (found,) = faults(source)
+    assert fault in found
+
+
+def test_the_form_is_allowed() -> None:
+    source = '''
+    class C:
+        """The number.
+
+        Attributes:
+            x: its value.
+        """
+
+        @property
+        def f(self):
+            """The sum of all."""
+
+        def g(self):
+            """Returns the sum.
+
+            Args:
+                x: a number.
+            """
+    '''
+    assert list(faults("if True:\n" + source)) == []
+
+
+def test_no_two_errors_share_a_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and node.name.endswith(("Error", "Warning")):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert len(places) > 50
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}

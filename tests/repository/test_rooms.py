@@ -1,0 +1,212 @@
+"""Proves that the rooms inside the rooms stand in an order, and that no import hides.
+
+`test_layers.py` proves the order of the four rooms. Here every folder in them has its place: it
+imports what stands before it in `ORDER`, and nothing after it. Modules import each other without
+circles. An import inside a function states its reason, and `late_module` is called only in the
+files that `LATE` lists.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+from support.source_imports import ROOT, imported_modules, module_name, source_files
+
+# From first to last. A folder that is not listed belongs to the nearest one above it that is.
+ORDER = (
+    "dialect/core",
+    "dialect/builders",
+    "dialect/program",
+    "dialect/ops/elementwise",
+    "dialect/ops/shape",
+    "dialect/ops/reductions",
+    "dialect/ops/indexing",
+    "dialect/ops/special",
+    "dialect/ops/contraction",
+    "dialect/ops/convolution",
+    "dialect/ops/windows",
+    "dialect/ops/sorting",
+    "dialect/ops/fft",
+    "dialect/ops/collectives",
+    "dialect/ops/calls",
+    "dialect/ops/random",
+    "dialect/ops/control_flow",
+    "dialect/ops/custom_rules",
+    "dialect/ops/linalg",
+    "dialect/ops",
+    "dialect/text",
+    "dialect",
+    "passes/framework",
+    "passes/transforms",
+    "passes/legalize",
+    "passes/legalize/buffers",
+    "passes/legalize/numbers",
+    "passes/legalize/complex",
+    "passes/legalize/contractions",
+    "passes/legalize/fft",
+    "passes/legalize/indices",
+    "passes/legalize/loops",
+    "passes/legalize/sorting",
+    "passes/legalize/windows",
+    "passes/tune",
+    "passes",
+    "runtime/errors",
+    "runtime/device",
+    "runtime/compiler",
+    "runtime/calls",
+    "runtime",
+    "frontend/_trees",
+    "frontend/_arguments",
+    "frontend/_devices",
+    "frontend/_transforms",
+    "frontend/custom_derivatives",
+    "frontend/numpy/_arguments",
+    "frontend/numpy/_elementwise",
+    "frontend/numpy/_reductions",
+    "frontend/numpy/_shape",
+    "frontend/numpy/_arrays",
+    "frontend/numpy/_indexing",
+    "frontend/numpy/_sorting",
+    "frontend/numpy/_products",
+    "frontend/numpy/_statistics",
+    "frontend/numpy/_functions",
+    "frontend/numpy/_fft",
+    "frontend/numpy/_methods",
+    "frontend/numpy",
+    "frontend/_programs",
+    "frontend",
+)
+# Where imports point back, each with the reason in its own text.
+LATE = {
+    "axir.dialect.ops.later_ops": "rules of families that need later ones",
+    "axir.dialect.program.later_modules": "views of a function, at the end of its room",
+    "axir.lax._platforms": "numbers without a key, from `axir.random`, which is made of `axir.lax`",
+}
+MECHANISM = "axir.dialect.core.late_modules"
+REASON = re.compile(r"#\s*late: \w+")
+
+MODULES = {module_name(path): path for path in source_files()}
+DIRECTORIES = sorted({str(path.parent.relative_to(ROOT)) for path in source_files()})
+
+
+def room_of(module: str) -> str:
+    place = str(MODULES[module].relative_to(ROOT).with_suffix(""))
+    while place not in ORDER:
+        place = place.rpartition("/")[0]
+    return place
+
+
+def is_for_types(node: ast.If) -> bool:
+    return "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def edges(module: str) -> Iterator[tuple[int, str]]:
+    """Yields line and name of the modules that `module` imports when it runs."""
+    path = MODULES[module]
+    tree = ast.parse(path.read_text())
+    hidden = {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and is_for_types(node)
+        for child in node.body
+        for line in range(child.lineno, (child.end_lineno or child.lineno) + 1)
+    }
+    for line, name in imported_modules(path.read_text(), module, path.name == "__init__.py"):
+        if line in hidden:
+            continue
+        found = name if name in MODULES else name.rpartition(".")[0]
+        if found in MODULES and found != module:
+            yield line, found
+
+
+EDGES = {module: list(edges(module)) for module in MODULES}
+
+
+def test_every_folder_has_a_place() -> None:
+    homeless = [folder for folder in ORDER if not (ROOT / folder).is_dir()]
+    assert homeless == ["runtime/errors"]  # a file, which all of its room may import
+    flat = [folder for folder in DIRECTORIES if folder.count("/") == 1 and folder not in ORDER]
+    assert [f for f in flat if not f.startswith("frontend/")] == []
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_a_room_imports_what_stands_before_it(room: str) -> None:
+    allowed = ORDER[: ORDER.index(room) + 1]
+    found = [
+        f"{MODULES[module].relative_to(ROOT)}:{line} imports {name}"
+        for module in MODULES
+        if room_of(module) == room
+        for line, name in EDGES[module]
+        if name not in LATE and room_of(name) not in allowed and not is_public(name)
+        if not has_reason(module, line)
+    ]
+    assert not found, "\n".join(found)
+
+
+def is_public(name: str) -> bool:
+    """Tells whether a name is a package of the public API: what it holds is asked elsewhere."""
+    return MODULES[name].name == "__init__.py" and room_of(name) == "frontend"
+
+
+def test_no_circles() -> None:
+    """Follows the imports of each module, those inside functions too, and comes never back."""
+    finished: set[str] = set()
+    path: list[str] = []
+
+    def follow(module: str) -> None:
+        assert module not in path, " -> ".join([*path[path.index(module) :], module])
+        if module in finished:
+            return
+        path.append(module)
+        for line, name in EDGES[module]:
+            if not has_reason(module, line):
+                follow(name)
+        path.pop()
+        finished.add(module)
+
+    for module in MODULES:
+        follow(module)
+
+
+def has_reason(module: str, line: int) -> bool:
+    return bool(REASON.search(MODULES[module].read_text().splitlines()[line - 1]))
+
+
+def test_imports_inside_functions_state_their_reason() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+        for module, path in MODULES.items()
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and not has_reason(module, node.lineno)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_late_modules_are_named_where_they_are_listed() -> None:
+    callers = {
+        module
+        for module, path in MODULES.items()
+        if re.search(r"\blate_module\(\"", path.read_text()) and module != MECHANISM
+    }
+    assert callers == set(LATE)
+
+
+@pytest.mark.parametrize("folder", DIRECTORIES)
+def test_a_folder_says_what_lives_there(folder: str) -> None:
+    init = ROOT / folder / "__init__.py"
+    assert init.exists(), f"{folder} has no __init__.py"
+    assert len(ast.get_docstring(ast.parse(init.read_text())) or "") > 20
+
+
+@pytest.mark.parametrize("room", [room for room in ORDER if (ROOT / room).is_dir()])
+def test_the_design_shows_the_room(room: str) -> None:
+    """Finds the first sentence of the room's docstring in the table of rooms, in its order."""
+    docstring = ast.get_docstring(ast.parse((ROOT / room / "__init__.py").read_text()))
+    assert docstring is not None
+    row = f"| `{room}/` | {docstring.partition(chr(10))[0]} |"
+    assert row in (ROOT / "docs" / "design.md").read_text()

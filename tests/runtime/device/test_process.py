@@ -1,0 +1,71 @@
+"""The life of a process: it ends without a word, and a forked child can compute."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PRELUDE = """
+import os, sys
+import numpy as np
+from axir.dialect.core.config import config
+from axir.runtime import Program, Target, compile_module, devices
+text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{ "
+text += "%0 = stablehlo.OP %x, %x : tensor<2xf32> return %0 : tensor<2xf32> }}"
+config.update("axir_driver", "{driver}")
+device = devices()[0]
+def load(op):
+    return Program(compile_module(text.replace("OP", op), Target()), device).function()
+"""
+
+
+def run_python(body: str, driver: str = "auto") -> subprocess.CompletedProcess[str]:
+    code = PRELUDE.format(driver=driver) + textwrap.dedent(body)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("driver", ["local-sync", "local-task"])
+def test_a_process_ends_without_a_word(driver):
+    result = run_python(
+        """
+        class Cycle: pass
+        cycle = Cycle()
+        cycle.self = cycle
+        cycle.function = load("add")
+        cycle.buffer = device.put(np.ones(2, np.float32))
+        (cycle.result,) = cycle.function([cycle.buffer])
+        cycle.array = cycle.result.to_numpy()
+        print(cycle.array.tolist())
+        sys.keep = cycle
+        """,
+        driver,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "[2.0, 2.0]\n", "")
+
+
+@pytest.mark.parametrize("driver", ["local-sync", "local-task"])
+def test_a_forked_child_computes(driver):
+    result = run_python(
+        """
+        import warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a threaded process
+        function = load("add")
+        buffer = device.put(np.array([1, 2], np.float32))
+        (before,) = function([buffer])
+        child = os.fork()
+        if child == 0:
+            (old,) = function([before])
+            (new,) = load("subtract")([buffer])
+            print(old.to_numpy().tolist(), new.to_numpy().tolist(), flush=True)
+            sys.exit(0)
+        print(os.waitpid(child, 0)[1], function([before])[0].to_numpy().tolist())
+        """,
+        driver,
+    )
+    assert result.stderr == ""
+    assert result.stdout == "[4.0, 8.0] [0.0, 0.0]\n0 [4.0, 8.0]\n"

@@ -1,0 +1,154 @@
+"""Many functions in one IREE program: called by name (`Programs`), or all at once (`Results`).
+
+Some ops lower to calls of Python functions where the code runs in this process, and otherwise to
+portable code: `differs_without_host_calls` tells which functions need testing in both forms.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from axir.dialect.core.config import config
+from axir.dialect.core.errors import HostCallNeededError
+from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.ops.calls.jit_call import call
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.rules import HostCall
+from axir.passes.framework.pipeline import run_passes
+from axir.passes.transforms.lower_to_stablehlo import lower_functions
+from axir.runtime import CompileError, Program, Target, compile_module, default_device
+
+LEGALIZATION = "legalize-for-iree"
+# Longer modules compile no faster per function. But a function that compiles without optimizations
+# only has all of its module compiled twice, and one that does not compile has it cut in halves.
+_FUNCTIONS_PER_PROGRAM = 25
+
+
+def differs_without_host_calls(function: Function) -> bool:
+    """Tells whether a function can also be lowered without calling Python functions."""
+    calls: list[HostCall] = []
+    lower_functions({"main": function}, host_functions=calls)
+    if not calls:
+        return False
+    try:
+        lower_functions({"main": function})
+    except HostCallNeededError:
+        return False
+    return True
+
+
+class Programs:
+    """Compiled functions by name.
+
+    Args:
+        functions: What to compile, by name.
+        with_host_calls: Whether the programs may call Python functions, as compiled functions do,
+            or must be portable, as exported ones are.
+
+    Attributes:
+        failures: What the compiler said about functions that it rejects, by name.
+    """
+
+    def __init__(self, functions: Mapping[str, Function], with_host_calls: bool = True):
+        self.with_host_calls = with_host_calls
+        self.device = default_device()
+        self.failures: dict[str, str] = {}
+        self._programs: dict[str, Program] = {}
+        items = list(functions.items())
+        for start in range(0, len(items), _FUNCTIONS_PER_PROGRAM):
+            self._compile(items[start : start + _FUNCTIONS_PER_PROGRAM])
+
+    def _compile(self, items: Sequence[tuple[str, Function]]) -> None:
+        """Compiles functions together; if that fails, halves find the one that is to blame."""
+        try:
+            calls: list[HostCall] | None = [] if self.with_host_calls else None
+            module = lower_functions(dict(items), host_functions=calls)
+            run_passes(module, LEGALIZATION)
+            text = module.operation.get_asm(enable_debug_info=True)
+            binary = compile_module(text, Target(), items[0][0])
+            program = Program(binary, self.device, calls or ())
+        except CompileError as error:
+            if len(items) == 1:
+                self.failures[items[0][0]] = str(error)
+                return
+            middle = len(items) // 2
+            self._compile(items[:middle])
+            self._compile(items[middle:])
+        else:
+            self._programs.update(dict.fromkeys((name for name, _ in items), program))
+
+    def __call__(self, name: str, *args: np.ndarray) -> list[np.ndarray]:
+        """Runs a function on the device; random keys are there as their words."""
+        buffers = [self.device.put(words_of(x)) for x in args]
+        results = self._programs[name].function(name)(buffers)
+        return [buffer.to_numpy() for buffer in results]
+
+
+class Results:
+    """What functions return for arguments, computed by as few compiled functions as possible.
+
+    A function of a module costs the compiler as much as its body. So the functions are called by
+    one, which takes the arguments of them all.
+
+    Args:
+        applications: Functions with their arguments, by name.
+        with_host_calls: As that of `Programs`.
+
+    Attributes:
+        failures: What the compiler said about functions that it rejects, by name.
+    """
+
+    def __init__(
+        self,
+        applications: Mapping[str, tuple[Function, Sequence[np.ndarray]]],
+        with_host_calls: bool = True,
+    ):
+        self.with_host_calls = with_host_calls
+        self.failures: dict[str, str] = {}
+        self._results: dict[str, list[np.ndarray]] = {}
+        items = list(applications.items())
+        for start in range(0, len(items), _FUNCTIONS_PER_PROGRAM):
+            self._run(items[start : start + _FUNCTIONS_PER_PROGRAM])
+
+    def _run(self, items: Sequence[tuple[str, tuple[Function, Sequence[np.ndarray]]]]) -> None:
+        """Compiles functions together; if that fails, halves find the one that is to blame."""
+        name = items[0][0]
+        whole = _calling([function for _, (function, _) in items], name)
+        programs = Programs({name: whole}, self.with_host_calls)
+        if programs.failures:
+            if len(items) == 1:
+                self.failures |= programs.failures
+                return
+            middle = len(items) // 2
+            self._run(items[:middle])
+            self._run(items[middle:])
+            return
+        arguments = [x for _, (_, arguments) in items for x in arguments]
+        results = iter(programs(name, *arguments, *(x.host() for x in whole.captured)))
+        for name, (function, _) in items:
+            self._results[name] = list(itertools.islice(results, len(function.outputs)))
+
+    def __getitem__(self, name: str) -> list[np.ndarray]:
+        """What a function returned."""
+        return self._results[name]
+
+
+def _calling(functions: Sequence[Function], name: str) -> Function:
+    """A function of the arguments of functions, which calls them all."""
+
+    def call_all(*arguments: Any) -> list[Any]:
+        remaining = iter(arguments)
+        return [
+            result
+            for function in functions
+            for result in call(function, *itertools.islice(remaining, len(function.inputs)))
+        ]
+
+    types = [variable.type for function in functions for variable in function.inputs]
+    with config(jax_enable_x64=True):
+        return trace_function(call_all, types, name=name)
