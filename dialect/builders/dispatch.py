@@ -247,7 +247,7 @@ class _Rows:
     def __init__(self, whole: Tensor, first: Scalar, varying: Scalar | None, share: int):
         self.whole = whole
         self.share = share
-        self.operands = [first.value, *([varying.value] if varying else ())]
+        self.operands = [first.value, *([] if varying is None else [varying.value])]
         dynamic = ir.ShapedType.get_dynamic_size()
         others = list(whole.value.type.shape[1:])
         number = ir.DenseI64ArrayAttr.get

@@ -165,7 +165,7 @@ SHAPES = [
     rows("middle", (3, 129, 2), 1),
     rows("large_digits", (4097,), 0),
     rows("even_workgroups", (4, 4097), 1),
-    rows("uneven_workgroups", (4100, 9), 1),
+    rows("uneven_workgroups", (4099, 9), 1),
     rows("first_of_many", (9, 3000), 0, bound=3),
     rows("one_value", (5000,), 0, bound=1),
     rows("units", (1, 40, 1, 1), 1),
