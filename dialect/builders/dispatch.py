@@ -251,7 +251,7 @@ class _Rows:
         dynamic = ir.ShapedType.get_dynamic_size()
         others = list(whole.value.type.shape[1:])
         number = ir.DenseI64ArrayAttr.get
-        self.sizes = [dynamic if varying else share, *others]
+        self.sizes = [share if varying is None else dynamic, *others]
         self.attributes = {
             "static_offsets": number([dynamic, *[0] * len(others)]),
             "static_sizes": number(self.sizes),

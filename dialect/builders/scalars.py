@@ -1,7 +1,9 @@
 """Scalars: single numbers in kernels and in loops over arrays, built of `arith` and `math`.
 
+A vector of numbers is written as one of them is: everything acts lane by lane.
+
 What does not live here: what scalars have in common with arrays (`expressions.py`), loops over them
-(`dispatch.py`, `passes/legalize/elementwise_loops.py`).
+(`kernels.py`, `passes/legalize/elementwise_loops.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _PREDICATES_INTEGER = {"EQ": 0, "NE": 1, "LT": 2, "LE": 3, "GT": 4, "GE": 5}  # 
 
 
 class Scalar(Expression):
-    """A real number, integer, truth value or index.
+    """A real number, integer, truth value or index; or a vector of such.
 
     Integers are signed, except that `>>` shifts in zeros.
     """
@@ -36,14 +38,32 @@ class Scalar(Expression):
         return self.value.type
 
     @property
+    def element(self) -> ir.Type:
+        """The MLIR type of a single number."""
+        return element_of(self.value.type)
+
+    @property
+    def lanes(self) -> int | None:
+        """How many numbers a vector has; None for a single number."""
+        kind = self.value.type
+        return kind.shape[0] if isinstance(kind, ir.VectorType) else None
+
+    @property
     def is_float(self) -> bool:
         """True for floating point, False for integers, truth values and indices."""
-        return isinstance(self.value.type, ir.FloatType)
+        return isinstance(self.element, ir.FloatType)
 
     @property
     def width(self) -> int:
         """The number of bits."""
-        return self.value.type.width
+        return self.element.width
+
+    def like(self, element: ir.Type) -> ir.Type:
+        """Returns the type of as many numbers of another type."""
+        kind = self.value.type
+        return (
+            ir.VectorType.get(kind.shape, element) if isinstance(kind, ir.VectorType) else element
+        )
 
     def constant(self, number: complex) -> Scalar:
         """Returns a constant of this scalar's type."""
@@ -61,7 +81,7 @@ class Scalar(Expression):
         table = _PREDICATES_FLOAT if self.is_float else _PREDICATES_INTEGER
         predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), table[direction])
         name = "arith.cmpf" if self.is_float else "arith.cmpi"
-        return operation(name, (self, other), boolean(), {"predicate": predicate})
+        return operation(name, (self, other), self.like(boolean()), {"predicate": predicate})
 
     def choose(self, on_true: Scalar, on_false: Scalar) -> Scalar:
         """Returns one of two by this truth value."""
@@ -88,7 +108,7 @@ class Scalar(Expression):
 
     def bits(self) -> Scalar:
         """Returns the bits of a float as an integer of the same width."""
-        return bitcast(self, integer(self.width))
+        return bitcast(self, self.like(integer(self.width)))
 
     def is_negative(self) -> Scalar:
         """Returns the sign bit, also of -0.0 and nan."""
@@ -116,11 +136,14 @@ def float64() -> ir.Type:
 
 
 def constant(number: complex, kind: ir.Type) -> Scalar:
-    """Returns a constant; integers are taken modulo their width."""
-    if isinstance(kind, ir.FloatType):
-        attribute: ir.Attribute = ir.FloatAttr.get(kind, float(number.real))
+    """Returns a constant; integers are taken modulo their width. Vectors have it in each lane."""
+    element = element_of(kind)
+    if isinstance(element, ir.FloatType):
+        attribute: ir.Attribute = ir.FloatAttr.get(element, float(number.real))
     else:
-        attribute = ir.IntegerAttr.get(kind, _wrapped(int(number.real), kind))
+        attribute = ir.IntegerAttr.get(element, _wrapped(int(number.real), element))
+    if isinstance(kind, ir.VectorType):
+        attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
     return operation("arith.constant", (), kind, {"value": attribute})
 
 
@@ -129,6 +152,18 @@ def _wrapped(number: int, kind: ir.Type) -> int:
         return number
     half = 1 << (kind.width - 1)
     return (number + half) % (2 * half) - half
+
+
+def element_of(kind: ir.Type) -> ir.Type:
+    """Returns the type of the numbers of a vector, or of a single number."""
+    return kind.element_type if isinstance(kind, ir.VectorType) else kind
+
+
+def broadcast(x: Scalar, lanes: int | None) -> Scalar:
+    """Returns a vector of so many times the same number; a vector, or for None, `x` itself."""
+    if lanes is None or x.lanes is not None:
+        return x
+    return operation("vector.broadcast", (x,), ir.VectorType.get([lanes], x.type))
 
 
 def index(number: Scalar | int) -> Scalar:
@@ -159,38 +194,39 @@ def bitcast(x: Scalar, kind: ir.Type) -> Scalar:
 
 def convert_float(x: Scalar, kind: ir.Type) -> Scalar:
     """Returns a float rounded or widened to another float type."""
-    if x.type == kind:
+    if x.element == kind:
         return x
     if x.width == kind.width or (x.width == 64 and kind.width == 16):
         # Between f16 and bf16; and from f64, of which IREE flushes what is denormal as f16.
         return convert_float(convert_float(x, float32()), kind)
-    return operation("arith.extf" if kind.width > x.width else "arith.truncf", (x,), kind)
+    name = "arith.extf" if kind.width > x.width else "arith.truncf"
+    return operation(name, (x,), x.like(kind))
 
 
 def truncate(x: Scalar, width: int) -> Scalar:
     """Returns the low bits of an integer."""
-    return operation("arith.trunci", (x,), integer(width)) if x.width > width else x
+    return operation("arith.trunci", (x,), x.like(integer(width))) if x.width > width else x
 
 
 def extend_unsigned(x: Scalar, width: int) -> Scalar:
     """Returns an integer with zeros in front."""
-    return operation("arith.extui", (x,), integer(width)) if x.width < width else x
+    return operation("arith.extui", (x,), x.like(integer(width))) if x.width < width else x
 
 
 def to_float(x: Scalar, kind: ir.Type) -> Scalar:
     """Returns a signed integer or an index as a float."""
-    number = to_integer(x, 64) if isinstance(x.type, ir.IndexType) else x
-    return operation("arith.sitofp", (number,), kind)
+    number = to_integer(x, 64) if isinstance(x.element, ir.IndexType) else x
+    return operation("arith.sitofp", (number,), x.like(kind))
 
 
 def to_index(x: Scalar) -> Scalar:
     """Returns an integer as an index."""
-    return operation("arith.index_cast", (x,), ir.IndexType.get())
+    return operation("arith.index_cast", (x,), x.like(ir.IndexType.get()))
 
 
 def to_integer(x: Scalar, width: int) -> Scalar:
     """Returns an index as an integer."""
-    return operation("arith.index_cast", (x,), integer(width))
+    return operation("arith.index_cast", (x,), x.like(integer(width)))
 
 
 def copy_sign(magnitude: Scalar, sign: Scalar) -> Scalar:
