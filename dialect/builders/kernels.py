@@ -239,15 +239,17 @@ def dispatch(
         The results.
     """
     tied = dict(in_place or {})
-    own = [x for number, x in enumerate(result_types) if number not in tied]
-    bindings = [*(x.type for x in operands), *own]
+    arrays = [hlo.bitcast_convert(x, _signless(x.type.element_type)) for x in operands]
+    results = [hlo.tensor_type(x.shape, _signless(x.element_type)) for x in result_types]
+    own = [x for number, x in enumerate(results) if number not in tied]
+    bindings = [*(x.type for x in arrays), *own]
     symbol = _executable(kernel, bindings, workgroups, name)
     created = ir.Operation.create(
         "flow.dispatch",
-        results=list(result_types),
-        operands=list(operands),
+        results=results,
+        operands=arrays,
         attributes={
-            "entry_points": ir.ArrayAttr.get([hlo.attribute(f"@{symbol}::@{name}")]),
+            "entry_points": ir.ArrayAttr.get([hlo.attribute(f"@{symbol}::@{symbol}")]),
             "tied_operands": ir.ArrayAttr.get(
                 [
                     ir.IntegerAttr.get(ir.IndexType.get(), tied.get(number, -1))
@@ -257,7 +259,10 @@ def dispatch(
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(operands), 0, 0]),
         },
     )
-    return list(created.results)
+    return [
+        hlo.bitcast_convert(x, wanted.element_type)
+        for x, wanted in zip(created.results, result_types, strict=True)
+    ]
 
 
 def _executable(
@@ -269,13 +274,13 @@ def _executable(
     with ir.InsertionPoint.at_block_begin(block):
         executable = _symbol("stream.executable", symbol, {"sym_visibility": _text("private")})
     with ir.InsertionPoint(executable.regions[0].blocks.append()):
-        _export(name, workgroups or 1)
+        _export(symbol, workgroups or 1)
         inner = ir.Operation.create("builtin.module", regions=1)
         ir.Operation.create("stream.executable.end")
     binding = ir.Type.parse("!stream.binding")
     with ir.InsertionPoint(inner.regions[0].blocks.append()):
         signature = ir.FunctionType.get([binding] * len(bindings), [])
-        function = _symbol("func.func", name, {"function_type": ir.TypeAttr.get(signature)})
+        function = _symbol("func.func", symbol, {"function_type": ir.TypeAttr.get(signature)})
     body = function.regions[0].blocks.append(*[binding] * len(bindings))
     with ir.InsertionPoint(body):
         arrays = [_bound(x, type_) for x, type_ in zip(body.arguments, bindings, strict=True)]
@@ -303,7 +308,7 @@ def _workgroup() -> Scalar:
 
 
 def _bound(binding: ir.Value, type_: ir.Type) -> Memory:
-    element = _signless(type_.element_type)
+    element = type_.element_type
     memref = _memref(type_.shape, element)
     subspan = operation("stream.binding.subspan", [_as_scalar(binding), index(0)], memref)
     return Memory(subspan.value, element)

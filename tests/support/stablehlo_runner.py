@@ -206,6 +206,8 @@ class Compiled:
 def _result_types(module: ir.Module) -> dict[str, list[np.dtype]]:
     table = {}
     for function in module.body.operations:
+        if function.operation.name != "func.func":
+            continue  # the executable of a kernel
         kind = ir.FunctionType(function.attributes["function_type"].value)
         name = function.attributes["sym_name"].value
         table[name] = [numpy_dtype(result.element_type) for result in kind.results]
