@@ -1,6 +1,7 @@
 """Scalars: single numbers in kernels and in loops over arrays, built of `arith` and `math`.
 
-A vector of numbers is written as one of them is: everything acts lane by lane.
+A vector of numbers is written as one of them is: everything acts lane by lane, and a single number
+beside a vector is in each lane.
 
 What does not live here: what scalars have in common with arrays (`expressions.py`), loops over them
 (`kernels.py`, `passes/legalize/elementwise_loops.py`).
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
+from .errors import KernelTypeError
 from .expressions import Expression
 
 _FUNCTIONS = {
@@ -71,21 +73,26 @@ class Scalar(Expression):
 
     def apply(self, name: str, *others: Scalar) -> Scalar:
         """Returns an operation of `math` or, for floats and integers, of `arith`."""
+        operands = _of_one_type(self, *others) if others else (self,)
         if name in _FUNCTIONS:
-            return operation(_FUNCTIONS[name], (self, *others))
+            return operation(_FUNCTIONS[name], operands)
         dialect, kind = "math" if name == "abs" else "arith", "f" if self.is_float else "i"
-        return operation(f"{dialect}.{name}{kind}", (self, *others))
+        return operation(f"{dialect}.{name}{kind}", operands)
 
     def compare(self, direction: str, other: Scalar) -> Scalar:
         """Returns a truth value."""
         table = _PREDICATES_FLOAT if self.is_float else _PREDICATES_INTEGER
         predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), table[direction])
         name = "arith.cmpf" if self.is_float else "arith.cmpi"
-        return operation(name, (self, other), self.like(boolean()), {"predicate": predicate})
+        first, second = _of_one_type(self, other)
+        return operation(name, (first, second), first.like(boolean()), {"predicate": predicate})
 
     def choose(self, on_true: Scalar, on_false: Scalar) -> Scalar:
         """Returns one of two by this truth value."""
-        return operation("arith.select", (self, on_true, on_false), on_true.type)
+        first, second = _of_one_type(on_true, on_false)
+        if self.lanes is not None:
+            first, second = broadcast(first, self.lanes), broadcast(second, self.lanes)
+        return operation("arith.select", (self, first, second), first.type)
 
     def __neg__(self) -> Scalar:
         return self.apply("neg") if self.is_float else 0 - self
@@ -113,6 +120,26 @@ class Scalar(Expression):
     def is_negative(self) -> Scalar:
         """Returns the sign bit, also of -0.0 and nan."""
         return self.bits() < 0
+
+
+def _of_one_type(first: Scalar, *others: Scalar) -> tuple[Scalar, ...]:
+    """Returns operands of an operation, single numbers beside a vector as vectors.
+
+    Raises:
+        KernelTypeError: if they are of different types.
+    """
+    kind = first.value.type
+    if all(x.value.type == kind for x in others):
+        return (first, *others)
+    operands = (first, *others)
+    width = next((x.lanes for x in operands if x.lanes is not None), None)
+    alike = tuple(broadcast(x, width) for x in operands)
+    if any(x.type != alike[0].type for x in alike):
+        raise KernelTypeError(
+            f"Numbers of different types meet: {' and '.join(str(x.type) for x in operands)}.",
+            "Convert them (`convert_float`, `to_float`, `to_index`, `to_integer`, `truncate`).",
+        )
+    return alike
 
 
 def boolean() -> ir.Type:
@@ -231,9 +258,9 @@ def to_integer(x: Scalar, width: int) -> Scalar:
 
 def copy_sign(magnitude: Scalar, sign: Scalar) -> Scalar:
     """`magnitude` (of either sign) with the sign bit of `sign`."""
-    return operation("math.copysign", (magnitude, sign))
+    return operation("math.copysign", _of_one_type(magnitude, sign))
 
 
 def fused_multiply_add(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
     """`x * y + z` with one rounding."""
-    return operation("math.fma", (x, y, z))
+    return operation("math.fma", _of_one_type(x, y, z))

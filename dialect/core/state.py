@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from axir.dialect.builders.kernels.building import Kernel
     from axir.dialect.program.equation import Equation
     from axir.dialect.program.named_axes import BatchFrame
     from axir.dialect.program.tracer import Trace
@@ -32,6 +33,7 @@ class _State(threading.local):
         batching: The axis over which a pass vectorizes now, a `BatchFrame`; None outside
             vectorization.
         axis_sizes: Extents of the named axes that the code which is traced now may name.
+        kernel: The kernel that is being built; None outside.
     """
 
     def __init__(self) -> None:
@@ -42,6 +44,7 @@ class _State(threading.local):
         self.scope: str = ""
         self.batching: BatchFrame | None = None
         self.axis_sizes: dict[Hashable, int] = {}
+        self.kernel: Kernel | None = None
 
 
 state = _State()

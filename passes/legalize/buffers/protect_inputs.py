@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -11,8 +12,11 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.rewriting import find_operations, replace
 
-IN_PLACE = ("stablehlo.scatter", "stablehlo.dynamic_update_slice", "stablehlo.sort")
-"""Operations whose result IREE writes over their first operands."""
+_KERNEL = "flow.dispatch"
+IN_PLACE = (
+    "stablehlo.scatter", "stablehlo.dynamic_update_slice", "stablehlo.sort", _KERNEL,
+)  # fmt: skip
+"""Operations whose result IREE writes over their first operands; kernels, over those they name."""
 
 DONATION_ATTRIBUTES = (
     "axir.donated",
@@ -41,11 +45,12 @@ _BRANCHING = ("stablehlo.if", "stablehlo.case")
 class ProtectInputs(Pass):
     """Copies a function's argument before an operation that would overwrite it.
 
-    The fact: IREE computes a scatter, a dynamic_update_slice or a sort in place. When the operand's
-    last use is that operation and the operand is the caller's buffer, the caller's array changes,
-    even if the function also returns it (iree-org/iree#16168). Of the ways to force a copy,
-    `flow.tensor.transfer` to the same device is both correct and the fastest: 3 us for 256 KB.
-    Optimization barriers, `flow.tensor.clone` and identity loops are optimized away.
+    The fact: IREE computes a scatter, a dynamic_update_slice or a sort in place, and so do kernels
+    that say so. When the operand's last use is that operation and the operand is the caller's
+    buffer, the caller's array changes, even if the function also returns it
+    (iree-org/iree#16168). Of the ways to force a copy, `flow.tensor.transfer` to the same device is
+    both correct and the fastest: 3 us for 256 KB. Optimization barriers, `flow.tensor.clone` and
+    identity loops are optimized away.
 
     1. Visit every operation that works in place.
     2. For each of its operands, follow the value backwards through operations that may forward or
@@ -75,9 +80,9 @@ class ProtectInputs(Pass):
     def run(self, module: ir.Module) -> None:
         """Inserts the transfers."""
         reached = _Storage()
-        for operation in find_operations(module.operation, IN_PLACE):
-            for index in range(in_place_operand_count(operation)):
-                _trace_storage(operation.operands[index], reached)
+        for operation in find_operations(module.operation, (*IN_PLACE, _KERNEL)):
+            for operand in _overwritten(operation):
+                _trace_storage(operand, reached)
         functions = find_operations(module.operation, ("func.func",))
         donated = {
             (function.attributes["sym_name"].value, index)
@@ -108,6 +113,14 @@ def in_place_operand_count(operation: ir.Operation) -> int:
     if operation.name == "stablehlo.scatter":
         return (len(operation.operands) - 1) // 2
     return len(operation.operands) if operation.name == "stablehlo.sort" else 1
+
+
+def _overwritten(operation: ir.Operation) -> Sequence[ir.Value]:
+    """Returns the operands that an operation overwrites."""
+    if operation.name == _KERNEL:
+        places = [place.value for place in operation.attributes["tied_operands"]]
+        return [operation.operands[place] for place in places if place >= 0]
+    return operation.operands[: in_place_operand_count(operation)]
 
 
 def _replace_by_transfer(argument: ir.BlockArgument, device: str) -> None:

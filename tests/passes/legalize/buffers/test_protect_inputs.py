@@ -7,6 +7,7 @@ import pytest
 from support.stablehlo_runner import Compiled, build, parse
 
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.kernels import dispatch
 from axir.passes.framework.pipeline import run_passes
 
 X = np.arange(50, dtype=np.float32).reshape(10, 5)[::-1].copy()
@@ -37,13 +38,20 @@ def sort(x, indices, updates, start):
     return hlo.sort([x], 0, lambda a, b: hlo.compare(a, b, "LT"))[0]
 
 
+def kernel(x, indices, updates, start):
+    def increase(x):
+        x[1, 2] = x[1, 2] + 1.0
+
+    return dispatch(increase, [x], [x.type], in_place={0: 0})[0]
+
+
 def through(forward):
     """The operations above, on what `forward` makes of the argument."""
     return {
         f"{operation.__name__}_{forward.__name__}": (
             lambda x, *rest, operation=operation: operation(forward(x), *rest)
         )
-        for operation in (scatter, update, sort)
+        for operation in (scatter, update, sort, kernel)
     }
 
 

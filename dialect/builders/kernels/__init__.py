@@ -1,0 +1,71 @@
+"""Kernels of our own: loops over numbers in memory that IREE runs as one dispatch.
+
+A StableHLO loop costs IREE at least one dispatch in each pass; a kernel is one, whatever its
+loops do. It is a Python function of `Memory`, run once to build the code; assignments to elements
+happen in the order in which Python meets them::
+
+    def cumulative(x, sums):
+        def step(i, total):
+            total = total + x[i]
+            sums[i] = total
+            return total
+
+        loop(0, n, x.constant(0.0), step)
+
+    [sums] = dispatch(cumulative, [x], [x.type])
+
+Numbers are `Scalar`s, or vectors of a power of two of them (`Memory.read`), which become vector
+registers. Results are new arrays, or the memory of operands (`in_place`). Workgroups run in
+parallel, and are told apart by the first argument (`workgroups`). What does not fit together is a
+`KernelError` while the kernel is built. `docs/kernels.md` is a course.
+
+IREE gets a kernel as an executable of its own, on memory instead of tensors: nothing is decided by
+how arrays are placed, copied or fused. Facts (IREE 3.13): the stack of a kernel is limited, see
+`STACK_BYTES`, so that large memory of its own must be a result that nobody reads; truth values lie
+in memory as bytes; vectors whose extent is not a power of two are 30 times slower; executables are
+linked into one library, where each function needs a name of its own.
+
+What does not live here: the arithmetic of numbers (`scalars.py`), errors (`errors.py`), and the
+kernels, which stand with the ops that they compute (`dialect/ops/linalg/kernels.py`), or with the
+passes that put them in.
+"""
+
+from __future__ import annotations
+
+from .control_flow import Carried, branch, loop, repeat_while
+from .dispatching import dispatch, rows_of
+from .lanes import (
+    all_lanes,
+    any_lane,
+    first_lanes,
+    lane,
+    lanes,
+    largest_lane,
+    smallest_lane,
+    sum_of_lanes,
+    with_lane,
+)
+from .memory import STACK_BYTES, Memory, Number, Position, scratch
+
+__all__ = [
+    "STACK_BYTES",
+    "Carried",
+    "Memory",
+    "Number",
+    "Position",
+    "all_lanes",
+    "any_lane",
+    "branch",
+    "dispatch",
+    "first_lanes",
+    "lane",
+    "lanes",
+    "largest_lane",
+    "loop",
+    "repeat_while",
+    "rows_of",
+    "scratch",
+    "smallest_lane",
+    "sum_of_lanes",
+    "with_lane",
+]

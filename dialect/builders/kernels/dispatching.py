@@ -1,0 +1,254 @@
+"""`dispatch`: a kernel as an executable of its own, and the call of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.errors import KernelArrayError, KernelError
+from axir.dialect.builders.expressions import minimum
+from axir.dialect.builders.scalars import Scalar, index, integer, operation
+from axir.dialect.core.state import Change
+
+from .building import Kernel, index_value
+from .memory import Memory, memref_type
+
+
+def dispatch(
+    kernel: Callable[..., None],
+    operands: Sequence[ir.Value],
+    result_types: Sequence[ir.Type],
+    *,
+    workgroups: int | None = None,
+    in_place: Mapping[int, int] | None = None,
+    name: str = "kernel",
+) -> list[ir.Value]:
+    """Runs a kernel as one dispatch.
+
+    Args:
+        kernel: Writes the results; takes the memory of the operands, then that of those results
+            that have memory of their own. With `workgroups`, the number of the workgroup, an
+            index, comes before.
+        operands: Arrays of real dtypes, none of them empty.
+        result_types: The types of the results, for which the same holds.
+        workgroups: How many copies of the kernel run, in parallel.
+        in_place: For results that take the place of an operand: their number, and its. If the
+            operand is used again, or is an argument of the program, IREE copies it before.
+        name: What the kernel is called in modules and profiles.
+
+    Returns:
+        The results.
+
+    Raises:
+        KernelError: for what does not fit together, also in the kernel; its subclasses say what.
+    """
+    tied = dict(in_place or {})
+    _check_arrays([x.type for x in operands], result_types, tied)
+    arrays = [hlo.bitcast_convert(x, _signless(x.type.element_type)) for x in operands]
+    results = [hlo.tensor_type(x.shape, _signless(x.element_type)) for x in result_types]
+    own = [x for number, x in enumerate(results) if number not in tied]
+    symbol = _executable(kernel, [*(x.type for x in arrays), *own], workgroups, name)
+    created = ir.Operation.create(
+        "flow.dispatch",
+        results=results,
+        operands=arrays,
+        attributes={
+            "entry_points": ir.ArrayAttr.get([hlo.attribute(f"@{symbol}::@{symbol}")]),
+            "tied_operands": ir.ArrayAttr.get(
+                [
+                    ir.IntegerAttr.get(ir.IndexType.get(), tied.get(number, -1))
+                    for number in range(len(results))
+                ]
+            ),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(arrays), 0, 0]),
+        },
+    )
+    return [
+        hlo.bitcast_convert(x, wanted.element_type)
+        for x, wanted in zip(created.results, result_types, strict=True)
+    ]
+
+
+def rows_of(workgroup: Scalar, rows: int, workgroups: int) -> tuple[Scalar, Scalar]:
+    """Returns the first row of a workgroup, and the end of its rows.
+
+    The shares of all workgroups differ by one row at most.
+    """
+    share, left = divmod(rows, workgroups)
+    first = workgroup * share
+    if not left:
+        return first, first + share
+    following = workgroup + 1
+    return first + minimum(workgroup, left), following * share + minimum(following, left)
+
+
+# Checks ----------------------------------------------------------------------------------------
+
+
+def _check_arrays(
+    operands: Sequence[ir.Type], results: Sequence[ir.Type], tied: Mapping[int, int]
+) -> None:
+    for what, types in (("operand", operands), ("result", results)):
+        for number, type_ in enumerate(types):
+            if 0 in type_.shape:
+                raise KernelArrayError(
+                    f"Array {number} of the {what}s of a kernel is empty: {type_}.",
+                    "Compute empty results without a kernel.",
+                )
+            if isinstance(type_.element_type, ir.ComplexType):
+                raise KernelArrayError(
+                    f"Array {number} of the {what}s of a kernel is complex: {type_}.",
+                    "Give it the real and imaginary parts as arrays of their own.",
+                )
+    for number, operand in tied.items():
+        if not (number < len(results) and operand < len(operands)) or (
+            results[number] != operands[operand]
+        ):
+            raise KernelArrayError(
+                f"Result {number} of a kernel cannot take the place of operand {operand}: "
+                f"the results are ({_listed(results)}), the operands ({_listed(operands)}).",
+                "`in_place` gives for the number of a result that of an operand of its type.",
+            )
+
+
+def _listed(types: Sequence[ir.Type]) -> str:
+    return ", ".join(map(str, types))
+
+
+# Executables -----------------------------------------------------------------------------------
+
+
+def _executable(
+    kernel: Callable[..., None], bindings: Sequence[ir.Type], workgroups: int | None, name: str
+) -> str:
+    """Puts an executable with the kernel at the head of the module; returns its name.
+
+    If the module has an equal one already, that serves.
+    """
+    module = _module_block()
+    symbol = _unused_symbol(module, name)
+    with ir.InsertionPoint.at_block_begin(module):
+        executable = _symbol("stream.executable", symbol, {"sym_visibility": _text("private")})
+    try:
+        _fill(executable, kernel, bindings, workgroups, symbol)
+        _verify(executable)
+    except BaseException:
+        executable.erase()
+        raise
+    equal = _equal_executable(module, executable, name, symbol)
+    if equal is None:
+        return symbol
+    executable.erase()
+    return equal
+
+
+def _fill(
+    executable: ir.Operation,
+    kernel: Callable[..., None],
+    bindings: Sequence[ir.Type],
+    workgroups: int | None,
+    symbol: str,
+) -> None:
+    with ir.InsertionPoint(executable.regions[0].blocks.append()):
+        _export(symbol, workgroups or 1)
+        inner = ir.Operation.create("builtin.module", regions=1)
+        ir.Operation.create("stream.executable.end")
+    binding = ir.Type.parse("!stream.binding")
+    with ir.InsertionPoint(inner.regions[0].blocks.append()):
+        signature = ir.FunctionType.get([binding] * len(bindings), [])
+        function = _symbol("func.func", symbol, {"function_type": ir.TypeAttr.get(signature)})
+    body = function.regions[0].blocks.append(*[binding] * len(bindings))
+    with ir.InsertionPoint(body), Change(kernel=Kernel(body)):
+        arrays = [_bound(x, type_) for x, type_ in zip(body.arguments, bindings, strict=True)]
+        kernel(*([] if workgroups is None else [_workgroup()]), *arrays)
+        ir.Operation.create("func.return")
+
+
+def _verify(executable: ir.Operation) -> None:
+    try:
+        executable.verify()
+    except ir.MLIRError as error:
+        raise KernelError(
+            f"A kernel is not valid: {'; '.join(map(str, error.error_diagnostics))}.",
+            "Operations that the builders do not check got operands of types that do not fit.",
+        ) from error
+
+
+def _export(name: str, workgroups: int) -> None:
+    export = _symbol(
+        "stream.executable.export",
+        name,
+        {"function_ref": hlo.attribute(f"@{name}"), "sym_visibility": _text("public")},
+    )
+    with ir.InsertionPoint(export.regions[0].blocks.append()):
+        counts = [index(number).value for number in (workgroups, 1, 1)]
+        ir.Operation.create("stream.return", operands=counts)
+
+
+def _workgroup() -> Scalar:
+    dimension = ir.IntegerAttr.get(ir.IndexType.get(), 0)
+    return operation(
+        "stream.dispatch.workgroup.id", (), ir.IndexType.get(), {"dimension": dimension}
+    )
+
+
+def _bound(binding: ir.Value, type_: ir.Type) -> Memory:
+    kind = memref_type(type_.shape, type_.element_type)
+    subspan = operation("stream.binding.subspan", [Scalar(binding), Scalar(index_value(0))], kind)
+    return Memory(subspan.value, type_.element_type)
+
+
+def _module_block() -> ir.Block:
+    operation = ir.InsertionPoint.current.block.owner
+    while operation.name != "builtin.module":
+        operation = operation.parent
+    return operation.regions[0].blocks[0]
+
+
+def _unused_symbol(block: ir.Block, name: str) -> str:
+    taken = {
+        operation.attributes["sym_name"].value
+        for operation in block
+        if "sym_name" in operation.attributes
+    }
+    names = (f"{name}_{number}" for number in itertools.count())
+    return next(candidate for candidate in names if candidate not in taken)
+
+
+def _equal_executable(
+    block: ir.Block, executable: ir.Operation, name: str, symbol: str
+) -> str | None:
+    """Returns the name of an executable with the same code and a name of the same kind."""
+    text = None
+    for other in block:
+        if other.operation.name != "stream.executable" or other.operation == executable:
+            continue
+        found: str = other.attributes["sym_name"].value
+        if found.rpartition("_")[0] != name:
+            continue
+        if text is None:
+            text = _code(executable, symbol)
+        if _code(other.operation, found) == text:
+            return found
+    return None
+
+
+def _code(executable: ir.Operation, symbol: str) -> str:
+    text: str = executable.get_asm(use_local_scope=True, assume_verified=True)
+    return text.replace(f"@{symbol}", "@")
+
+
+def _signless(element: ir.Type) -> ir.Type:
+    return integer(element.width) if isinstance(element, ir.IntegerType) else element
+
+
+def _symbol(name: str, symbol: str, attributes: dict[str, ir.Attribute]) -> ir.Operation:
+    named = {"sym_name": _text(symbol), **attributes}
+    return ir.Operation.create(name, attributes=named, regions=1)
+
+
+def _text(text: str) -> ir.Attribute:
+    return ir.StringAttr.get(text)

@@ -1,0 +1,98 @@
+"""Lanes of vectors: counted, marked, taken out, put in, and brought together in one number.
+
+Everything else acts on vectors as it does on numbers (`dialect/builders/scalars.py`).
+"""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.errors import KernelPositionError, KernelTypeError
+from axir.dialect.builders.scalars import Scalar, boolean, operation
+
+from .building import index_value
+
+_NEVER_KNOWN = -(2**63)  # how MLIR writes that an index is an operand
+
+
+def lanes(width: int) -> Scalar:
+    """Returns the numbers of the lanes, 0, 1, 2, ..., as indices."""
+    return operation("vector.step", (), ir.VectorType.get([width], ir.IndexType.get()))
+
+
+def first_lanes(width: int, count: Scalar | int) -> Scalar:
+    """Returns a mask of the first lanes; all of them where `count` is larger than the width."""
+    kind = ir.VectorType.get([width], boolean())
+    return operation("vector.create_mask", (Scalar(index_value(count)),), kind)
+
+
+def lane(x: Scalar, number: Scalar | int) -> Scalar:
+    """Returns the number in a lane."""
+    positions, operands = _position(x, number)
+    return operation("vector.extract", (x, *operands), x.element, {"static_position": positions})
+
+
+def with_lane(x: Scalar, number: Scalar | int, value: Scalar) -> Scalar:
+    """Returns a vector with another number in a lane."""
+    positions, operands = _position(x, number)
+    if value.type != x.element:
+        raise KernelTypeError(
+            f"{value.type} does not fit into a lane of {x.type}.", f"Convert it to {x.element}."
+        )
+    return operation("vector.insert", (value, x, *operands), x.type, {"static_position": positions})
+
+
+def _position(x: Scalar, number: Scalar | int) -> tuple[ir.Attribute, list[Scalar]]:
+    width = _width(x)
+    if isinstance(number, Scalar):
+        return ir.DenseI64ArrayAttr.get([_NEVER_KNOWN]), [Scalar(index_value(number))]
+    if not 0 <= number < width:
+        raise KernelPositionError(
+            f"Lane {number} of a vector of {width}.", f"Lanes run from 0 to {width - 1}."
+        )
+    return ir.DenseI64ArrayAttr.get([number]), []
+
+
+# One number of all lanes -----------------------------------------------------------------------
+
+
+def sum_of_lanes(x: Scalar) -> Scalar:
+    """Returns the sum of all lanes; floats are added in an order that the machine likes."""
+    return _reduction("add", x, is_reordered=x.is_float)
+
+
+def largest_lane(x: Scalar) -> Scalar:
+    """Returns the largest number of all lanes (of signed integers), nan if there is one."""
+    return _reduction("maximumf" if x.is_float else "maxsi", x)
+
+
+def smallest_lane(x: Scalar) -> Scalar:
+    """Returns the smallest number of all lanes (of signed integers), nan if there is one."""
+    return _reduction("minimumf" if x.is_float else "minsi", x)
+
+
+def any_lane(x: Scalar) -> Scalar:
+    """Tells whether a vector of truth values has a true one."""
+    return _reduction("or", x)
+
+
+def all_lanes(x: Scalar) -> Scalar:
+    """Tells whether all of a vector of truth values are true."""
+    return _reduction("and", x)
+
+
+def _reduction(kind: str, x: Scalar, *, is_reordered: bool = False) -> Scalar:
+    _width(x)
+    attributes = {"kind": hlo.attribute(f"#vector.kind<{kind}>")}
+    if is_reordered:
+        attributes["fastmath"] = hlo.attribute("#arith.fastmath<reassoc>")
+    return operation("vector.reduction", (x,), x.element, attributes)
+
+
+def _width(x: Scalar) -> int:
+    if x.lanes is None:
+        raise KernelTypeError(
+            f"{x.type} is a single number and has no lanes.", "Make a vector with `broadcast`."
+        )
+    return x.lanes
