@@ -32,7 +32,7 @@ passes that put them in.
 
 from __future__ import annotations
 
-from .control_flow import Carried, branch, loop, repeat_while
+from .control_flow import Carried, branch, each, loop, repeat_while, when
 from .dispatching import dispatch, rows_of
 from .lanes import (
     all_lanes,
@@ -57,6 +57,7 @@ __all__ = [
     "any_lane",
     "branch",
     "dispatch",
+    "each",
     "first_lanes",
     "lane",
     "lanes",
@@ -67,5 +68,6 @@ __all__ = [
     "scratch",
     "smallest_lane",
     "sum_of_lanes",
+    "when",
     "with_lane",
 ]

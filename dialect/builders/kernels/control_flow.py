@@ -57,6 +57,24 @@ def loop(
     return _like(carried, created)
 
 
+def each(
+    lower: Scalar | int, upper: Scalar | int, stride: int = 1
+) -> Callable[[Callable[[Scalar], None]], None]:
+    """Runs the function that it decorates for each index, as `loop` does, with nothing carried.
+
+    ::
+
+        @each(0, n)
+        def step(i):
+            doubled[i] = x[i] + x[i]
+    """
+
+    def run(step: Callable[[Scalar], None]) -> None:
+        loop(lower, upper, (), step, stride)
+
+    return run
+
+
 def repeat_while(
     carried: Carried, condition: Callable[..., Scalar], step: Callable[..., Carried]
 ) -> Carried:
@@ -107,6 +125,15 @@ def branch(
         with ir.InsertionPoint(region.blocks.append()):
             _end("A branch", function(), types)
     return tuple(map(Scalar, created.results))
+
+
+def when(condition: Scalar) -> Callable[[Callable[[], None]], None]:
+    """Runs the function that it decorates if a condition holds, as `branch` does."""
+
+    def run(body: Callable[[], None]) -> None:
+        branch(condition, body, lambda: None)
+
+    return run
 
 
 def _many(carried: Carried) -> tuple[Scalar, ...]:

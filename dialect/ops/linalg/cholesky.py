@@ -67,8 +67,7 @@ def _evaluate(x: np.ndarray) -> np.ndarray:
 
 
 def _small(values: Sequence[Value], types: Sequence[ShapedArray]) -> list[Value]:
-    *batch, height, width = types[0].shape
-    return [matrix_kernel(kernels.cholesky(width), values, batch, (height, width))]
+    return matrix_kernel(kernels.cholesky, values, types, types[0].shape[:-2])
 
 
 def _jvp(primals: Sequence[Value], tangents: Sequence[Tangent], factor: Value) -> Tangents:

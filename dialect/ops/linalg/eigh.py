@@ -21,7 +21,7 @@ from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangen
 from .cholesky import symmetrized
 from .jacobi import eigenvectors
 from .jacobi_kernel import symmetric_eigenvectors
-from .kernels import cut, matrix_kernel
+from .kernels import matrix_kernel
 from .matrices import (
     adjoint,
     along_columns,
@@ -119,9 +119,8 @@ def _small(
     *batch, size, _ = types[0].shape
     if size > _JACOBI_EXTENT:
         return None
-    kernel = symmetric_eigenvectors(size, types[0].dtype, lower=lower)
-    result = matrix_kernel(kernel, values, batch, (size + 1, size))
-    return [cut(result, t, row) for t, row in zip(types, (0, size), strict=True)]
+    kernel = symmetric_eigenvectors(types[0].dtype, lower=lower)
+    return matrix_kernel(kernel, values, types, batch)
 
 
 def _jvp(

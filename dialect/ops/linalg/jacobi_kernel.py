@@ -7,32 +7,29 @@ element first, so that nothing overflows or vanishes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from axir.dialect.builders.dispatch import Position, Tensor, loop, scratch
 from axir.dialect.builders.expressions import select, sqrt
+from axir.dialect.builders.kernels import Memory, Position, each, loop, scratch
 from axir.dialect.builders.scalars import Scalar
 from axir.dialect.core.annotations import DTypeLike
 
-from .kernels import Kernel, fill
+from .kernels import Entry, Kernel, fill, swap
 
 # More than are needed: convergence is quadratic in the end, and what has converged stops.
 _MOST_SWEEPS = 20
 
 
-def symmetric_eigenvectors(size: int, dtype: DTypeLike, *, lower: bool) -> Kernel:
-    """Returns the kernel of eigenvectors as columns, and ascending eigenvalues in a row behind.
+def symmetric_eigenvectors(dtype: DTypeLike, *, lower: bool) -> Kernel:
+    """Returns the kernel of eigenvectors as columns, and ascending eigenvalues.
 
     Args:
-        size: Rows.
         dtype: A real dtype.
         lower: Whether the lower triangle is read, else the upper one.
     """
-    enough = float(np.finfo(dtype).eps) / size
 
-    def kernel(x: Tensor, vectors: Tensor) -> Tensor:
+    def kernel(x: Memory, vectors: Memory, values: Memory) -> None:
+        size = x.shape[0]
         zero, one = x.constant(0.0), x.constant(1.0)
 
         def read(i: Scalar, j: Scalar) -> Scalar:
@@ -41,23 +38,23 @@ def symmetric_eigenvectors(size: int, dtype: DTypeLike, *, lower: bool) -> Kerne
 
         most, flaw = _extent(read, size, zero)
         unit = select(most > 0.0, most, one)
-        a = fill(size, size, scratch((size, size), x), lambda i, j: read(i, j) / unit)
-        vectors = fill(size, size, vectors, lambda i, j: select(i == j, one, 0.0))
+        a = scratch((size, size), x)
+        fill(a, lambda i, j: read(i, j) / unit)
+        fill(vectors, lambda i, j: select(i == j, one, 0.0))
+        _diagonalize(a, vectors, float(np.finfo(dtype).eps) / size)
 
-        def sweep(number: Scalar, a: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
-            goes_on = _off_diagonal(a, size, zero) > enough
-            rows = select(goes_on, number.constant(size - 1), 0)
-            return loop(0, rows, (a, vectors), lambda p, a, v: _rotate_row(a, v, p, size))
+        @each(0, size)
+        def value(i: Scalar) -> None:
+            # What is not finite makes all NaN.
+            values[i] = a[i, i] * unit + flaw
 
-        a, vectors = loop(0, _MOST_SWEEPS, (a, vectors), sweep)
-        vectors = loop(0, size, vectors, lambda i, v: v.set((size, i), a[i, i] * unit))
-        vectors = loop(0, size, vectors, lambda i, v: _sort_in(v, i, size))
-        return _plus(vectors, flaw, size)
+        each(0, size)(lambda i: _sort_in(vectors, values, i))
+        fill(vectors, lambda i, j: vectors[i, j] + flaw)
 
     return kernel
 
 
-def _extent(read: Any, size: int, zero: Scalar) -> tuple[Scalar, Scalar]:
+def _extent(read: Entry, size: int, zero: Scalar) -> tuple[Scalar, Scalar]:
     """Returns the largest absolute value, and zero, or NaN for a matrix that is not finite."""
 
     def element(i: Scalar, j: Scalar, most: Scalar, flaw: Scalar) -> tuple[Scalar, Scalar]:
@@ -71,31 +68,43 @@ def _extent(read: Any, size: int, zero: Scalar) -> tuple[Scalar, Scalar]:
     return loop(0, size, (zero, zero), row)
 
 
-def _off_diagonal(a: Tensor, size: int, zero: Scalar) -> Scalar:
+def _diagonalize(a: Memory, vectors: Memory, enough: float) -> None:
+    """Rotates until what is off the diagonal is small."""
+    size = a.shape[0]
+
+    @each(0, _MOST_SWEEPS)
+    def sweep(number: Scalar) -> None:
+        goes_on = _off_diagonal(a) > enough
+        rows = select(goes_on, number.constant(size - 1), 0)
+
+        @each(0, rows)
+        def row(p: Scalar) -> None:
+            each(p + 1, size)(lambda q: _rotate(a, vectors, p, q))
+
+
+def _off_diagonal(a: Memory) -> Scalar:
     """Returns the sum of the absolute values above the diagonal."""
+    size = a.shape[0]
 
     def row(i: Scalar, total: Scalar) -> Scalar:
         return loop(i + 1, size, total, lambda j, total: total + abs(a[i, j]))
 
-    return loop(0, size, zero, row)
+    return loop(0, size, a.constant(0.0), row)
 
 
-def _rotate_row(a: Tensor, vectors: Tensor, p: Scalar, size: int) -> tuple[Tensor, Tensor]:
-    """Makes each element of row p behind the diagonal zero in turn."""
+def _rotate(a: Memory, vectors: Memory, p: Scalar, q: Scalar) -> None:
+    """Makes the element in row p and column q zero."""
+    size = a.shape[0]
+    cosine, sine = _rotation(a[p, p], a[q, q], a[p, q])
 
-    def rotate(q: Scalar, a: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
-        cosine, sine = _rotation(a[p, p], a[q, q], a[p, q])
+    def turn(x: Memory, first: Position, second: Position) -> None:
+        left, right = x[first], x[second]
+        x[first] = cosine * left - sine * right
+        x[second] = sine * left + cosine * right
 
-        def turned(x: Tensor, first: Position, second: Position) -> Tensor:
-            left, right = x[first], x[second]
-            x = x.set(first, cosine * left - sine * right)
-            return x.set(second, sine * left + cosine * right)
-
-        a = loop(0, size, a, lambda k, a: turned(a, (k, p), (k, q)))
-        a = loop(0, size, a, lambda k, a: turned(a, (p, k), (q, k)))
-        return a, loop(0, size, vectors, lambda k, v: turned(v, (k, p), (k, q)))
-
-    return loop(p + 1, size, (a, vectors), rotate)
+    each(0, size)(lambda k: turn(a, (k, p), (k, q)))
+    each(0, size)(lambda k: turn(a, (p, k), (q, k)))
+    each(0, size)(lambda k: turn(vectors, (k, p), (k, q)))
 
 
 def _rotation(first: Scalar, second: Scalar, between: Scalar) -> tuple[Scalar, Scalar]:
@@ -109,25 +118,15 @@ def _rotation(first: Scalar, second: Scalar, between: Scalar) -> tuple[Scalar, S
     return cosine, tangent * cosine
 
 
-def _sort_in(x: Tensor, i: Scalar, size: int) -> Tensor:
-    """Brings the column with the least value behind the vectors, from number i on, to place i."""
+def _sort_in(vectors: Memory, values: Memory, i: Scalar) -> None:
+    """Brings the least value from number i on to place i, and its vector with it."""
+    size = values.shape[0]
 
     def smaller(j: Scalar, least: Scalar, place: Scalar) -> tuple[Scalar, Scalar]:
-        value = x[size, j]
+        value = values[j]
         is_less = value < least
         return select(is_less, value, least), select(is_less, j, place)
 
-    _, place = loop(i + 1, size, (x[size, i], i), smaller)
-
-    def row(k: Scalar, x: Tensor) -> Tensor:
-        here, there = x[k, i], x[k, place]
-        return x.set((k, i), there).set((k, place), here)
-
-    return loop(0, size + 1, x, row)
-
-
-def _plus(x: Tensor, number: Scalar, size: int) -> Tensor:
-    def row(i: Scalar, x: Tensor) -> Tensor:
-        return loop(0, size, x, lambda j, x: x.set((i, j), x[i, j] + number))
-
-    return loop(0, size + 1, x, row)
+    _, place = loop(i + 1, size, (values[i], i), smaller)
+    swap(values, i, place)
+    each(0, size)(lambda k: swap(vectors, (k, i), (k, place)))

@@ -10,184 +10,174 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.dispatch import Position, Tensor, dispatch, loop
 from axir.dialect.builders.expressions import is_nan, select, sqrt
-from axir.dialect.builders.scalars import Scalar, to_float, to_index
-from axir.dialect.core.annotations import Options, UserFunction
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.builders.kernels import Memory, Position, dispatch, each, loop, rows_of, scratch
+from axir.dialect.builders.scalars import Scalar, to_index, to_integer
+from axir.dialect.core.annotations import Options
+from axir.dialect.core.types import ShapedArray, element_type
 
-Kernel = Callable[..., Tensor]
+Kernel = Callable[..., None]
+"""From the memory of the operands and results of one matrix, without batch axes."""
+
+Entry = Callable[[Scalar, Scalar], Scalar]
+"""From row and column to an element."""
+
+_OPERATIONS_OF_A_WORKGROUP = 1 << 17
+_WORKGROUPS = 16
 
 
 def matrix_kernel(
-    kernel: Kernel, operands: Sequence[ir.Value], batch: Sequence[int], shape: tuple[int, int]
-) -> ir.Value:
+    kernel: Kernel, operands: Sequence[ir.Value], types: Sequence[ShapedArray], batch: Sequence[int]
+) -> list[ir.Value]:
     """Runs a kernel of single matrices on stacks of them, as one dispatch.
 
     Args:
-        kernel: From tensors without batch axes to the result.
-        operands: Arrays with equal batch axes in front; the first is real.
+        kernel: Takes the memory of the operands and of the results, without batch axes.
+        operands: Arrays with equal batch axes in front.
+        types: Of the results, with these axes, too.
         batch: The batch axes.
-        shape: Of the result without batch axes; it has the dtype of the first operand.
     """
     count, rank = math.prod(batch), len(batch)
     flat = [hlo.reshape(x, (count, *hlo.shape_of(x)[rank:])) for x in operands]
+    flat_types = [hlo.tensor_type((count, *t.shape[rank:]), element_type(t.dtype)) for t in types]
+    size = max(extent for x in (*flat, *flat_types) for extent in _matrix_extents(x))
+    workgroups = max(1, min(_WORKGROUPS, count, count * size**3 // _OPERATIONS_OF_A_WORKGROUP))
 
-    def stacked(*tensors: Tensor) -> Tensor:
-        *inputs, output = tensors
+    def stacked(workgroup: Scalar, *arrays: Memory) -> None:
+        @each(*rows_of(workgroup, count, workgroups))
+        def matrix(number: Scalar) -> None:
+            kernel(*(x.at(number) for x in arrays))
 
-        def step(number: Scalar, result: Tensor) -> Tensor:
-            return kernel(*(x.at(number) for x in (*inputs, result))).whole()
-
-        result: Tensor = loop(0, count, output, step)
-        return result
-
-    result_type = hlo.tensor_type((count, *shape), hlo.element_type_of(operands[0]))
-    return hlo.reshape(dispatch(stacked, flat, result_type), (*batch, *shape))
+    results = dispatch(stacked, flat, flat_types, workgroups=workgroups, name="matrices")
+    return [hlo.reshape(x, t.shape) for x, t in zip(results, types, strict=True)]
 
 
-def cut(x: ir.Value, like: ShapedArray, row: int = 0) -> ir.Value:
-    """Returns a matrix, or a vector, of a type out of larger ones, from a row on."""
-    batch = like.shape[: x.type.rank - 2]
-    shape = like.shape[len(batch) :]
-    height, width = shape if len(shape) == 2 else (1, *shape)
-    starts = (*(0 for _ in batch), row, 0)
-    ends = (*batch, row + height, width)
-    part = hlo.slice(x, starts, ends, (1,) * len(ends))
-    return hlo.convert(hlo.reshape(part, like.shape), like.dtype)
+def _matrix_extents(x: ir.Value | ir.Type) -> Sequence[int]:
+    type_ = x.type if isinstance(x, ir.Value) else x
+    return tuple(type_.shape[1:])
 
 
 # Cholesky --------------------------------------------------------------------------------------
 
 
-def cholesky(size: int) -> Kernel:
-    """Returns the kernel of the lower triangle whose product with its transpose is a, or NaN."""
+def cholesky(a: Memory, factor: Memory) -> None:
+    """Computes the lower triangle whose product with its transpose is a, or NaN."""
+    size = a.shape[0]
 
-    def kernel(a: Tensor, factor: Tensor) -> Tensor:
-        factor = loop(0, size, factor, lambda j, factor: _cholesky_column(a, j, factor, size))
-        # A pivot that is no number makes none of all that follow: the last one tells.
-        is_bad = is_nan(factor[size - 1, size - 1])
+    @each(0, size)
+    def column(j: Scalar) -> None:
+        @each(0, j)
+        def above(i: Scalar) -> None:
+            factor[i, j] = 0.0
 
-        def checked(i: Scalar, j: Scalar, factor: Tensor) -> Tensor:
-            return factor.set((i, j), select(is_bad, math.nan, factor[i, j]))
+        square = loop(0, j, a[j, j], lambda k, rest: rest - factor[j, k] * factor[j, k])
+        pivot = select(square > 0.0, sqrt(square), math.nan)
+        factor[j, j] = pivot
 
-        def row(i: Scalar, factor: Tensor) -> Tensor:
-            return loop(0, i + 1, factor, lambda j, factor: checked(i, j, factor))
+        @each(j + 1, size)
+        def below(i: Scalar) -> None:
+            rest = loop(0, j, a[i, j], lambda k, rest: rest - factor[i, k] * factor[j, k])
+            factor[i, j] = rest / pivot
 
-        return loop(0, size, factor, row)
+    # A pivot that is no number makes none of all that follow: the last one tells.
+    is_bad = is_nan(factor[size - 1, size - 1])
 
-    return kernel
-
-
-def _cholesky_column(a: Tensor, j: Scalar, factor: Tensor, size: int) -> Tensor:
-    factor = loop(0, j, factor, lambda i, factor: factor.set((i, j), 0.0))
-    square = loop(0, j, a[j, j], lambda k, rest: rest - factor[j, k] * factor[j, k])
-    pivot = select(square > 0.0, sqrt(square), math.nan)
-    factor = factor.set((j, j), pivot)
-
-    def element(i: Scalar, factor: Tensor) -> Tensor:
-        rest = loop(0, j, a[i, j], lambda k, rest: rest - factor[i, k] * factor[j, k])
-        return factor.set((i, j), rest / pivot)
-
-    return loop(j + 1, size, factor, element)
+    @each(0, size)
+    def row(i: Scalar) -> None:
+        @each(0, i + 1)
+        def checked(j: Scalar) -> None:
+            factor[i, j] = select(is_bad, math.nan, factor[i, j])
 
 
 # Triangular systems ----------------------------------------------------------------------------
 
 
 def substitution(
-    size: int,
-    columns: int,
-    *,
-    left_side: bool,
-    lower: bool,
-    transpose_a: bool,
-    unit_diagonal: bool,
-    **_: Options,
+    *, left_side: bool, lower: bool, transpose_a: bool, unit_diagonal: bool, **_: Options
 ) -> Kernel:
     """Returns the kernel of x with op(a) x = b, or x op(a) = b; its operands are a and b.
 
-    Args:
-        size: Rows of a.
-        columns: Right-hand sides.
-        left_side: As of `triangular_solve`, as are the others.
+    The parameters are those of `triangular_solve`.
     """
     # x op(a) = b is op(a)^T x^T = b^T.
     is_turned = transpose_a == left_side
 
-    def kernel(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
-        def entry(i: Scalar, k: Scalar) -> Scalar:
-            return a[k, i] if is_turned else a[i, k]
+    def kernel(a: Memory, b: Memory, x: Memory) -> None:
+        size, columns = a.shape[0], x.shape[1 if left_side else 0]
 
         def at(i: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
             return (i, c) if left_side else (c, i)
 
-        return _substitute(
-            entry, b, x, at, size, columns, is_forward=lower != is_turned, is_unit=unit_diagonal
-        )
+        @each(0, size)
+        def row(i: Scalar) -> None:
+            @each(0, columns)
+            def entry(c: Scalar) -> None:
+                x[at(i, c)] = b[at(i, c)]
+
+        substitute(
+            lambda i, k: a[k, i] if is_turned else a[i, k],
+            x, at, size, columns, is_forward=lower != is_turned, is_unit=unit_diagonal,
+        )  # fmt: skip
 
     return kernel
 
 
-def _substitute(
-    entry: Callable[..., Scalar], b: Tensor | None, x: Tensor, at: UserFunction, size: int,
-    columns: int, *, is_forward: bool, is_unit: bool,
-) -> Tensor:  # fmt: skip
-    """Solves for the rows of x one after the other; `at(i, c)` is where row i of column c lies.
+def substitute(
+    entry: Entry, x: Memory, at: Callable[[Scalar, Scalar], Position], size: int, columns: int, *,
+    is_forward: bool, is_unit: bool,
+) -> None:  # fmt: skip
+    """Solves for the rows of x, where the right-hand sides are, one after the other.
 
-    Without b the right-hand sides are in x.
+    `at(i, c)` is where row i of column c lies.
     """
 
-    def row(number: Scalar, x: Tensor) -> Tensor:
-        i = number if is_forward else number.constant(size - 1) - number
-        if b is not None:
-            x = loop(0, columns, x, lambda c, x: x.set(at(i, c), b[at(i, c)]))
+    @each(0, size)
+    def row(number: Scalar) -> None:
+        i = number if is_forward else size - 1 - number
 
-        def subtract(k: Scalar, x: Tensor) -> Tensor:
+        @each(0, i) if is_forward else each(i + 1, size)
+        def subtract(k: Scalar) -> None:
             factor = entry(i, k)
-            return loop(
-                0, columns, x, lambda c, x: x.set(at(i, c), x[at(i, c)] - factor * x[at(k, c)])
-            )
 
-        x = loop(0, i, x, subtract) if is_forward else loop(i + 1, size, x, subtract)
+            @each(0, columns)
+            def column(c: Scalar) -> None:
+                x[at(i, c)] = x[at(i, c)] - factor * x[at(k, c)]
+
         if is_unit:
-            return x
+            return
         pivot = entry(i, i)
-        return loop(0, columns, x, lambda c, x: x.set(at(i, c), x[at(i, c)] / pivot))
 
-    return loop(0, size, x, row)
+        @each(0, columns)
+        def divide(c: Scalar) -> None:
+            x[at(i, c)] = x[at(i, c)] / pivot
 
 
 # LU --------------------------------------------------------------------------------------------
 
 
-def lu(height: int, width: int) -> Kernel:
-    """Returns the kernel of packed factors, in a row behind them the pivots, then the permutation.
+def lu(a: Memory, packed: Memory, pivots: Memory, order: Memory) -> None:
+    """Computes the factors, packed, the pivots, and the permutation that these make."""
+    height, width = a.shape
+    fill(packed, lambda i, j: a[i, j])
 
-    The result has height + 2 rows, and as many columns as the larger of height and width.
-    """
+    @each(0, height)
+    def start(i: Scalar) -> None:
+        order[i] = to_integer(i, order.element.width)
 
-    def kernel(a: Tensor, x: Tensor) -> Tensor:
-        x = fill(height, width, x, lambda i, j: a[i, j])
-        x = loop(0, height, x, lambda i, x: x.set((height + 1, i), to_float(i, x.element)))
-
-        def step(k: Scalar, x: Tensor) -> Tensor:
-            row = _largest(x, k, height)
-            x = x.set((height, k), to_float(row, x.element))
-            x = loop(0, width, x, lambda j, x: _swap(x, (k, j), (row, j)))
-            return _eliminate(_swap(x, (height + 1, k), (height + 1, row)), k, height, width)
-
-        return loop(0, min(height, width), x, step)
-
-    return kernel
+    @each(0, min(height, width))
+    def step(k: Scalar) -> None:
+        row = _largest(packed, k)
+        pivots[k] = to_integer(row, pivots.element.width)
+        each(0, width)(lambda j: swap(packed, (k, j), (row, j)))
+        swap(order, k, row)
+        _eliminate(packed, k)
 
 
-def _largest(x: Tensor, k: Scalar, height: int) -> Scalar:
+def _largest(x: Memory, k: Scalar) -> Scalar:
     """Returns the first row from k on with the largest element of column k."""
 
     def step(i: Scalar, best: Scalar, row: Scalar) -> tuple[Scalar, Scalar]:
@@ -195,79 +185,70 @@ def _largest(x: Tensor, k: Scalar, height: int) -> Scalar:
         is_larger = size > best
         return select(is_larger, size, best), select(is_larger, i, row)
 
-    _, row = loop(k + 1, height, (abs(x[k, k]), k), step)
-    return row
+    return loop(k + 1, x.shape[0], (abs(x[k, k]), k), step)[1]
 
 
-def _swap(x: Tensor, first: Position, second: Position) -> Tensor:
+def swap(x: Memory, first: Position, second: Position) -> None:
+    """Exchanges two elements."""
     here, there = x[first], x[second]
-    return x.set(first, there).set(second, here)
+    x[first] = there
+    x[second] = here
 
 
-def _eliminate(x: Tensor, k: Scalar, height: int, width: int) -> Tensor:
+def _eliminate(x: Memory, k: Scalar) -> None:
+    height, width = x.shape
     pivot = x[k, k]
     is_zero = pivot == 0.0
 
-    def row(i: Scalar, x: Tensor) -> Tensor:
+    @each(k + 1, height)
+    def row(i: Scalar) -> None:
         # Below a pivot of zero all is zero, and stays so.
         factor = select(is_zero, x[i, k], x[i, k] / pivot)
-        x = x.set((i, k), factor)
-        return loop(k + 1, width, x, lambda j, x: x.set((i, j), x[i, j] - factor * x[k, j]))
+        x[i, k] = factor
 
-    return loop(k + 1, height, x, row)
+        @each(k + 1, width)
+        def column(j: Scalar) -> None:
+            x[i, j] = x[i, j] - factor * x[k, j]
 
 
 # Systems by their LU factors -------------------------------------------------------------------
 
 
-def lu_substitution(size: int, columns: int, *, is_transposed: bool) -> Kernel:
-    """Returns the kernel of x with p l u x = b from the packed factors, permutation and b.
+def lu_substitution(*, is_transposed: bool) -> Kernel:
+    """Returns the kernel of x with p l u x = b, or its transpose.
 
-    Transposed: the kernel of z, whose rows in the order of the permutation are x.
+    Its operands are the packed factors, the permutation, and b.
     """
 
-    def rows(i: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
-        return i, c
+    def kernel(packed: Memory, order: Memory, b: Memory, x: Memory) -> None:
+        size, columns = x.shape
+        # Transposed, the solutions come in the order of the permutation.
+        z = scratch(x.shape, x) if is_transposed else x
 
-    def kernel(packed: Tensor, order: Tensor, b: Tensor, x: Tensor) -> Tensor:
-        def entry(i: Scalar, k: Scalar) -> Scalar:
-            return packed[k, i] if is_transposed else packed[i, k]
+        @each(0, size)
+        def row(i: Scalar) -> None:
+            source = i if is_transposed else to_index(order[i])
 
-        def solve(right: Tensor | None, x: Tensor, *, is_forward: bool) -> Tensor:
-            return _substitute(
-                entry, right, x, rows, size, columns,
+            @each(0, columns)
+            def column(c: Scalar) -> None:
+                z[i, c] = b[source, c]
+
+        for is_forward in (True, False):
+            substitute(
+                lambda i, k: packed[k, i] if is_transposed else packed[i, k],
+                z, lambda i, c: (i, c), size, columns,
                 is_forward=is_forward, is_unit=is_forward != is_transposed,
             )  # fmt: skip
+        if not is_transposed:
+            return
 
-        right = b if is_transposed else _Permuted(b, order)
-        return solve(None, solve(right, x, is_forward=True), is_forward=False)
-
-    return kernel
-
-
-class _Permuted(Tensor):
-    """A matrix whose rows are read in another order."""
-
-    __slots__ = ("order",)
-
-    def __init__(self, tensor: Tensor, order: Tensor):
-        super().__init__(tensor.value, tensor.shape, tensor.place)
-        self.order = order
-
-    def __getitem__(self, position: Any) -> Scalar:
-        row, column = position
-        return super().__getitem__((to_index(self.order[row]), column))
-
-
-def scatter_rows(size: int, columns: int) -> Kernel:
-    """Returns the kernel of x with x[order[i]] = z[i]; its operands are z and the order."""
-
-    def kernel(z: Tensor, order: Tensor, x: Tensor) -> Tensor:
-        def row(i: Scalar, x: Tensor) -> Tensor:
+        @each(0, size)
+        def ordered(i: Scalar) -> None:
             place = to_index(order[i])
-            return loop(0, columns, x, lambda c, x: x.set((place, c), z[i, c]))
 
-        return loop(0, size, x, row)
+            @each(0, columns)
+            def column(c: Scalar) -> None:
+                x[place, c] = z[i, c]
 
     return kernel
 
@@ -275,43 +256,49 @@ def scatter_rows(size: int, columns: int) -> Kernel:
 # QR --------------------------------------------------------------------------------------------
 
 
-def reflections(height: int, width: int) -> Kernel:
-    """Returns the kernel of Householder vectors below r, and their factors tau in a row behind.
+def qr(a: Memory, q: Memory, r: Memory) -> None:
+    """Computes orthonormal columns and an upper triangle."""
+    height, width = a.shape
+    packed, taus = scratch((height, width), a), scratch((min(height, width),), a)
+    fill(packed, lambda i, j: a[i, j])
+
+    @each(0, min(height, width))
+    def step(k: Scalar) -> None:
+        tau = _reflector(packed, k)
+        taus[k] = tau
+        each(k + 1, width)(lambda j: _reflect(packed, packed, k, tau, j))
+
+    product_of_reflections(packed, taus, q)
+    zero = r.constant(0.0)
+    fill(r, lambda i, j: select(i > j, zero, packed[i, j]))
+
+
+def _reflector(x: Memory, k: Scalar) -> Scalar:
+    """Replaces column k by what a reflection makes of it, and its vector below; returns its factor.
 
     Signs and factors are those of LAPACK's `geqrf`; Golub, Van Loan: 5.1.3 and 5.2.1.
     """
-
-    def kernel(a: Tensor, x: Tensor) -> Tensor:
-        x = fill(height, width, x, lambda i, j: a[i, j])
-
-        def step(k: Scalar, x: Tensor) -> Tensor:
-            x, tau = _reflector(x, k, height)
-            x = x.set((height, k), tau)
-            return loop(k + 1, width, x, lambda j, x: _reflected(x, None, k, tau, j, height))
-
-        return loop(0, min(height, width), x, step)
-
-    return kernel
-
-
-def _reflector(x: Tensor, k: Scalar, height: int) -> tuple[Tensor, Scalar]:
-    """Replaces column k by what the reflection makes of it, and the vector of the reflection."""
     alpha = x[k, k]
     zero, one = alpha.constant(0.0), alpha.constant(1.0)
-    tail = _norm_below(x, k, height, zero)
+    tail = _norm_below(x, k, zero)
     is_trivial = tail == 0.0
     scale = select(is_trivial, one, select(abs(alpha) > tail, abs(alpha), tail))
     first, second = alpha / scale, tail / scale
     norm = scale * sqrt(first * first + second * second)
     beta = select(is_trivial, alpha, select(alpha < 0.0, norm, zero - norm))
-    tau = select(is_trivial, zero, (beta - alpha) / beta)
     divisor = select(is_trivial, one, alpha - beta)
-    x = loop(k + 1, height, x, lambda i, x: x.set((i, k), x[i, k] / divisor))
-    return x.set((k, k), beta), tau
+
+    @each(k + 1, x.shape[0])
+    def below(i: Scalar) -> None:
+        x[i, k] = x[i, k] / divisor
+
+    x[k, k] = beta
+    return select(is_trivial, zero, (beta - alpha) / beta)
 
 
-def _norm_below(x: Tensor, k: Scalar, height: int, zero: Scalar) -> Scalar:
+def _norm_below(x: Memory, k: Scalar, zero: Scalar) -> Scalar:
     """Returns the Euclidean norm of column k below the diagonal."""
+    height = x.shape[0]
 
     def larger(i: Scalar, most: Scalar) -> Scalar:
         size = abs(x[i, k])
@@ -328,59 +315,35 @@ def _norm_below(x: Tensor, k: Scalar, height: int, zero: Scalar) -> Scalar:
     return most * sqrt(loop(k + 1, height, zero, add_square))
 
 
-def _reflected(
-    x: Tensor, vectors: Tensor | None, k: Scalar, tau: Scalar, j: Scalar, height: int
-) -> Tensor:
-    """Applies a reflection to column j.
+def _reflect(x: Memory, vectors: Memory, k: Scalar, tau: Scalar, j: Scalar) -> None:
+    """Applies a reflection to column j; its vector, one on row k, lies below it in column k."""
+    height = x.shape[0]
+    product = tau * loop(k + 1, height, x[k, j], lambda i, s: s + vectors[i, k] * x[i, j])
+    x[k, j] = x[k, j] - product
 
-    Its vector, one on row k, is stored below it in column k: of `vectors`, or else of x.
-    """
-
-    def entry(i: Scalar, x: Tensor) -> Scalar:
-        return (x if vectors is None else vectors)[i, k]
-
-    product = tau * loop(k + 1, height, x[k, j], lambda i, s: s + entry(i, x) * x[i, j])
-    x = x.set((k, j), x[k, j] - product)
-    return loop(k + 1, height, x, lambda i, x: x.set((i, j), x[i, j] - entry(i, x) * product))
+    @each(k + 1, height)
+    def below(i: Scalar) -> None:
+        x[i, j] = x[i, j] - vectors[i, k] * product
 
 
-def product_of_reflections(height: int, width: int, count: int) -> Kernel:
-    """Returns the kernel of the first columns of a product of reflections; Golub, Van Loan: 5.1.6.
+def product_of_reflections(vectors: Memory, taus: Memory, q: Memory) -> None:
+    """Computes the first columns of a product of reflections; Golub, Van Loan: 5.1.6."""
+    count = taus.shape[0]
+    one = q.constant(1.0)
+    fill(q, lambda i, j: select(i == j, one, 0.0))
 
-    Args:
-        height: Rows of the vectors.
-        width: Columns of the result.
-        count: Reflections.
-    """
-
-    def kernel(packed: Tensor, taus: Tensor, q: Tensor) -> Tensor:
-        one = q.constant(1.0)
-        q = fill(height, width, q, lambda i, j: select(i == j, one, 0.0))
-
-        def step(number: Scalar, q: Tensor) -> Tensor:
-            k = number.constant(count - 1) - number
-            tau = taus[k]
-            return loop(k, width, q, lambda j, q: _reflected(q, packed, k, tau, j, height))
-
-        return loop(0, count, q, step)
-
-    return kernel
+    @each(0, count)
+    def step(number: Scalar) -> None:
+        k = count - 1 - number
+        tau = taus[k]
+        each(k, q.shape[1])(lambda j: _reflect(q, vectors, k, tau, j))
 
 
-def upper_triangle(height: int, width: int) -> Kernel:
-    """Returns the kernel of the upper triangle of a matrix that has at least as many rows."""
-
-    def kernel(packed: Tensor, r: Tensor) -> Tensor:
-        zero = r.constant(0.0)
-        return fill(height, width, r, lambda i, j: select(i > j, zero, packed[i, j]))
-
-    return kernel
-
-
-def fill(height: int, width: int, x: Tensor, element: Callable[[Scalar, Scalar], Scalar]) -> Tensor:
+def fill(x: Memory, element: Entry) -> None:
     """Stores the elements of a matrix."""
 
-    def row(i: Scalar, x: Tensor) -> Tensor:
-        return loop(0, width, x, lambda j, x: x.set((i, j), element(i, j)))
-
-    return loop(0, height, x, row)
+    @each(0, x.shape[0])
+    def row(i: Scalar) -> None:
+        @each(0, x.shape[1])
+        def column(j: Scalar) -> None:
+            x[i, j] = element(i, j)

@@ -19,7 +19,7 @@ from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangen
 
 from . import kernels
 from .blocked import apply_pivots, factor_lu, permuted
-from .kernels import cut, matrix_kernel
+from .kernels import matrix_kernel
 from .matrices import identity, lower_part, matmul, part, upper_part
 from .routines import routine
 from .rules import check_matrix, declare_decomposition, drawn_samples, random_matrix, zero_tangents
@@ -103,11 +103,7 @@ def _permutation(pivots: np.ndarray, size: int) -> np.ndarray:
 
 
 def _small(values: Sequence[Value], types: Sequence[ShapedArray]) -> list[Value]:
-    *batch, height, width = types[0].shape
-    shape = (height + 2, max(height, width))
-    result = matrix_kernel(kernels.lu(height, width), values, batch, shape)
-    rows = (0, height, height + 1)
-    return [cut(result, t, row) for t, row in zip(types, rows, strict=True)]
+    return matrix_kernel(kernels.lu, values, types, types[0].shape[:-2])
 
 
 def _jvp(primals: Sequence[Value], tangents: OperandTangents, outs: Results) -> Sequence[Tangent]:

@@ -100,14 +100,8 @@ def _evaluate(
 def _small(
     values: Sequence[Value], types: Sequence[ShapedArray], *, is_transposed: bool
 ) -> list[Value]:
-    _, factors, permutation, b = values
-    *batch, size, columns = types[0].shape
-    solve = kernels.lu_substitution(size, columns, is_transposed=is_transposed)
-    x = matrix_kernel(solve, (factors, permutation, b), batch, (size, columns))
-    if is_transposed:
-        scatter = kernels.scatter_rows(size, columns)
-        x = matrix_kernel(scatter, (x, permutation), batch, (size, columns))
-    return [x]
+    solve = kernels.lu_substitution(is_transposed=is_transposed)
+    return matrix_kernel(solve, values[1:], types, types[0].shape[:-2])
 
 
 def _jvp(

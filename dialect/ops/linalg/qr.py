@@ -21,7 +21,7 @@ from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangen
 
 from . import kernels
 from .householder import multiply_reflections, orthonormal_and_triangle
-from .kernels import cut, matrix_kernel
+from .kernels import matrix_kernel
 from .lu import permuted_rows
 from .matrices import adjoint, imaginary_only, lower_part, matmul, on_diagonal, part, transposed
 from .routines import routine
@@ -90,17 +90,7 @@ def _small(
 ) -> list[Value] | None:
     if pivoting:
         return None
-    q, r = types
-    (*batch, height, inner), width = q.shape, r.shape[-1]
-    count = min(height, width)
-    packed = matrix_kernel(kernels.reflections(height, width), values, batch, (height + 1, width))
-    taus = cut(packed, ShapedArray((*batch, count), q.dtype), height)
-    multiply = kernels.product_of_reflections(height, inner, count)
-    triangle = kernels.upper_triangle(inner, width)
-    return [
-        matrix_kernel(multiply, (packed, taus), batch, (height, inner)),
-        matrix_kernel(triangle, (packed,), batch, (inner, width)),
-    ]
+    return matrix_kernel(kernels.qr, values, types, types[0].shape[:-2])
 
 
 def _jvp(
@@ -244,11 +234,9 @@ def _evaluate_product(a: np.ndarray, taus: np.ndarray) -> np.ndarray:
 def _small_product(
     values: Sequence[ir.Value], types: Sequence[ShapedArray]
 ) -> list[ir.Value] | None:
-    (*batch, height, width), count = types[0].shape, hlo.shape_of(values[1])[-1]
-    if not count:
+    if not hlo.shape_of(values[1])[-1]:
         return None
-    kernel = kernels.product_of_reflections(height, width, count)
-    return [matrix_kernel(kernel, values, batch, (height, width))]
+    return matrix_kernel(kernels.product_of_reflections, values, types, types[0].shape[:-2])
 
 
 def _product_samples() -> list[Sample]:

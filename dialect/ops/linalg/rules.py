@@ -191,7 +191,7 @@ def _suits_kernel(context: LoweringContext) -> bool:
     return (
         getattr(context, "platform", None) == "cpu"
         and not any(dtypes.is_complex(t.dtype) for t in types)
-        and all(t.size > 1 for t in types)
+        and all(t.size for t in types)
         and max(extents) <= _KERNEL_EXTENT
     )
 

@@ -124,13 +124,8 @@ def _evaluate(
     return result
 
 
-def _small(
-    values: Sequence[Value], types: Sequence[ShapedArray], *, left_side: bool, **params: Param
-) -> list[Value]:
-    *batch, height, width = types[0].shape
-    size, columns = (height, width) if left_side else (width, height)
-    kernel = kernels.substitution(size, columns, left_side=left_side, **params)
-    return [matrix_kernel(kernel, values, batch, (height, width))]
+def _small(values: Sequence[Value], types: Sequence[ShapedArray], **params: Param) -> list[Value]:
+    return matrix_kernel(kernels.substitution(**params), values, types, types[0].shape[:-2])
 
 
 def _jvp(

@@ -20,7 +20,7 @@ from axir.passes.transforms.lower_to_stablehlo import lower_functions
 Case = tuple[Callable[..., Any], tuple[np.ndarray, ...]]
 GENERATOR = np.random.default_rng(31)
 # Within the extents of kernels, at their ends, and stacks larger than the stack of a dispatch.
-SHAPES = [(2, 2), (7, 7), (3, 5, 5), (2, 1, 3, 3), (32, 32), (5000, 2, 2)]
+SHAPES = [(1, 1), (2, 2), (7, 7), (3, 5, 5), (2, 1, 3, 3), (32, 32), (5000, 2, 2)]
 
 
 def definite(x: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ def cases() -> dict[str, Case]:
         found[f"parts_{name}"] = parts, (definite(x),)
         if len(shape) == 3 and shape[0] == 3:
             found[f"triangular_{name}"] = triangular, (definite(x), b)
-    for shape in ((6, 2), (2, 6), (4, 1), (1, 4), (3, 4, 2)):
+    for shape in ((6, 2), (2, 6), (4, 1), (1, 4), (1, 1), (3, 1, 1), (3, 4, 2)):
         x = GENERATOR.standard_normal(shape).astype(np.float32)
         found[f"factors_{'_'.join(map(str, shape))}"] = factors, (x,)
     return found
@@ -148,6 +148,6 @@ def test_one_dispatch_takes_the_place_of_calls() -> None:
         function = trace_function(lambda x: [lax.linalg.cholesky(x)], [x.type])
         return str(lower_functions({"main": function}, host_functions=[]))
 
-    assert "flow.dispatch.region" in lowered(32)
-    assert "flow.dispatch.region" not in lowered(33)
+    assert "flow.dispatch @matrices_0" in lowered(32)
+    assert "flow.dispatch" not in lowered(33)
     assert "@host.callback" in lowered(33)
