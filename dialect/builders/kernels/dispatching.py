@@ -77,6 +77,8 @@ def rows_of(workgroup: Scalar, rows: int, workgroups: int) -> tuple[Scalar, Scal
 
     The shares of all workgroups differ by one row at most.
     """
+    if workgroups == 1:
+        return Scalar(index_value(0)), Scalar(index_value(rows))  # known to the compiler
     share, left = divmod(rows, workgroups)
     first = workgroup * share
     if not left:

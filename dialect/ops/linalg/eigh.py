@@ -45,6 +45,7 @@ from .rules import (
 
 # Up to this extent Jacobi's rotations are faster than a call of LAPACK.
 _JACOBI_EXTENT = 8
+_JACOBI_COST = 16
 
 
 def eigh(
@@ -120,7 +121,7 @@ def _small(
     if size > _JACOBI_EXTENT:
         return None
     kernel = symmetric_eigenvectors(types[0].dtype, lower=lower)
-    return matrix_kernel(kernel, values, types, batch)
+    return matrix_kernel(kernel, values, types, batch, cost=_JACOBI_COST)
 
 
 def _jvp(

@@ -31,8 +31,9 @@ _WORKGROUPS = 16
 
 
 def matrix_kernel(
-    kernel: Kernel, operands: Sequence[ir.Value], types: Sequence[ShapedArray], batch: Sequence[int]
-) -> list[ir.Value]:
+    kernel: Kernel, operands: Sequence[ir.Value], types: Sequence[ShapedArray], batch: Sequence[int],
+    cost: int = 1,
+) -> list[ir.Value]:  # fmt: skip
     """Runs a kernel of single matrices on stacks of them, as one dispatch.
 
     Args:
@@ -40,12 +41,14 @@ def matrix_kernel(
         operands: Arrays with equal batch axes in front.
         types: Of the results, with these axes, too.
         batch: The batch axes.
+        cost: What it takes, in cubes of the largest extent.
     """
     count, rank = math.prod(batch), len(batch)
     flat = [hlo.reshape(x, (count, *hlo.shape_of(x)[rank:])) for x in operands]
     flat_types = [hlo.tensor_type((count, *t.shape[rank:]), element_type(t.dtype)) for t in types]
     size = max(extent for x in (*flat, *flat_types) for extent in _matrix_extents(x))
-    workgroups = max(1, min(_WORKGROUPS, count, count * size**3 // _OPERATIONS_OF_A_WORKGROUP))
+    work = count * cost * size**3
+    workgroups = max(1, min(_WORKGROUPS, count, work // _OPERATIONS_OF_A_WORKGROUP))
 
     def stacked(workgroup: Scalar, *arrays: Memory) -> None:
         @each(*rows_of(workgroup, count, workgroups))
