@@ -31,9 +31,12 @@ _WORKGROUPS = 16
 
 
 def matrix_kernel(
-    kernel: Kernel, operands: Sequence[ir.Value], types: Sequence[ShapedArray], batch: Sequence[int],
+    kernel: Kernel,
+    operands: Sequence[ir.Value],
+    types: Sequence[ShapedArray],
+    batch: Sequence[int],
     cost: int = 1,
-) -> list[ir.Value]:  # fmt: skip
+) -> list[ir.Value]:
     """Runs a kernel of single matrices on stacks of them, as one dispatch.
 
     Args:

@@ -50,9 +50,7 @@ class SortByDigits(RewritePass):
 
         %1 = stablehlo.xor %x, %minimum : tensor<1000xi32>
         %2 = … : tensor<1000xi64>                                 // %1 · 2³² + %x
-        %3 = flow.dispatch.region -> (tensor<2x1000xi64>) { … }
-        %4 = stablehlo.slice %3 [0:1, 0:1000]
-        %5 = stablehlo.convert %4 : (tensor<1x1000xi64>) -> tensor<1x1000xi32>
+        %3:2 = flow.dispatch @sort_0::@sort_0(%2)                 // the sorted ones, and memory
 
     Only for CPUs: what a workgroup does is a loop. Figures stand in `benchmarks/README.md`.
     """
@@ -180,7 +178,7 @@ def _bits(array: ir.Value) -> ir.Value:
 
 
 def _from_bits(bits: ir.Value, like: ir.Value) -> ir.Value:
-    """Undoes `_bits`, for bits in the lower half of records."""
+    """Undoes `_bits`, for bits that went with a key."""
     element = hlo.element_type_of(like)
     return hlo.bitcast_convert(hlo.convert(bits, _integer(element.width)), element)
 
@@ -220,8 +218,7 @@ def _unsigned(bits: ir.Value) -> ir.Value:
 
 
 def _sorted_with(word: ir.Value, width: int, companions: ir.Value, needed: int) -> ir.Value:
-    """Returns the companions of a word, as `i64`, in the order of the word; above them lies the
-    word.
+    """Returns the companions of a word, as `i32`, in the order of the word.
 
     Only the first ones of each row, as many as are needed.
     """
@@ -249,7 +246,7 @@ def _by_word(word: ir.Value, width: int, positions: ir.Value, needed: int) -> ir
     """Positions sorted by the word there."""
     is_first = isinstance(positions, ir.OpResult) and positions.owner.name == "stablehlo.iota"
     moved = word if is_first else _gather_rows(word, positions)
-    return hlo.convert(_sorted_with(moved, width, positions, needed), np.int32)
+    return _sorted_with(moved, width, positions, needed)
 
 
 def _sorted_in_loop(words: Sequence[tuple[ir.Value, int]], positions: ir.Value) -> ir.Value:

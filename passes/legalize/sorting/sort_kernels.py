@@ -4,8 +4,9 @@ A record is an `i64`: the upper half holds the key, an unsigned number, the lowe
 with it. Rows are sorted by their keys, equal keys in the order in which they came. Long rows are
 sorted digit by digit from the last one (Knuth, The Art of Computer Programming, volume 3, 5.2.5),
 short ones by counting for each record what goes before it (5.2, algorithm C). Where a few of the
-first are enough, those with the smallest first digits are found before. What does not live here:
-what records are made of (`sort_by_digits.py`).
+first are enough, those with the smallest first digits are found before. Rows are shared out among
+workgroups, each of which has memory for one row, twice: a result that nobody reads, for the stack
+is too small. What does not live here: what records are made of (`sort_by_digits.py`).
 
 Microseconds for a row, without threads, and a row's extent:
 
@@ -20,14 +21,15 @@ Microseconds for a row, without threads, and a row's extent:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from typing import TypeAlias
 
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.dispatch import Tensor, dispatch_rows, loop, scratch
 from axir.dialect.builders.expressions import select
-from axir.dialect.builders.scalars import Scalar, index, to_index, to_integer
+from axir.dialect.builders.kernels import Memory, dispatch, each, loop, rows_of, scratch, when
+from axir.dialect.builders.scalars import Scalar, index, integer, to_index, to_integer, truncate
+from axir.dialect.core.annotations import Returning
 
 KEY_BITS = 32
 """The width of a key, and of what goes with it."""
@@ -42,39 +44,41 @@ _WORKGROUPS = 64
 _SMALL_SHARE = 8
 _DIGITS_OF_FEW = 8
 
-Row = Callable[[Tensor, Tensor], Tensor]
+Row: TypeAlias = Returning[None]
+"""Takes the memory of a row's records, of its result, and what else a row needs."""
 
 
 def sort_records(records: ir.Value, width: int, needed: int) -> ir.Value:
     """Sorts each row of `[rows, extent]` records by keys that are less than `2**width`.
 
-    Returns the first `needed` records of each row.
+    Returns what goes with the first `needed` keys of each row, as `i32`.
     """
     rows, extent = hlo.shape_of(records)
-    # IREE draws a conversion to wider integers into the kernel, where whole arrays do not compile.
-    (records,) = hlo.optimization_barrier(records)
-    workgroups = max(1, min(_WORKGROUPS, rows * extent // _RECORDS_OF_A_WORKGROUP))
-    if extent <= _SHORT_ROW:
-        whole = _sort_rows(_counted, records, records.type, workgroups)
-        return hlo.slice(whole, (0, 0), (rows, needed)) if needed < extent else whole
-    halves = hlo.tensor_type((rows, 2, extent), hlo.element_type_of(records))
-    both = _sort_rows(_by_digits(extent, width, needed), records, halves, workgroups)
-    first = hlo.slice(both, (0, 0, 0), (rows, 1, needed))
-    return hlo.reshape(first, (rows, needed))
+    workgroups = max(1, min(_WORKGROUPS, rows, rows * extent // _RECORDS_OF_A_WORKGROUP))
+    result = hlo.tensor_type((rows, needed), integer(KEY_BITS))
+    halves = hlo.tensor_type((workgroups, 2, extent), hlo.element_type_of(records))
+    is_short = extent <= _SHORT_ROW
+    sort: Row = _counted if is_short else _by_digits(extent, width, needed)
+
+    def kernel(workgroup: Scalar, records: Memory, output: Memory, *own: Memory) -> None:
+        @each(*rows_of(workgroup, rows, workgroups))
+        def row(number: Scalar) -> None:
+            sort(records.at(number), output.at(number), *(x.at(workgroup) for x in own))
+
+    types = [result] if is_short else [result, halves]
+    return dispatch(kernel, [records], types, workgroups=workgroups, name="sort")[0]
 
 
 def _by_digits(extent: int, width: int, needed: int) -> Row:
     if needed * _SMALL_SHARE > extent:
         digits = _Digits.of(width, _digit_bits(extent))
-        return lambda records, halves: digits.sort(
-            lambda _, number: records[number], index(extent), halves
-        )
+        return lambda records, output, halves: digits.sort(records, index(extent), output, halves)
     digits = _Digits.of(width, _DIGITS_OF_FEW)
 
-    def sort(records: Tensor, halves: Tensor) -> Tensor:
-        half = 1 - digits.start
-        halves, length = _smallest(records, halves, half, width, needed)
-        return digits.sort(lambda halves, number: halves[half, number], length, halves)
+    def sort(records: Memory, output: Memory, halves: Memory) -> None:
+        smallest = halves.at(1)
+        length = _smallest(records, smallest, width, needed)
+        digits.sort(smallest, length, output, halves)
 
     return sort
 
@@ -83,26 +87,20 @@ def _digit_bits(extent: int) -> int:
     return next((bits for end, bits in _DIGIT_BITS if extent <= end), _LARGEST_DIGIT)
 
 
-def _sort_rows(sort: Row, records: ir.Value, result: ir.Type, workgroups: int) -> ir.Value:
-    def kernel(first: Scalar, rows: Scalar, records: Tensor, output: Tensor) -> Tensor:
-        def step(number: Scalar, output: Tensor) -> Tensor:
-            return sort(records.at(first + number), output.at(number)).whole()
-
-        sorted_rows: Tensor = loop(0, rows, output, step)
-        return sorted_rows
-
-    return dispatch_rows(kernel, [records], result, workgroups)
-
-
 def _key(record: Scalar) -> Scalar:
     return record >> KEY_BITS
 
 
-def _counted(records: Tensor, output: Tensor) -> Tensor:
-    """Puts each record where the number of those before it says."""
-    extent = records.shape[-1]
+def _companion(record: Scalar) -> Scalar:
+    return truncate(record, KEY_BITS)
 
-    def place(number: Scalar, output: Tensor) -> Tensor:
+
+def _counted(records: Memory, output: Memory) -> None:
+    """Puts each record where the number of those before it says."""
+    extent, needed = records.shape[0], output.shape[0]
+
+    @each(0, extent)
+    def place(number: Scalar) -> None:
         record = records[number]
         key = _key(record)
 
@@ -114,42 +112,44 @@ def _counted(records: Tensor, output: Tensor) -> Tensor:
 
         before = loop(0, number, records.constant(0), count_equal)
         before = loop(number + 1, extent, before, count_less)
-        return output.set(to_index(before), record)
+        if needed == extent:
+            output[to_index(before)] = _companion(record)
+            return
 
-    placed: Tensor = loop(0, extent, output, place)
-    return placed
+        @when(before < needed)
+        def put() -> None:
+            output[to_index(before)] = _companion(record)
 
 
-def _smallest(
-    records: Tensor, halves: Tensor, half: int, width: int, needed: int
-) -> tuple[Tensor, Scalar]:
-    """Copies the records with the smallest first digits to a half, and tells how many they are."""
-    extent = records.shape[-1]
+def _smallest(records: Memory, kept: Memory, width: int, needed: int) -> Scalar:
+    """Copies the records with the smallest first digits, and tells how many they are."""
+    extent = records.shape[0]
     bits = min(width, _LARGEST_DIGIT)
+    counts = scratch((2**bits,), integer(32))
 
     def value(record: Scalar) -> Scalar:
         return to_index(record >> (KEY_BITS + width - bits))
 
-    def count(number: Scalar, counts: Tensor) -> Tensor:
-        at = value(records[number])
-        return counts.set(at, counts[at] + 1)
+    @each(0, 2**bits)
+    def clear(number: Scalar) -> None:
+        counts[number] = 0
 
-    memory = scratch((2**bits,), ir.IntegerType.get_signless(32))
-    cleared = loop(0, 2**bits, memory, lambda i, counts: counts.set(i, 0))
-    counts = loop(0, extent, cleared, count)
+    @each(0, extent)
+    def count(number: Scalar) -> None:
+        at = value(records[number])
+        counts[at] = counts[at] + 1
 
     def find(number: Scalar, bound: Scalar, total: Scalar) -> tuple[Scalar, Scalar]:
         return select(total < needed, number, bound), total + counts[number]
 
     bound, _ = loop(0, 2**bits, (index(0), counts.constant(0)), find)
 
-    def keep(number: Scalar, halves: Tensor, kept: Scalar) -> tuple[Tensor, Scalar]:
+    def keep(number: Scalar, length: Scalar) -> Scalar:
         record = records[number]
-        after = select(value(record) > bound, kept, kept + 1)
-        return halves.set((half, kept), record), after
+        kept[length] = record
+        return select(value(record) > bound, length, length + 1)
 
-    kept: tuple[Tensor, Scalar] = loop(0, extent, (halves, index(0)), keep)
-    return kept
+    return loop(0, extent, index(0), keep)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,85 +165,66 @@ class _Digits:
         count = -(-width // largest)
         return cls(count, -(-width // count))
 
-    @property
-    def start(self) -> int:
-        """The half where the records are at first."""
-        return self.count % 2
+    def sort(self, records: Memory, length: Scalar, output: Memory, halves: Memory) -> None:
+        """Sorts as many records to and fro between two halves, the second of which may hold them.
 
-    def sort(
-        self, record_at: Callable[[Tensor, Scalar], Scalar], length: Scalar, halves: Tensor
-    ) -> Tensor:
-        """Sorts a row to and fro between two halves, of which the first gets the result.
-
-        `record_at(halves, number)` gives the records; there are `length`.
+        What goes with the first ones comes into the output.
         """
-        counts, halves = self._read(record_at, length, halves)
+        counts = scratch((self.count, 2**self.bits), integer(32))
+        self._read(records, length, halves.at(0), counts)
 
-        def by_digit(
-            digit: Scalar, counts: Tensor, halves: Tensor, source: Scalar
-        ) -> tuple[Tensor, Tensor, Scalar]:
-            counts, most = self._starts(counts, digit)
+        def by_digit(digit: Scalar, source: Scalar) -> Scalar:
+            most = self._starts(counts, digit)
             is_mixed = to_index(most) < length  # else there is nothing to do
-            moved = select(is_mixed, length, 0)
             target = select(is_mixed, source ^ 1, source)
 
-            def move(number: Scalar, counts: Tensor, halves: Tensor) -> tuple[Tensor, Tensor]:
+            @each(0, select(is_mixed, length, 0))
+            def move(number: Scalar) -> None:
                 record = halves[source, number]
                 at = (digit, self._value(record, digit))
                 place = counts[at]
-                return counts.set(at, place + 1), halves.set((target, to_index(place)), record)
+                counts[at] = place + 1
+                halves[target, to_index(place)] = record
 
-            return (*loop(0, moved, (counts, halves), move), target)
+            return target
 
-        carried = (counts, halves, index(self.start))
-        _, halves, source = loop(0, self.count, carried, by_digit)
-        return _into_first(halves, source, length)
+        source = loop(0, self.count, index(0), by_digit)
+
+        @each(0, output.shape[0])
+        def copy(number: Scalar) -> None:
+            output[number] = _companion(halves[source, number])
 
     def _value(self, record: Scalar, digit: Scalar) -> Scalar:
         """Returns the value of a digit, as an index."""
         shift = to_integer(digit * self.bits + KEY_BITS, 64)
         return to_index((record >> shift) & (2**self.bits - 1))
 
-    def _read(
-        self, record_at: Callable[[Tensor, Scalar], Scalar], length: Scalar, halves: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _read(self, records: Memory, length: Scalar, copies: Memory, counts: Memory) -> None:
         """Counts how often each value occurs, `[digit, value]`, and copies the records."""
 
-        def clear(digit: Scalar, counts: Tensor) -> Tensor:
-            row: Tensor = loop(0, 2**self.bits, counts, lambda i, row: row.set((digit, i), 0))
-            return row
+        @each(0, self.count)
+        def clear(digit: Scalar) -> None:
+            @each(0, 2**self.bits)
+            def one(value: Scalar) -> None:
+                counts[digit, value] = 0
 
-        def read(number: Scalar, counts: Tensor, halves: Tensor) -> tuple[Tensor, Tensor]:
-            record = record_at(halves, number)
+        @each(0, length)
+        def read(number: Scalar) -> None:
+            record = records[number]
+            copies[number] = record
 
-            def count(digit: Scalar, counts: Tensor) -> Tensor:
+            @each(0, self.count)
+            def count(digit: Scalar) -> None:
                 at = (digit, self._value(record, digit))
-                return counts.set(at, counts[at] + 1)
+                counts[at] = counts[at] + 1
 
-            return loop(0, self.count, counts, count), halves.set((self.start, number), record)
+    def _starts(self, counts: Memory, digit: Scalar) -> Scalar:
+        """Replaces counts by where the first record of each value goes; returns the largest."""
 
-        memory = scratch((self.count, 2**self.bits), ir.IntegerType.get_signless(32))
-        counts = loop(0, self.count, memory, clear)
-        return loop(0, length, (counts, halves), read)
-
-    def _starts(self, counts: Tensor, digit: Scalar) -> tuple[Tensor, Scalar]:
-        """Replaces counts by where the first record of each value goes; also the largest count."""
-
-        def add(
-            value: Scalar, counts: Tensor, total: Scalar, most: Scalar
-        ) -> tuple[Tensor, Scalar, Scalar]:
+        def add(value: Scalar, total: Scalar, most: Scalar) -> tuple[Scalar, Scalar]:
             count = counts[digit, value]
-            larger = select(count > most, count, most)
-            return counts.set((digit, value), total), total + count, larger
+            counts[digit, value] = total
+            return total + count, select(count > most, count, most)
 
         zero = counts.constant(0)
-        counts, _, most = loop(0, 2**self.bits, (counts, zero, zero), add)
-        return counts, most
-
-
-def _into_first(halves: Tensor, half: Scalar, length: Scalar) -> Tensor:
-    """Copies a half to the first one, if it is another."""
-    copied: Tensor = loop(
-        0, half * length, halves, lambda i, halves: halves.set((0, i), halves[half, i])
-    )
-    return copied
+        return loop(0, 2**self.bits, (zero, zero), add)[1]

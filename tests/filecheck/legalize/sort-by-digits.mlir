@@ -12,6 +12,9 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xi64>) -> tensor<2x3xi64> {
   return %0#1 : tensor<2x3xi64>
 }
 
+// CHECK: stream.executable private @sort_0
+// CHECK: memref.load
+// CHECK: memref.store
 // CHECK: %0 = stablehlo.bitcast_convert %arg0 : (tensor<2x3xf32>) -> tensor<2x3xi32>
 // CHECK: %1 = stablehlo.shift_right_arithmetic %0, %c : tensor<2x3xi32>
 // CHECK: %2 = stablehlo.or %1, %c_0 : tensor<2x3xi32>
@@ -21,14 +24,10 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xi64>) -> tensor<2x3xi64> {
 // CHECK: %8 = stablehlo.iota dim = 1 : tensor<3x2xi32>
 // CHECK: %9 = stablehlo.shift_left %7, %c_2 : tensor<3x2xi64>
 // CHECK: %12 = stablehlo.or %9, %11 : tensor<3x2xi64>
-// CHECK-NEXT: %13 = stablehlo.optimization_barrier %12 : tensor<3x2xi64>
-// CHECK-NEXT: %14 = flow.dispatch.region -> (tensor<3x2xi64>) {
-// CHECK: tensor.extract %13
-// CHECK: tensor.insert
-// CHECK: %15 = stablehlo.convert %14 : (tensor<3x2xi64>) -> tensor<3x2xi32>
-// CHECK-NEXT: %16 = stablehlo.transpose %arg1, dims = [1, 0] : (tensor<2x3xi64>) -> tensor<3x2xi64>
-// CHECK-NEXT: %17 = stablehlo.reshape %15 : (tensor<3x2xi32>) -> tensor<3x2x1xi32>
-// CHECK-NEXT: %18 = "stablehlo.gather"(%16, %17)
+// CHECK-NEXT: %13 = flow.dispatch @sort_0::@sort_0(%12) : (tensor<3x2xi64>) -> tensor<3x2xi32>
+// CHECK-NEXT: %14 = stablehlo.transpose %arg1, dims = [1, 0] : (tensor<2x3xi64>) -> tensor<3x2xi64>
+// CHECK-NEXT: %15 = stablehlo.reshape %13 : (tensor<3x2xi32>) -> tensor<3x2x1xi32>
+// CHECK-NEXT: %16 = "stablehlo.gather"(%14, %15)
 // CHECK-SAME: {axir.in_bounds}
-// CHECK-NEXT: %19 = stablehlo.transpose %18, dims = [1, 0] : (tensor<3x2xi64>) -> tensor<2x3xi64>
-// CHECK-NEXT: return %19 : tensor<2x3xi64>
+// CHECK-NEXT: %17 = stablehlo.transpose %16, dims = [1, 0] : (tensor<3x2xi64>) -> tensor<2x3xi64>
+// CHECK-NEXT: return %17 : tensor<2x3xi64>
