@@ -21,13 +21,23 @@ Microseconds for a row, without threads, and a row's extent:
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import TypeAlias
 
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.expressions import select
-from axir.dialect.builders.kernels import Memory, dispatch, each, loop, rows_of, scratch, when
+from axir.dialect.builders.kernels import (
+    Memory,
+    branch,
+    dispatch,
+    each,
+    loop,
+    rows_of,
+    scratch,
+    when,
+)
 from axir.dialect.builders.scalars import Scalar, index, integer, to_index, to_integer, truncate
 from axir.dialect.core.annotations import Returning
 
@@ -46,6 +56,10 @@ _DIGITS_OF_FEW = 8
 
 Row: TypeAlias = Returning[None]
 """Takes the memory of a row's records, of its result, and what else a row needs."""
+
+Read: TypeAlias = Callable[[Scalar], Scalar]
+Write: TypeAlias = Callable[[Scalar, Scalar], None]
+"""From and to the place of a record."""
 
 
 def sort_records(records: ir.Value, width: int, needed: int) -> ir.Value:
@@ -97,7 +111,8 @@ def _companion(record: Scalar) -> Scalar:
 
 def _counted(records: Memory, output: Memory) -> None:
     """Puts each record where the number of those before it says."""
-    extent, needed = records.shape[0], output.shape[0]
+    extent = records.shape[0]
+    put = _put_companion_into(output, extent)
 
     @each(0, extent)
     def place(number: Scalar) -> None:
@@ -112,13 +127,7 @@ def _counted(records: Memory, output: Memory) -> None:
 
         before = loop(0, number, records.constant(0), count_equal)
         before = loop(number + 1, extent, before, count_less)
-        if needed == extent:
-            output[to_index(before)] = _companion(record)
-            return
-
-        @when(before < needed)
-        def put() -> None:
-            output[to_index(before)] = _companion(record)
+        put(to_index(before), record)
 
 
 def _smallest(records: Memory, kept: Memory, width: int, needed: int) -> Scalar:
@@ -152,6 +161,23 @@ def _smallest(records: Memory, kept: Memory, width: int, needed: int) -> Scalar:
     return loop(0, extent, index(0), keep)
 
 
+def _put_into(half: Memory) -> Write:
+    return half.__setitem__
+
+
+def _put_companion_into(output: Memory, extent: int) -> Write:
+    """Returns what puts that which goes with a record into the output, if there is a place."""
+    needed = output.shape[0]
+
+    def write(place: Scalar, record: Scalar) -> None:
+        output[place] = _companion(record)
+
+    def write_first(place: Scalar, record: Scalar) -> None:
+        when(place < needed)(lambda: write(place, record))
+
+    return write if needed == extent else write_first
+
+
 @dataclasses.dataclass(frozen=True)
 class _Digits:
     """How keys are cut into digits, the last of which is number 0, all of the same width."""
@@ -166,41 +192,57 @@ class _Digits:
         return cls(count, -(-width // count))
 
     def sort(self, records: Memory, length: Scalar, output: Memory, halves: Memory) -> None:
-        """Sorts as many records to and fro between two halves, the second of which may hold them.
+        """Sorts as many records by way of two halves, the second of which may hold them.
 
         What goes with the first ones comes into the output.
         """
-        counts = scratch((self.count, 2**self.bits), integer(32))
-        self._read(records, length, halves.at(0), counts)
+        counts, last = scratch((self.count, 2**self.bits), integer(32)), self.count - 1
+        self._count(records, length, counts)
+        put = _put_companion_into(output, records.shape[0])
 
-        def by_digit(digit: Scalar, source: Scalar) -> Scalar:
-            most = self._starts(counts, digit)
-            is_mixed = to_index(most) < length  # else there is nothing to do
-            target = select(is_mixed, source ^ 1, source)
+        def finish(read: Read) -> None:
+            self._by_digit(index(last), counts, length, read, put)
 
-            @each(0, select(is_mixed, length, 0))
-            def move(number: Scalar) -> None:
-                record = halves[source, number]
+        if not last:
+            return finish(lambda number: records[number])
+        first = halves.at(0)
+        self._by_digit(index(0), counts, length, lambda number: records[number], _put_into(first))
+
+        def middle(digit: Scalar, source: Scalar) -> Scalar:
+            here, there = halves.at(source), halves.at(source ^ 1)
+            self._by_digit(digit, counts, length, lambda number: here[number], _put_into(there))
+            return source ^ 1
+
+        source = loop(1, last, index(0), middle)
+        return finish(lambda number: halves[source, number])
+
+    def _by_digit(
+        self, digit: Scalar, counts: Memory, length: Scalar, read: Read, write: Write
+    ) -> None:
+        """Moves records to the places that a digit gives them."""
+        most = self._starts(counts, digit)
+
+        def move() -> None:
+            @each(0, length)
+            def one(number: Scalar) -> None:
+                record = read(number)
                 at = (digit, self._value(record, digit))
                 place = counts[at]
                 counts[at] = place + 1
-                halves[target, to_index(place)] = record
+                write(to_index(place), record)
 
-            return target
+        def copy() -> None:
+            each(0, length)(lambda number: write(number, read(number)))
 
-        source = loop(0, self.count, index(0), by_digit)
-
-        @each(0, output.shape[0])
-        def copy(number: Scalar) -> None:
-            output[number] = _companion(halves[source, number])
+        branch(to_index(most) < length, move, copy)
 
     def _value(self, record: Scalar, digit: Scalar) -> Scalar:
         """Returns the value of a digit, as an index."""
         shift = to_integer(digit * self.bits + KEY_BITS, 64)
         return to_index((record >> shift) & (2**self.bits - 1))
 
-    def _read(self, records: Memory, length: Scalar, copies: Memory, counts: Memory) -> None:
-        """Counts how often each value occurs, `[digit, value]`, and copies the records."""
+    def _count(self, records: Memory, length: Scalar, counts: Memory) -> None:
+        """Counts how often each value of each digit occurs, `[digit, value]`."""
 
         @each(0, self.count)
         def clear(digit: Scalar) -> None:
@@ -211,7 +253,6 @@ class _Digits:
         @each(0, length)
         def read(number: Scalar) -> None:
             record = records[number]
-            copies[number] = record
 
             @each(0, self.count)
             def count(digit: Scalar) -> None:
