@@ -21,7 +21,7 @@ demo: $(VENV)/.installed-demo ## Differentiate, compile and train a model on han
 ##@ Develop
 .PHONY: test
 test: $(VENV)/.installed-test ## Run all tests: unit, doctests of code and documents, golden files
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: $(VENV)/.installed-test ## Run 2000 random programs instead of 48 (RANDOM_PROGRAMS=n)

@@ -8,16 +8,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from support.memory import release_free_memory, resident_memory
 
-ROOT = Path(__file__).parent
 # Bytes by which a process may grow before it is asked to forget what it can make again.
 MAX_GROWTH = 500_000_000
-pytest_plugins = ["support.run_report"]
+pytest_plugins = ["support.distribution", "support.run_report"]
 
 # The workers of pytest-xdist inherit the environment that the controlling process prepares here,
 # before anything imports axir.
@@ -39,16 +37,6 @@ _resident_after_clearing = 0
 def pytest_unconfigure() -> None:
     if IS_CONTROLLER:
         shutil.rmtree(os.environ["AXIR_CACHE_DIR"], ignore_errors=True)
-
-
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives the tests that share a fixture of their file to one worker: it is built once."""
-    for item in items:
-        assert isinstance(item, pytest.Function)
-        definitions = item._fixtureinfo.name2fixturedefs.values()
-        if any(fixtures[-1].scope == "module" for fixtures in definitions):
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
 
 
 @pytest.fixture(autouse=True)

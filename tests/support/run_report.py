@@ -1,9 +1,10 @@
 """What a run of the tests cost: a pytest plugin that lists the slowest files at the end.
 
-Each test's report carries the number of compilations that it took, so this works with the workers
-of pytest-xdist. Counted is each run of the compiler for this process, in a helper, in the process
-itself, or by `compile_module` of `stablehlo_runner`; not what programs that tests start compile,
-nor what the cache answers. What does not live here: how long single tests take (`--durations`).
+Each test's report carries what it took, so this works with the workers of pytest-xdist. Counted is
+each run of the compiler for this process, in a helper, in the process itself, or by
+`compile_module` of `stablehlo_runner`; not what programs that tests start compile, nor what the
+cache answers. `--file-costs PATH` writes the table of all files. What does not live here: how long
+single tests take (`--durations`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import functools
 import os
 import resource
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,11 +29,34 @@ _BYTES_PER_UNIT = 1 if sys.platform == "darwin" else 1024
 
 @dataclasses.dataclass
 class Cost:
-    """What tests took: seconds, runs of the compiler, and bytes by which their process grew."""
+    """What tests took.
+
+    Attributes:
+        seconds: By the clock.
+        processor: Processor seconds of their process, which the compiler's helpers are not.
+        compiling: Seconds by the clock that they waited for the compiler.
+        compilations: Runs of the compiler.
+        memory: Bytes by which their process grew.
+    """
 
     seconds: float = 0.0
+    processor: float = 0.0
+    compiling: float = 0.0
     compilations: int = 0
     memory: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        """What both took."""
+        pairs = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
+        return Cost(*(one + another for one, another in pairs))
+
+    def __str__(self) -> str:
+        """A line of the table."""
+        return (
+            f"{self.seconds:8.1f} s  {self.processor:8.1f} s here  "
+            f"{self.compilations:5} compilations in {self.compiling:7.1f} s  "
+            f"{self.memory / 1e6:+6.0f} MB"
+        )
 
 
 @dataclasses.dataclass
@@ -41,8 +67,8 @@ class Report:
     memory: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
-_compilations = 0
-_reported = 0
+_used = Cost()
+_reported = Cost()
 _report = Report()
 
 
@@ -51,11 +77,19 @@ def counted(compiler: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(compiler)
     def call(*args: Any, **options: Any) -> Any:
-        global _compilations
-        _compilations += 1
-        return compiler(*args, **options)
+        start = time.perf_counter()
+        try:
+            return compiler(*args, **options)
+        finally:
+            _used.compilations += 1
+            _used.compiling += time.perf_counter() - start
 
     return call
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option for the table of all files."""
+    parser.addoption("--file-costs", metavar="PATH", help="write what each file cost to PATH")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,41 +104,44 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Writes on the report of a test's phase what was compiled since the one before it."""
+    """Writes on the report of a test's phase what was used since the one before it."""
     global _reported
     report = yield
-    count, _reported = _compilations - _reported, _compilations
+    _used.processor = time.process_time()
+    _used.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _BYTES_PER_UNIT
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _BYTES_PER_UNIT
-    report.user_properties.append((_PROPERTY, (count, worker, memory)))
+    cost = _used + _negative(_reported)
+    cost.seconds = report.duration
+    _reported = dataclasses.replace(_used)
+    report.user_properties.append((_PROPERTY, (worker, _used.memory, *dataclasses.astuple(cost))))
     return report
+
+
+def _negative(cost: Cost) -> Cost:
+    return Cost(*(-value for value in dataclasses.astuple(cost)))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Adds up the costs by file, in the process that reports."""
-    cost = _report.files[report.nodeid.partition("::")[0]]
-    cost.seconds += report.duration
+    file = report.nodeid.partition("::")[0]
     for name, value in report.user_properties:
         if name == _PROPERTY:
-            count, worker, memory = value
-            cost.compilations += count
-            cost.memory += memory - _report.memory.get(worker, memory)
+            worker, memory, *cost = value
+            _report.files[file] += Cost(*cost)
             _report.memory[worker] = memory
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Lists the slowest files."""
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Lists the slowest files, and writes the table of all if asked to."""
     if not _report.files:
         return
-    costs = _report.files.values()
-    sums = zip(*map(dataclasses.astuple, costs), strict=True)
-    total = Cost(*map(sum, sums))
     terminalreporter.section("slowest files")
     ranked = sorted(_report.files.items(), key=lambda item: -item[1].seconds)
-    for name, cost in [*ranked[:_SLOWEST], (f"all {len(ranked)} files", total)]:
-        terminalreporter.line(
-            f"{cost.seconds:8.1f} s  {cost.compilations:5} compilations  "
-            f"{cost.memory / 1e6:+6.0f} MB  {name}"
-        )
+    total = sum(_report.files.values(), Cost())
+    lines = [f"{cost}  {name}" for name, cost in [*ranked, (f"all {len(ranked)} files", total)]]
+    for line in [*lines[:-1][:_SLOWEST], lines[-1]]:
+        terminalreporter.line(line)
     peaks = ", ".join(f"{peak / 1e9:.1f} GB" for peak in _report.memory.values())
     terminalreporter.line(f"Largest memory of the processes that ran tests: {peaks}")
+    if path := config.getoption("--file-costs"):
+        Path(path).write_text("".join(f"{line}\n" for line in lines))
