@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 
 import pytest
 from hypothesis import settings
@@ -17,6 +18,16 @@ from support.memory import release_free_memory, resident_memory
 MAX_GROWTH = 500_000_000
 pytest_plugins = ["support.distribution", "support.run_report"]
 
+# JAX is the oracle for small arrays, and compiles a program for each op and shape: in half to a
+# third of the time where XLA does not optimize. It ends a process that names a flag which it does
+# not know, so only the versions of JAX that were tried get these.
+XLA_FLAGS = (
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+KNOWS_XLA_FLAGS = version("jax").startswith("0.10.")
+
 # The workers of pytest-xdist inherit the environment that the controlling process prepares here,
 # before anything imports axir.
 IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ
@@ -24,6 +35,8 @@ if IS_CONTROLLER:
     for variable in [name for name in os.environ if name.startswith(("AXIR_", "JAX_"))]:
         del os.environ[variable]
     os.environ["JAX_PLATFORMS"] = "cpu"
+    if KNOWS_XLA_FLAGS:
+        os.environ["XLA_FLAGS"] = " ".join(XLA_FLAGS)
     os.environ["AXIR_CACHE_DIR"] = tempfile.mkdtemp(prefix="axir-test-cache-")
 
 # A compilation within an example takes longer than hypothesis expects of one.
