@@ -1,0 +1,1 @@
+"""Speed, first calls and memory of axir beside JAX, NumPy and PyTorch; see README.md."""

@@ -1,0 +1,87 @@
+"""The processes of the libraries, as the process that measures sees them.
+
+Each library has a process of its own, so that the threads of one do not disturb the other; the
+processes take turns, and who is not asked sleeps.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from typing import Any
+
+from benchmarks.harness.session import serve
+
+_CONTEXT = multiprocessing.get_context("spawn")
+MAX_RESIDENT = 2_000_000_000
+
+
+class WorkerError(Exception):
+    """A program failed in the process of its library, which may have ended, or takes too long."""
+
+
+class Worker:
+    """A process that runs the programs of one library; it begins when it is first needed.
+
+    Args:
+        library: The name of the module.
+        timeout: Seconds after which a request counts as failed.
+    """
+
+    def __init__(self, library: str, timeout: float) -> None:
+        self.library = library
+        self._timeout = timeout
+        self._process: Any = None
+        self._connection: Any = None
+
+    def ask(self, method: str, *args: object) -> Any:
+        """Returns what a method of the process's session returns.
+
+        Raises:
+            WorkerError: If it raises, if the process ends, or if it takes longer than the timeout.
+        """
+        if self._process is None:
+            self._start()
+        self._connection.send((method, args))
+        return self._reply()
+
+    def drop(self) -> None:
+        """Makes the process forget its program, or ends it where it holds on to much memory."""
+        if self._process is not None and self.ask("drop") > MAX_RESIDENT:
+            self.close()
+
+    def close(self) -> None:
+        """Ends the process; the next request begins another one."""
+        if self._process is not None:
+            self._connection.close()
+            self._process.join(5)
+            if self._process.is_alive():
+                self._process.kill()
+                self._process.join()
+            self._process = None
+
+    def _start(self) -> None:
+        self._connection, theirs = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(target=serve, args=(theirs, self.library), daemon=False)
+        self._process.start()
+        theirs.close()
+        self._reply()
+
+    def _reply(self) -> Any:
+        try:
+            if not self._connection.poll(self._timeout):
+                self._kill()
+                raise WorkerError(f"no answer within {self._timeout:g} s")
+            fine, reply = self._connection.recv()
+        except (EOFError, ConnectionResetError) as error:
+            self._process.join()
+            code = self._process.exitcode
+            self._process = None
+            raise WorkerError(f"the process of {self.library} ended with code {code}") from error
+        if not fine:
+            raise WorkerError(reply)
+        return reply
+
+    def _kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._process = None
