@@ -55,8 +55,12 @@ hooks: $(VENV)/.installed-lint $(VENV)/.installed-hooks ## Check before each com
 	$(BIN)/pre-commit install
 
 .PHONY: bench
-bench: $(VENV)/.installed-test ## Measure speed side by side with JAX
-	$(BIN)/python benchmarks
+bench: $(VENV)/.installed-test ## Measure speed, first calls and memory beside JAX; keep and draw it
+	$(BIN)/python benchmarks --cold --keep --png benchmarks/ratios.png
+
+.PHONY: bench-compare
+bench-compare: $(VENV)/.installed-test ## Show what became slower between the last two runs kept
+	$(BIN)/python benchmarks --compare
 
 .PHONY: docs
 docs: $(VENV)/.installed-test ## Rewrite the documents that are generated from tables
@@ -88,7 +92,7 @@ clean: ## Remove what was built, but not .venv
 .PHONY: help
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Type checkers do not follow the editable install, so they get the folders in their installed layout.
 .PHONY: build/typecheck

@@ -10,6 +10,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 from benchmarks.harness.measure import Row
 from benchmarks.harness.report import Run, geometric_mean
@@ -29,8 +30,8 @@ def draw(run: Run, path: Path) -> None:
         _draw_panel(panel, title, rows, max(len(rows) for _, rows in panels))
     machine = run.machine
     figure.suptitle(
-        f"axir {machine['versions']['axir']} ({machine['commit']}): time of axir / time of the other, "
-        f"left of the line axir is faster. {machine['cpu']}, {machine['cores']} cores, "
+        f"axir {machine['versions']['axir']} ({machine['commit']}): time of axir / time of the "
+        f"other, left of the line axir is faster. {machine['cpu']}, {machine['cores']} cores, "
         f"JAX {machine['versions']['jax']}, {machine['date'][:10]}",
         fontsize=10,
     )
@@ -65,6 +66,8 @@ def _draw_panel(panel: Axes, title: str, rows: list[Row], height: int) -> None:
     panel.set_ylim(height - 0.4, -0.6)
     panel.set_yticks(places, [row.name for row in rows], fontsize=6.5)
     panel.tick_params(axis="x", labelsize=7)
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.xaxis.set_minor_formatter(NullFormatter())
     panel.axvline(1, color="black", linewidth=0.8)
     panel.grid(axis="x", color="#dddddd", linewidth=0.5)
     panel.set_axisbelow(True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import statistics
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,8 @@ class Row:
     Attributes:
         times: Medians by library.
         ratio: Median over the rounds of axir's time by the other's.
+        processor_times: Medians by library of the time of all threads together.
+        processor_ratio: The same ratio of these: what neighbours on the machine change least.
         first: First call in the process that runs all programs: tracing and compiling.
         error: Largest difference from the other library, relative to the largest value.
         failure: Why the row does not count; None if it does.
@@ -41,6 +45,8 @@ class Row:
     other: str
     times: dict[str, float] = field(default_factory=dict)
     ratio: float | None = None
+    processor_times: dict[str, float] = field(default_factory=dict)
+    processor_ratio: float | None = None
     first: dict[str, float] = field(default_factory=dict)
     error: float | None = None
     failure: str | None = None
@@ -78,7 +84,7 @@ def measure(program: Program, workers: Mapping[str, Worker], rounds: int) -> Row
     try:
         prepared = {name: _ask(workers[name], "prepare", program.name) for name in libraries}
         row.first = {name: told.first for name, told in prepared.items()}
-        row.error = _compare(program, prepared["axir"].values, prepared[program.other].values)
+        row.error = compare(program, prepared["axir"].values, prepared[program.other].values)
         _time(row, prepared, workers, rounds)
         for name in libraries:
             workers[name].drop()
@@ -101,20 +107,27 @@ def _time(
 ) -> None:
     seconds = sum(told.once * told.repeats for told in prepared.values())
     rounds = max(3, min(rounds, int(MAX_SECONDS / max(seconds, 1e-3))))
-    times: dict[str, list[float]] = {name: [] for name in prepared}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in prepared}
     for index in range(rounds):
         for name in prepared if index % 2 == 0 else reversed(prepared):
             times[name].append(_ask(workers[name], "time", prepared[name].repeats))
-    row.times = {name: statistics.median(column) for name, column in times.items()}
-    pairs = zip(times["axir"], times[row.other], strict=True)
-    row.ratio = statistics.median(ours / theirs for ours, theirs in pairs)
+    row.times, row.ratio = _medians(times, row.other, 0)
+    row.processor_times, row.processor_ratio = _medians(times, row.other, 1)
+
+
+def _medians(
+    times: Mapping[str, list[tuple[float, float]]], other: str, clock: int
+) -> tuple[dict[str, float], float]:
+    columns = {name: [told[clock] for told in column] for name, column in times.items()}
+    ratios = (ours / theirs for ours, theirs in zip(columns["axir"], columns[other], strict=True))
+    return {name: statistics.median(c) for name, c in columns.items()}, statistics.median(ratios)
 
 
 class WrongValue(Exception):
     """The libraries return different values."""
 
 
-def _compare(program: Program, ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
+def compare(program: Program, ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
     """Returns the largest error relative to the largest value of its array."""
     if len(ours) != len(theirs):
         raise WrongValue(f"{len(ours)} results instead of {len(theirs)}")
@@ -206,6 +219,8 @@ def measure_all(
                 row.cold = measure_first_calls(program, timeout)
             rows.append(row)
             tell(row)
+    except KeyboardInterrupt:  # what is known by then is shown and written
+        print("interrupted", file=sys.stderr)
     finally:
         for worker in workers.values():
             worker.close()
@@ -213,6 +228,4 @@ def measure_all(
 
 
 def _is_installed(library: str) -> bool:
-    from importlib.util import find_spec
-
     return find_spec(library) is not None

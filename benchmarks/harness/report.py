@@ -21,6 +21,8 @@ from rich.table import Table
 from benchmarks.harness.measure import Row
 
 _PACKAGES = ("axir", "jax", "jaxlib", "numpy", "torch", "iree-base-compiler", "iree-base-runtime")
+_ROOT = Path(__file__).parents[2]
+_ROOMS = ("frontend", "dialect", "passes", "runtime")
 # Load by others, for each core, above which ratios are not to be trusted.
 BUSY = 0.25
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
@@ -75,11 +77,18 @@ def is_busy(machine: dict[str, Any]) -> bool:
 
 
 def _commit() -> str:
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    """Returns the last commit of what is installed, with a mark where that was changed since."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        commit = _git("log", "-1", "--format=%h", "--", *_ROOMS)
+        return commit + ("-changed" if _git("status", "--porcelain", "--", *_ROOMS) else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def _processor() -> str:
@@ -111,9 +120,7 @@ def in_words(seconds: float | None) -> str:
     """
     if seconds is None:
         return "-"
-    for unit, name in _UNITS:
-        if seconds >= unit:
-            break
+    unit, name = next((unit for unit in _UNITS if seconds >= unit[0]), _UNITS[-1])
     return f"{seconds / unit:.3g} {name}"
 
 
@@ -140,11 +147,12 @@ def _table(group: str, rows: list[Row]) -> Table:
     mean = geometric_mean(row.ratio for row in rows if row.ratio)
     table = Table(title=f"{group}: geometric mean of the ratios {mean:.2f} (lower is better)")
     others = [name for name in ("jax", "numpy", "torch") if any(name in r.times for r in rows)]
-    _columns(table, "program", "axir", *others, "ratio", "goal", "")
+    _columns(table, "program", "axir", *others, "ratio", "of all threads", "goal", "")
     for row in rows:
         verdict = "[red]FAILED" if row.failure else "[yellow]over" if row.is_over else "ok"
         times = [in_words(row.times.get(name)) for name in ("axir", *others)]
-        table.add_row(row.name, *times, _ratio(row.ratio), f"{row.goal:g}", verdict)
+        ratios = (_ratio(row.ratio), _ratio(row.processor_ratio))
+        table.add_row(row.name, *times, *ratios, f"{row.goal:g}", verdict)
     return table
 
 
@@ -182,7 +190,9 @@ def progress(total: int, console: Console) -> Callable[[Row], None]:
     def tell(row: Row) -> None:
         nonlocal count
         count += 1
-        told = f"[red]{row.failure}[/]" if row.failure else _ratio(row.ratio)
-        console.print(f"{count}/{total} {row.name}: {told}", highlight=False, soft_wrap=True)
+        told = row.failure or f"{_ratio(row.ratio)} ({_ratio(row.processor_ratio)} of all threads)"
+        console.print(
+            f"{count}/{total} {row.name}: {told}", highlight=False, soft_wrap=True, markup=False
+        )
 
     return tell

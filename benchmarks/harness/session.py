@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import resource
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -103,10 +104,12 @@ class Session:
         repeats = max(1, min(20_000, int(SECONDS_OF_A_ROUND / max(once, 1e-7))))
         return Prepared(first, values, repeats, once)
 
-    def time(self, repeats: int) -> float:
-        """Returns the seconds of one call, as the mean of a round of calls."""
+    def time(self, repeats: int) -> tuple[float, float]:
+        """Returns the seconds of one call, and those of all threads, as means of a round."""
         with self._precision():
-            return self._seconds(repeats)
+            start = _processor_seconds()
+            seconds = self._seconds(repeats)
+            return seconds, (_processor_seconds() - start) / repeats
 
     def drop(self) -> int:
         """Forgets the program; returns the bytes that the process still holds."""
@@ -160,6 +163,12 @@ class Session:
 def _reference_library() -> ModuleType:
     # Programs ask for the library before they make their arguments; NumPy needs only these.
     return importlib.import_module("axir")
+
+
+def _processor_seconds() -> float:
+    """Returns what all threads used, and the processes that were started and have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def _memory(line: str) -> int:

@@ -99,7 +99,10 @@ def levenshtein(jax, m, n):
 
 @loops.program((32, 60, 60), tiny=(2, 4, 3))
 def levenshtein_batched(jax, batch, m, n):
-    return jax.vmap(_levenshtein(jax)), [integers(4, batch, m), integers(4, batch, n)[:, ::-1].copy()]
+    return jax.vmap(_levenshtein(jax)), [
+        integers(4, batch, m),
+        integers(4, batch, n)[:, ::-1].copy(),
+    ]
 
 
 @loops.program((100, 100), tiny=(4, 3))

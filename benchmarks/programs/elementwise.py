@@ -139,7 +139,7 @@ def small_ops(jax, n):
 
     def chain(x, y):
         for _ in range(10):
-            x, y = jnp.sin(x) + y.sum(), jnp.cos(y) * x.max()
+            x, y = jnp.sin(x) + y.mean(), jnp.cos(y) * x.max()
         return x, y
 
     return chain, [floats(n), uniform(n)]

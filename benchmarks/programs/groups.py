@@ -1,4 +1,4 @@
-"""The groups, with the largest ratio to JAX (to NumPy for the evaluator) that each means to allow."""
+"""The groups, with the largest ratio to JAX that each means to allow; the evaluator's to NumPy."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from benchmarks.harness.program import floats, integers, seed, uniform, weights
@@ -18,7 +20,7 @@ def _mlp(jax):
 
 
 def _layers(*widths):
-    return [weights(m, n) for m, n in zip(widths[:-1], widths[1:], strict=True)]
+    return [weights(m, n) for m, n in itertools.pairwise(widths)]
 
 
 def _torch_mlp(torch, w1, w2, w3, x):
@@ -33,7 +35,10 @@ def _torch_mlp(torch, w1, w2, w3, x):
 )
 def mlp_forward(jax, batch, *widths):
     forward = _mlp(jax)
-    return lambda w1, w2, w3, x: forward([w1, w2, w3], x), [*_layers(*widths), floats(batch, widths[0])]
+    return lambda w1, w2, w3, x: forward([w1, w2, w3], x), [
+        *_layers(*widths),
+        floats(batch, widths[0]),
+    ]
 
 
 @models.program(
@@ -62,7 +67,9 @@ def mlp_adam_step(jax, batch, *widths):
         gradient = jax.grad(lambda p: ((forward(p, x) - y) ** 2).mean())(params)
         mean = tree_map(lambda m, g: 0.9 * m + 0.1 * g, mean, gradient)
         square = tree_map(lambda s, g: 0.999 * s + 0.001 * g * g, square, gradient)
-        params = tree_map(lambda p, m, s: p - 0.001 * m / (jnp.sqrt(s) + 1e-3), params, mean, square)
+        params = tree_map(
+            lambda p, m, s: p - 0.001 * m / (jnp.sqrt(s) + 1e-3), params, mean, square
+        )
         return params, mean, square
 
     layers = _layers(*widths)
@@ -93,7 +100,11 @@ def logistic_regression_batched(jax, batch, rows, width):
 
 @models.program({"20": (500, 20), "100": (200, 100)}, tiny=(4, 3), cold=True)
 def logistic_hessian(jax, rows, width):
-    return jax.hessian(_logistic_loss(jax)), [weights(width), floats(rows, width), np.sign(floats(rows))]
+    return jax.hessian(_logistic_loss(jax)), [
+        weights(width),
+        floats(rows, width),
+        np.sign(floats(rows)),
+    ]
 
 
 @models.program((200, 10), tiny=(5, 2), tolerance=1e-3)
@@ -171,7 +182,9 @@ def word_vectors_step(jax, vocabulary, width, batch, negatives):
     def loss(tables, center, context):
         inside, outside = tables
         scores = jnp.einsum("bd,bkd->bk", inside[center], outside[context])
-        return -(jax.nn.log_sigmoid(scores[:, 0]) + jax.nn.log_sigmoid(-scores[:, 1:]).sum(1)).mean()
+        return -(
+            jax.nn.log_sigmoid(scores[:, 0]) + jax.nn.log_sigmoid(-scores[:, 1:]).sum(1)
+        ).mean()
 
     def step(tables, center, context):
         gradient = jax.grad(loss)(tables, center, context)

@@ -72,7 +72,10 @@ def _residual(jax):
 
 def _residual_args(batch, side, channels):
     w = weights(3, 3, channels, channels)
-    return [[w, floats(channels), w[::-1].copy(), floats(channels)], floats(batch, side, side, channels)]
+    return [
+        [w, floats(channels), w[::-1].copy(), floats(channels)],
+        floats(batch, side, side, channels),
+    ]
 
 
 @models.program((8, 28, 64), tiny=(1, 4, 2))

@@ -156,7 +156,9 @@ def convolution_pointwise(jax, batch, side, channels, features):
 @kernels.program((4, 28, 64, 32), tiny=(1, 4, 2, 3))
 def convolution_transposed(jax, batch, side, channels, features):
     def convolve(x, w):
-        return jax.lax.conv_transpose(x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        return jax.lax.conv_transpose(
+            x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
 
     return convolve, [floats(batch, side, side, channels), weights(3, 3, channels, features)]
 

@@ -102,7 +102,10 @@ def spring_chain(jax, steps, links):
         moved = jax.lax.fori_loop(0, 8, relax, moved)
         return moved, (moved - x) / 0.01
 
-    return lambda x, v: jax.lax.fori_loop(0, steps, step, (x, v)), [uniform(links, 2), floats(links, 2)]
+    return lambda x, v: jax.lax.fori_loop(0, steps, step, (x, v)), [
+        uniform(links, 2),
+        floats(links, 2),
+    ]
 
 
 @loops.program((500, 10), tiny=(4, 2), tolerance=1e-2)
