@@ -242,7 +242,8 @@ def sieve(jax, n):
     return run, [np.int32(np.sqrt(n) + 1).reshape(())]
 
 
-@loops.program((50, 200), tiny=(3, 5), tolerance=1e-2)
+# A particle that the last bit of a sum puts elsewhere moves the mean by a thirtieth at most.
+@loops.program((20, 1000), tiny=(3, 5), tolerance=5e-2)
 def particle_filter(jax, steps, particles):
     jnp = jax.numpy
 
