@@ -170,16 +170,19 @@ def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
     return float(difference / max(np.max(np.abs(theirs[finite])), 1e-30))
 
 
-def measure_first_calls(program: Program, timeout: float) -> dict[str, dict[str, Any]]:
-    """Returns first calls and memory of processes that do nothing else.
+def _measure_first_calls(row: Row, program: Program, timeout: float) -> None:
+    """Adds first calls and memory of processes that do nothing else.
 
     axir runs twice, with an empty cache on disk and with what the first process left there.
     """
-    with _empty_cache():
-        ours = _alone("axir", program, timeout)
-        again = _alone("axir", program, timeout)
-    theirs = _alone("jax", program, timeout)
-    return {"axir": asdict(ours), "axir again": asdict(again), "jax": asdict(theirs)}
+    try:
+        with _empty_cache():
+            told = {name: _alone("axir", program, timeout) for name in ("axir", "axir again")}
+        told["jax"] = _alone("jax", program, timeout)
+    except WorkerError as error:
+        row.failure = f"first call: {error}"
+    else:
+        row.cold = {name: asdict(first) for name, first in told.items()}
 
 
 def _alone(library: str, program: Program, timeout: float) -> FirstCall:
@@ -216,7 +219,7 @@ def measure_all(
         for program in programs:
             row = measure(program, workers, rounds)
             if cold and program.cold and row.failure is None:
-                row.cold = measure_first_calls(program, timeout)
+                _measure_first_calls(row, program, timeout)
             rows.append(row)
             tell(row)
     except KeyboardInterrupt:  # what is known by then is shown and written

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import resource
+import signal
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -188,6 +189,7 @@ def _forget_peak() -> bool:
 
 def serve(connection: Connection, library: str) -> None:
     """Answers requests for a method of the session, until there is nobody who asks."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks tells when it ends
     try:
         session = Session(library)
     except ImportError as error:

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import axir
+from benchmarks.harness import history
 from benchmarks.harness import program as program_module
 from benchmarks.harness import report as report_module
 from benchmarks.harness.chart import draw
-from benchmarks.harness.history import changes
 from benchmarks.harness.measure import Row, WrongValue, compare
 from benchmarks.harness.program import Group, Program
 from benchmarks.harness.report import Run, describe_machine, in_words
@@ -196,8 +196,23 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_changes_are_told_from_the_worst_to_the_best() -> None:
     before, after = run_of(a=1.0, b=1.0, c=1.0, old=1.0), run_of(a=0.5, b=3.0, c=None, new=1.0)
-    found = [(change.name, change.factor) for change in changes(before, after)]
+    found = [(change.name, change.factor) for change in history.changes(before, after)]
     assert found == [("c", float("inf")), ("b", 3.0), ("a", 0.5)]
+
+
+def test_kept_runs_stand_in_the_order_of_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "HISTORY", tmp_path)
+    for date, commit in (("2031-02-01", "aaa"), ("2031-01-01", "bbb-changed")):
+        run = run_of(a=1.0)
+        run.machine.update(date=f"{date}T10:00:00+00:00", commit=commit)
+        run.write(history.file_of(run))
+    version = axir.__version__
+    assert [path.name for path in history.kept_runs()] == [
+        f"{version}_2031-01-01_bbb-changed.json",
+        f"{version}_2031-02-01_aaa.json",
+    ]
 
 
 def test_the_command_compares_two_runs(tmp_path: Path) -> None:
