@@ -67,7 +67,7 @@ class Session:
 
     def load(self, program: Program) -> None:
         """Makes the program and its arguments, and calls nothing."""
-        self._x64 = program.x64
+        self._x64 = program.x64 and self.has_transformations
         self._waits = program.compiled
         with self._precision():
             self._run = self._runner(program)
@@ -77,7 +77,10 @@ class Session:
         if self.has_transformations:
             function, args = program.build(lib, program.size)
             args = lib.tree_util.tree_map(
-                lambda leaf: lib.numpy.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, args
+                lambda leaf: (
+                    lib.numpy.asarray(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
+                ),
+                args,
             )
             lib.block_until_ready(args)
             if program.compiled:
@@ -158,7 +161,8 @@ class Session:
         return [np.asarray(leaf) for leaf in leaves if hasattr(leaf, "dtype")]
 
     def _precision(self) -> AbstractContextManager[object]:
-        return self.library.enable_x64(self._x64) if self.has_transformations else nullcontext()
+        # Only programs that need it enter a context: a call within one costs more.
+        return self.library.enable_x64(True) if self._x64 else nullcontext()
 
 
 def _reference_library() -> ModuleType:

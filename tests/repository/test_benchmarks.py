@@ -55,7 +55,7 @@ def one_stream_of_random_bits() -> Iterator[None]:
 
 def arguments(library: ModuleType, args: list[object]) -> list[object]:
     def put(leaf: object) -> object:
-        return library.numpy.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
+        return library.numpy.asarray(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
 
     return library.tree_util.tree_map(put, args)
 
