@@ -209,4 +209,7 @@ def serve(connection: Connection, library: str) -> None:
             reply = (True, getattr(session, method)(*args))
         except Exception as error:
             reply = (False, f"{type(error).__name__}: {error}")
-        connection.send(reply)
+        try:
+            connection.send(reply)
+        except BrokenPipeError:  # who asked was interrupted
+            return
