@@ -19,7 +19,7 @@ from .expressions import Expression
 _FUNCTIONS = {
     "round_to_even": "math.roundeven",
     "power": "math.powf",
-    **{name: f"math.{name}" for name in "exp expm1 log log1p sqrt sin cos floor".split()},
+    **{name: f"math.{name}" for name in "exp expm1 log log1p sqrt sin cos tanh floor".split()},
 }
 # The predicates of arith.cmpf and arith.cmpi.
 _PREDICATES_FLOAT = {"EQ": 1, "GT": 2, "GE": 3, "LT": 4, "LE": 5, "NE": 13}

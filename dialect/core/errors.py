@@ -158,6 +158,10 @@ class ReverseModeError(UnsupportedRuleError, ValueError):
     """A loop whose number of passes is unknown was differentiated in reverse mode."""
 
 
+class KernelScopeError(AxirError, RuntimeError):
+    """What only a kernel can do was asked for outside of one."""
+
+
 class UndefinedRuleError(AxirError, AttributeError):
     """A function with a custom derivative was called before its rule was defined."""
 

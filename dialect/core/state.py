@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from axir.dialect.builders.kernels.building import Kernel
+    from axir.dialect.core.annotations import Foreign
+    from axir.dialect.ops.calls.kernels.machine import Machine
     from axir.dialect.program.equation import Equation
     from axir.dialect.program.named_axes import BatchFrame
     from axir.dialect.program.tracer import Trace
@@ -34,6 +36,7 @@ class _State(threading.local):
             vectorization.
         axis_sizes: Extents of the named axes that the code which is traced now may name.
         kernel: The kernel that is being built; None outside.
+        machine: What runs a kernel of the user's own; None outside.
     """
 
     def __init__(self) -> None:
@@ -45,6 +48,7 @@ class _State(threading.local):
         self.batching: BatchFrame | None = None
         self.axis_sizes: dict[Hashable, int] = {}
         self.kernel: Kernel | None = None
+        self.machine: Machine[Foreign] | None = None
 
 
 state = _State()

@@ -10,6 +10,7 @@ from axir.dialect.program.op_table import OPS
 
 from . import control_flow, custom_rules, linalg
 from .calls import callbacks, dce_sink, jit_call, optimization_barrier, parallel_map
+from .calls.kernels import kernel_call
 from .collectives import axis_exchanges, axis_reductions
 from .contraction import dot_general
 from .convolution import conv_general_dilated
@@ -48,6 +49,7 @@ __all__ = [
     "fourier_transform",
     "gather",
     "jit_call",
+    "kernel_call",
     "linalg",
     "multiply_high",
     "optimization_barrier",

@@ -237,6 +237,12 @@ def truth_vectors(x: Memory, result: Memory, either: Memory) -> None:
     result.write(4, x.gather(0, lanes(4) + 2))
 
 
+def lanes_of_halves(x: Memory, result: Memory) -> None:
+    row = x.at(1).read(0, 8)
+    for place, number in enumerate([sum_of_lanes(row), largest_lane(row), smallest_lane(row)]):
+        result[place] = number
+
+
 def dot(x: Memory, result: Memory) -> None:
     """Carries a vector: the sum of the squares of each column, added up."""
     zeros = broadcast(x.constant(0.0), 8)
@@ -333,6 +339,11 @@ def examples() -> list[Example]:
         Example("gathered", [ROWS, OFFSETS], with_results(gathered, "2x8xf32"), scattered_rows()),
         Example("truth_vectors", [TRUTHS], with_results(truth_vectors, "8xi1", "3xi1"),
                 [np.concatenate([~TRUTHS[:4], TRUTHS[2:6]]), np.array([True, False, True])]),
+        *(
+            Example(f"lanes_{short}", [ROWS.astype(d)], with_results(lanes_of_halves, f"3x{short}"),
+                    np.array([ROWS[1].sum(), ROWS[1].max(), ROWS[1].min()], d))
+            for d, short in ((np.float16, "f16"), (ml_dtypes.bfloat16, "bf16"))
+        ),
         Example("dot", [ROWS], with_results(dot, "f32"), np.float32((ROWS ** 2).sum())),
         Example("unused_result", [x], lambda x: dispatch(
             unused_result, [x], [x.type, ir.Type.parse("tensor<100000xf64>")])[0], 2 * x),
