@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from axir.dialect.core.errors import AxirError
+from axir.dialect.core.state import state
 
 _BUILDERS = __name__.rpartition(".")[0]
 
@@ -16,7 +17,9 @@ class KernelError(AxirError):
     """A kernel is made of parts that do not fit together; `where` is the line of the kernel."""
 
     def __init__(self, message: str, way_out: str):
-        super().__init__(message, way_out, _line_of_kernel())
+        # A user's kernel is outside of axir, where the line is looked for anyway.
+        where = _line_of_kernel() if state.machine is None else None
+        super().__init__(message, way_out, where)
 
 
 class KernelPositionError(KernelError, IndexError):

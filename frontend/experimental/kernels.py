@@ -221,7 +221,7 @@ def when(condition: UserObject) -> Callable[[UserFunction], None]:
 
 
 def scratch(shape: ShapeLike, dtype: DTypeLike = "float32") -> Ref[UserObject]:
-    """Returns memory of the kernel's own, with zeros in it: 32 KB in all are there."""
+    """Returns memory of the kernel's own, with zeros in it: when compiled 32 KB in all."""
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
     return running("scratch").scratch(extents, dtypes.as_dtype(dtype))
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import axir
 import axir.numpy as jnp
+from axir.dialect.builders.errors import KernelStackError
 from axir.errors import (
     AxirError,
     DTypeError,
@@ -299,6 +300,18 @@ def test_a_kernel_in_a_loop_and_in_what_is_exported() -> None:
     np.testing.assert_allclose(exported.call(X), X / 8, rtol=1e-6)
 
 
+def test_memory_beyond_the_stack_is_an_error_at_the_users_line() -> None:
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        own = kernels.scratch((9000,))
+        o_ref[0] = own[5]
+
+    with pytest.raises(KernelStackError, match="A kernel wants 36032 bytes") as caught:
+        axir.jit(kernel_call(kernel, of((1,))))(X)
+    assert caught.value.where is not None
+    assert caught.value.where.startswith(__file__)
+    assert caught.value.where.endswith("own = kernels.scratch((9000,))")
+
+
 def test_arguments_are_not_overwritten() -> None:
     x = jnp.asarray(X)
     axir.jit(CASES["conditional"][0])(x)
@@ -328,6 +341,11 @@ ERRORS: dict[str, tuple[type[Exception], Callable[..., Any], str]] = {
     "float beside integers": (
         DTypeError, assign(..., lambda x: x[...].astype("int32") + 0.5),
         "0.5 stands beside int32 in a kernel.*astype"),
+    "array of the surroundings": (
+        DTypeError, assign(..., lambda x: x[...] * np.ones((4, 3), np.float32)),
+        "stands beside float32 in a kernel.*operands of its call"),
+    "function of arrays": (
+        TypeError, assign(..., lambda x: jnp.sin(x[...])), "Interpreted|Compiled"),
     "division of integers": (
         DTypeError, assign(..., lambda x: x[...].astype("int32") / 2),
         "'div' of int32 in a kernel.*//"),

@@ -97,9 +97,12 @@ class KernelValue(Expression, Generic[Made]):
         given: Foreign = number.item() if isinstance(number, np.generic) else number
         is_allowed = isinstance(given, allowed)
         if not is_allowed:
+            is_number = isinstance(given, (bool, int, float, complex))
             raise DTypeError(
                 f"{number!r} stands beside {self.dtype} in a kernel.",
-                "Convert one of them with astype.",
+                "Convert one of them with astype."
+                if is_number
+                else "Arrays come into a kernel as operands of its call.",
             )
         return self.number(given, self.dtype)
 
