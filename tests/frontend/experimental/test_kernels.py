@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 import axir
 import axir.numpy as jnp
 from axir.dialect.builders.errors import KernelStackError
+from axir.dialect.core.array import as_array
+from axir.dialect.program.function_tracing import trace_function
 from axir.errors import (
     AxirError,
     DTypeError,
+    HostCallNeededError,
     ImmutableArrayError,
     IndexTypeError,
     KernelScopeError,
@@ -29,6 +32,7 @@ from axir.errors import (
 )
 from axir.experimental import kernels
 from axir.experimental.kernels import kernel_call
+from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
 GENERATOR = np.random.default_rng(7)
 X = GENERATOR.standard_normal((5, 37)).astype(np.float32)
@@ -298,6 +302,20 @@ def test_a_kernel_in_a_loop_and_in_what_is_exported() -> None:
     np.testing.assert_allclose(axir.jit(program)(X), X / 8, rtol=1e-6)
     exported = axir.export.export(axir.jit(program))(like(X))
     np.testing.assert_allclose(exported.call(X), X / 8, rtol=1e-6)
+
+
+def test_other_platforms_call_the_interpreter() -> None:
+    call = CASES["softmax"][0]
+    function = trace_function(lambda x: [call(x)], [as_array(X).type])
+    host_calls: list[Any] = []
+    functions = {"main": function}
+    text = str(lower_functions(functions, platform="vulkan", host_functions=host_calls))
+    assert "flow.dispatch" not in text
+    (host_call,) = host_calls
+    np.testing.assert_array_equal(host_call.function(X)[0], call(X))
+    message = "the kernel 'softmax' is code for CPUs, and a vulkan device(.|\n)*axir.numpy"
+    with pytest.raises(HostCallNeededError, match=message):
+        lower_functions(functions, platform="vulkan")
 
 
 def test_memory_beyond_the_stack_is_an_error_at_the_users_line() -> None:
