@@ -70,6 +70,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "protect-inputs",
         "store-slices",
     ),
+    "fuse": ("fuse-loops",),
     "tune": (
         "absorb-transposes",
         "put-features-last",

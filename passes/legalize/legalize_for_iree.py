@@ -38,6 +38,7 @@ STAGES: dict[str, Stage] = {
     "split-complex-conv": looks_for("convolution", is_complex=True),
     "fit-conv-windows": looks_for("convolution"),
     "widen-unsigned-dot": looks_for(_CONTRACTIONS),
+    "fuse-loops": looks_for("while"),
     "position-select-and-scatter": looks_for("select_and_scatter"),
     "clamp-gather": looks_for("gather"),
     "drop-scatter": looks_for("scatter"),
@@ -63,7 +64,7 @@ STAGES: dict[str, Stage] = {
 """The passes in order, which matters (see `LegalizeForIree`), and what each looks for."""
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
-_ONLY_ON = {"sort-by-digits": "cpu"}
+_ONLY_ON = {"sort-by-digits": "cpu", "fuse-loops": "cpu"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,7 +21,7 @@ parallel, and are told apart by the first argument (`workgroups`). What does not
 
 IREE gets a kernel as an executable of its own, on memory instead of tensors: nothing is decided by
 how arrays are placed, copied or fused. Facts (IREE 3.13): the stack of a kernel is limited, see
-`STACK_BYTES`, so that large memory of its own must be a result that nobody reads; truth values lie
+`STACK_BYTES`, so that large memory of its own is a result that nobody reads (`workspace`); truth values lie
 in memory as bytes; vectors whose extent is not a power of two are 30 times slower; executables are
 linked into one library, where each function needs a name of its own.
 
@@ -33,7 +33,7 @@ passes that put them in.
 from __future__ import annotations
 
 from .control_flow import Carried, branch, each, loop, repeat_while, when
-from .dispatching import dispatch, rows_of
+from .dispatching import dispatch, rows_of, workspace
 from .lanes import (
     all_lanes,
     any_lane,
@@ -70,4 +70,5 @@ __all__ = [
     "sum_of_lanes",
     "when",
     "with_lane",
+    "workspace",
 ]

@@ -18,14 +18,16 @@ class Kernel:
     Attributes:
         index_type: The type of positions.
         stack_bytes: How much memory of its own it has.
+        workspaces: The types of further memory of its own.
     """
 
-    __slots__ = ("_indices", "entry", "index_type", "stack_bytes")
+    __slots__ = ("_indices", "entry", "index_type", "stack_bytes", "workspaces")
 
     def __init__(self, entry: ir.Block):
         self.entry = entry
         self.index_type = ir.IndexType.get()
         self.stack_bytes = 0
+        self.workspaces: list[ir.Type] = []
         self._indices: dict[int, ir.Value] = {}
 
     def index(self, number: int) -> ir.Value:

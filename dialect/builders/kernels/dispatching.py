@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.errors import KernelArrayError, KernelError
+from axir.dialect.builders.errors import KernelArrayError, KernelError, KernelStackError
 from axir.dialect.builders.expressions import minimum
 from axir.dialect.builders.scalars import Scalar, index, integer, operation
 from axir.dialect.core.state import Change
@@ -50,17 +50,18 @@ def dispatch(
     arrays = [hlo.bitcast_convert(x, _signless(x.type.element_type)) for x in operands]
     results = [hlo.tensor_type(x.shape, _signless(x.element_type)) for x in result_types]
     own = [x for number, x in enumerate(results) if number not in tied]
-    symbol = _executable(kernel, [*(x.type for x in arrays), *own], workgroups, name)
+    symbol, spaces = _executable(kernel, [*(x.type for x in arrays), *own], workgroups, name)
+    made = [*results, *spaces]
     created = ir.Operation.create(
         "flow.dispatch",
-        results=results,
+        results=made,
         operands=arrays,
         attributes={
             "entry_points": ir.ArrayAttr.get([hlo.attribute(f"@{symbol}::@{symbol}")]),
             "tied_operands": ir.ArrayAttr.get(
                 [
                     ir.IntegerAttr.get(ir.IndexType.get(), tied.get(number, -1))
-                    for number in range(len(results))
+                    for number in range(len(made))
                 ]
             ),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(arrays), 0, 0]),
@@ -68,8 +69,30 @@ def dispatch(
     )
     return [
         hlo.bitcast_convert(x, wanted.element_type)
-        for x, wanted in zip(created.results, result_types, strict=True)
+        for x, wanted in zip(created.results, result_types, strict=False)
     ]
+
+
+def workspace(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
+    """Returns memory for a kernel's own use, of any size, with elements of a type.
+
+    It is a result of the dispatch that nobody reads; workgroups share it. What is small lies closer
+    at hand on the stack (`scratch`).
+
+    Raises:
+        KernelStackError: where no kernel is built.
+    """
+    element = like.element if isinstance(like, Memory) else like
+    kernel = state.kernel
+    if kernel is None:
+        raise KernelStackError(
+            "A workspace belongs to the kernel that `dispatch` builds.", "Use `scratch` here."
+        )
+    kind = hlo.tensor_type(shape, element)
+    kernel.workspaces.append(kind)
+    binding = kernel.entry.add_argument(ir.Type.parse("!stream.binding"), ir.Location.current)
+    with ir.InsertionPoint.at_block_begin(kernel.entry):
+        return _bound(binding, kind)
 
 
 def rows_of(workgroup: Scalar, rows: int, workgroups: int) -> tuple[Scalar, Scalar]:
@@ -125,26 +148,27 @@ def _listed(types: Sequence[ir.Type]) -> str:
 
 def _executable(
     kernel: Callable[..., None], bindings: Sequence[ir.Type], workgroups: int | None, name: str
-) -> str:
-    """Puts an executable with the kernel at the head of the module; returns its name.
+) -> tuple[str, list[ir.Type]]:
+    """Puts an executable with the kernel at the head of the module.
 
-    If the module has an equal one already, that serves.
+    If the module has an equal one already, that serves. Returns its name, and the types of its
+    workspaces.
     """
     module = _module_block()
     symbol = _unused_symbol(module, name)
     with ir.InsertionPoint.at_block_begin(module):
         executable = _symbol("stream.executable", symbol, {"sym_visibility": _text("private")})
     try:
-        _fill(executable, kernel, bindings, workgroups, symbol)
+        spaces = _fill(executable, kernel, bindings, workgroups, symbol)
         _verify(executable)
     except BaseException:
         executable.erase()
         raise
     equal = _equal_executable(module, executable, name, symbol)
     if equal is None:
-        return symbol
+        return symbol, spaces
     executable.erase()
-    return equal
+    return equal, spaces
 
 
 def _fill(
@@ -153,20 +177,24 @@ def _fill(
     bindings: Sequence[ir.Type],
     workgroups: int | None,
     symbol: str,
-) -> None:
+) -> list[ir.Type]:
     with ir.InsertionPoint(executable.regions[0].blocks.append()):
         _export(symbol, workgroups or 1)
         inner = ir.Operation.create("builtin.module", regions=1)
         ir.Operation.create("stream.executable.end")
     binding = ir.Type.parse("!stream.binding")
     with ir.InsertionPoint(inner.regions[0].blocks.append()):
-        signature = ir.FunctionType.get([binding] * len(bindings), [])
-        function = _symbol("func.func", symbol, {"function_type": ir.TypeAttr.get(signature)})
+        no_type = ir.TypeAttr.get(ir.FunctionType.get([], []))
+        function = _symbol("func.func", symbol, {"function_type": no_type})
     body = function.regions[0].blocks.append(*[binding] * len(bindings))
-    with ir.InsertionPoint(body), Change(kernel=Kernel(body)):
+    building = Kernel(body)
+    with ir.InsertionPoint(body), Change(kernel=building):
         arrays = [_bound(x, type_) for x, type_ in zip(body.arguments, bindings, strict=True)]
         kernel(*([] if workgroups is None else [_workgroup()]), *arrays)
         ir.Operation.create("func.return")
+    signature = ir.FunctionType.get([binding] * len(body.arguments), [])
+    function.attributes["function_type"] = ir.TypeAttr.get(signature)
+    return building.workspaces
 
 
 def _verify(executable: ir.Operation) -> None:

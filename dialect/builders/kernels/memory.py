@@ -82,6 +82,33 @@ class Memory:
         shape = (count, *self.shape[1:])
         return Memory(self.value, self.element, self.place, shape, Scalar(start))
 
+    def reshaped(self, shape: Sequence[int]) -> Memory:
+        """Returns the same elements, in their order, as an array of another shape.
+
+        Raises:
+            KernelPositionError: for a part of an array, or another number of elements.
+        """
+        extents = list(shape)
+        if self.place or self.first is not None or math.prod(extents) != math.prod(self.shape):
+            raise KernelPositionError(
+                f"Memory of {self.shape} cannot be an array of {tuple(extents)}.",
+                "Whole arrays can, of as many elements.",
+            )
+        strides = [math.prod(extents[axis + 1 :]) for axis in range(len(extents))]
+        numbers = ir.DenseI64ArrayAttr.get
+        created = ir.Operation.create(
+            "memref.reinterpret_cast",
+            results=[memref_type(extents, self.element)],
+            operands=[self.value],
+            attributes={
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+                "static_offsets": numbers([0]),
+                "static_sizes": numbers(extents),
+                "static_strides": numbers(strides),
+            },
+        )
+        return Memory(created.result, self.element)
+
     # Elements ----------------------------------------------------------------------------------
 
     def __getitem__(self, position: Position) -> Scalar:
@@ -317,7 +344,7 @@ def scratch(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
         raise KernelStackError(
             f"A kernel wants {kernel.stack_bytes} bytes on the stack, where {STACK_BYTES} are; "
             f"{size} of them for {tuple(shape)} of {element}.",
-            "Let large memory be a result of the kernel that nobody reads.",
+            "Take large memory from a `workspace`.",
         )
     with ir.InsertionPoint.at_block_begin(kernel.entry):
         return Memory(_allocated(shape, element), element)

@@ -1,0 +1,229 @@
+"""Loops, branches and calls in a kernel.
+
+Numbers that a loop carries stay in registers. Arrays have a place in memory each, where the next
+pass finds them: what a pass computes is written there when it has ended, in an order in which
+nothing is overwritten that is still read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import Memory, branch, repeat_while
+from axir.dialect.builders.scalars import Scalar
+
+from .emitter import Emitter, Rule, signless
+from .regions import captured_by, operations_of
+from .values import Number, Stored, Value, may_replace, reads
+
+
+def _while(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
+    return run_loop(emitter, created, operands, [None] * len(operands))
+
+
+def run_loop(
+    emitter: Emitter, created: ir.Operation, inits: list[Value], places: Sequence[Memory | None]
+) -> list[Value]:
+    """Builds a `stablehlo.while`.
+
+    Args:
+        emitter: What builds the operations.
+        created: The loop.
+        inits: The values that it begins with.
+        places: Memory for some of the arrays that it carries.
+
+    Returns:
+        The values that it ends with.
+    """
+    for x in captured_by(created):
+        if emitter.values[x].cost:
+            emitter.force(x)
+    condition, body = operations_of(created)
+    arguments = [list(region.blocks[0].arguments) for region in created.regions]
+    carried = _Carried(emitter, inits, places, changed(created, body[-1], arguments[1]))
+
+    def holds(*numbers: Scalar) -> Scalar:
+        values = carried.values(numbers, is_own=False)
+        [truth] = emitter.block(condition, zip(arguments[0], values, strict=True))
+        emitter.release(truth)
+        return truth.at((), None)
+
+    def step(*numbers: Scalar) -> tuple[Scalar, ...]:
+        values = carried.values(numbers, is_own=True)
+        ends = emitter.block(body, zip(arguments[1], values, strict=True))
+        carried.store(ends)
+        numbers_after = tuple(
+            end.scalar for end, place in zip(ends, carried.places, strict=True) if place == "number"
+        )
+        for end in dict.fromkeys(ends):
+            emitter.release(end)
+        return numbers_after
+
+    numbers = repeat_while(carried.numbers, holds, step)
+    return carried.values(numbers, is_own=True, is_temporary=True)
+
+
+def changed(created: ir.Operation, last: ir.Operation, arguments: list[ir.Value]) -> list[bool]:
+    """Tells which carried values a pass may change: not those that it hands on as they are."""
+    return [x != argument for x, argument in zip(last.operands, arguments, strict=True)]
+
+
+class _Carried:
+    """What a loop carries: each is a number, an array with a place in memory, or never changed."""
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        inits: list[Value],
+        places: Sequence[Memory | None],
+        is_changed: list[bool],
+    ):
+        self.emitter = emitter
+        self.inits = inits
+        self.places: list[Memory | str] = []
+        self.is_temporary: list[bool] = []
+        adopted: set[int] = set()
+        for init, place, changes in zip(inits, places, is_changed, strict=True):
+            self.is_temporary.append(False)
+            if not changes:
+                self.places.append("unchanged")
+            elif isinstance(init, Number):
+                self.places.append("number")
+            else:
+                self.places.append(place or self._place(init, adopted))
+                if place is not None:
+                    emitter.fill(place, init)
+        self.numbers = tuple(
+            init.scalar
+            for init, place in zip(inits, self.places, strict=True)
+            if place == "number" and isinstance(init, Number)
+        )
+
+    def _place(self, init: Value, adopted: set[int]) -> Memory:
+        """Returns the memory of a value that nobody needs any longer, or a copy of it."""
+        can_adopt = isinstance(init, Stored) and init.is_own and init.holders == 1
+        if can_adopt and id(init) not in adopted:
+            adopted.add(id(init))
+            self.is_temporary[-1], init.is_temporary = init.is_temporary, False
+            return init.memory
+        stored = self.emitter.allocate(init.shape, init.element)
+        self.emitter.fill(stored.memory, init)
+        self.is_temporary[-1] = True
+        return stored.memory
+
+    def values(
+        self, numbers: Sequence[Scalar], *, is_own: bool, is_temporary: bool = False
+    ) -> list[Value]:
+        """Returns the carried values, given the numbers of a pass."""
+        scalars = iter(numbers)
+        found: list[Value] = []
+        for init, place, frees in zip(self.inits, self.places, self.is_temporary, strict=True):
+            if place == "unchanged":
+                found.append(init)
+            elif isinstance(place, Memory):
+                found.append(
+                    Stored(place, is_own=is_own, is_temporary=is_temporary and frees)
+                )
+            else:
+                found.append(Number(init.shape, next(scalars)))
+        return found
+
+    def store(self, ends: list[Value]) -> None:
+        """Writes the arrays at the end of a pass to their places; `ends` may be replaced."""
+        pending = {
+            number: place
+            for number, place in enumerate(self.places)
+            if isinstance(place, Memory) and not _lies_in(ends[number], place)
+        }
+        while pending:
+            number = next((n for n in pending if self._can_store(n, ends, pending)), None)
+            if number is None:
+                self._copy(next(iter(pending)), ends)
+                continue
+            self.emitter.fill(pending.pop(number), ends[number])
+
+    def _can_store(self, number: int, ends: list[Value], pending: dict[int, Memory]) -> bool:
+        place = pending[number]
+        others = (end for n, end in enumerate(ends) if n != number and n in pending)
+        return may_replace(ends[number], place) and not any(reads(x, place) for x in others)
+
+    def _copy(self, number: int, ends: list[Value]) -> None:
+        """Replaces the end of a pass by a copy that reads nothing else."""
+        end = ends[number]
+        copy = self.emitter.allocate(end.shape, end.element)
+        self.emitter.fill(copy.memory, end)
+        copy.holders = 1
+        if ends.count(end) == 1:
+            self.emitter.release(end)
+        ends[number] = copy
+
+
+def _lies_in(x: Value, place: Memory) -> bool:
+    return isinstance(x, Stored) and x.memory.value == place.value
+
+
+# Branches ---------------------------------------------------------------------------------------
+
+
+def _choice(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
+    for x in captured_by(created):
+        if emitter.values[x].cost:
+            emitter.force(x)
+    results = [_result(emitter, x) for x in created.results]
+    types = [signless(x.type.element_type) for x in created.results]
+    scalar_types = [kind for kind, x in zip(types, results, strict=True) if x is None]
+    blocks = operations_of(created)
+
+    def run(operations: list[ir.Operation]) -> tuple[Scalar, ...]:
+        ends = emitter.block(operations, ())
+        scalars = []
+        for end, result in zip(ends, results, strict=True):
+            if result is None:
+                scalars.append(end.at((0,) * len(end.shape), None))
+            else:
+                emitter.fill(result.memory, end)
+        for end in dict.fromkeys(ends):
+            emitter.release(end)
+        return tuple(scalars)
+
+    def choose(number: int) -> tuple[Scalar, ...]:
+        if number == len(blocks) - 1:
+            return run(blocks[number])
+        selector = operands[0].at((), None)
+        truth = selector if created.name == "stablehlo.if" else selector == number
+        return branch(
+            truth, lambda: run(blocks[number]), lambda: choose(number + 1), scalar_types
+        )
+
+    scalars = iter(choose(0))
+    return [
+        Number(list(x.type.shape), next(scalars)) if result is None else result
+        for x, result in zip(created.results, results, strict=True)
+    ]
+
+
+def _result(emitter: Emitter, x: ir.Value) -> Stored | None:
+    shape = list(x.type.shape)
+    if all(extent == 1 for extent in shape):
+        return None
+    return emitter.allocate(shape, signless(x.type.element_type))
+
+
+# Calls ------------------------------------------------------------------------------------------
+
+
+def _call(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
+    callee = emitter.functions[ir.FlatSymbolRefAttr(created.attributes["callee"]).value]
+    [operations] = operations_of(callee)
+    arguments = callee.regions[0].blocks[0].arguments
+    return emitter.hand_on(emitter.block(operations, zip(arguments, operands, strict=True)))
+
+
+RULES: dict[str, Rule] = {
+    "stablehlo.while": _while,
+    "stablehlo.if": _choice,
+    "stablehlo.case": _choice,
+    "func.call": _call,
+}

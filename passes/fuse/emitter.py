@@ -1,0 +1,350 @@
+"""The code of a kernel from operations of StableHLO: block by block, in the order of the program.
+
+Elementwise operations and views stay formulas until somebody reads them (`values.py`). An array is
+stored when its elements would be computed more than once: when several operations read it, or one
+that reads elements repeatedly. Memory comes from the stack, or from a workspace when it is large,
+and is used again when nobody needs its contents any longer; `holders` counts who does. An operation
+that replaces parts of an array works in place if it is the last one to read the array.
+
+What does not live here: the rules of operations (`views.py`, `reductions.py`, `products.py`,
+`updates.py`, `control.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import Memory, loop, scratch, workspace
+from axir.dialect.builders.scalars import Scalar, integer
+
+from .elementwise import ELEMENTWISE, cost_of, formula_of, splat
+from .regions import operations_of
+from .values import (
+    VECTOR_BYTES,
+    Computed,
+    Indices,
+    Mapped,
+    Number,
+    Stored,
+    Value,
+    bytes_of,
+    flat,
+    plus,
+)
+from .views import VIEWS, reshaped
+
+Rule = Callable[["Emitter", ir.Operation, list[Value]], Sequence[Value]]
+
+_ON_STACK = 4096
+_STACK = 16384
+
+
+class Emitter:
+    """Builds the code of one kernel.
+
+    Args:
+        rules: What operations other than elementwise ones and views become, by name.
+        functions: Functions of the module that may be called, by name.
+    """
+
+    def __init__(self, rules: dict[str, Rule], functions: dict[str, ir.Operation]):
+        self.rules = rules
+        self.functions = functions
+        self.values: dict[ir.Value, Value] = {}
+        self._pool: dict[tuple[tuple[int, ...], str], list[Memory]] = {}
+        self._stack = 0
+        self._handed_on: list[Value] = []
+
+    # Values ------------------------------------------------------------------------------------
+
+    def value_of(self, x: ir.Value) -> Value:
+        """Returns the value of an operand."""
+        return self.values[x]
+
+    def bind(self, x: ir.Value, value: Value, uses: int) -> None:
+        """Gives an SSA value its meaning, for a number of operations that will read it."""
+        if value.size == 1 and not isinstance(value, _Nothing):
+            value = self.number(value)
+        elif isinstance(value, Computed) and uses > 1 and value.cost:
+            value = self.stored(value)
+        value.holders += uses
+        self.values[x] = value
+        if not uses:
+            self.release(value, 0)
+
+    def release(self, value: Value, count: int = 1) -> None:
+        """Tells that an operation is done with a value."""
+        value.holders -= count
+        if value.holders > 0:
+            return
+        for source in value.sources:
+            self.release(source)
+        value.sources = ()
+        if isinstance(value, Stored) and value.is_own and value.is_temporary:
+            value.is_temporary = False
+            self._pool.setdefault(_kind(value.memory), []).append(value.memory)
+
+    def number(self, value: Value) -> Value:
+        """Returns the only element of an array, computed here."""
+        if isinstance(value, Number):
+            return value
+        result = Number(value.shape, value.at((0,) * len(value.shape), None))
+        if not value.holders:
+            self.release(value, 0)
+        return result
+
+    def stored(self, value: Value) -> Value:
+        """Returns the array in memory, or as a number."""
+        if isinstance(value, (Stored, Number)):
+            return value
+        result = self.allocate(value.shape, value.element)
+        self.fill(result.memory, value)
+        if not value.holders:
+            self.release(value, 0)
+        return result
+
+    def settled(self, value: Value) -> Value:
+        """Returns the array in a form that may be read many times."""
+        return self.stored(value) if isinstance(value, Computed) and value.cost else value
+
+    def force(self, x: ir.Value) -> Value:
+        """Has an operand stored, so that it reads nothing else any longer."""
+        value = self.values[x]
+        if not isinstance(value, Computed):
+            return value
+        result = self.stored(value)
+        result.holders += value.holders
+        if value.holders == 1:
+            self.release(value)
+        self.values[x] = result
+        return result
+
+    def hand_on(self, values: Sequence[Value]) -> Sequence[Value]:
+        """Returns what a block ended with, which it holds until the results are bound."""
+        self._handed_on.extend(values)
+        return values
+
+    def writable(self, value: Value) -> Stored:
+        """Returns memory with the elements of an operand that only the present operation reads.
+
+        It is the array's own memory if nobody else needs that, else a copy.
+        """
+        if isinstance(value, Stored) and value.is_own and value.holders == 1:
+            return value
+        result = self.allocate(value.shape, value.element)
+        self.fill(result.memory, value)
+        return result
+
+    def allocate(self, shape: Sequence[int], element: ir.Type) -> Stored:
+        """Returns memory of the kernel's own."""
+        free = self._pool.get((tuple(shape), str(element)))
+        if free:
+            return Stored(free.pop(), is_own=True, is_temporary=True)
+        size = bytes_of(element)
+        for extent in shape:
+            size *= extent
+        if size <= _ON_STACK and self._stack + size <= _STACK:
+            self._stack += -(-size // 64) * 64
+            memory = scratch(shape, element)
+        else:
+            memory = workspace(shape, element)
+        return Stored(memory, is_own=True, is_temporary=True)
+
+    # Loops over elements -----------------------------------------------------------------------
+
+    def fill(self, target: Memory, value: Value, offset: Indices | None = None) -> None:
+        """Writes the elements of an array into memory, from an offset on."""
+        if offset is None and len(value.shape) > 1:
+            row = flat(value)
+            if row is not None:
+                target, value = target.reshaped((value.size,)), _as_row(row, value.size)
+
+        def write(position: Indices, lanes: int | None) -> None:
+            place = position
+            if offset is not None:
+                place = tuple(plus(p, o) for p, o in zip(position, offset, strict=True))
+            x = value.at(position, lanes)
+            if lanes is None:
+                target[place] = x
+            else:
+                target.write(place, x)
+
+        self.each(value.shape, write, value.element)
+
+    def each(
+        self,
+        shape: Sequence[int],
+        body: Callable[[Indices, int | None], None],
+        element: ir.Type,
+    ) -> None:
+        """Runs `body(position, lanes)` for all elements of a shape, with vectors as wide as fit."""
+        if not shape:
+            body((), None)
+            return
+        *outer, last = shape
+        self.nest(outer, lambda place: self.along(last, place, body, element))
+
+    def nest(self, extents: Sequence[int], body: Callable[[Indices], None]) -> None:
+        """Runs `body(position)` for each position, single elements."""
+
+        def level(rest: Sequence[int], place: Indices) -> None:
+            if not rest:
+                body(place)
+            elif rest[0] == 1:
+                level(rest[1:], (*place, 0))
+            else:
+                loop(0, rest[0], (), lambda i: level(rest[1:], (*place, i)))
+
+        level(list(extents), ())
+
+    def along(
+        self,
+        extent: int,
+        place: Indices,
+        body: Callable[[Indices, int | None], None],
+        element: ir.Type,
+    ) -> None:
+        """Runs `body` along the last axis: in whole vectors, then in smaller ones."""
+        for start, end, lanes in pieces(extent, lanes_for(element)):
+            single = None if lanes == 1 else lanes
+            if end - start == lanes:
+                body((*place, start), single)
+            else:
+                loop(start, end, (), lambda i, n=single: body((*place, i), n), stride=lanes)
+
+    # Blocks ------------------------------------------------------------------------------------
+
+    def block(
+        self, operations: Sequence[ir.Operation], arguments: Iterable[tuple[ir.Value, Value]]
+    ) -> list[Value]:
+        """Builds the operations of a block; returns what its last one hands on, still held."""
+        bound = list(arguments)
+        own = {argument for argument, _ in bound}
+        own.update(result for operation in operations for result in operation.results)
+        uses = {x: count for x, count in count_uses(operations).items() if x in own}
+        for argument, value in bound:
+            self.bind(argument, value, uses.get(argument, 0))
+        for operation in operations[:-1]:
+            self.operation(operation, uses)
+        return [self.values[x] for x in operations[-1].operands]
+
+    def operation(self, created: ir.Operation, uses: dict[ir.Value, int]) -> None:
+        """Builds one operation."""
+        operands = [self.values[x] for x in created.operands]
+        results = self._results(created, operands)
+        for result, value in zip(created.results, results, strict=True):
+            self.bind(result, value, uses.get(result, 0))
+        for x in read_by(created):
+            if x in uses:
+                self.release(self.values[x])
+        while self._handed_on:
+            self.release(self._handed_on.pop())
+
+    def _results(self, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
+        name = created.name
+        if name in self.rules:
+            return self.rules[name](self, created, operands)
+        if name in ("stablehlo.optimization_barrier", "util.optimization_barrier"):
+            return operands
+        if name == "stablehlo.constant":
+            kind = created.results[0].type
+            return [_constant(created, list(kind.shape))]
+        if name == "tensor.empty":
+            return [_Nothing(created)]
+        if name == "stablehlo.reshape":
+            shape = list(created.results[0].type.shape)
+            view = reshaped(operands[0], shape)
+            return [view if view is not None else reshaped(self.stored(operands[0]), shape)]
+        if name in VIEWS:
+            return [VIEWS[name](created, operands)]
+        return [self._elementwise(created, operands)]
+
+    def _elementwise(self, created: ir.Operation, operands: list[Value]) -> Value:
+        formula = formula_of(created)
+        assert formula is not None, created.name
+        inputs = [x for x in operands if not isinstance(x, _Nothing)]
+        kind = created.results[0].type
+        return Mapped(
+            list(kind.shape), signless(kind.element_type), formula, inputs, cost_of(created.name)
+        )
+
+
+class _Nothing(Value):
+    """What `tensor.empty` returns: the place of a result, without contents."""
+
+    def __init__(self, created: ir.Operation):
+        kind = created.results[0].type
+        super().__init__(list(kind.shape), kind.element_type)
+
+    def at(self, position: Indices, lanes: int | None) -> Scalar:
+        raise AssertionError("nobody reads an empty tensor")
+
+
+def count_uses(operations: Sequence[ir.Operation]) -> dict[ir.Value, int]:
+    """Counts how many operations of a block read each value; one with regions reads it once."""
+    uses: dict[ir.Value, int] = {}
+    for operation in operations:
+        for value in read_by(operation):
+            uses[value] = uses.get(value, 0) + 1
+    return uses
+
+
+def read_by(operation: ir.Operation) -> list[ir.Value]:
+    """Returns the values that an operation reads, also in its regions, each once."""
+    found = dict.fromkeys(operation.operands)
+    if len(operation.regions) and operation.name != "linalg.generic":
+        for inner in operations_of(operation):
+            for child in inner:
+                found.update(dict.fromkeys(read_by(child)))
+    return list(found)
+
+
+def pieces(extent: int, widest: int) -> list[tuple[int, int, int]]:
+    """Cuts an axis into vectors: where they start and end, and how wide each is.
+
+    >>> pieces(37, 16)
+    [(0, 32, 16), (32, 36, 4), (36, 37, 1)]
+    """
+    found, start, lanes = [], 0, widest
+    while start < extent:
+        count = (extent - start) // lanes
+        if count:
+            found.append((start, start + count * lanes, lanes))
+            start += count * lanes
+        lanes //= 2
+    return found
+
+
+def lanes_for(element: ir.Type) -> int:
+    """Returns how many elements a vector has."""
+    return VECTOR_BYTES // max(4, bytes_of(element))
+
+
+def _constant(created: ir.Operation, shape: list[int]) -> Value:
+    number = splat(created)
+    if len(shape) == 0:
+        return Number((), number)
+    single = Number(shape, number)
+    size = 1
+    for extent in shape:
+        size *= extent
+    return single if size == 1 else Mapped(shape, number.type, lambda x: x, (single,), 0)
+
+
+def _as_row(x: Value, size: int) -> Value:
+    return Number((size,), x.scalar) if isinstance(x, Number) else x
+
+
+def signless(element: ir.Type) -> ir.Type:
+    """Returns the type that an element has in a kernel."""
+    return integer(element.width) if isinstance(element, ir.IntegerType) else element
+
+
+def _kind(memory: Memory) -> tuple[tuple[int, ...], str]:
+    return memory.shape, str(memory.element)
+
+
+
+

@@ -1,0 +1,107 @@
+"""Which loops may become kernels, and why others may not."""
+
+from __future__ import annotations
+
+import math
+
+from iree.compiler import ir
+
+from .elementwise import can_compute, cost_of, formula_of
+from .regions import operations_of
+from .views import VIEWS
+
+_LARGEST_WORK = 1 << 20
+_MOST_OPERATIONS = 3000
+_GUESSED_PASSES = 8
+_FREE = frozenset(
+    "stablehlo.constant stablehlo.reshape stablehlo.return func.return tensor.empty "
+    "stablehlo.optimization_barrier util.optimization_barrier".split()
+)
+
+
+class Fitness:
+    """Tells which loops a kernel can hold.
+
+    Args:
+        functions: Functions of the module, by name.
+        rules: Names of operations that have a rule.
+    """
+
+    def __init__(self, functions: dict[str, ir.Operation], rules: frozenset[str]):
+        self._functions = functions
+        self._rules = rules
+        self._count = 0
+
+    def reason_against(self, loop: ir.Operation) -> str | None:
+        """Returns why a loop stays as it is, None if it becomes a kernel."""
+        self._count = 0
+        try:
+            condition, body = operations_of(loop)
+            work = self._work(condition) + self._work(body)
+            for value in (*loop.operands, *loop.results):
+                _check_type(value)
+        except _Unfit as reason:
+            return str(reason)
+        if work > _LARGEST_WORK:
+            return f"a pass does {work:,} operations, more than one thread should"
+        return None
+
+    def _work(self, operations: list[ir.Operation]) -> int:
+        return sum(map(self._work_of, operations))
+
+    def _work_of(self, created: ir.Operation) -> int:
+        self._count += 1
+        if self._count > _MOST_OPERATIONS:
+            raise _Unfit(f"it has more than {_MOST_OPERATIONS:,} operations")
+        name = created.name
+        for value in (*created.operands, *created.results):
+            _check_type(value)
+        if name in _FREE:
+            return 0
+        if name == "func.call":
+            callee = self._functions[ir.FlatSymbolRefAttr(created.attributes["callee"]).value]
+            return self._work(operations_of(callee)[0])
+        if name == "stablehlo.while":
+            return _GUESSED_PASSES * sum(map(self._work, operations_of(created)))
+        if name in ("stablehlo.if", "stablehlo.case"):
+            return max(map(self._work, operations_of(created)))
+        if name not in self._rules and name not in VIEWS and not can_compute(created):
+            raise _Unfit(f"there is no rule for {name}")
+        if name in ("stablehlo.reduce", "stablehlo.scatter"):
+            return self._work_of_region(created)
+        size = max((_size(x) for x in (*created.operands, *created.results)), default=1)
+        if name == "stablehlo.dot_general":
+            lhs, rhs = map(_size, created.operands)
+            return math.isqrt(lhs * rhs * _size(created.results[0]))
+        if name in VIEWS or name == "stablehlo.dynamic_update_slice":
+            return _size(created.results[0] if name in VIEWS else created.operands[1])
+        return size * cost_of(name)
+
+    def _work_of_region(self, created: ir.Operation) -> int:
+        for inner in operations_of(created)[0]:
+            if inner.name not in _FREE and formula_of(inner) is None:
+                raise _Unfit(f"there is no rule for {inner.name} in {created.name}")
+        if created.name == "stablehlo.scatter" and len(created.operands) != 3:
+            raise _Unfit("there is no rule for a scatter of several arrays")
+        position = 0 if created.name == "stablehlo.reduce" else 2
+        return _size(created.operands[position])
+
+
+class _Unfit(Exception):
+    """A loop stays as it is."""
+
+
+def _size(x: ir.Value) -> int:
+    return math.prod(x.type.shape)
+
+
+def _check_type(x: ir.Value) -> None:
+    kind = x.type
+    if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
+        raise _Unfit(f"it holds a {kind}")
+    element = kind.element_type
+    is_number = isinstance(element, (ir.IntegerType, ir.F16Type, ir.BF16Type, ir.F32Type, ir.F64Type))
+    if not is_number or element.width not in (1, 8, 16, 32, 64):
+        raise _Unfit(f"it holds numbers of type {element}")
+    if 0 in kind.shape:
+        raise _Unfit("it holds an empty array")

@@ -1,0 +1,252 @@
+"""Products of small matrices and vectors in a kernel.
+
+Sums run over the contracted dimension in vectors along the last dimension of the result, several at
+a time, or, where only the contracted dimension is contiguous, along that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import loop
+from axir.dialect.builders.scalars import (
+    Scalar,
+    broadcast,
+    constant,
+    convert_float,
+    float32,
+    fused_multiply_add,
+    operation,
+)
+from axir.passes.legalize.dimension_numbers import dimension_numbers
+
+from .emitter import Emitter, Rule, lanes_for, pieces, signless
+from .reductions import accumulate
+from .values import Computed, Index, Indices, Number, Stored, Value, plus
+
+_VECTORS_AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A product: its operands, and where their dimensions go.
+
+    Attributes:
+        lhs: The left operand.
+        rhs: The right one.
+        lhs_dims: For each dimension of `lhs`, ("batch" | "sum" | "free", number).
+        rhs_dims: The same for `rhs`; free dimensions are counted from those of `lhs` on.
+        shape: Of the result: batch, free of `lhs`, free of `rhs`.
+        sums: The extents of the contracted dimensions.
+        element: The type of the sums.
+    """
+
+    lhs: Value
+    rhs: Value
+    lhs_dims: tuple[tuple[str, int], ...]
+    rhs_dims: tuple[tuple[str, int], ...]
+    shape: tuple[int, ...]
+    sums: tuple[int, ...]
+    element: ir.Type
+
+    def place(self, dims: tuple[tuple[str, int], ...], position: Indices, k: Indices) -> Indices:
+        found: list[Index] = [k[n] if kind == "sum" else position[n] for kind, n in dims]
+        return tuple(found)
+
+    def factors(
+        self, position: Indices, k: Indices, lanes: int | None, along: str
+    ) -> tuple[Scalar, Scalar]:
+        """Reads elements of both operands; lanes run along the last dimension or along the sum."""
+        return (
+            self._factor(self.lhs, self.lhs_dims, position, k, lanes, along),
+            self._factor(self.rhs, self.rhs_dims, position, k, lanes, along),
+        )
+
+    def _factor(
+        self,
+        x: Value,
+        dims: tuple[tuple[str, int], ...],
+        position: Indices,
+        k: Indices,
+        lanes: int | None,
+        along: str,
+    ) -> Scalar:
+        wanted = ("sum", len(self.sums) - 1) if along == "sum" else ("free", len(self.shape) - 1)
+        place = self.place(dims, position, k)
+        is_along = lanes is not None and dims and dims[-1] == wanted
+        read = x.at(place, lanes if is_along else None)
+        return broadcast(self.widened(read), lanes)
+
+    def widened(self, x: Scalar) -> Scalar:
+        """Returns a factor in the type of the sums."""
+        if x.element == self.element:
+            return x
+        if isinstance(self.element, ir.FloatType) and x.is_float:
+            return convert_float(x, self.element)
+        name = "arith.sitofp" if isinstance(self.element, ir.FloatType) else "arith.extsi"
+        return operation(name, (x,), x.like(self.element))
+
+    def is_contiguous(self, dims: tuple[tuple[str, int], ...], wanted: tuple[str, int]) -> bool:
+        return bool(dims) and (dims[-1] == wanted or wanted not in dims)
+
+
+def _dot_general(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
+    kind = created.results[0].type
+    element = signless(kind.element_type)
+    product = _product_of(created, [emitter.settled(x) for x in operands], element)
+    if not product.sums:
+        sources = product.lhs, product.rhs
+
+        def outer(position: Indices, lanes: int | None) -> Scalar:
+            x, y = product.factors(position, (), lanes, "free")
+            return convert_back(x * y)
+
+        def convert_back(x: Scalar) -> Scalar:
+            return convert_float(x, element) if x.is_float else x
+
+        return [Computed(kind.shape, element, outer, sources, 1)]
+    if all(extent == 1 for extent in product.shape):
+        position = (0,) * len(product.shape)
+        return [Number(product.shape, _rounded(_along_sum(product, position), element))]
+    result = emitter.allocate(product.shape, element)
+    last = ("free", len(product.shape) - 1)
+    reads_rows = product.is_contiguous(product.lhs_dims, last) and product.is_contiguous(
+        product.rhs_dims, last
+    )
+    if reads_rows and any(dims and dims[-1] == last for dims in (product.lhs_dims, product.rhs_dims)):
+        _by_columns(emitter, product, result)
+    else:
+
+        def write(position: Indices) -> None:
+            result.memory[position] = _rounded(_along_sum(product, position), element)
+
+        emitter.nest(product.shape, write)
+    return [result]
+
+
+def _product_of(created: ir.Operation, operands: list[Value], element: ir.Type) -> _Product:
+    lhs, rhs = operands
+    numbers = dimension_numbers(created.attributes["dot_dimension_numbers"])
+    lhs_batch, rhs_batch = numbers["lhs_batching_dimensions"], numbers["rhs_batching_dimensions"]
+    lhs_sum = numbers["lhs_contracting_dimensions"]
+    rhs_sum = numbers["rhs_contracting_dimensions"]
+    shape = [lhs.shape[d] for d in lhs_batch]
+
+    def roles(x: Value, batch: Sequence[int], sums: Sequence[int]) -> tuple[tuple[str, int], ...]:
+        found = []
+        for d, extent in enumerate(x.shape):
+            if d in batch:
+                found.append(("free", batch.index(d)))
+            elif d in sums:
+                found.append(("sum", sums.index(d)))
+            else:
+                found.append(("free", len(shape)))
+                shape.append(extent)
+        return tuple(found)
+
+    lhs_roles = roles(lhs, lhs_batch, lhs_sum)
+    rhs_roles = roles(rhs, rhs_batch, rhs_sum)
+    wide = element
+    if isinstance(element, ir.FloatType) and element.width < 32:
+        wide = float32()
+    extents = tuple(lhs.shape[d] for d in lhs_sum)
+    return _Product(lhs, rhs, lhs_roles, rhs_roles, tuple(shape), extents, wide)
+
+
+def _add_product(total: Scalar, x: Scalar, y: Scalar) -> Scalar:
+    return fused_multiply_add(x, y, total) if x.is_float else total + x * y
+
+
+def _rounded(x: Scalar, element: ir.Type) -> Scalar:
+    return convert_float(x, element) if x.is_float else x
+
+
+def _along_sum(product: _Product, position: Indices) -> Scalar:
+    """Sums up one element of the result, in vectors along the contracted dimension."""
+    total = constant(0, product.element)
+    last = ("sum", len(product.sums) - 1)
+    is_row = all(dims[-1] == last for dims in (product.lhs_dims, product.rhs_dims))
+    widest = lanes_for(product.element) if is_row else 1
+    ranges = [(0, extent, 1) for extent in product.sums[:-1]]
+    for lower, upper, lanes in pieces(product.sums[-1], widest):
+        width = None if lanes == 1 else lanes
+
+        def step(k: Indices, sum_: Scalar, width: int | None = width) -> Scalar:
+            return _add_product(sum_, *product.factors(position, k, width, "sum"))
+
+        start = broadcast(constant(0, product.element), width) if width else total
+        part = accumulate([*ranges, (lower, upper, lanes)], start, step)
+        total = total + _across(part) if width else part
+    return total
+
+
+def _across(x: Scalar) -> Scalar:
+    attribute = ir.Attribute.parse("#vector.kind<add>")
+    attributes = {"kind": attribute}
+    if x.is_float:
+        attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<reassoc>")
+    return operation("vector.reduction", (x,), x.element, attributes)
+
+
+def _by_columns(emitter: Emitter, product: _Product, result: Stored) -> None:
+    *outer, last = product.shape
+    widest = lanes_for(product.element)
+    ranges = [(0, extent) for extent in product.sums]
+
+    def row(place: Indices) -> None:
+        for start, end, lanes in pieces(last, widest):
+            width = None if lanes == 1 else lanes
+            group = _VECTORS_AT_ONCE * lanes
+            whole = start + (end - start) // group * group if width else start
+            if whole > start:
+                block(place, start, whole, lanes, _VECTORS_AT_ONCE)
+            if end > whole:
+                block(place, whole, end, lanes, 1)
+
+    def block(place: Indices, start: int, end: int, lanes: int, count: int) -> None:
+        def columns(j: Index) -> None:
+            _columns(product, result, ranges, (place, j, lanes, count))
+
+        if end - start == lanes * count:
+            columns(start)
+        else:
+            loop(start, end, (), columns, stride=lanes * count)
+
+    emitter.nest(outer, row)
+
+
+def _columns(
+    product: _Product,
+    result: Stored,
+    ranges: Sequence[tuple[int, int]],
+    where: tuple[Indices, Index, int, int],
+) -> None:
+    """Computes some vectors that lie side by side in a row of the result."""
+    place, j, lanes, count = where
+    width = None if lanes == 1 else lanes
+    positions = [(*place, plus(j, number * lanes)) for number in range(count)]
+    zeros = tuple(broadcast(constant(0, product.element), width) for _ in positions)
+
+    def level(rest: Sequence[tuple[int, int]], k: Indices, sums: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+        if not rest:
+            return tuple(
+                _add_product(total, *product.factors(position, k, width, "free"))
+                for total, position in zip(sums, positions, strict=True)
+            )
+        made: tuple[Scalar, ...] = loop(
+            *rest[0], sums, lambda i, *inner: level(rest[1:], (*k, i), inner)
+        )
+        return made
+
+    for position, total in zip(positions, level(list(ranges), (), zeros), strict=True):
+        rounded = _rounded(total, result.element)
+        if width is None:
+            result.memory[position] = rounded
+        else:
+            result.memory.write(position, rounded)
+
+
+RULES: dict[str, Rule] = {"stablehlo.dot_general": _dot_general}

@@ -1,0 +1,215 @@
+"""Arrays as a kernel sees them: numbers, memory, and what is computed when it is read.
+
+A value of the program is one of three. A `Number` has one element, which is in a register. A
+`Stored` array lies in memory. A `Computed` one is a formula for the elements at a position: nothing
+happens until somebody reads it, so that chains of elementwise operations, slices and broadcasts
+become one loop.
+
+Elements are read by `at(position, lanes)`: a tuple of indices, and how many neighbours along the
+last axis, from the position on; None for a single element.
+
+What does not live here: who decides what is stored (`emitter.py`), and the formulas of operations
+(`elementwise.py`, `views.py`).
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import Memory
+from axir.dialect.builders.scalars import Scalar, broadcast, index, operation
+
+Index: TypeAlias = Scalar | int
+Indices: TypeAlias = tuple[Index, ...]
+Reader: TypeAlias = Callable[[Indices, int | None], Scalar]
+
+VECTOR_BYTES = 64
+"""The width of the vectors of a kernel."""
+
+
+class Value(abc.ABC):
+    """An array of a kernel.
+
+    Attributes:
+        shape: Its extents.
+        element: The type of its elements, signless.
+        sources: Other values that it reads when it is read.
+        holders: How many operations to come, and other values, still read it.
+        cost: How much arithmetic an element is; 0 for what is stored, its parts and other orders.
+    """
+
+    def __init__(
+        self, shape: Sequence[int], element: ir.Type, sources: Sequence[Value] = (), cost: int = 0
+    ):
+        self.shape = tuple(shape)
+        self.element = element
+        self.sources = tuple(sources)
+        self.holders = 0
+        self.cost = cost + sum(x.cost for x in self.sources)
+        for source in self.sources:
+            source.holders += 1
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @abc.abstractmethod
+    def at(self, position: Indices, lanes: int | None) -> Scalar:
+        """Builds the elements at a position."""
+
+
+class Number(Value):
+    """An array with one element."""
+
+    def __init__(self, shape: Sequence[int], scalar: Scalar):
+        super().__init__(shape, scalar.type)
+        self.scalar = scalar
+
+    def at(self, position: Indices, lanes: int | None) -> Scalar:
+        """Returns the element, in each lane."""
+        return broadcast(self.scalar, lanes)
+
+
+class Stored(Value):
+    """An array in memory.
+
+    Attributes:
+        memory: Where it lies, row by row.
+        is_own: Whether the kernel may write to it.
+        is_temporary: Whether the memory is free again when nobody holds the array any longer.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        is_own: bool,
+        is_temporary: bool = False,
+        sources: Sequence[Value] = (),
+    ):
+        super().__init__(memory.shape, memory.element, sources)
+        self.memory = memory
+        self.is_own = is_own
+        self.is_temporary = is_temporary
+
+    def at(self, position: Indices, lanes: int | None) -> Scalar:
+        """Reads elements."""
+        return self.memory[position] if lanes is None else self.memory.read(position, lanes)
+
+
+class Computed(Value):
+    """An array whose elements are computed where they are read."""
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        element: ir.Type,
+        read: Reader,
+        sources: Sequence[Value] = (),
+        cost: int = 0,
+    ):
+        super().__init__(shape, element, sources, cost)
+        self.read = read
+
+    def at(self, position: Indices, lanes: int | None) -> Scalar:
+        """Computes elements."""
+        return self.read(position, lanes)
+
+
+class Mapped(Computed):
+    """An array whose elements depend on those at the same position of others, or on numbers."""
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        element: ir.Type,
+        formula: Callable[..., Scalar],
+        sources: Sequence[Value],
+        cost: int,
+    ):
+        super().__init__(shape, element, self._read, sources, cost)
+        self.formula = formula
+
+    def _read(self, position: Indices, lanes: int | None) -> Scalar:
+        return self.formula(*(x.at(position, lanes) for x in self.sources))
+
+
+def flat(x: Value) -> Value | None:
+    """Returns an array as one row, for as long as nothing changes; None if it is not one."""
+    if isinstance(x, Number):
+        return x
+    if isinstance(x, Stored):
+        return Stored(x.memory.reshaped((x.size,)), is_own=False)
+    if not isinstance(x, Mapped):
+        return None
+    sources = [flat(source) for source in x.sources]
+    if None in sources:
+        return None
+    return Mapped((x.size,), x.element, x.formula, sources, x.cost)
+
+
+def reads(x: Value, memory: Memory) -> bool:
+    """Tells whether an array is, or is computed from, what lies in some memory."""
+    if isinstance(x, Stored) and x.memory.value == memory.value:
+        return True
+    return any(reads(source, memory) for source in x.sources)
+
+
+def may_replace(x: Value, memory: Memory) -> bool:
+    """Tells whether elements of `x` may be written to the memory in the order of reading them."""
+    if isinstance(x, Mapped):
+        return all(
+            may_replace(source, memory) for source in x.sources
+        )
+    if isinstance(x, Stored):
+        return x.memory.value == memory.value or not reads(x, memory)
+    return not reads(x, memory)
+
+
+def elements_apart(x: Value, positions: Sequence[Indices]) -> Scalar:
+    """Reads the lanes of a vector one by one, each at a position of its own."""
+    singles = [x.at(position, None) for position in positions]
+    kind = ir.VectorType.get([len(singles)], x.element)
+    return operation("vector.from_elements", singles, kind)
+
+
+def lanes_of(position: Indices, lanes: int) -> list[Indices]:
+    """Returns the positions of the lanes of a vector."""
+    *leading, last = position
+    return [(*leading, plus(last, lane)) for lane in range(lanes)]
+
+
+def bytes_of(element: ir.Type) -> int:
+    """Returns how many bytes an element takes in memory."""
+    return max(1, (element.width + 7) // 8)
+
+
+# Indices, of which those that are known are numbers of Python ------------------------------------
+
+
+def plus(x: Index, y: Index) -> Index:
+    """Returns `x + y`."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x + y
+    if isinstance(y, int):
+        return x if y == 0 else index(x) + y
+    return y if isinstance(x, int) and x == 0 else index(x) + y
+
+
+def times(x: Index, factor: int) -> Index:
+    """Returns `x * factor`."""
+    return x * factor if isinstance(x, int) or factor != 1 else x
+
+
+def clamped(x: Scalar, largest: int) -> Index:
+    """Returns an index that is at least 0 and at most `largest`."""
+    if largest <= 0:
+        return 0
+    low = operation("arith.maxsi", (x, index(0)))
+    return operation("arith.minsi", (low, index(largest)))
