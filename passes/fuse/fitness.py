@@ -60,6 +60,8 @@ class Fitness:
             return 0
         if name == "func.call":
             callee = self._functions[ir.FlatSymbolRefAttr(created.attributes["callee"]).value]
+            if not len(callee.regions[0].blocks):
+                raise _Unfit("it calls a function of the host")
             return self._work(operations_of(callee)[0])
         if name == "stablehlo.while":
             return _GUESSED_PASSES * sum(map(self._work, operations_of(created)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from axir.passes.legalize.rewriting import operations_in_order, replace
 from . import control, products, reductions, updates
 from .elementwise import splat
 from .emitter import Emitter, Rule, signless
+from .factors import transpose_factors
 from .fitness import Fitness
 from .regions import captured_by, operations_of, operations_within
 from .values import Mapped, Number, Stored, Value
@@ -23,6 +25,7 @@ from .values import Mapped, Number, Stored, Value
 RULES: dict[str, Rule] = {**control.RULES, **products.RULES, **reductions.RULES, **updates.RULES}
 
 _ALWAYS = 1 << 30
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,16 +70,20 @@ class FuseLoops(Pass):
 def _visit(parent: ir.Operation, functions: dict[str, ir.Operation], fitness: Fitness) -> None:
     for operations in operations_of(parent):
         for operation in operations:
-            if operation.name == "stablehlo.while" and fitness.reason_against(operation) is None:
-                with ir.InsertionPoint(operation), operation.location:
-                    replace(operation, _fused(operation, functions))
-            elif len(operation.regions) and operation.name != "linalg.generic":
+            if operation.name == "stablehlo.while":
+                reason = fitness.reason_against(operation)
+                if reason is None:
+                    with ir.InsertionPoint(operation), operation.location:
+                        replace(operation, _fused(operation, functions))
+                    continue
+                _LOGGER.info("the loop at %s is no kernel: %s", operation.location, reason)
+            if len(operation.regions) and operation.name != "linalg.generic":
                 _visit(operation, functions, fitness)
 
 
 def _fused(created: ir.Operation, functions: dict[str, ir.Operation]) -> list[ir.Value]:
     _hoist_constants(created)
-    _transpose_factors(created)
+    transpose_factors(created, set(captured_by(created)))
     _, body = operations_of(created)
     changes = control.changed(created, body[-1], list(created.regions[1].blocks[0].arguments))
     inits = list(created.operands)
@@ -170,7 +177,3 @@ def _hoist_constants(created: ir.Operation) -> None:
     for operation in list(operations_within(created)):
         if operation.name == "stablehlo.constant" and not _is_splat(operation.results[0]):
             operation.move_before(created)
-
-
-def _transpose_factors(created: ir.Operation) -> None:
-    """Gives products the rows of a matrix from outside where they read its columns."""
