@@ -55,7 +55,9 @@ def run_loop(
         ends = emitter.block(body, zip(arguments[1], values, strict=True))
         carried.store(ends)
         numbers_after = tuple(
-            end.scalar for end, place in zip(ends, carried.places, strict=True) if place == "number"
+            end.at((0,) * len(end.shape), None)
+            for end, place in zip(ends, carried.places, strict=True)
+            if place == "number"
         )
         for end in dict.fromkeys(ends):
             emitter.release(end)
@@ -103,8 +105,8 @@ class _Carried:
 
     def _place(self, init: Value, adopted: set[int]) -> Memory:
         """Returns the memory of a value that nobody needs any longer, or a copy of it."""
-        can_adopt = isinstance(init, Stored) and init.is_own and init.holders == 1
-        if can_adopt and id(init) not in adopted:
+        is_free = isinstance(init, Stored) and init.is_own and init.holders == 1
+        if isinstance(init, Stored) and is_free and id(init) not in adopted:
             adopted.add(id(init))
             self.is_temporary[-1], init.is_temporary = init.is_temporary, False
             return init.memory
@@ -123,9 +125,7 @@ class _Carried:
             if place == "unchanged":
                 found.append(init)
             elif isinstance(place, Memory):
-                found.append(
-                    Stored(place, is_own=is_own, is_temporary=is_temporary and frees)
-                )
+                found.append(Stored(place, is_own=is_own, is_temporary=is_temporary and frees))
             else:
                 found.append(Number(init.shape, next(scalars)))
         return found
@@ -193,9 +193,7 @@ def _choice(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> S
             return run(blocks[number])
         selector = operands[0].at((), None)
         truth = selector if created.name == "stablehlo.if" else selector == number
-        return branch(
-            truth, lambda: run(blocks[number]), lambda: choose(number + 1), scalar_types
-        )
+        return branch(truth, lambda: run(blocks[number]), lambda: choose(number + 1), scalar_types)
 
     scalars = iter(choose(0))
     return [
@@ -215,7 +213,7 @@ def _result(emitter: Emitter, x: ir.Value) -> Stored | None:
 
 
 def _call(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
-    callee = emitter.functions[ir.FlatSymbolRefAttr(created.attributes["callee"]).value]
+    callee = emitter.code.functions[ir.FlatSymbolRefAttr(created.attributes["callee"]).value]
     [operations] = operations_of(callee)
     arguments = callee.regions[0].blocks[0].arguments
     return emitter.hand_on(emitter.block(operations, zip(arguments, operands, strict=True)))

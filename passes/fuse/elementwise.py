@@ -9,6 +9,7 @@ as the bodies of loops (`formula_of_loop`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from iree.compiler import ir
 
@@ -17,6 +18,7 @@ from axir.dialect.builders.scalars import (
     Scalar,
     bitcast,
     boolean,
+    broadcast,
     constant,
     convert_float,
     element_of,
@@ -24,9 +26,12 @@ from axir.dialect.builders.scalars import (
     operation,
     truncate,
 )
+from axir.dialect.core.annotations import Returning
 
-Formula = Callable[..., Scalar]
-Describe = Callable[[ir.Operation], Formula]
+from .regions import operations_of
+
+Formula: TypeAlias = Returning[Scalar]
+Describe: TypeAlias = Callable[[ir.Operation], Formula]
 
 CHEAP = 1
 DEAR = 12
@@ -220,7 +225,6 @@ _FORMULAS: dict[str, Describe] = {
     "stablehlo.divide": _divide,
     "stablehlo.exponential": _math("exp"),
     "stablehlo.exponential_minus_one": _math("expm1"),
-    "chlo.erf": _math("erf"),
     "stablehlo.floor": _math("floor"),
     "stablehlo.is_finite": _by_operator(_is_finite),
     "stablehlo.log": _math("log"),
@@ -272,17 +276,16 @@ def can_compute(created: ir.Operation) -> bool:
 def _is_elementwise_loop(loop: ir.Operation) -> bool:
     kinds = str(loop.attributes["iterator_types"])
     maps = loop.attributes["indexing_maps"]
-    identity = all(ir.AffineMapAttr(x).value.is_permutation and "(d0" in str(x) or "() ->" in str(x) for x in maps)
-    same = len({str(x) for x in maps}) == 1
-    block = loop.regions[0].blocks[0]
-    plain = all(not len(inner.regions) for inner in block.operations)
-    return identity and same and plain and len(loop.results) == 1 and "reduction" not in kinds
+    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(loop.results[0].type.rank))
+    is_plain = all(x == identity for x in maps)
+    plain = all(not len(inner.regions) for inner in operations_of(loop)[0])
+    return is_plain and plain and len(loop.results) == 1 and "reduction" not in kinds
 
 
 def _formula_of_loop(loop: ir.Operation) -> Formula:
     """The body of a loop over all elements, with vectors for its scalars."""
     block = loop.regions[0].blocks[0]
-    body = [(inner.operation, inner.operation.name) for inner in block.operations]
+    body = [(inner, inner.name) for inner in operations_of(loop)[0]]
 
     def formula(*xs: Scalar) -> Scalar:
         values = dict(zip(block.arguments, xs, strict=False))
@@ -301,10 +304,10 @@ def _formula_of_loop(loop: ir.Operation) -> Formula:
     return formula
 
 
-def reducer_of(region: ir.Region) -> str | None:
+def reducer_of(parent: ir.Operation) -> str | None:
     """Returns the name of the one operation that a region applies to its two arguments."""
-    block = region.blocks[0]
-    operations = [inner.operation for inner in block.operations]
+    block = parent.regions[0].blocks[0]
+    [operations] = operations_of(parent)
     if len(operations) != 2 or len(block.arguments) != 2:
         return None
     first, last = operations
@@ -313,16 +316,17 @@ def reducer_of(region: ir.Region) -> str | None:
     return first.name if is_plain and yields else None
 
 
-def combine(region: ir.Region, xs: Sequence[Scalar]) -> list[Scalar]:
-    """Runs a region of elementwise operations on tensors of rank 0, by their numbers."""
-    block = region.blocks[0]
-    values: dict[ir.Value, Scalar] = dict(zip(block.arguments, xs, strict=True))
-    for inner in block.operations:
-        created = inner.operation
+def combine(parent: ir.Operation, xs: Sequence[Scalar]) -> list[Scalar]:
+    """Runs the elementwise operations of a region on tensors of rank 0, on numbers or vectors."""
+    [operations] = operations_of(parent)
+    lanes = next((x.lanes for x in xs if x.lanes is not None), None)
+    arguments = parent.regions[0].blocks[0].arguments
+    values: dict[ir.Value, Scalar] = dict(zip(arguments, xs, strict=True))
+    for created in operations:
         if created.name == "stablehlo.return":
             return [values[x] for x in created.operands]
         if created.name == "stablehlo.constant":
-            values[created.results[0]] = splat(created)
+            values[created.results[0]] = broadcast(splat(created), lanes)
             continue
         formula = formula_of(created)
         assert formula is not None
@@ -343,7 +347,7 @@ def splat(created: ir.Operation) -> Scalar:
 
 
 def _signed_value(attribute: ir.Attribute, width: int) -> int:
-    number = int(ir.IntegerAttr(attribute).value) if not isinstance(attribute, ir.BoolAttr) else int(attribute.value)
+    number = int(attribute.value)
     if width == 1:
         return number & 1
     half = 1 << (width - 1)

@@ -19,7 +19,8 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels import Memory, loop, scratch, workspace
 from axir.dialect.builders.scalars import Scalar, integer
 
-from .elementwise import ELEMENTWISE, cost_of, formula_of, splat
+from .code import Code
+from .elementwise import cost_of, formula_of, splat
 from .regions import operations_of
 from .values import (
     VECTOR_BYTES,
@@ -46,12 +47,12 @@ class Emitter:
 
     Args:
         rules: What operations other than elementwise ones and views become, by name.
-        functions: Functions of the module that may be called, by name.
+        code: Functions and kernels of the module, which operations may call.
     """
 
-    def __init__(self, rules: dict[str, Rule], functions: dict[str, ir.Operation]):
+    def __init__(self, rules: dict[str, Rule], code: Code):
         self.rules = rules
-        self.functions = functions
+        self.code = code
         self.values: dict[ir.Value, Value] = {}
         self._pool: dict[tuple[tuple[int, ...], str], list[Memory]] = {}
         self._stack = 0
@@ -255,11 +256,15 @@ class Emitter:
             return [_Nothing(created)]
         if name == "stablehlo.reshape":
             shape = list(created.results[0].type.shape)
-            view = reshaped(operands[0], shape)
-            return [view if view is not None else reshaped(self.stored(operands[0]), shape)]
+            return [reshaped(operands[0], shape) or self._stored_as(operands[0], shape)]
         if name in VIEWS:
             return [VIEWS[name](created, operands)]
         return [self._elementwise(created, operands)]
+
+    def _stored_as(self, value: Value, shape: list[int]) -> Value:
+        view = reshaped(self.stored(value), shape)
+        assert view is not None
+        return view
 
     def _elementwise(self, created: ir.Operation, operands: list[Value]) -> Value:
         formula = formula_of(created)
@@ -344,7 +349,3 @@ def signless(element: ir.Type) -> ir.Type:
 
 def _kind(memory: Memory) -> tuple[tuple[int, ...], str]:
     return memory.shape, str(memory.element)
-
-
-
-

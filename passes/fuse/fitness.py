@@ -6,29 +6,34 @@ import math
 
 from iree.compiler import ir
 
+from .code import Code
 from .elementwise import can_compute, cost_of, formula_of
+from .inlining import can_inline
 from .regions import operations_of
 from .views import VIEWS
 
 _LARGEST_WORK = 1 << 20
 _MOST_OPERATIONS = 3000
 _GUESSED_PASSES = 8
+_KERNEL_WORK = 16
 _FREE = frozenset(
     "stablehlo.constant stablehlo.reshape stablehlo.return func.return tensor.empty "
     "stablehlo.optimization_barrier util.optimization_barrier".split()
 )
+
+_ENTERED = frozenset("func.call flow.dispatch stablehlo.while stablehlo.if stablehlo.case".split())
 
 
 class Fitness:
     """Tells which loops a kernel can hold.
 
     Args:
-        functions: Functions of the module, by name.
+        code: Functions and kernels of the module.
         rules: Names of operations that have a rule.
     """
 
-    def __init__(self, functions: dict[str, ir.Operation], rules: frozenset[str]):
-        self._functions = functions
+    def __init__(self, code: Code, rules: frozenset[str]):
+        self._code = code
         self._rules = rules
         self._count = 0
 
@@ -53,31 +58,32 @@ class Fitness:
         self._count += 1
         if self._count > _MOST_OPERATIONS:
             raise _Unfit(f"it has more than {_MOST_OPERATIONS:,} operations")
-        name = created.name
         for value in (*created.operands, *created.results):
             _check_type(value)
+        name = created.name
         if name in _FREE:
             return 0
-        if name == "func.call":
-            callee = self._functions[ir.FlatSymbolRefAttr(created.attributes["callee"]).value]
-            if not len(callee.regions[0].blocks):
-                raise _Unfit("it calls a function of the host")
-            return self._work(operations_of(callee)[0])
-        if name == "stablehlo.while":
-            return _GUESSED_PASSES * sum(map(self._work, operations_of(created)))
-        if name in ("stablehlo.if", "stablehlo.case"):
-            return max(map(self._work, operations_of(created)))
+        if name in _ENTERED:
+            return self._work_inside(created)
         if name not in self._rules and name not in VIEWS and not can_compute(created):
             raise _Unfit(f"there is no rule for {name}")
         if name in ("stablehlo.reduce", "stablehlo.scatter"):
             return self._work_of_region(created)
-        size = max((_size(x) for x in (*created.operands, *created.results)), default=1)
-        if name == "stablehlo.dot_general":
-            lhs, rhs = map(_size, created.operands)
-            return math.isqrt(lhs * rhs * _size(created.results[0]))
-        if name in VIEWS or name == "stablehlo.dynamic_update_slice":
-            return _size(created.results[0] if name in VIEWS else created.operands[1])
-        return size * cost_of(name)
+        return _work_on_elements(created)
+
+    def _work_inside(self, created: ir.Operation) -> int:
+        """Returns the work of what an operation holds or calls."""
+        if created.name == "func.call":
+            callee = self._code.functions[ir.FlatSymbolRefAttr(created.attributes["callee"]).value]
+            if not len(callee.regions[0].blocks):
+                raise _Unfit("it calls a function of the host")
+            return self._work(operations_of(callee)[0])
+        if created.name == "flow.dispatch":
+            if not can_inline(created, self._code):
+                raise _Unfit("it runs a kernel in several workgroups, or in place")
+            return _KERNEL_WORK * sum(map(_size, (*created.operands, *created.results)))
+        works = list(map(self._work, operations_of(created)))
+        return _GUESSED_PASSES * sum(works) if created.name == "stablehlo.while" else max(works)
 
     def _work_of_region(self, created: ir.Operation) -> int:
         for inner in operations_of(created)[0]:
@@ -87,6 +93,17 @@ class Fitness:
             raise _Unfit("there is no rule for a scatter of several arrays")
         position = 0 if created.name == "stablehlo.reduce" else 2
         return _size(created.operands[position])
+
+
+def _work_on_elements(created: ir.Operation) -> int:
+    name = created.name
+    if name == "stablehlo.dot_general":
+        lhs, rhs = map(_size, created.operands)
+        return math.isqrt(lhs * rhs * _size(created.results[0]))
+    if name in VIEWS or name == "stablehlo.dynamic_update_slice":
+        return _size(created.results[0] if name in VIEWS else created.operands[1])
+    size = max((_size(x) for x in (*created.operands, *created.results)), default=1)
+    return size * cost_of(name)
 
 
 class _Unfit(Exception):
@@ -102,7 +119,9 @@ def _check_type(x: ir.Value) -> None:
     if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
         raise _Unfit(f"it holds a {kind}")
     element = kind.element_type
-    is_number = isinstance(element, (ir.IntegerType, ir.F16Type, ir.BF16Type, ir.F32Type, ir.F64Type))
+    is_number = isinstance(
+        element, (ir.IntegerType, ir.F16Type, ir.BF16Type, ir.F32Type, ir.F64Type)
+    )
     if not is_number or element.width not in (1, 8, 16, 32, 64):
         raise _Unfit(f"it holds numbers of type {element}")
     if 0 in kind.shape:

@@ -7,14 +7,15 @@ import logging
 import math
 from typing import ClassVar
 
-from iree.compiler import ir
+from iree.compiler import ir, passmanager
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.rewriting import operations_in_order, replace
 
-from . import control, products, reductions, updates
+from . import control, inlining, products, reductions, updates
+from .code import Code
 from .elementwise import splat
 from .emitter import Emitter, Rule, signless
 from .factors import transpose_factors
@@ -22,7 +23,13 @@ from .fitness import Fitness
 from .regions import captured_by, operations_of, operations_within
 from .values import Mapped, Number, Stored, Value
 
-RULES: dict[str, Rule] = {**control.RULES, **products.RULES, **reductions.RULES, **updates.RULES}
+RULES: dict[str, Rule] = {
+    **control.RULES,
+    **inlining.RULES,
+    **products.RULES,
+    **reductions.RULES,
+    **updates.RULES,
+}
 
 _ALWAYS = 1 << 30
 _LOGGER = logging.getLogger(__name__)
@@ -49,7 +56,8 @@ class FuseLoops(Pass):
     After::
 
         stream.executable private @loop_0 { … scf.while … }
-        %0:2 = flow.dispatch @loop_0::@loop(%zero, %a) : (tensor<i32>, tensor<f32>) -> (tensor<i32>, tensor<f32>)
+        %0:2 = flow.dispatch @loop_0::@loop_0(%zero, %a)
+            : (tensor<i32>, tensor<f32>) -> (tensor<i32>, tensor<f32>)
 
     Precondition: functions of numbers have been expanded; gathers and scatters are as they came.
     """
@@ -58,30 +66,38 @@ class FuseLoops(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
-        functions = {
-            ir.StringAttr(x.attributes["sym_name"]).value: x
-            for x in operations_in_order(module.operation, ("func.func",))
-        }
-        fitness = Fitness(functions, frozenset(RULES))
-        for function in list(functions.values()):
-            _visit(function, functions, fitness)
+        _write_out(module)
+        code = Code(module)
+        fitness = Fitness(code, frozenset(RULES))
+        for function in list(code.functions.values()):
+            _visit(function, code, fitness)
+        inlining.erase_unused(module)
 
 
-def _visit(parent: ir.Operation, functions: dict[str, ir.Operation], fitness: Fitness) -> None:
+def _write_out(module: ir.Module) -> None:
+    """Replaces functions of CHLO, which IREE would do later, if there are any in loops."""
+    for loop in operations_in_order(module.operation, ("stablehlo.while",)):
+        if any(x.name.startswith("chlo.") for x in operations_within(loop)):
+            pipeline = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
+            passmanager.PassManager.parse(pipeline).run(module.operation)
+            return
+
+
+def _visit(parent: ir.Operation, code: Code, fitness: Fitness) -> None:
     for operations in operations_of(parent):
         for operation in operations:
             if operation.name == "stablehlo.while":
                 reason = fitness.reason_against(operation)
                 if reason is None:
                     with ir.InsertionPoint(operation), operation.location:
-                        replace(operation, _fused(operation, functions))
+                        replace(operation, _fused(operation, code))
                     continue
                 _LOGGER.info("the loop at %s is no kernel: %s", operation.location, reason)
             if len(operation.regions) and operation.name != "linalg.generic":
-                _visit(operation, functions, fitness)
+                _visit(operation, code, fitness)
 
 
-def _fused(created: ir.Operation, functions: dict[str, ir.Operation]) -> list[ir.Value]:
+def _fused(created: ir.Operation, code: Code) -> list[ir.Value]:
     _hoist_constants(created)
     transpose_factors(created, set(captured_by(created)))
     _, body = operations_of(created)
@@ -97,7 +113,7 @@ def _fused(created: ir.Operation, functions: dict[str, ir.Operation]) -> list[ir
     ]
 
     def kernel(*memories: Memory) -> None:
-        emitter = Emitter(RULES, functions)
+        emitter = Emitter(RULES, code)
         for x, memory in zip(operands, memories, strict=False):
             emitter.values[x] = _operand(memory)
         for x in constants:
@@ -108,7 +124,9 @@ def _fused(created: ir.Operation, functions: dict[str, ir.Operation]) -> list[ir
             created,
             [emitter.values[x] for x in inits],
             [
-                None if inits[number].type.rank == 0 or _size(inits[number]) == 1 else places.get(number)
+                None
+                if inits[number].type.rank == 0 or _size(inits[number]) == 1
+                else places.get(number)
                 for number in range(len(inits))
             ],
         )

@@ -116,7 +116,9 @@ def _dot_general(emitter: Emitter, created: ir.Operation, operands: list[Value])
     reads_rows = product.is_contiguous(product.lhs_dims, last) and product.is_contiguous(
         product.rhs_dims, last
     )
-    if reads_rows and any(dims and dims[-1] == last for dims in (product.lhs_dims, product.rhs_dims)):
+    if reads_rows and any(
+        dims and dims[-1] == last for dims in (product.lhs_dims, product.rhs_dims)
+    ):
         _by_columns(emitter, product, result)
     else:
 
@@ -230,7 +232,9 @@ def _columns(
     positions = [(*place, plus(j, number * lanes)) for number in range(count)]
     zeros = tuple(broadcast(constant(0, product.element), width) for _ in positions)
 
-    def level(rest: Sequence[tuple[int, int]], k: Indices, sums: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    def level(
+        rest: Sequence[tuple[int, int]], k: Indices, sums: tuple[Scalar, ...]
+    ) -> tuple[Scalar, ...]:
         if not rest:
             return tuple(
                 _add_product(total, *product.factors(position, k, width, "free"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from iree.compiler import ir
 
@@ -10,9 +11,9 @@ from axir.dialect.builders.kernels import loop
 from axir.dialect.builders.scalars import Scalar, broadcast, constant, operation
 
 from .elementwise import combine, formula_of, reducer_of
-from .emitter import Emitter, Rule, pieces, lanes_for
+from .emitter import Emitter, Rule, lanes_for, pieces
 from .regions import operations_of
-from .values import Index, Indices, Number, Value
+from .values import Index, Indices, Number, Value, bytes_of
 
 _FLOAT_KINDS = {"add": "add", "multiply": "mul", "maximum": "maximumf", "minimum": "minimumf"}
 _INTEGER_KINDS = {
@@ -44,7 +45,7 @@ def _reduce(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> S
 
 def _vector_kind(created: ir.Operation) -> str | None:
     """Returns what MLIR calls a reduction of a vector, for regions of one operation."""
-    name = reducer_of(created.regions[0])
+    name = reducer_of(created)
     element = created.results[0].type.element_type
     if name is None:
         return None
@@ -91,49 +92,76 @@ def _merged(rank: int, dims: Sequence[int], reduced: Indices, kept: Indices) -> 
 def _by_vectors(
     emitter: Emitter, x: Value, dims: list[int], start: Scalar, formula: Combine, kind: str
 ) -> Value:
-    rank = len(x.shape)
+    sums = _Sums(x, tuple(dims), start, formula, kind)
     kept = [extent for d, extent in enumerate(x.shape) if d not in dims]
-    extents = [(0, x.shape[d], 1) for d in sorted(dims)]
-
-    def columns(position: Indices, lanes: int | None) -> Scalar:
-        def step(place: Indices, total: Scalar) -> Scalar:
-            return formula(total, x.at(_merged(rank, dims, place, position), lanes))
-
-        return accumulate(extents, broadcast(start, lanes), step)
-
-    def rows(position: Indices) -> Scalar:
-        total = start
-        for lower, upper, lanes in pieces(x.shape[-1], lanes_for(x.element)):
-            width = None if lanes == 1 else lanes
-
-            def step(place: Indices, sum_: Scalar, width: int | None = width) -> Scalar:
-                return formula(sum_, x.at(_merged(rank, dims, place, position), width))
-
-            ranges = [*extents[:-1], (lower, upper, lanes)]
-            if width is None:
-                total = accumulate(ranges, total, step)
-            else:
-                neutral = broadcast(_neutral(kind, x.element), width)
-                total = formula(total, _across(accumulate(ranges, neutral, step), kind))
-        return total
-
-    is_over_rows = rank - 1 in dims
-    if not kept or all(extent == 1 for extent in kept):
+    is_over_rows = len(x.shape) - 1 in dims
+    if all(extent == 1 for extent in kept):
         position = (0,) * len(kept)
-        return Number(kept, rows(position) if is_over_rows else columns(position, None))
+        return Number(kept, sums.row(position) if is_over_rows else sums.columns(position, None))
     result = emitter.allocate(kept, x.element)
 
     def write(position: Indices, lanes: int | None) -> None:
+        total = sums.columns(position, lanes)
         if lanes is None:
-            result.memory[position] = columns(position, None)
+            result.memory[position] = total
         else:
-            result.memory.write(position, columns(position, lanes))
+            result.memory.write(position, total)
+
+    def write_row(position: Indices) -> None:
+        result.memory[position] = sums.row(position)
 
     if is_over_rows:
-        emitter.nest(kept, lambda place: result.memory.__setitem__(place, rows(place)))
+        emitter.nest(kept, write_row)
     else:
         emitter.each(kept, write, x.element)
     return result
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """A reduction by one operation, in vectors.
+
+    Attributes:
+        x: What is reduced.
+        dims: Its dimensions that vanish.
+        start: What the result begins with.
+        formula: The operation.
+        kind: What MLIR calls it.
+    """
+
+    x: Value
+    dims: tuple[int, ...]
+    start: Scalar
+    formula: Combine
+    kind: str
+
+    def columns(self, position: Indices, lanes: int | None) -> Scalar:
+        """Reduces neighbours along the last dimension, which stays, side by side."""
+        ranges = [(0, self.x.shape[d], 1) for d in sorted(self.dims)]
+
+        def step(place: Indices, total: Scalar) -> Scalar:
+            return self.formula(total, self._at(place, position, lanes))
+
+        return accumulate(ranges, broadcast(self.start, lanes), step)
+
+    def row(self, position: Indices) -> Scalar:
+        """Reduces the last dimension, and others, to one number."""
+        total = self.start
+        outer = [(0, self.x.shape[d], 1) for d in sorted(self.dims)[:-1]]
+        for lower, upper, lanes in pieces(self.x.shape[-1], lanes_for(self.x.element)):
+            width = None if lanes == 1 else lanes
+
+            def step(place: Indices, sum_: Scalar, width: int | None = width) -> Scalar:
+                return self.formula(sum_, self._at(place, position, width))
+
+            neutral = broadcast(_neutral(self.kind, self.x.element), width)
+            begin = total if width is None else neutral
+            part = accumulate([*outer, (lower, upper, lanes)], begin, step)
+            total = part if width is None else self.formula(total, _across(part, self.kind))
+        return total
+
+    def _at(self, reduced: Indices, kept: Indices, lanes: int | None) -> Scalar:
+        return self.x.at(_merged(len(self.x.shape), self.dims, reduced, kept), lanes)
 
 
 def _across(x: Scalar, kind: str) -> Scalar:
@@ -166,31 +194,42 @@ def _by_elements(
     shape = inputs[0].shape
     rank = len(shape)
     kept = [extent for d, extent in enumerate(shape) if d not in dims]
-    region = created.regions[0]
-    starts = tuple(init.at((), None) for init in inits)
+    starts = [init.at((), None) for init in inits]
 
-    def totals(position: Indices) -> tuple[Scalar, ...]:
-        def level(rest: Sequence[int], place: Indices, sums: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    def totals(position: Indices, lanes: int | None) -> tuple[Scalar, ...]:
+        def level(
+            rest: Sequence[int], place: Indices, sums: Sequence[Scalar]
+        ) -> tuple[Scalar, ...]:
             if not rest:
                 whole = _merged(rank, dims, place, position)
-                xs = [x.at(whole, None) for x in inputs]
-                return tuple(combine(region, [*sums, *xs]))
+                xs = [x.at(whole, lanes) for x in inputs]
+                return tuple(combine(created, [*sums, *xs]))
             result: tuple[Scalar, ...] = loop(
-                0, shape[rest[0]], sums, lambda i, *inner: level(rest[1:], (*place, i), inner)
+                0,
+                shape[rest[0]],
+                tuple(sums),
+                lambda i, *inner: level(rest[1:], (*place, i), inner),
             )
             return result
 
-        return level(sorted(dims), (), starts)
+        return level(sorted(dims), (), [broadcast(start, lanes) for start in starts])
 
     if all(extent == 1 for extent in kept):
-        return [Number(kept, x) for x in totals((0,) * len(kept))]
+        return [Number(kept, x) for x in totals((0,) * len(kept), None)]
     results = [emitter.allocate(kept, x.element) for x in inputs]
 
-    def write(position: Indices) -> None:
-        for result, total in zip(results, totals(position), strict=True):
-            result.memory[position] = total
+    def write(position: Indices, lanes: int | None) -> None:
+        for result, total in zip(results, totals(position, lanes), strict=True):
+            if lanes is None:
+                result.memory[position] = total
+            else:
+                result.memory.write(position, total)
 
-    emitter.nest(kept, write)
+    if rank - 1 in dims:
+        emitter.nest(kept, lambda position: write(position, None))
+    else:
+        widest = max((x.element for x in inputs), key=bytes_of)
+        emitter.each(kept, write, widest)
     return results
 
 

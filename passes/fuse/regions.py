@@ -43,9 +43,7 @@ def captured_by(parent: ir.Operation) -> list[ir.Value]:
     return [value for value in outside if value not in inside]
 
 
-def _collect(
-    parent: ir.Operation, inside: set[ir.Value], outside: dict[ir.Value, None]
-) -> None:
+def _collect(parent: ir.Operation, inside: set[ir.Value], outside: dict[ir.Value, None]) -> None:
     for region in parent.regions:
         inside.update(region.blocks[0].arguments)
     for operations in operations_of(parent):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from iree.compiler import ir
@@ -13,7 +12,7 @@ from axir.passes.legalize.dimension_numbers import dimension_numbers
 
 from .elementwise import combine
 from .emitter import Emitter, Rule
-from .values import Index, Indices, Mapped, Number, Value, clamped, plus, times
+from .values import Index, Indices, Mapped, Value, clamped, plus, times
 from .views import index_at, start_indices
 
 
@@ -88,7 +87,7 @@ def _scatter(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> 
             where = windows.target(batch, starts, place)
             update = updates.at(windows.source(batch, place), lanes)
             old = target.memory[where] if lanes is None else target.memory.read(where, lanes)
-            [new] = combine(created.regions[0], [old, update])
+            [new] = combine(created, [old, update])
             if lanes is None:
                 target.memory[where] = new
             else:
@@ -158,7 +157,10 @@ class _Windows:
         found: list[Index] = [0] * len(self.shape)
         for dim, start in starts.items():
             found[dim] = start
-        batching = self.numbers["input_batching_dims"], self.numbers["scatter_indices_batching_dims"]
+        batching = (
+            self.numbers["input_batching_dims"],
+            self.numbers["scatter_indices_batching_dims"],
+        )
         for dim, source in zip(*batching, strict=True):
             found[dim] = batch[source - (source > self.vector_dim)]
         for dim, place in zip(self.kept, window, strict=True):
@@ -168,7 +170,8 @@ class _Windows:
     def source(self, batch: Indices, window: Indices) -> Indices:
         """Returns where an update stands."""
         found: list[Index] = [0] * (len(batch) + len(window))
-        for dim, place in (*zip(self.batch_dims, batch), *zip(self.window_dims, window)):
+        dims = (*self.batch_dims, *self.window_dims)
+        for dim, place in zip(dims, (*batch, *window), strict=True):
             found[dim] = place
         return tuple(found)
 

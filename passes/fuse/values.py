@@ -23,6 +23,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.scalars import Scalar, broadcast, index, operation
+from axir.dialect.core.annotations import Returning
 
 Index: TypeAlias = Scalar | int
 Indices: TypeAlias = tuple[Index, ...]
@@ -50,7 +51,7 @@ class Value(abc.ABC):
         self.element = element
         self.sources = tuple(sources)
         self.holders = 0
-        self.cost = cost + sum(x.cost for x in self.sources)
+        self.cost: int = cost + sum(x.cost for x in self.sources)
         for source in self.sources:
             source.holders += 1
 
@@ -129,7 +130,7 @@ class Mapped(Computed):
         self,
         shape: Sequence[int],
         element: ir.Type,
-        formula: Callable[..., Scalar],
+        formula: Returning[Scalar],
         sources: Sequence[Value],
         cost: int,
     ):
@@ -148,8 +149,8 @@ def flat(x: Value) -> Value | None:
         return Stored(x.memory.reshaped((x.size,)), is_own=False)
     if not isinstance(x, Mapped):
         return None
-    sources = [flat(source) for source in x.sources]
-    if None in sources:
+    sources = [row for row in map(flat, x.sources) if row is not None]
+    if len(sources) < len(x.sources):
         return None
     return Mapped((x.size,), x.element, x.formula, sources, x.cost)
 
@@ -164,9 +165,7 @@ def reads(x: Value, memory: Memory) -> bool:
 def may_replace(x: Value, memory: Memory) -> bool:
     """Tells whether elements of `x` may be written to the memory in the order of reading them."""
     if isinstance(x, Mapped):
-        return all(
-            may_replace(source, memory) for source in x.sources
-        )
+        return all(may_replace(source, memory) for source in x.sources)
     if isinstance(x, Stored):
         return x.memory.value == memory.value or not reads(x, memory)
     return not reads(x, memory)

@@ -21,9 +21,9 @@ parallel, and are told apart by the first argument (`workgroups`). What does not
 
 IREE gets a kernel as an executable of its own, on memory instead of tensors: nothing is decided by
 how arrays are placed, copied or fused. Facts (IREE 3.13): the stack of a kernel is limited, see
-`STACK_BYTES`, so that large memory of its own is a result that nobody reads (`workspace`); truth values lie
-in memory as bytes; vectors whose extent is not a power of two are 30 times slower; executables are
-linked into one library, where each function needs a name of its own.
+`STACK_BYTES`, so that large memory of its own is a result that nobody reads (`workspace`); truth
+values lie in memory as bytes; vectors whose extent is not a power of two are 30 times slower;
+executables are linked into one library, where each function needs a name of its own.
 
 What does not live here: the arithmetic of numbers (`scalars.py`), errors (`errors.py`), and the
 kernels, which stand with the ops that they compute (`dialect/ops/linalg/kernels.py`), or with the

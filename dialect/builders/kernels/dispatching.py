@@ -11,9 +11,9 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.errors import KernelArrayError, KernelError, KernelStackError
 from axir.dialect.builders.expressions import minimum
 from axir.dialect.builders.scalars import Scalar, index, integer, operation
-from axir.dialect.core.state import Change
+from axir.dialect.core.state import Change, state
 
-from .building import Kernel, index_value
+from .building import Kernel
 from .memory import Memory, memref_type
 
 
@@ -227,7 +227,7 @@ def _workgroup() -> Scalar:
 
 def _bound(binding: ir.Value, type_: ir.Type) -> Memory:
     kind = memref_type(type_.shape, type_.element_type)
-    subspan = operation("stream.binding.subspan", [Scalar(binding), Scalar(index_value(0))], kind)
+    subspan = operation("stream.binding.subspan", [Scalar(binding), index(0)], kind)
     return Memory(subspan.value, type_.element_type)
 
 

@@ -1,0 +1,29 @@
+"""What a module offers to the kernels made of its parts: functions, and kernels it has already."""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+from axir.passes.legalize.rewriting import operations_in_order
+
+
+class Code:
+    """The symbols of a module.
+
+    Attributes:
+        functions: Functions, by name.
+        executables: Kernels, by name.
+    """
+
+    def __init__(self, module: ir.Module):
+        self.functions = _by_name(module, "func.func")
+        self.executables = _by_name(module, "stream.executable")
+
+
+def _by_name(module: ir.Module, kind: str) -> dict[str, ir.Operation]:
+    found = operations_in_order(module.operation, (kind,))
+    return {
+        ir.StringAttr(x.attributes["sym_name"]).value: x
+        for x in found
+        if x.parent == module.operation
+    }

@@ -1,0 +1,101 @@
+"""Kernels in a kernel: the code of one that a loop runs becomes part of the loop's.
+
+Small matrices are factored and solved by kernels of their own (`dialect/ops/linalg/kernels.py`),
+which have become calls of executables when loops are fused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders.scalars import index
+from axir.passes.legalize.rewriting import operations_in_order
+
+from .code import Code
+from .emitter import Emitter, Rule, signless
+from .regions import operations_of
+from .values import Computed, Number, Stored, Value
+
+
+def executable_of(created: ir.Operation) -> str:
+    """Returns the name of the executable that a dispatch runs."""
+    [entry] = ir.ArrayAttr(created.attributes["entry_points"])
+    return str(entry).partition("::")[0].removeprefix("@")
+
+
+def erase_unused(module: ir.Module) -> None:
+    """Erases the executables that no dispatch runs any longer."""
+    used = {executable_of(x) for x in operations_in_order(module.operation, ("flow.dispatch",))}
+    for name, executable in Code(module).executables.items():
+        if name not in used:
+            executable.erase()
+
+
+def can_inline(created: ir.Operation, code: Code) -> bool:
+    """Tells whether a dispatch runs one workgroup of a kernel, on memory for each result."""
+    executable = code.executables.get(executable_of(created))
+    if executable is None:
+        return False
+    tied = ir.ArrayAttr(created.attributes["tied_operands"])
+    export, _ = _parts(executable)
+    *constants, _ = operations_of(export)[0]
+    values = [ir.IntegerAttr(x.attributes["value"]).value for x in constants]
+    return set(values) == {1} and all(ir.IntegerAttr(x).value == -1 for x in tied)
+
+
+def _parts(executable: ir.Operation) -> tuple[ir.Operation, ir.Operation]:
+    """Returns the export and the function of an executable."""
+    export, module, *_ = operations_of(executable)[0]
+    return export, operations_of(module)[0][0]
+
+
+def _dispatch(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
+    inputs = [_in_memory(emitter, x) for x in operands]
+    results = [
+        emitter.allocate(list(x.type.shape), signless(x.type.element_type)) for x in created.results
+    ]
+    _, function = _parts(emitter.code.executables[executable_of(created)])
+    arguments = list(function.regions[0].blocks[0].arguments)
+    bound = dict(zip(arguments, [*inputs, *results], strict=True))
+    known: dict[ir.Value, ir.Value] = {}
+    for operation in operations_of(function)[0][:-1]:
+        name = operation.name
+        if name == "stream.binding.subspan":
+            known[operation.results[0]] = bound[operation.operands[0]].memory.value
+        elif name == "stream.dispatch.workgroup.id":
+            known[operation.results[0]] = index(0).value
+        elif name == "memref.alloca":
+            kind = operation.results[0].type
+            own = emitter.allocate(kind.shape, kind.element_type)
+            known[operation.results[0]] = own.memory.value
+        else:
+            known.update(zip(operation.results, _copied(operation, known).results, strict=True))
+    return results
+
+
+def _in_memory(emitter: Emitter, value: Value) -> Stored:
+    if isinstance(value, Number):
+        result = emitter.allocate(value.shape, value.element)
+        result.memory[(0,) * len(value.shape)] = value.scalar
+        return result
+    stored = emitter.stored(value) if isinstance(value, Computed) else value
+    assert isinstance(stored, Stored)
+    return stored
+
+
+def _copied(operation: ir.Operation, known: dict[ir.Value, ir.Value]) -> ir.Operation:
+    copy = operation.clone()
+
+    def rename(inner: ir.Operation) -> ir.WalkResult:
+        for number, operand in enumerate(inner.operands):
+            if operand in known:
+                inner.operands[number] = known[operand]
+        return ir.WalkResult.ADVANCE
+
+    copy.operation.walk(rename, ir.WalkOrder.PRE_ORDER)
+    return copy
+
+
+RULES: dict[str, Rule] = {"flow.dispatch": _dispatch}
