@@ -70,7 +70,10 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "protect-inputs",
         "store-slices",
     ),
-    "fuse": ("fuse-loops",),
+    "fuse": (
+        "fuse-loops",
+        "fuse-small-programs",
+    ),
     "tune": (
         "absorb-transposes",
         "put-features-last",

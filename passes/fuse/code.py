@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from iree.compiler import ir
+from iree.compiler import ir, passmanager
 
 from axir.passes.legalize.rewriting import operations_in_order
+from axir.passes.legalize.stages import operation_names
 
 
 class Code:
@@ -27,3 +28,10 @@ def _by_name(module: ir.Module, kind: str) -> dict[str, ir.Operation]:
         for x in found
         if x.parent == module.operation
     }
+
+
+def write_out_functions(module: ir.Module) -> None:
+    """Replaces the functions of CHLO by formulas, as IREE would later."""
+    if any(name.startswith("chlo.") for name in operation_names(module)):
+        pipeline = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
+        passmanager.PassManager.parse(pipeline).run(module.operation)

@@ -42,7 +42,7 @@ def run_loop(
             emitter.force(x)
     condition, body = operations_of(created)
     arguments = [list(region.blocks[0].arguments) for region in created.regions]
-    carried = _Carried(emitter, inits, places, changed(created, body[-1], arguments[1]))
+    carried = _Carried(emitter, inits, places, changed(body[-1], arguments[1]))
 
     def holds(*numbers: Scalar) -> Scalar:
         values = carried.values(numbers, is_own=False)
@@ -67,7 +67,7 @@ def run_loop(
     return carried.values(numbers, is_own=True, is_temporary=True)
 
 
-def changed(created: ir.Operation, last: ir.Operation, arguments: list[ir.Value]) -> list[bool]:
+def changed(last: ir.Operation, arguments: list[ir.Value]) -> list[bool]:
     """Tells which carried values a pass may change: not those that it hands on as they are."""
     return [x != argument for x, argument in zip(last.operands, arguments, strict=True)]
 

@@ -283,7 +283,7 @@ def _is_elementwise_loop(loop: ir.Operation) -> bool:
 
 
 def _formula_of_loop(loop: ir.Operation) -> Formula:
-    """The body of a loop over all elements, with vectors for its scalars."""
+    """Returns the body of a loop over all elements, with vectors for its scalars."""
     block = loop.regions[0].blocks[0]
     body = [(inner, inner.name) for inner in operations_of(loop)[0]]
 

@@ -13,6 +13,7 @@ from .regions import operations_of
 from .views import VIEWS
 
 _LARGEST_WORK = 1 << 20
+_SMALL_WORK = 1 << 16
 _MOST_OPERATIONS = 3000
 _GUESSED_PASSES = 8
 _KERNEL_WORK = 16
@@ -37,19 +38,27 @@ class Fitness:
         self._rules = rules
         self._count = 0
 
-    def reason_against(self, loop: ir.Operation) -> str | None:
+    def of_loop(self, loop: ir.Operation) -> str | None:
         """Returns why a loop stays as it is, None if it becomes a kernel."""
+        reason, work = self._judge([loop])
+        work //= _GUESSED_PASSES
+        if reason is None and work > _LARGEST_WORK:
+            return f"a pass does {work:,} operations, more than one thread should"
+        return reason
+
+    def of_program(self, operations: list[ir.Operation]) -> str | None:
+        """Returns why operations stay as they are, None if they become a kernel."""
+        reason, work = self._judge(operations)
+        if reason is None and work > _SMALL_WORK:
+            return f"it does {work:,} operations, more than one thread should"
+        return reason
+
+    def _judge(self, operations: list[ir.Operation]) -> tuple[str | None, int]:
         self._count = 0
         try:
-            condition, body = operations_of(loop)
-            work = self._work(condition) + self._work(body)
-            for value in (*loop.operands, *loop.results):
-                _check_type(value)
+            return None, self._work(operations)
         except _Unfit as reason:
-            return str(reason)
-        if work > _LARGEST_WORK:
-            return f"a pass does {work:,} operations, more than one thread should"
-        return None
+            return str(reason), 0
 
     def _work(self, operations: list[ir.Operation]) -> int:
         return sum(map(self._work_of, operations))

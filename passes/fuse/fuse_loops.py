@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import math
+from collections.abc import Mapping
 from typing import ClassVar
 
-from iree.compiler import ir, passmanager
+from iree.compiler import ir
 
-from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.kernels import Memory, dispatch
+from axir.dialect.builders.kernels import Memory
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.rewriting import operations_in_order, replace
+from axir.passes.legalize.rewriting import replace
 
-from . import control, inlining, products, reductions, updates
-from .code import Code
-from .elementwise import splat
-from .emitter import Emitter, Rule, signless
+from . import control, inlining
+from .code import Code, write_out_functions
+from .emitter import Emitter
 from .factors import transpose_factors
 from .fitness import Fitness
-from .regions import captured_by, operations_of, operations_within
-from .values import Mapped, Number, Stored, Value
+from .region_kernel import RULES, move_constants, region_kernel, size_of
+from .regions import captured_by, operations_of
+from .values import Value
 
-RULES: dict[str, Rule] = {
-    **control.RULES,
-    **inlining.RULES,
-    **products.RULES,
-    **reductions.RULES,
-    **updates.RULES,
-}
-
-_ALWAYS = 1 << 30
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -66,7 +56,7 @@ class FuseLoops(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
-        _write_out(module)
+        write_out_functions(module)
         code = Code(module)
         fitness = Fitness(code, frozenset(RULES))
         for function in list(code.functions.values()):
@@ -74,20 +64,11 @@ class FuseLoops(Pass):
         inlining.erase_unused(module)
 
 
-def _write_out(module: ir.Module) -> None:
-    """Replaces functions of CHLO, which IREE would do later, if there are any in loops."""
-    for loop in operations_in_order(module.operation, ("stablehlo.while",)):
-        if any(x.name.startswith("chlo.") for x in operations_within(loop)):
-            pipeline = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
-            passmanager.PassManager.parse(pipeline).run(module.operation)
-            return
-
-
 def _visit(parent: ir.Operation, code: Code, fitness: Fitness) -> None:
     for operations in operations_of(parent):
         for operation in operations:
             if operation.name == "stablehlo.while":
-                reason = fitness.reason_against(operation)
+                reason = fitness.of_loop(operation)
                 if reason is None:
                     with ir.InsertionPoint(operation), operation.location:
                         replace(operation, _fused(operation, code))
@@ -97,101 +78,24 @@ def _visit(parent: ir.Operation, code: Code, fitness: Fitness) -> None:
                 _visit(operation, code, fitness)
 
 
-def _fused(created: ir.Operation, code: Code) -> list[ir.Value]:
-    _hoist_constants(created)
-    transpose_factors(created, set(captured_by(created)))
-    _, body = operations_of(created)
-    changes = control.changed(created, body[-1], list(created.regions[1].blocks[0].arguments))
-    inits = list(created.operands)
-    outside = list(dict.fromkeys([*inits, *captured_by(created)]))
-    constants = [x for x in outside if _is_splat(x)]
-    operands = [x for x in outside if x not in constants]
-    wanted = [
-        number
-        for number, result in enumerate(created.results)
+def _fused(loop: ir.Operation, code: Code) -> list[ir.Value]:
+    move_constants(loop, [loop])
+    transpose_factors(loop, set(captured_by(loop)))
+    last = operations_of(loop)[1][-1]
+    changes = control.changed(last, list(loop.regions[1].blocks[0].arguments))
+    inits = list(loop.operands)
+    results = {
+        number: result.type
+        for number, result in enumerate(loop.results)
         if changes[number] and any(True for _ in result.uses)
-    ]
+    }
 
-    def kernel(*memories: Memory) -> None:
-        emitter = Emitter(RULES, code)
-        for x, memory in zip(operands, memories, strict=False):
-            emitter.values[x] = _operand(memory)
-        for x in constants:
-            emitter.values[x] = _splat(x)
-        places = dict(zip(wanted, memories[len(operands) :], strict=True))
-        ends = control.run_loop(
-            emitter,
-            created,
-            [emitter.values[x] for x in inits],
-            [
-                None
-                if inits[number].type.rank == 0 or _size(inits[number]) == 1
-                else places.get(number)
-                for number in range(len(inits))
-            ],
-        )
-        for number, memory in places.items():
-            end = ends[number]
-            if isinstance(end, Number):
-                memory[(0,) * len(memory.shape)] = end.scalar
+    def build(emitter: Emitter, places: Mapping[int, Memory]) -> dict[int, Value]:
+        starts = [emitter.values[x] for x in inits]
+        arrays = [None if size_of(x) == 1 else places.get(n) for n, x in enumerate(inits)]
+        ends = control.run_loop(emitter, loop, starts, arrays)
+        return {number: ends[number] for number in places}
 
-    results = dispatch(
-        kernel,
-        [_signless_array(x) for x in operands],
-        [_signless_type(created.results[number].type) for number in wanted],
-        name="loop",
-    )
-    found = dict(zip(wanted, results, strict=True))
-    return [
-        hlo.bitcast_convert(found[number], created.results[number].type.element_type)
-        if number in found
-        else init
-        for number, init in enumerate(inits)
-    ]
-
-
-def _size(x: ir.Value) -> int:
-    return math.prod(x.type.shape)
-
-
-def _operand(memory: Memory) -> Value:
-    stored = Stored(memory, is_own=False)
-    if stored.size == 1:
-        number = Number(stored.shape, memory[(0,) * len(stored.shape)])
-        number.holders = _ALWAYS
-        return number
-    stored.holders = _ALWAYS
-    return stored
-
-
-def _splat(x: ir.Value) -> Value:
-    number = splat(x.owner)
-    shape = list(x.type.shape)
-    single = Number(shape, number)
-    value = single if _size(x) == 1 else Mapped(shape, number.type, lambda n: n, (single,), 0)
-    value.holders = _ALWAYS
-    return value
-
-
-def _is_splat(x: ir.Value) -> bool:
-    owner = x.owner
-    if not isinstance(owner, ir.Operation) or owner.name != "stablehlo.constant":
-        return False
-    attribute = ir.DenseElementsAttr(owner.attributes["value"])
-    return bool(attribute.is_splat)
-
-
-def _signless_type(kind: ir.Type) -> ir.Type:
-    return ir.RankedTensorType.get(kind.shape, signless(kind.element_type))
-
-
-def _signless_array(x: ir.Value) -> ir.Value:
-    element = x.type.element_type
-    return hlo.bitcast_convert(x, signless(element)) if hlo.is_unsigned(x) else x
-
-
-def _hoist_constants(created: ir.Operation) -> None:
-    """Moves constants that differ from element to element in front of the loop."""
-    for operation in list(operations_within(created)):
-        if operation.name == "stablehlo.constant" and not _is_splat(operation.results[0]):
-            operation.move_before(created)
+    outside = list(dict.fromkeys([*inits, *captured_by(loop)]))
+    made = region_kernel("loop", code, outside, results, build)
+    return [made.get(number, init) for number, init in enumerate(inits)]

@@ -38,6 +38,7 @@ STAGES: dict[str, Stage] = {
     "split-complex-conv": looks_for("convolution", is_complex=True),
     "fit-conv-windows": looks_for("convolution"),
     "widen-unsigned-dot": looks_for(_CONTRACTIONS),
+    "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
     "position-select-and-scatter": looks_for("select_and_scatter"),
     "clamp-gather": looks_for("gather"),
@@ -64,7 +65,8 @@ STAGES: dict[str, Stage] = {
 """The passes in order, which matters (see `LegalizeForIree`), and what each looks for."""
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
-_ONLY_ON = {"sort-by-digits": "cpu", "fuse-loops": "cpu"}
+_FUSIONS = ("fuse-loops", "fuse-small-programs")
+_ONLY_ON = {"sort-by-digits": "cpu", **dict.fromkeys(_FUSIONS, "cpu")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +76,9 @@ class LegalizeForIree(Pass):
     1. `sort-by-digits`, on CPUs only, and `expand-fft`, which leave all kinds of operations behind;
        then functions of numbers, in any order: each of the passes takes those of its own types.
     2. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot`, `split-complex-conv`,
-       `fit-conv-windows` and `widen-unsigned-dot`, in any order.
+       `fit-conv-windows` and `widen-unsigned-dot`, in any order. Then, on CPUs and unless `fuses`
+       is off, `fuse-small-programs` and `fuse-loops`, when functions of numbers are written out,
+       while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`; `drop-scatter`,
        then `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left.
@@ -93,6 +97,7 @@ class LegalizeForIree(Pass):
     name: ClassVar[str] = "legalize-for-iree"
     device: str = "__device_0"
     platform: str = "cpu"
+    fuses: bool = True
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
@@ -105,4 +110,5 @@ class LegalizeForIree(Pass):
             name: wanted
             for name, wanted in STAGES.items()
             if _ONLY_ON.get(name, self.platform) == self.platform
+            and (self.fuses or name not in _FUSIONS)
         }

@@ -184,7 +184,9 @@ def _give_away(arguments: Sequence[ConcreteArray], donated: tuple[int, ...]) -> 
 
 def prepare_for_target(module: Foreign, platform: str, opt_level: int) -> None:
     """Legalizes a StableHLO module for IREE, and tunes it for a platform, in place."""
-    passes = [find_pass(LEGALIZATION).from_options({"platform": platform})]
+    fuses = opt_level >= _TUNING_LEVEL
+    options = {"platform": platform, "fuses": fuses}
+    passes = [find_pass(LEGALIZATION).from_options(options)]
     if opt_level >= _TUNING_LEVEL and platform in TUNING:
         passes.append(find_pass(TUNING[platform])())
     run_passes(module, passes)

@@ -38,7 +38,7 @@ def _hosts(function: Function, arguments: list) -> list[np.ndarray]:
     return [x.host() for x in function.evaluate(*arguments)]
 
 
-def _problems(drawn: list[Spec]) -> Iterator[str]:
+def _problems(drawn: list[Spec], fuses: bool) -> Iterator[str]:
     functions, expected = {}, {}
     for number, spec in enumerate(drawn):
         with config(jax_enable_x64=True):
@@ -50,7 +50,7 @@ def _problems(drawn: list[Spec]) -> Iterator[str]:
         functions[name] = simplify_function(function)
         captured = [x.host() for x in functions[name].captured]
         expected[name] = spec, [x.host() for x in arguments] + captured, want, moved
-    programs = Programs(functions)
+    programs = Programs(functions, fuses=fuses)
     for name, message in programs.failures.items():
         yield f"{expected[name][0]}\n  does not compile: {message}"
     for name in functions.keys() - programs.failures.keys():
@@ -73,10 +73,11 @@ def _problems(drawn: list[Spec]) -> Iterator[str]:
 )
 @given(
     st.lists(specs, min_size=_PER_MODULE, max_size=_PER_MODULE)
-    | st.lists(loop_specs, min_size=_PER_MODULE, max_size=_PER_MODULE)
+    | st.lists(loop_specs, min_size=_PER_MODULE, max_size=_PER_MODULE),
+    st.booleans(),
 )
-def test_iree_agrees_with_the_evaluator(drawn: list[Spec]) -> None:
-    problems = list(_problems(drawn))
+def test_iree_agrees_with_the_evaluator(drawn: list[Spec], fuses: bool) -> None:
+    problems = list(_problems(drawn, fuses))
     note("\n".join(problems))
     assert not problems, problems[0]
 

@@ -23,7 +23,8 @@ from axir.passes.framework.pipeline import run_passes
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import CompileError, Program, Target, compile_module, default_device
 
-LEGALIZATION = "legalize-for-iree"
+LEGALIZATION = "legalize-for-iree{fuses=false}"
+_FUSION = "legalize-for-iree"
 # Longer modules compile no faster per function. But a function that compiles without optimizations
 # only has all of its module compiled twice, and one that does not compile has it cut in halves.
 _FUNCTIONS_PER_PROGRAM = 25
@@ -49,12 +50,21 @@ class Programs:
         functions: What to compile, by name.
         with_host_calls: Whether the programs may call Python functions, as compiled functions do,
             or must be portable, as exported ones are.
+        fuses: Whether small programs and loops become kernels, as what users run does. What is
+            compiled for large arrays is tested at small ones, hence not.
 
     Attributes:
         failures: What the compiler said about functions that it rejects, by name.
     """
 
-    def __init__(self, functions: Mapping[str, Function], with_host_calls: bool = True):
+    def __init__(
+        self,
+        functions: Mapping[str, Function],
+        with_host_calls: bool = True,
+        *,
+        fuses: bool = False,
+    ):
+        self._passes = _FUSION if fuses else LEGALIZATION
         self.with_host_calls = with_host_calls
         self.device = default_device()
         self.failures: dict[str, str] = {}
@@ -68,7 +78,7 @@ class Programs:
         try:
             calls: list[HostCall] | None = [] if self.with_host_calls else None
             module = lower_functions(dict(items), host_functions=calls)
-            run_passes(module, LEGALIZATION)
+            run_passes(module, self._passes)
             text = module.operation.get_asm(enable_debug_info=True)
             binary = compile_module(text, Target(), items[0][0])
             program = Program(binary, self.device, calls or ())

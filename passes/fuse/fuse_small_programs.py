@@ -1,0 +1,105 @@
+"""`fuse-small-programs`: programs of small arrays become one kernel."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Mapping
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import Memory
+from axir.passes.framework.base import Pass
+
+from .code import Code, write_out_functions
+from .elementwise import can_compute
+from .emitter import Emitter
+from .fitness import Fitness
+from .inlining import erase_unused
+from .region_kernel import RULES, move_constants, region_kernel
+from .regions import operations_of
+from .values import Value
+from .views import VIEWS
+
+_LOGGER = logging.getLogger(__name__)
+_FEWEST = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class FuseSmallPrograms(Pass):
+    """Makes one kernel of each function whose arrays are small.
+
+    The fact: each product, reduction or loop is a dispatch of its own for IREE, half a microsecond
+    or more, which is what a thousand additions take.
+
+    1. Take the functions that nobody calls, of at least three operations, not all of which are
+       elementwise: those IREE fuses itself. Their work must be small enough for one thread, and
+       each operation must have a rule.
+    2. Build the kernel: the arguments are its operands, what is returned its results.
+
+    Before::
+
+        %0 = stablehlo.dot_general %w, %x, contracting_dims = [1] x [0]
+        %1 = stablehlo.add %0, %b
+        %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.maximum across dimensions = [0]
+        return %2
+
+    After::
+
+        %0 = flow.dispatch @program_0::@program_0(%w, %x, %b)
+        return %0
+
+    Precondition: functions of numbers have been expanded; gathers and scatters are as they came.
+    """
+
+    name: ClassVar[str] = "fuse-small-programs"
+
+    def run(self, module: ir.Module) -> None:
+        """Rewrites the functions of the module."""
+        write_out_functions(module)
+        code = Code(module)
+        fitness = Fitness(code, frozenset(RULES))
+        for function in list(code.functions.values()):
+            if "sym_visibility" in function.attributes:
+                continue
+            [operations] = operations_of(function) if len(function.regions[0].blocks) else [[]]
+            if not _pays(operations):
+                continue
+            reason = fitness.of_program(operations)
+            if reason is None:
+                _fuse(function, operations, code)
+            else:
+                _LOGGER.info("the program at %s is no kernel: %s", function.location, reason)
+        erase_unused(module)
+
+
+def _pays(operations: list[ir.Operation]) -> bool:
+    working = [x for x in operations if x.name not in VIEWS and x.name not in _PLACES]
+    return len(working) >= _FEWEST and not all(can_compute(x) for x in working)
+
+
+_PLACES = frozenset("stablehlo.constant stablehlo.reshape func.return tensor.empty".split())
+
+
+def _fuse(function: ir.Operation, operations: list[ir.Operation], code: Code) -> None:
+    constants = move_constants(function, operations)
+    operations = [x for x in operations_of(function)[0] if x not in constants]
+    last = operations[-1]
+    outside = [*function.regions[0].blocks[0].arguments, *(x.results[0] for x in constants)]
+    uniform = {x.results[0] for x in operations if x.name == "stablehlo.constant"}
+    returned = [x for x in dict.fromkeys(last.operands) if x not in {*outside, *uniform}]
+    results = {number: x.type for number, x in enumerate(returned)}
+
+    def build(emitter: Emitter, places: Mapping[int, Memory]) -> dict[int, Value]:
+        ends = dict(zip(last.operands, emitter.block(operations, ()), strict=True))
+        return {number: ends[x] for number, x in enumerate(returned)}
+
+    with ir.InsertionPoint(last), function.location:
+        made = region_kernel("program", code, outside, results, build)
+    replaced = {x: made[number] for number, x in enumerate(returned)}
+    for number, x in enumerate(last.operands):
+        last.operands[number] = replaced.get(x, x)
+    for operation in reversed(operations[:-1]):
+        if not any(True for result in operation.results for _ in result.uses):
+            operation.erase()

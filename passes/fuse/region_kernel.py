@@ -1,0 +1,129 @@
+"""A kernel in the place of operations: what goes in, what comes out.
+
+What does not live here: which operations become a kernel (the passes), and what each of them does
+(`emitter.py` and the rules).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.kernels import Memory, dispatch
+
+from . import control, inlining, products, reductions, updates
+from .code import Code
+from .elementwise import splat
+from .emitter import Emitter, Rule
+from .regions import operations_within
+from .values import Mapped, Number, Stored, Value
+
+Build: TypeAlias = Callable[[Emitter, Mapping[int, Memory]], Mapping[int, Value]]
+
+RULES: dict[str, Rule] = {
+    **control.RULES,
+    **inlining.RULES,
+    **products.RULES,
+    **reductions.RULES,
+    **updates.RULES,
+}
+"""What operations other than elementwise ones and views become, by name."""
+
+_ALWAYS = 1 << 30
+
+
+def region_kernel(
+    name: str,
+    code: Code,
+    outside: Sequence[ir.Value],
+    results: Mapping[int, ir.Type],
+    build: Build,
+) -> dict[int, ir.Value]:
+    """Puts a kernel at the insertion point.
+
+    Args:
+        name: What it is called.
+        code: The symbols of the module.
+        outside: The values that the operations use; uniform constants are made again in the kernel.
+        results: The types of what it returns, by numbers of the caller's choice.
+        build: Builds the operations; takes an emitter that knows the values from outside, and the
+            memory of the results by number. Returns the results: in their memory, or where they
+            are.
+
+    Returns:
+        The results by number.
+    """
+    constants = [x for x in outside if is_splat(x)]
+    operands = [x for x in outside if not is_splat(x)]
+
+    def kernel(*memories: Memory) -> None:
+        emitter = Emitter(RULES, code)
+        for x, memory in zip(operands, memories, strict=False):
+            emitter.values[x] = _operand(memory)
+        for x in constants:
+            emitter.values[x] = _uniform(x)
+        places = dict(zip(results, memories[len(operands) :], strict=True))
+        for number, end in build(emitter, places).items():
+            place = places[number]
+            if not isinstance(end, Stored) or end.memory.value != place.value:
+                emitter.fill(place, end)
+
+    made = dispatch(kernel, operands, list(results.values()), name=name)
+    return dict(zip(results, made, strict=True))
+
+
+def size_of(x: ir.Value) -> int:
+    """Returns the number of elements."""
+    return math.prod(x.type.shape)
+
+
+def is_splat(x: ir.Value) -> bool:
+    """Tells whether a value is a constant of equal elements."""
+    owner = x.owner
+    if not isinstance(owner, ir.Operation) or owner.name != "stablehlo.constant":
+        return False
+    return bool(ir.DenseElementsAttr(owner.attributes["value"]).is_splat)
+
+
+def move_constants(parent: ir.Operation, operations: Sequence[ir.Operation]) -> list[ir.Operation]:
+    """Moves constants that differ from element to element in front of some operations.
+
+    Args:
+        parent: What holds the constants, deep inside as well.
+        operations: What they come before, in one block.
+
+    Returns:
+        The constants.
+    """
+    found = [
+        x
+        for x in operations_within(parent)
+        if x.name == "stablehlo.constant" and not is_splat(x.results[0])
+    ]
+    first = next((x for x in operations if x not in found), None)
+    for constant in found:
+        if first is not None:
+            constant.move_before(first)
+    return found
+
+
+def _operand(memory: Memory) -> Value:
+    value: Value = Stored(memory, is_own=False)
+    if value.size == 1:
+        value = Number(value.shape, memory[(0,) * len(value.shape)])
+    value.holders = _ALWAYS
+    return value
+
+
+def _uniform(x: ir.Value) -> Value:
+    number = splat(x.owner)
+    shape = hlo.shape_of(x)
+    value: Value = Number(shape, number)
+    if value.size > 1:
+        value = Mapped(shape, number.type, lambda element: element, (value,), 0)
+    value.holders = _ALWAYS
+    return value

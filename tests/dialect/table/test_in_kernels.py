@@ -1,0 +1,60 @@
+"""In kernels, the samples of every op that has a rule give what the evaluator gives."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from support.op_cases import Case, cases_of, differences, sampled_ops
+from support.op_programs import Programs
+
+from axir.dialect.core.extended_dtypes import extended
+from axir.passes.fuse import fuse_small_programs
+
+# Ops that are no part of a kernel, for the reason that the pass gives.
+REFUSED: set[str] = set()
+_OPS_AT_ONCE = 10
+
+
+def _is_real(x: np.dtype) -> bool:
+    return isinstance(x, np.dtype) and x.kind != "c" and not issubclass(x.type, extended)
+
+
+def _chosen(name: str) -> Iterator[Case]:
+    """Gives the smallest and the largest sample of each combination of dtypes that a kernel holds."""
+    groups: dict[tuple[np.dtype, ...], list[Case]] = {}
+    for case in cases_of(name):
+        kinds = (*(x.dtype for x in case.args), *case.results)
+        if all(map(_is_real, kinds)) and all(x.size for x in case.args):
+            groups.setdefault(kinds, []).append(case)
+    for group in groups.values():
+        ordered = sorted(group, key=lambda case: sum(x.size for x in case.args))
+        yield from {id(case): case for case in (ordered[0], ordered[-1])}.values()
+
+
+_NAMES = sampled_ops()
+_BATCHES = [_NAMES[start : start + _OPS_AT_ONCE] for start in range(0, len(_NAMES), _OPS_AT_ONCE)]
+
+
+@pytest.mark.parametrize("names", _BATCHES, ids=lambda names: names[0])
+def test_ops_in_kernels_agree_with_the_evaluator(
+    names: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(fuse_small_programs, "_pays", lambda operations: True)
+    cases = {f"{name}_{case.index}": case for name in names for case in _chosen(name)}
+    functions = {symbol: case.function() for symbol, case in cases.items()}
+    with caplog.at_level(logging.INFO, fuse_small_programs.__name__):
+        programs = Programs(functions, fuses=True)
+    problems = [f"{cases[name]}: {text}" for name, text in programs.failures.items()]
+    for symbol in functions.keys() - programs.failures.keys():
+        case = cases[symbol]
+        got = programs(symbol, *case.args)
+        problems += differences(
+            str(case), got, case.evaluate(), case.tolerance, is_elementwise=case.is_elementwise,
+            zero_signs=False,
+        )  # fmt: skip
+    assert not problems, "\n".join(problems)
+    for record in caplog.records:
+        print(record.getMessage())
