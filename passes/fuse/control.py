@@ -37,12 +37,14 @@ def run_loop(
     Returns:
         The values that it ends with.
     """
-    for x in captured_by(created):
+    captured = captured_by(created)
+    for x in captured:
         if emitter.values[x].cost:
             emitter.force(x)
+    read = [emitter.values[x] for x in captured]
     condition, body = operations_of(created)
     arguments = [list(region.blocks[0].arguments) for region in created.regions]
-    carried = _Carried(emitter, inits, places, changed(body[-1], arguments[1]))
+    carried = _Carried(emitter, inits, places, changed(body[-1], arguments[1]), read)
 
     def holds(*numbers: Scalar) -> Scalar:
         values = carried.values(numbers, is_own=False)
@@ -81,12 +83,14 @@ class _Carried:
         inits: list[Value],
         places: Sequence[Memory | None],
         is_changed: list[bool],
+        read: list[Value],
     ):
         self.emitter = emitter
         self.inits = inits
         self.places: list[Memory | str] = []
         self.is_temporary: list[bool] = []
-        adopted: set[int] = set()
+        # Memory that the loop also reads as it was before, or that has been taken, is not free.
+        adopted = set(map(id, read))
         for init, place, changes in zip(inits, places, is_changed, strict=True):
             self.is_temporary.append(False)
             if not changes:

@@ -22,6 +22,7 @@ from axir.dialect.builders.scalars import (
     constant,
     convert_float,
     element_of,
+    float32,
     integer,
     operation,
     truncate,
@@ -71,6 +72,22 @@ def _arith(float_name: str, signed: str, unsigned: str, truth: str) -> Describe:
         else:
             name = unsigned if element.is_unsigned else signed
         return lambda *xs: operation(name, xs)
+
+    return describe
+
+
+def _extremum(name: str, truth: str) -> Describe:
+    """The larger or smaller of two; of halves as single precision, as IREE wants vectors of them."""
+    of_all = _arith(f"arith.{name}f", f"arith.{name[:3]}si", f"arith.{name[:3]}ui", truth)
+
+    def describe(created: ir.Operation) -> Formula:
+        formula = of_all(created)
+        half = created.operands[0].type.element_type
+        if not isinstance(half, ir.F16Type):
+            return formula
+        return lambda x, y: convert_float(
+            formula(convert_float(x, float32()), convert_float(y, float32())), half
+        )
 
     return describe
 
@@ -193,8 +210,8 @@ def _bitcast(created: ir.Operation) -> Formula:
 
 
 def _clamp(created: ir.Operation) -> Formula:
-    kinds = ("minimumf", "minsi", "minui", "andi"), ("maximumf", "maxsi", "maxui", "ori")
-    smaller, larger = (_arith(*(f"arith.{kind}" for kind in names))(created) for names in kinds)
+    smaller = _extremum("minimum", "arith.andi")(created)
+    larger = _extremum("maximum", "arith.ori")(created)
     return lambda low, x, high: smaller(larger(low, x), high)
 
 
@@ -230,8 +247,8 @@ _FORMULAS: dict[str, Describe] = {
     "stablehlo.log": _math("log"),
     "stablehlo.log_plus_one": _math("log1p"),
     "stablehlo.logistic": _by_operator(_logistic),
-    "stablehlo.maximum": _arith("arith.maximumf", "arith.maxsi", "arith.maxui", "arith.ori"),
-    "stablehlo.minimum": _arith("arith.minimumf", "arith.minsi", "arith.minui", "arith.andi"),
+    "stablehlo.maximum": _extremum("maximum", "arith.ori"),
+    "stablehlo.minimum": _extremum("minimum", "arith.andi"),
     "stablehlo.multiply": _arith("arith.mulf", "arith.muli", "arith.muli", "arith.andi"),
     "stablehlo.negate": _by_operator(lambda x: -x),
     "stablehlo.not": _by_operator(lambda x: ~x),

@@ -33,6 +33,8 @@ def _reduce(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> S
     count = len(operands) // 2
     inputs, inits = operands[:count], operands[count:]
     dims = list(ir.DenseI64ArrayAttr(created.attributes["dimensions"]))
+    if not dims:
+        return inputs
     kind = _vector_kind(created) if count == 1 else None
     if kind is not None:
         first = operations_of(created)[0][0]

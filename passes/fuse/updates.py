@@ -57,18 +57,26 @@ def _pad(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequ
     result = emitter.allocate(shape, x.element)
     emitter.fill(result.memory, Mapped(shape, x.element, lambda number: number, (filler,), 0))
     emitter.release(filler)
-    if not any(interior):
-        emitter.fill(result.memory, x, tuple(low))
-        return [result]
+    # Negative padding takes elements away.
+    firsts = [max(0, -(start // (gap + 1))) for start, gap in zip(low, interior, strict=True)]
+    ends = [
+        min(extent, (length - 1 - start) // (gap + 1) + 1)
+        for extent, length, start, gap in zip(x.shape, shape, low, interior, strict=True)
+    ]
+    kept = [max(0, end - first) for first, end in zip(firsts, ends, strict=True)]
 
     def write(position: Indices) -> None:
+        source = tuple(map(plus, position, firsts))
         place = tuple(
             plus(times(p, gap + 1), start)
-            for p, gap, start in zip(position, interior, low, strict=True)
+            for p, gap, start in zip(source, interior, low, strict=True)
         )
-        result.memory[place] = x.at(position, None)
+        result.memory[place] = x.at(source, None)
 
-    emitter.nest(x.shape, write)
+    if x.shape == tuple(kept) and not any(interior):
+        emitter.fill(result.memory, x, tuple(low))
+    elif all(kept):
+        emitter.nest(kept, write)
     return [result]
 
 

@@ -70,7 +70,7 @@ def _transpose(created: ir.Operation, operands: list[Value]) -> Value:
     [x] = operands
     shape, element = _result(created)
     order = _array(created, "permutation")
-    keeps_last = order[-1] == len(order) - 1
+    keeps_last = not order or order[-1] == len(order) - 1
 
     def place(position: Indices) -> Indices:
         found: list[Index] = [0] * len(order)

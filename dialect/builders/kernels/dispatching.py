@@ -13,7 +13,7 @@ from axir.dialect.builders.expressions import minimum
 from axir.dialect.builders.scalars import Scalar, index, integer, operation
 from axir.dialect.core.state import Change, state
 
-from .building import Kernel
+from .building import Kernel, index_value
 from .memory import Memory, memref_type
 
 
