@@ -77,7 +77,10 @@ def _arith(float_name: str, signed: str, unsigned: str, truth: str) -> Describe:
 
 
 def _extremum(name: str, truth: str) -> Describe:
-    """The larger or smaller of two; of halves as single precision, as IREE wants vectors of them."""
+    """Returns what gives the larger or smaller of two; halves are compared in single precision.
+
+    (IREE does not compile it for vectors of halves.)
+    """
     of_all = _arith(f"arith.{name}f", f"arith.{name[:3]}si", f"arith.{name[:3]}ui", truth)
 
     def describe(created: ir.Operation) -> Formula:
@@ -349,6 +352,16 @@ def combine(parent: ir.Operation, xs: Sequence[Scalar]) -> list[Scalar]:
         assert formula is not None
         values[created.results[0]] = formula(*(values[x] for x in created.operands))
     raise AssertionError("a region without a return")
+
+
+def is_uniform(x: ir.Value) -> bool:
+    """Tells whether a value is a constant of equal elements."""
+    if isinstance(x, ir.BlockArgument):
+        return False
+    owner = x.owner.operation
+    if owner.name != "stablehlo.constant":
+        return False
+    return bool(ir.DenseElementsAttr(owner.attributes["value"]).is_splat)
 
 
 def splat(created: ir.Operation) -> Scalar:

@@ -7,14 +7,15 @@ import math
 from iree.compiler import ir
 
 from .code import Code
-from .elementwise import can_compute, cost_of, formula_of
+from .elementwise import can_compute, cost_of, formula_of, is_uniform
 from .inlining import can_inline
-from .regions import operations_of
+from .regions import captured_by, operations_of
 from .views import VIEWS
 
 _LARGEST_WORK = 1 << 20
 _SMALL_WORK = 1 << 16
 _MOST_OPERATIONS = 3000
+_MOST_ARRAYS = 30
 _GUESSED_PASSES = 8
 _KERNEL_WORK = 16
 _FREE = frozenset(
@@ -40,7 +41,9 @@ class Fitness:
 
     def of_loop(self, loop: ir.Operation) -> str | None:
         """Returns why a loop stays as it is, None if it becomes a kernel."""
-        reason, work = self._judge([loop])
+        outside = {*loop.operands, *captured_by(loop)}
+        arrays = sum(not is_uniform(x) for x in outside) + len(loop.results)
+        reason, work = self._judge([loop], arrays)
         work //= _GUESSED_PASSES
         if reason is None and work > _LARGEST_WORK:
             return f"a pass does {work:,} operations, more than one thread should"
@@ -48,13 +51,17 @@ class Fitness:
 
     def of_program(self, operations: list[ir.Operation]) -> str | None:
         """Returns why operations stay as they are, None if they become a kernel."""
-        reason, work = self._judge(operations)
+        results = [x for x in operations[-1].operands if not isinstance(x, ir.BlockArgument)]
+        arguments = operations[-1].block.arguments
+        reason, work = self._judge(operations, len(arguments) + len(results))
         if reason is None and work > _SMALL_WORK:
             return f"it does {work:,} operations, more than one thread should"
         return reason
 
-    def _judge(self, operations: list[ir.Operation]) -> tuple[str | None, int]:
+    def _judge(self, operations: list[ir.Operation], arrays: int) -> tuple[str | None, int]:
         self._count = 0
+        if arrays > _MOST_ARRAYS:
+            return f"it reads and writes {arrays} arrays, and IREE binds {_MOST_ARRAYS}", 0
         try:
             return None, self._work(operations)
         except _Unfit as reason:

@@ -17,7 +17,7 @@ from axir.dialect.builders.kernels import Memory, dispatch
 
 from . import control, inlining, products, reductions, updates
 from .code import Code
-from .elementwise import splat
+from .elementwise import is_uniform, splat
 from .emitter import Emitter, Rule
 from .regions import operations_within
 from .values import Mapped, Number, Stored, Value
@@ -57,8 +57,8 @@ def region_kernel(
     Returns:
         The results by number.
     """
-    constants = [x for x in outside if is_splat(x)]
-    operands = [x for x in outside if not is_splat(x)]
+    constants = [x for x in outside if is_uniform(x)]
+    operands = [x for x in outside if not is_uniform(x)]
 
     def kernel(*memories: Memory) -> None:
         emitter = Emitter(RULES, code)
@@ -81,14 +81,6 @@ def size_of(x: ir.Value) -> int:
     return math.prod(x.type.shape)
 
 
-def is_splat(x: ir.Value) -> bool:
-    """Tells whether a value is a constant of equal elements."""
-    owner = x.owner
-    if not isinstance(owner, ir.Operation) or owner.name != "stablehlo.constant":
-        return False
-    return bool(ir.DenseElementsAttr(owner.attributes["value"]).is_splat)
-
-
 def move_constants(parent: ir.Operation, operations: Sequence[ir.Operation]) -> list[ir.Operation]:
     """Moves constants that differ from element to element in front of some operations.
 
@@ -102,7 +94,7 @@ def move_constants(parent: ir.Operation, operations: Sequence[ir.Operation]) -> 
     found = [
         x
         for x in operations_within(parent)
-        if x.name == "stablehlo.constant" and not is_splat(x.results[0])
+        if x.name == "stablehlo.constant" and not is_uniform(x.results[0])
     ]
     first = next((x for x in operations if x not in found), None)
     for constant in found:

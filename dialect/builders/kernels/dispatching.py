@@ -92,7 +92,7 @@ def workspace(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
     kernel.workspaces.append(kind)
     binding = kernel.entry.add_argument(ir.Type.parse("!stream.binding"), ir.Location.current)
     with ir.InsertionPoint.at_block_begin(kernel.entry):
-        return _bound(binding, kind)
+        return _bound(binding, kind, index(0))
 
 
 def rows_of(workgroup: Scalar, rows: int, workgroups: int) -> tuple[Scalar, Scalar]:
@@ -189,7 +189,8 @@ def _fill(
     body = function.regions[0].blocks.append(*[binding] * len(bindings))
     building = Kernel(body)
     with ir.InsertionPoint(body), Change(kernel=building):
-        arrays = [_bound(x, type_) for x, type_ in zip(body.arguments, bindings, strict=True)]
+        zero = Scalar(index_value(0))
+        arrays = [_bound(x, type_, zero) for x, type_ in zip(body.arguments, bindings, strict=True)]
         kernel(*([] if workgroups is None else [_workgroup()]), *arrays)
         ir.Operation.create("func.return")
     signature = ir.FunctionType.get([binding] * len(body.arguments), [])
@@ -225,9 +226,9 @@ def _workgroup() -> Scalar:
     )
 
 
-def _bound(binding: ir.Value, type_: ir.Type) -> Memory:
+def _bound(binding: ir.Value, type_: ir.Type, zero: Scalar) -> Memory:
     kind = memref_type(type_.shape, type_.element_type)
-    subspan = operation("stream.binding.subspan", [Scalar(binding), index(0)], kind)
+    subspan = operation("stream.binding.subspan", [Scalar(binding), zero], kind)
     return Memory(subspan.value, type_.element_type)
 
 

@@ -220,7 +220,7 @@ CASES: dict[str, tuple[type[KernelError], Callable[[Memory], Any], str, str]] = 
         stack_twice,
         f"A kernel wants {STACK_BYTES + 64} bytes on the stack, where {STACK_BYTES} are; "
         rf"{STACK_BYTES // 2 + 8} of them for \({STACK_BYTES // 16 + 1},\) of f64",
-        "a result of the kernel that nobody reads",
+        "Take large memory from a `workspace`",
     ),
     "stride": (
         KernelCarryError,

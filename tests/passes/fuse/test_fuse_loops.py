@@ -1,0 +1,224 @@
+"""`fuse-loops` and `fuse-small-programs`: what becomes a kernel, and that it computes the same."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.op_programs import Programs
+
+import axir.numpy as jnp
+from axir import lax
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.passes.framework.pipeline import run_passes
+from axir.passes.transforms.lower_to_stablehlo import lower_functions
+
+RNG = np.random.default_rng(7)
+
+
+def floats(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def newton(a: Any) -> Any:
+    def improve(state: Any) -> Any:
+        x = (state[0] + a / state[0]) / 2
+        return x, abs(x - state[0])
+
+    return lax.while_loop(lambda state: state[1] > 1e-5, improve, (a, a))
+
+
+def exchanged(x: Any, y: Any, z: Any) -> Any:
+    def rotate(_: Any, state: Any) -> Any:
+        x, y, z = state
+        return y + 1, z, x
+
+    return lax.fori_loop(0, 4, rotate, (x, y, z))
+
+
+def read_after_update(x: Any) -> Any:
+    """Elements that replace others need both the old and the new array."""
+
+    def step(i: Any, state: Any) -> Any:
+        x, total = state
+        new = x.at[i].set(x[i] * 2 + x[(i + 1) % 7])
+        return new, total + x.sum() - new[::-1].sum()
+
+    return lax.fori_loop(0, 7, step, (x, jnp.float32(0)))
+
+
+def began_elsewhere(x: Any) -> Any:
+    """A loop changes what it also reads as it was before."""
+    y = x * 2
+    return lax.fori_loop(0, 3, lambda i, z: z * 0.5 + y[::-1], y), y
+
+
+def shifted_in_place(x: Any) -> Any:
+    return lax.fori_loop(0, 5, lambda i, x: jnp.concatenate([x[1:], x[:1] + i]), x)
+
+
+def nested(x: Any) -> Any:
+    def outer(carry: Any, row: Any) -> Any:
+        inner = lax.fori_loop(0, 3, lambda i, r: r * 0.5 + carry, row)
+        chosen = lax.cond(inner.sum() > 0, lambda r: r - 1, lambda r: r[::-1], inner)
+        return chosen, inner.max()
+
+    return lax.scan(outer, jnp.zeros(x.shape[1], x.dtype), x)
+
+
+def never(x: Any) -> Any:
+    return lax.while_loop(
+        lambda state: state[0] < 0, lambda state: (state[0] + 1, state[1] * 2), (0, x)
+    )
+
+
+def counted_words(x: Any) -> Any:
+    def count(i: Any, counts: Any) -> Any:
+        return counts.at[x[i]].add(1)
+
+    return lax.fori_loop(0, x.shape[0], count, jnp.zeros(5, jnp.int32))
+
+
+def outside(x: Any) -> Any:
+    """Indices outside: reads are clamped, writes are dropped."""
+
+    def step(i: Any, y: Any) -> Any:
+        return y.at[i * 3 - 4].set(x[i * 4]).at[i].add(y[i * 5 - 9])
+
+    return lax.fori_loop(0, 6, step, jnp.zeros(6, x.dtype))
+
+
+def products(a: Any, b: Any, v: Any) -> Any:
+    def step(state: Any, _: Any) -> Any:
+        m, v = state
+        m = jnp.tanh(a @ m @ b.T) + jnp.outer(v, v)
+        return (m, m.T @ v / 9), jnp.trace(m)
+
+    return lax.scan(step, (a, v), None, length=4)
+
+
+def solved(a: Any, b: Any) -> Any:
+    """A kernel of small matrices becomes part of the loop's."""
+
+    def step(x: Any, _: Any) -> Any:
+        return jnp.linalg.solve(a + jnp.diag(x), b), x
+
+    return lax.scan(step, b, None, length=3)
+
+
+def extrema(x: Any) -> Any:
+    def step(x: Any, _: Any) -> Any:
+        return x * -0.5, (x.argmax(0), x.argmin(1), x.max(), (x > 0).any(1))
+
+    return lax.scan(step, x, None, length=3)
+
+
+def large_state(x: Any) -> Any:
+    """More memory of its own than there is on the stack."""
+    return lax.fori_loop(0, 3, lambda i, x: (x[::-1] @ x.T / 99) @ x + x * 0.5, x)
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
+    "newton": (newton, (np.float32(7),)),
+    "exchanged": (exchanged, (floats(37), floats(37), floats(37))),
+    "read_after_update": (read_after_update, (floats(7),)),
+    "began_elsewhere": (began_elsewhere, (floats(19),)),
+    "shifted_in_place": (shifted_in_place, (floats(18),)),
+    "nested": (nested, (floats(6, 11),)),
+    "never": (never, (floats(3),)),
+    "counted_words": (counted_words, (RNG.integers(0, 5, 40).astype(np.int32),)),
+    "outside": (outside, (floats(9),)),
+    "products": (products, (floats(5, 5), floats(5, 5), floats(5))),
+    "solved": (solved, (floats(3, 3) + 4 * np.eye(3, dtype=np.float32), floats(3))),
+    "extrema": (extrema, (floats(4, 21),)),
+    "large_state": (large_state, (floats(64, 50),)),
+}  # fmt: skip
+
+
+def traced(name: str) -> Function:
+    function, arguments = CASES[name]
+    types = [ShapedArray(np.shape(x), np.asarray(x).dtype) for x in arguments]
+    return trace_function(lambda *args: _leaves(function(*args)), types, name=name)
+
+
+def _leaves(tree: Any) -> list[Any]:
+    return [leaf for part in tree for leaf in _leaves(part)] if isinstance(tree, tuple) else [tree]
+
+
+@pytest.fixture(scope="module")
+def programs() -> Programs:
+    return Programs({name: traced(name) for name in CASES}, fuses=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(programs: Programs, name: str) -> None:
+    assert programs.failures == {}
+    arguments = [np.asarray(x) for x in CASES[name][1]]
+    captured = [x.host() for x in traced(name).captured]
+    expected = [x.host() for x in traced(name).evaluate(*arguments)]
+    for got, want in zip(programs(name, *arguments, *captured), expected, strict=True):
+        if np.issubdtype(want.dtype, np.floating):
+            scale = np.abs(want).max()
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * scale)
+        else:
+            np.testing.assert_array_equal(got, want)
+
+
+def text_after(name: str, passes: str) -> str:
+    module = lower_functions({"main": traced(name)})
+    run_passes(module, passes)
+    return str(module)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_is_one_kernel(name: str) -> None:
+    text = text_after(name, "legalize-for-iree")
+    assert text.count("stream.executable private") == 1
+    assert text.count("flow.dispatch @") == 1
+    assert "cf.br" not in text
+
+
+def test_elsewhere_loops_are_blocks() -> None:
+    for option in ("fuses=false", "platform=vulkan"):
+        text = text_after("newton", f"legalize-for-iree{{{option}}}")
+        assert "stream.executable" not in text
+        assert "cf.br" in text
+
+
+def refused(function: Callable[..., Any], *types: ShapedArray) -> Function:
+    return trace_function(function, list(types), name="refused")
+
+
+REFUSED = {
+    "there is no rule for stablehlo.sort": (
+        lambda x: lax.fori_loop(0, 3, lambda i, x: lax.sort((x, x), num_keys=2)[0] - x, x),
+        ShapedArray((6,), np.dtype(np.float32)),
+    ),
+    "numbers of type complex<f32>": (
+        lambda x: lax.fori_loop(0, 3, lambda i, x: x * x, x),
+        ShapedArray((2,), np.dtype(np.complex64)),
+    ),
+    "more than one thread should": (
+        lambda x: lax.fori_loop(0, 3, lambda i, x: jnp.tanh(x @ x), x),
+        ShapedArray((600, 600), np.dtype(np.float32)),
+    ),
+    "an empty array": (
+        lambda x: lax.fori_loop(0, 3, lambda i, x: x * x, x),
+        ShapedArray((2, 0), np.dtype(np.float32)),
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_stays_says_why(reason: str, caplog: pytest.LogCaptureFixture) -> None:
+    function, kind = REFUSED[reason]
+    module = lower_functions({"main": refused(function, kind)})
+    with caplog.at_level(logging.INFO, "axir.passes.fuse.fuse_loops"):
+        run_passes(module, "fuse-loops")
+    assert "stablehlo.while" in str(module)
+    assert any(reason in record.getMessage() for record in caplog.records), caplog.text
