@@ -29,7 +29,8 @@ _PREDICATES_INTEGER = {"EQ": 0, "NE": 1, "LT": 2, "LE": 3, "GT": 4, "GE": 5}  # 
 class Scalar(Expression):
     """A real number, integer, truth value or index; or a vector of such.
 
-    Integers are signed, except that `>>` shifts in zeros.
+    Integers are signed, except that `>>` shifts in zeros, and that `//` and `%` take no negative
+    ones.
     """
 
     __slots__ = ()
@@ -112,6 +113,12 @@ class Scalar(Expression):
     def shift_right_signed(self, other: Scalar | int) -> Scalar:
         """Returns an integer shifted right, with copies of its sign shifted in."""
         return self.apply("shrs", self.operand(other))
+
+    def __floordiv__(self, other: Scalar | int) -> Scalar:
+        return self.apply("divu", self.operand(other))
+
+    def __mod__(self, other: Scalar | int) -> Scalar:
+        return self.apply("remu", self.operand(other))
 
     def bits(self) -> Scalar:
         """Returns the bits of a float as an integer of the same width."""
@@ -264,3 +271,15 @@ def copy_sign(magnitude: Scalar, sign: Scalar) -> Scalar:
 def fused_multiply_add(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
     """`x * y + z` with one rounding."""
     return operation("math.fma", _of_one_type(x, y, z))
+
+
+def multiply_add(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+    """`x * y + z`, with one rounding on CPUs that have an instruction for it, else with two.
+
+    On others `fused_multiply_add` calls the C library.
+    """
+    if not x.is_float:
+        return x * y + z
+    may_fuse = {"fastmath": ir.Attribute.parse("#arith.fastmath<contract>")}
+    product = operation("arith.mulf", (x, y), None, may_fuse)
+    return operation("arith.addf", (product, z), None, may_fuse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
@@ -25,6 +26,7 @@ def dispatch(
     workgroups: int | None = None,
     in_place: Mapping[int, int] | None = None,
     name: str = "kernel",
+    identity: str = "",
 ) -> list[ir.Value]:
     """Runs a kernel as one dispatch.
 
@@ -38,6 +40,8 @@ def dispatch(
         in_place: For results that take the place of an operand: their number, and its. If the
             operand is used again, or is an argument of the program, IREE copies it before.
         name: What the kernel is called in modules and profiles.
+        identity: What the code depends on besides the types of the arrays, where that can be told:
+            then it is not built again to see that the module has an equal one.
 
     Returns:
         The results.
@@ -50,7 +54,8 @@ def dispatch(
     arrays = [hlo.bitcast_convert(x, _signless(x.type.element_type)) for x in operands]
     results = [hlo.tensor_type(x.shape, _signless(x.element_type)) for x in result_types]
     own = [x for number, x in enumerate(results) if number not in tied]
-    symbol, spaces = _executable(kernel, [*(x.type for x in arrays), *own], workgroups, name)
+    bound = [*(x.type for x in arrays), *own]
+    symbol, spaces = _executable(kernel, bound, workgroups, name, identity)
     made = [*results, *spaces]
     created = ir.Operation.create(
         "flow.dispatch",
@@ -147,7 +152,11 @@ def _listed(types: Sequence[ir.Type]) -> str:
 
 
 def _executable(
-    kernel: Callable[..., None], bindings: Sequence[ir.Type], workgroups: int | None, name: str
+    kernel: Callable[..., None],
+    bindings: Sequence[ir.Type],
+    workgroups: int | None,
+    name: str,
+    identity: str,
 ) -> tuple[str, list[ir.Type]]:
     """Puts an executable with the kernel at the head of the module.
 
@@ -155,7 +164,14 @@ def _executable(
     workspaces.
     """
     module = _module_block()
-    symbol = _unused_symbol(module, name)
+    taken = _symbols(module)
+    if identity:
+        told = f"{identity} {workgroups} {_listed(bindings)}"
+        symbol = f"{name}_{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+        if symbol in taken:
+            return symbol, _spaces_of(module, symbol, len(bindings))
+    else:
+        symbol = _unused_symbol(taken, name)
     with ir.InsertionPoint.at_block_begin(module):
         executable = _symbol("stream.executable", symbol, {"sym_visibility": _text("private")})
     try:
@@ -164,7 +180,7 @@ def _executable(
     except BaseException:
         executable.erase()
         raise
-    equal = _equal_executable(module, executable, name, symbol)
+    equal = None if identity else _equal_executable(module, executable, name, symbol)
     if equal is None:
         return symbol, spaces
     executable.erase()
@@ -239,12 +255,15 @@ def _module_block() -> ir.Block:
     return operation.regions[0].blocks[0]
 
 
-def _unused_symbol(block: ir.Block, name: str) -> str:
-    taken = {
+def _symbols(block: ir.Block) -> set[str]:
+    return {
         operation.attributes["sym_name"].value
         for operation in block
         if "sym_name" in operation.attributes
     }
+
+
+def _unused_symbol(taken: set[str], name: str) -> str:
     names = (f"{name}_{number}" for number in itertools.count())
     return next(candidate for candidate in names if candidate not in taken)
 
@@ -274,6 +293,33 @@ def _code(executable: ir.Operation, symbol: str) -> str:
 
 def _signless(element: ir.Type) -> ir.Type:
     return integer(element.width) if isinstance(element, ir.IntegerType) else element
+
+
+def _spaces_of(block: ir.Block, symbol: str, bindings: int) -> list[ir.Type]:
+    """Returns the types of the workspaces of an executable."""
+    [function] = (
+        x
+        for executable in block
+        if "sym_name" in executable.attributes
+        and executable.attributes["sym_name"].value == symbol
+        for x in _functions_in(executable.operation)
+    )
+    spaces = list(function.regions[0].blocks[0].arguments)[bindings:]
+    memrefs = [next(iter(x.uses)).owner.results[0].type for x in spaces]
+    return [hlo.tensor_type(x.shape, x.element_type) for x in memrefs]
+
+
+def _functions_in(executable: ir.Operation) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name == "func.func":
+            found.append(operation)
+            return ir.WalkResult.SKIP
+        return ir.WalkResult.ADVANCE
+
+    executable.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 def _symbol(name: str, symbol: str, attributes: dict[str, ir.Attribute]) -> ir.Operation:

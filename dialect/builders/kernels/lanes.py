@@ -5,6 +5,8 @@ Everything else acts on vectors as it does on numbers (`dialect/builders/scalars
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
@@ -52,6 +54,18 @@ def _position(x: Scalar, number: Scalar | int) -> tuple[ir.Attribute, list[Scala
             f"Lane {number} of a vector of {width}.", f"Lanes run from 0 to {width - 1}."
         )
     return ir.DenseI64ArrayAttr.get([number]), []
+
+
+def shuffle(x: Scalar, y: Scalar, order: Sequence[int]) -> Scalar:
+    """Returns a vector of lanes of two vectors; the numbers of the lanes of `y` follow `x`'s."""
+    count = _width(x) + _width(y)
+    if x.type != y.type or not all(0 <= number < count for number in order):
+        raise KernelTypeError(
+            f"Lanes {list(order)} of {x.type} and {y.type}.",
+            f"Two vectors of the same type have lanes from 0 to {count - 1}.",
+        )
+    kind = ir.VectorType.get([len(order)], x.element)
+    return operation("vector.shuffle", (x, y), kind, {"mask": ir.DenseI64ArrayAttr.get(order)})
 
 
 # One number of all lanes -----------------------------------------------------------------------

@@ -30,6 +30,7 @@ from axir.dialect.builders.kernels import (
     loop,
     repeat_while,
     scratch,
+    shuffle,
     sum_of_lanes,
     with_lane,
 )
@@ -184,6 +185,12 @@ CASES: dict[str, tuple[type[KernelError], Callable[[Memory], Any], str, str]] = 
         lambda x: with_lane(broadcast(x[0, 0], 4), 1, constant_64(x)),
         "f64 does not fit into a lane of vector<4xf32>",
         "Convert it to f32",
+    ),
+    "lanes that are not there": (
+        KernelTypeError,
+        lambda x: shuffle(broadcast(x[0, 0], 2), broadcast(x[0, 0], 2), [0, 4]),
+        r"Lanes \[0, 4\] of vector<2xf32> and vector<2xf32>",
+        "have lanes from 0 to 3",
     ),
     "width that is no power of two": (
         KernelVectorError,

@@ -27,6 +27,7 @@ from axir.dialect.builders.kernels import (
     repeat_while,
     rows_of,
     scratch,
+    shuffle,
     smallest_lane,
     sum_of_lanes,
     with_lane,
@@ -37,6 +38,7 @@ from axir.dialect.builders.scalars import (
     float32,
     fused_multiply_add,
     index,
+    multiply_add,
     to_float,
     to_index,
     to_integer,
@@ -259,6 +261,30 @@ def unused_result(x: Memory, kept: Memory, _: Memory) -> None:
 OFFSETS = np.array([5, 0, 1, 7, 3, 2, 6, 4], np.int32)
 
 
+def interleaved(x: Memory, result: Memory) -> None:
+    """Lanes of two rows in turn, times the one's and added to the other's quotient."""
+    first, second = x.read((0, 0), 4), x.read((1, 0), 4)
+    result.write((0, 0), shuffle(first, second, [0, 4, 1, 5, 2, 6, 3, 7]))
+    result.write((1, 0), shuffle(multiply_add(first, second, first), second, [7, 0, 2, 1]))
+    result.write((1, 4), first.constant(0))
+
+    def step(i: Scalar) -> None:
+        result[2, i] = to_float(i // 3, x.element)
+        result[3, i] = to_float(i % 3, x.element)
+
+    each(8, step)
+
+
+def expected_interleaved() -> np.ndarray:
+    first, second = ROWS[0, :4], ROWS[1, :4]
+    result = np.zeros((4, 8), np.float32)
+    result[0] = np.stack([first, second], 1).reshape(-1)
+    products = first * second + first
+    result[1, :4] = [second[3], *products[[0, 2, 1]]]
+    result[2], result[3] = np.arange(8) // 3, np.arange(8) % 3
+    return result
+
+
 def with_results(kernel: Callable[..., None], *types: str) -> Callable[..., Any]:
     """Builds the dispatch of a kernel with results of these types."""
     return lambda *xs: dispatch(kernel, xs, [ir.Type.parse(f"tensor<{t}>") for t in types])
@@ -335,6 +361,8 @@ def examples() -> list[Example]:
                 ROWS * np.array([[1], [1], [2], [2], [3]], np.float32)),
         Example("equal_shares", [ROWS], like_operand(equal_shares, workgroups=5), ROWS + 1),
         Example("vectors", [ROWS], like_operand(vectors), expected_vectors()),
+        Example("interleaved", [ROWS], with_results(interleaved, "4x8xf32"),
+                expected_interleaved()),
         Example("masked", [x], like_operand(masked), expected_masked()),
         Example("gathered", [ROWS, OFFSETS], with_results(gathered, "2x8xf32"), scattered_rows()),
         Example("truth_vectors", [TRUTHS], with_results(truth_vectors, "8xi1", "3xi1"),
@@ -392,6 +420,22 @@ def test_equal_kernels_are_one_executable() -> None:
     assert text.count("stream.executable private") == 3
     assert text.count("flow.dispatch @kernel_0::@kernel_0") == 2
     assert "@other_0" in text
+
+
+def test_kernels_of_the_same_identity_are_built_once() -> None:
+    built = []
+
+    def kernel(x: Memory, result: Memory) -> None:
+        built.append(x)
+        doubled(x, result)
+
+    def function(x: ir.Value, y: ir.Value) -> list[ir.Value]:
+        same = [dispatch(kernel, [x], [x.type], identity="a")[0] for _ in range(3)]
+        other = dispatch(kernel, [x], [x.type], identity="b")
+        return [*same, *other, *dispatch(kernel, [y], [y.type], identity="a")]
+
+    text = str(build({"f": ([np.arange(3), np.arange(4)], function)}))
+    assert len(built) == text.count("stream.executable private") == 3
 
 
 @pytest.mark.parametrize(("rows", "workgroups"), [(10, 4), (12, 4), (3, 5), (7, 2)])
