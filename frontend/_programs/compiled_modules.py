@@ -136,7 +136,7 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
         raise ParseError(f"{name} has no public function.", "Make one public.", where="")
     if dialect == "jaxpr":
         run_passes(module, f"lower-to-stablehlo{{platform={target.backend}}}")
-    prepare_for_target(module, target.backend, target.opt_level)
+    prepare_for_target(module, target)
     attach_reflection(module, found, target.backend)
     try:
         return compile_module(module, target, name)

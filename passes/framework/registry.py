@@ -83,6 +83,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "tune-for-cpu",
         "unroll-wide-windows",
     ),
+    "tune.products": ("tile-products",),
 }
 """The passes of each folder. A pass stands in the file of its name."""
 

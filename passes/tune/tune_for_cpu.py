@@ -15,6 +15,7 @@ STAGES: dict[str, Stage] = {
     "put-features-last": looks_for("convolution"),
     "absorb-transposes": looks_for("dot_general"),
     "spread-matvecs": looks_for("dot_general"),
+    "tile-products": looks_for("dot_general"),
     "transpose-rhs": looks_for("dot_general"),
     "split-reductions": looks_for("reduce"),
 }
@@ -28,14 +29,16 @@ class TuneForCpu(Pass):
     1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind;
        `put-features-last` takes the convolutions that remain.
     2. `absorb-transposes`, then `spread-matvecs`, which leaves reductions behind, and
-       `transpose-rhs` for the transpositions that pay; `split-reductions` last.
+       `tile-products`; of the products that are left, `transpose-rhs` takes those that gain from a
+       transposition. `split-reductions` comes last.
 
     Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
     Before and after: see the passes.
     """
 
     name: ClassVar[str] = "tune-for-cpu"
+    vector_bits: int = 128
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
-        run_stages(module, STAGES, {})
+        run_stages(module, STAGES, {"tile-products": {"vector_bits": self.vector_bits}})

@@ -182,13 +182,15 @@ def _give_away(arguments: Sequence[ConcreteArray], donated: tuple[int, ...]) -> 
     return given
 
 
-def prepare_for_target(module: Foreign, platform: str, opt_level: int) -> None:
-    """Legalizes a StableHLO module for IREE, and tunes it for a platform, in place."""
-    fuses = opt_level >= _TUNING_LEVEL
-    options = {"platform": platform, "fuses": fuses}
-    passes = [find_pass(LEGALIZATION).from_options(options)]
-    if opt_level >= _TUNING_LEVEL and platform in TUNING:
-        passes.append(find_pass(TUNING[platform])())
+def prepare_for_target(module: Foreign, target: Target) -> None:
+    """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place."""
+    platform = target.backend
+    is_tuned = target.opt_level >= _TUNING_LEVEL
+    legalization = {"platform": platform, "fuses": is_tuned}
+    passes = [find_pass(LEGALIZATION).from_options(legalization)]
+    if is_tuned and platform in TUNING:
+        options = {"vector_bits": target.vector_bits}
+        passes.append(find_pass(TUNING[platform]).from_options(options))
     run_passes(module, passes)
 
 
@@ -204,8 +206,8 @@ def compile_function(
     None if it must run without this process.
     """
     module = lower_functions({"main": function}, device.platform, donated, host_functions)
-    prepare_for_target(module, device.platform, config.axir_opt_level)
     target = Target(backend=device.platform, opt_level=config.axir_opt_level)
+    prepare_for_target(module, target)
     return compile_module(module, target, function.name)
 
 

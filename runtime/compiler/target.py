@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -69,6 +70,21 @@ _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
 PROCESS_FLAGS = (
     "--iree-llvmcpu-vector-pproc-strategy=peel",
     "--iree-llvmcpu-fail-on-large-vector=false",
+)
+
+# CPUs, by LLVM's names, whose vectors are wider than 128 bits.
+_VECTORS = (
+    (
+        512,
+        "x86-64-v4|skylake-avx512|cascadelake|cooperlake|cannonlake|icelake-.*|tigerlake|"
+        "rocketlake|sapphirerapids|emeraldrapids|graniterapids.*|diamondrapids|znver[4-9]",
+    ),
+    (
+        256,
+        "x86-64-v3|haswell|core-avx2|broadwell|skylake|alderlake|raptorlake|meteorlake|"
+        "arrowlake.*|lunarlake|pantherlake|sierraforest|grandridge|gracemont|clearwaterforest|"
+        "znver[1-3]",
+    ),
 )
 
 
@@ -139,6 +155,20 @@ class Target:
         return Target(self.backend, self.cpu, 0, False, self.gpu_architecture)
 
     @property
+    def vector_bits(self) -> int:
+        """How wide the CPU's vectors are, of those that kernels are made for: 128, 256 or 512.
+
+        >>> Target(cpu="x86-64-v3").vector_bits
+        256
+        """
+        if self.cpu != "host":
+            return next((bits for bits, names in _VECTORS if re.fullmatch(names, self.cpu)), 128)
+        features = host_cpu_flags()
+        if {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= features:
+            return 512
+        return 256 if {"avx2", "fma"} <= features else 128
+
+    @property
     def machine(self) -> str:
         """What the binary depends on besides the flags: the host CPU, when compiling for it."""
         if self.backend == "cpu" and self.cpu == "host":
@@ -147,12 +177,26 @@ class Target:
 
 
 @cache
+def host_cpu_flags() -> frozenset[str]:
+    """Returns what an x86 CPU says that it can; nothing where the system does not tell."""
+    lines = _cpu_lines("flags")
+    return frozenset(lines[0].partition(":")[2].split()) if lines else frozenset()
+
+
+@cache
 def host_cpu_features() -> str:
     """Returns a digest of what tells this machine's CPU from others: model and features."""
+    names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
+    lines = _cpu_lines(*names)
+    if not lines:
+        return platform.processor()
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _cpu_lines(*names: str) -> list[str]:
+    """Returns the different lines of these names in Linux's description of its CPUs, in order."""
     try:
         text = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
-        return platform.processor()
-    names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
-    lines = {line for line in text.splitlines() if line.split("\t")[0].strip(": ") in names}
-    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
+        return []
+    return sorted({line for line in text.splitlines() if line.split("\t")[0].strip(": ") in names})

@@ -53,6 +53,7 @@ ORDER = (
     "passes/legalize/windows",
     "passes/fuse",
     "passes/tune",
+    "passes/tune/products",
     "passes",
     "runtime/errors",
     "runtime/device",

@@ -64,9 +64,26 @@ def test_every_stage_acts() -> None:
     module = build({case.name: (case.arguments, case.builder)})
     run_passes(module, PASSES)
     text = str(module)
+    assert "stablehlo.transpose" not in text
+    assert "stablehlo.dot_general" not in text
+    assert text.count("flow.dispatch @matrix_product") == 2
+    assert "tensor<8x512x129xf32>" in text
+
+
+def test_small_products_stay() -> None:
+    case = LAYERS[0]
+    module = build({case.name: (case.arguments, case.builder)})
+    run_passes(module, PASSES)
+    text = str(module)
     assert text.count("stablehlo.transpose") == 1  # of w, for g wᵀ
     assert text.count("stablehlo.dot_general") == 2
-    assert "tensor<8x512x129xf32>" in text
+
+
+def test_vectors_are_those_of_the_machine() -> None:
+    case = LAYERS[3]
+    module = build({case.name: (case.arguments, case.builder)})
+    run_passes(module, "tune-for-cpu{vector_bits=256}")
+    assert "vector<8xf32>" in str(module)
 
 
 def test_small_programs_stay() -> None:

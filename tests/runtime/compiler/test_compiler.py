@@ -15,6 +15,7 @@ from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
 from axir.runtime import CompileError, Program, Target, compile_module, devices
 from axir.runtime.compiler import linker
+from axir.runtime.compiler import target as target_module
 from axir.runtime.compiler.analysis import wants_data_tiling
 from axir.runtime.compiler.diagnostics import Diagnostic, compile_error
 
@@ -81,6 +82,38 @@ def test_every_level_computes_the_same(opt_level):
     expected = (x.astype(np.float64) @ y).sum(1)
     result = run(text, x, y, target=Target(opt_level=opt_level))[0]
     np.testing.assert_allclose(result, expected, atol=64 * 6e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("cpu", "bits"),
+    [
+        ("generic", 128),
+        ("x86-64-v2", 128),
+        ("x86-64-v3", 256),
+        ("znver3", 256),
+        ("x86-64-v4", 512),
+        ("znver5", 512),
+        ("icelake-server", 512),
+        ("cortex-a72", 128),
+    ],
+)
+def test_vectors_of_a_cpu(cpu, bits):
+    assert Target(cpu=cpu).vector_bits == bits
+
+
+@pytest.mark.parametrize(
+    ("flags", "bits"),
+    [
+        ("sse2 avx", 128),
+        ("avx avx2 fma", 256),
+        ("avx2 fma avx512f", 256),
+        ("avx2 fma avx512f avx512vl avx512dq avx512bw", 512),
+        ("", 128),
+    ],
+)
+def test_vectors_of_this_cpu(monkeypatch, flags, bits):
+    monkeypatch.setattr(target_module, "host_cpu_flags", lambda: frozenset(flags.split()))
+    assert Target().vector_bits == bits
 
 
 def test_f64_and_i64_are_never_demoted():

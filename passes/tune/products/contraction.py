@@ -1,0 +1,152 @@
+"""Contractions as batches of matrix products: `[batch, rows, k] x [batch, k, columns]`.
+
+What does not live here: which of them a kernel computes (`tile_products.py`), and how.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.kernels import Memory
+from axir.dialect.builders.scalars import Scalar
+from axir.passes.legalize.dimension_numbers import dimension_numbers
+
+BATCH, FREE, CONTRACTED = "b", "f", "k"
+_KINDS = BATCH + FREE + CONTRACTED
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """An operand, and its dimensions by what becomes of them, each in the order of the result.
+
+    Attributes:
+        operand: An array.
+        axes: For `BATCH`, `FREE` and `CONTRACTED`, the axes.
+    """
+
+    operand: ir.Value
+    axes: dict[str, tuple[int, ...]]
+
+    def extent(self, kind: str) -> int:
+        """Returns how many indices the axes of a kind have."""
+        return math.prod(self.operand.type.shape[axis] for axis in self.axes[kind])
+
+    @property
+    def order(self) -> str | None:
+        """The kinds of axes as they lie in memory, each once; None if they are mixed.
+
+        Kinds whose axes have extent 1 come first.
+        """
+        shape = self.operand.type.shape
+        wanted = {kind: [a for a in axes if shape[a] != 1] for kind, axes in self.axes.items()}
+        if any(axes != sorted(axes) for axes in wanted.values()):
+            return None
+        kind_of = {axis: kind for kind, axes in wanted.items() for axis in axes}
+        runs = ""
+        for axis in sorted(kind_of):
+            runs += kind_of[axis] if runs[-1:] != kind_of[axis] else ""
+        if len(set(runs)) < len(runs):
+            return None
+        return "".join(kind for kind in _KINDS if kind not in runs) + runs
+
+    def array(self, element: ir.Type, last: str = _KINDS) -> Array:
+        """Returns the operand as an array of rank 3, transposed if it cannot be taken as it lies.
+
+        Args:
+            element: The type of its elements.
+            last: Kinds that may be the last axis.
+        """
+        order = self.order
+        value = hlo.convert(self.operand, element)
+        if order is None or order[-1] not in last:
+            order = BATCH + (FREE + CONTRACTED if CONTRACTED in last else CONTRACTED + FREE)
+            value = hlo.transpose(value, [axis for kind in order for axis in self.axes[kind]])
+        return Array(hlo.reshape(value, [self.extent(kind) for kind in order]), order)
+
+
+@dataclasses.dataclass(frozen=True)
+class Array:
+    """An array of rank 3 whose axes are a batch, what remains in the result, and what is summed.
+
+    Attributes:
+        value: The array.
+        order: The kinds of its axes.
+    """
+
+    value: ir.Value
+    order: str
+
+    def view(self, memory: Memory) -> View:
+        """Returns the array as a kernel sees it."""
+        return View(memory, self.order)
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """The memory of an `Array`; positions are (batch, free, contracted)."""
+
+    memory: Memory
+    order: str
+
+    def __getitem__(self, position: tuple[Scalar | int, ...]) -> Scalar:
+        return self.memory[self._place(position)]
+
+    def read(
+        self, position: tuple[Scalar | int, ...], width: int, mask: Scalar | None = None
+    ) -> Scalar:
+        """Returns neighbours along the last axis; see `Memory.read`."""
+        return self.memory.read(self._place(position), width, mask)
+
+    def _place(self, position: tuple[Scalar | int, ...]) -> tuple[Scalar | int, ...]:
+        named = dict(zip(_KINDS, position, strict=True))
+        return tuple(named[kind] for kind in self.order)
+
+
+@dataclasses.dataclass(frozen=True)
+class Contraction:
+    """A `dot_general`: two sides whose batches, and whose contracted axes, go together."""
+
+    lhs: Side
+    rhs: Side
+
+    @classmethod
+    def read(cls, operation: ir.Operation) -> Contraction:
+        """Reads the attributes of an operation."""
+        numbers = dimension_numbers(operation.attributes["dot_dimension_numbers"])
+        contracted = sorted(
+            zip(
+                numbers["lhs_contracting_dimensions"],
+                numbers["rhs_contracting_dimensions"],
+                strict=True,
+            )
+        )
+        lhs, rhs = (
+            _side(
+                operand, numbers[f"{name}_batching_dimensions"], [pair[at] for pair in contracted]
+            )
+            for at, (name, operand) in enumerate(
+                zip(("lhs", "rhs"), operation.operands, strict=True)
+            )
+        )
+        return cls(lhs, rhs)
+
+    @property
+    def extents(self) -> tuple[int, int, int, int]:
+        """Batch, rows, columns, and the number of products in a sum."""
+        return (
+            self.lhs.extent(BATCH),
+            self.lhs.extent(FREE),
+            self.rhs.extent(FREE),
+            self.lhs.extent(CONTRACTED),
+        )
+
+
+def _side(operand: ir.Value, batch: Sequence[int], contracted: Sequence[int]) -> Side:
+    used = {*batch, *contracted}
+    free = tuple(axis for axis in range(operand.type.rank) if axis not in used)
+    return Side(operand, {BATCH: tuple(batch), FREE: free, CONTRACTED: tuple(contracted)})

@@ -1,0 +1,279 @@
+"""The matrix product as a kernel: tiles in registers, panels of the right operand on the stack.
+
+A tile of the result is kept in vector registers while the products of its sums are added, each of
+them a number of the left operand times a vector of the right one. For all tiles of a panel the
+right operand is packed side by side beforehand, as deep as the stack allows; the left operand, read
+as it lies, stays in the second cache (Goto, van de Geijn, Anatomy of High-Performance Matrix
+Multiplication, ACM TOMS 34, 2008, with the operands exchanged).
+
+What does not live here: the sizes (`tiling.py`), and which products are computed so
+(`tile_products.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.expressions import minimum, select
+from axir.dialect.builders.kernels import Memory, dispatch, first_lanes, loop, scratch, shuffle
+from axir.dialect.builders.scalars import (
+    Scalar,
+    broadcast,
+    constant,
+    multiply_add,
+)
+
+from .contraction import CONTRACTED, Array, View
+from .epilogue import Epilogue, Place
+from .tiling import Tiling
+
+
+def matrix_product(lhs: Array, rhs: Array, tiling: Tiling, epilogue: Epilogue) -> list[ir.Value]:
+    """Returns what an epilogue makes of the products of arrays of the same dtype.
+
+    The results have the shape `[batch, rows, columns]`.
+    """
+    element = hlo.element_type_of(lhs.value)
+    extents = tiling.extents[:3]
+    outputs = [element]
+    if epilogue.operations:
+        outputs = [hlo.element_type_of(x) for x in epilogue.outputs]
+    # Sums that are no output lie where nobody reads them.
+    elements = outputs if element in outputs else [*outputs, element]
+    beside = [operand.array(extents) for operand in epilogue.operands.values()]
+
+    def kernel(number: Scalar, left: Memory, right: Memory, *others: Memory) -> None:
+        read, results = others[: len(beside)], others[len(beside) :]
+        finish = _Finish(epilogue, read, results[: len(outputs)]) if epilogue.operations else None
+        sums = results[elements.index(element)]
+        _Product(tiling, lhs.view(left), rhs.view(right), sums, finish).run(number)
+
+    made = dispatch(
+        kernel,
+        [lhs.value, rhs.value, *beside],
+        [hlo.tensor_type(extents, x) for x in elements],
+        workgroups=tiling.workgroups,
+        name="matrix_product",
+        identity=f"{tiling} {lhs.order} {rhs.order} {epilogue.identity}",
+    )
+    return made[: len(outputs)]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Finish:
+    """An epilogue, and the memory that it reads and writes."""
+
+    epilogue: Epilogue
+    operands: Sequence[Memory]
+    results: Sequence[Memory]
+
+    def at(self, sums: Scalar, place: Place) -> None:
+        """Writes the outputs for some columns of a row."""
+        outputs = self.epilogue.apply(sums, self.operands, place)
+        for result, output in zip(self.results, outputs, strict=True):
+            result.write(place.position, output, place.mask)
+
+
+class _Product:
+    """The kernel while it is built."""
+
+    def __init__(
+        self, tiling: Tiling, lhs: View, rhs: View, result: Memory, finish: _Finish | None
+    ):
+        self.tiling = tiling
+        self.lhs = lhs
+        self.rhs = rhs
+        self.result = result
+        self.finish = finish
+        self.zeros = constant(0, ir.VectorType.get([tiling.lanes], result.element))
+        self.panel: Memory | None = None
+        if tiling.is_packed:
+            self.panel = scratch((tiling.depth, tiling.width), result)
+
+    def run(self, number: Scalar) -> None:
+        """Computes the blocks of a workgroup."""
+        batch, row_blocks, column_blocks = self.tiling.blocks
+        count = batch * row_blocks * column_blocks
+        share = -(-count // self.tiling.workgroups)
+        first = number * share
+
+        def block(at: Scalar) -> None:
+            at, column = at // column_blocks, at % column_blocks
+            self._block(at // row_blocks, at % row_blocks, column)
+
+        loop(first, minimum(first + share, count), (), block)
+
+    def _block(self, batch: Scalar, row: Scalar, column: Scalar) -> None:
+        tiling = self.tiling
+        _, rows, columns, contracted = tiling.extents
+        top = row * tiling.block_rows
+        left = column * tiling.block_columns
+        bottom = minimum(top + tiling.block_rows, rows)
+        right = minimum(left + tiling.block_columns, columns)
+
+        def deep(start: Scalar) -> None:
+            end = minimum(start + tiling.depth, contracted)
+            part = _Part(self, batch, top, bottom, start, end)
+            loop(left, right, (), part.panel_at, tiling.width)
+
+        loop(0, contracted, (), deep, tiling.depth)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """Some of the products of the sums in a block of rows.
+
+    Attributes:
+        product: The kernel.
+        batch: Which product.
+        top: The first row.
+        bottom: Behind the last row.
+        start: The first product in a sum.
+        end: Behind the last one.
+    """
+
+    product: _Product
+    batch: Scalar
+    top: Scalar
+    bottom: Scalar
+    start: Scalar
+    end: Scalar
+
+    def panel_at(self, column: Scalar) -> None:
+        """Adds them to the columns of a panel."""
+        tiling = self.product.tiling
+        vectors = self._vectors(column)
+        if self.product.panel is not None:
+            _pack(self, self.product.panel, vectors)
+        count = tiling.rows
+        full = self.top + (self.bottom - self.top) // count * count
+        loop(self.top, full, (), lambda row: self._tile(row, count, vectors), count)
+        if rest := tiling.extents[1] % count:
+            loop(full, self.bottom, (), lambda row: self._tile(row, rest, vectors), count)
+
+    def _vectors(self, column: Scalar) -> list[_Vector]:
+        tiling = self.product.tiling
+        columns, lanes = tiling.extents[2], tiling.lanes
+        places = [column + lanes * number for number in range(tiling.vectors)]
+        if columns % tiling.width == 0:
+            return [_Vector(place, number, None) for number, place in enumerate(places)]
+        return [
+            _Vector(place, number, first_lanes(lanes, columns - place))
+            for number, place in enumerate(places)
+        ]
+
+    def _tile(self, top: Scalar, count: int, vectors: list[_Vector]) -> None:
+        """Adds the products to a tile."""
+        product, lanes = self.product, self.product.tiling.lanes
+        rows = [top + number if number else top for number in range(count)]
+        sums = [self._before(row, x) for row in rows for x in vectors]
+
+        def step(place: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
+            right = [self._right(place, x) for x in vectors]
+            left = [broadcast(product.lhs[self.batch, row, place], lanes) for row in rows]
+            pairs = [(x, y) for x in left for y in right]
+            return tuple(multiply_add(*pair, z) for pair, z in zip(pairs, sums, strict=True))
+
+        after = loop(self.start, self.end, tuple(sums), step)
+        for number, row in enumerate(rows):
+            for x in vectors:
+                position = (self.batch, row, x.column)
+                product.result.write(position, after[number * len(vectors) + x.number], x.mask)
+        if product.finish is not None:
+            self._finish(product.finish, top, count, vectors)
+
+    def _finish(self, finish: _Finish, top: Scalar, count: int, vectors: list[_Vector]) -> None:
+        """Writes what is made of a tile, after the last products."""
+        product, tiling = self.product, self.product.tiling
+
+        def step(row: Scalar) -> None:
+            for x in vectors:
+                place = Place((self.batch, row, x.column), tiling.lanes, x.mask)
+                finish.at(product.result.read(place.position, tiling.lanes, x.mask), place)
+
+        if tiling.depth >= tiling.extents[3]:
+            loop(top, top + count, (), step)
+        else:
+            is_last = self.end == tiling.extents[3]
+            loop(top, select(is_last, top + count, top), (), step)
+
+    def _before(self, row: Scalar, x: _Vector) -> Scalar:
+        """Returns sums to which nothing was added yet, or what they have become."""
+        product, tiling = self.product, self.product.tiling
+        if tiling.depth >= tiling.extents[3]:
+            return product.zeros
+        left = tiling.extents[2] - x.column
+        known = first_lanes(tiling.lanes, select(self.start > 0, left, 0))
+        return product.result.read((self.batch, row, x.column), tiling.lanes, known)
+
+    def _right(self, place: Scalar, x: _Vector) -> Scalar:
+        product, lanes = self.product, self.product.tiling.lanes
+        if product.panel is None:
+            return product.rhs.read((self.batch, x.column, place), lanes, x.mask)
+        return product.panel.read((place - self.start, x.number * lanes), lanes)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Vector:
+    """A vector of a panel: where it is in the product, its number, and which lanes there are."""
+
+    column: Scalar
+    number: int
+    mask: Scalar | None
+
+
+def _pack(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
+    """Copies a part of the right operand to the stack, vectors of its rows side by side."""
+    pack = _pack_columns if part.product.rhs.order[-1] == CONTRACTED else _pack_rows
+    pack(part, panel, vectors)
+
+
+def _pack_rows(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
+    rhs, lanes = part.product.rhs, part.product.tiling.lanes
+
+    def copy(place: Scalar) -> None:
+        for x in vectors:
+            taken = rhs.read((part.batch, x.column, place), lanes, x.mask)
+            panel.write((place - part.start, x.number * lanes), taken)
+
+    loop(part.start, part.end, (), copy)
+
+
+def _pack_columns(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
+    """Does so for an operand that has its columns in its rows."""
+    tiling = part.product.tiling
+    _, _, columns, contracted = tiling.extents
+    lanes, rhs = tiling.lanes, part.product.rhs
+
+    def copy(place: Scalar) -> None:
+        mask = first_lanes(lanes, contracted - place) if contracted % lanes else None
+        for x in vectors:
+            taken = [
+                # Beyond the last column: what is read there is not written.
+                rhs.read((part.batch, minimum(x.column + at, columns - 1), place), lanes, mask)
+                for at in range(lanes)
+            ]
+            for at, vector in enumerate(_transposed(taken)):
+                panel.write((place - part.start + at, x.number * lanes), vector)
+
+    loop(part.start, part.end, (), copy, lanes)
+
+
+def _transposed(rows: list[Scalar]) -> list[Scalar]:
+    """Returns the columns of a square of as many vectors as each has lanes, a power of two.
+
+    Each round moves one bit of the number of a row to that of a column.
+    """
+    lanes = len(rows)
+    half = lanes // 2
+    low = [at for pair in zip(range(half), range(lanes, lanes + half), strict=True) for at in pair]
+    high = [at + half for at in low]
+    for _ in range(lanes.bit_length() - 1):
+        rows = [
+            shuffle(rows[at], rows[at + half], order) for at in range(half) for order in (low, high)
+        ]
+    return rows

@@ -1,0 +1,101 @@
+"""`tile-products`: matrix products are kernels whose tiles stay in registers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.rewriting import find_operations
+
+from .contraction import BATCH, CONTRACTED, FREE, Contraction
+from .epilogue import Epilogue
+from .matrix_kernel import matrix_product
+from .tiling import tile
+
+
+@dataclasses.dataclass(frozen=True)
+class TileProducts(Pass):
+    """Computes products of matrices by a kernel, with what follows elementwise.
+
+    The facts: IREE's matrix product is as fast as any where the extents are powers of two and the
+    right operand lies in rows. Odd extents cost it twice the time, f64 as well, and a right operand
+    in columns a pass over memory; large products need packed operands, which it packs as a whole.
+
+    1. Take contractions of real floating-point numbers with several rows and columns, and at
+       least `products` multiplications. Sums are added in f32, or f64 if an operand or the result
+       is f64; the order is another one than IREE's.
+    2. Read operands as they lie, if their batch, free and contracted dimensions are neighbours in
+       whatever order, and transpose them else.
+    3. Find what is computed of the product elementwise (biases, activations, scales, the update
+       of a parameter), as far as the other operands are there before it.
+    4. Choose a tile of as many sums as the registers hold, for vectors of `vector_bits`, blocks of
+       rows and columns that fit into the caches, and a workgroup for each 2 million products.
+    5. Write the kernel, which packs panels of a large right operand on the stack, transposed if
+       need be. Equal kernels are there once.
+
+    Before::
+
+        %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+            : (tensor<128x784xf32>, tensor<784x512xf32>) -> tensor<128x512xf32>
+        %1 = stablehlo.maximum %0, %zeros : tensor<128x512xf32>
+
+    After::
+
+        %1 = flow.dispatch @matrix_product_…(%x, %w) : … -> tensor<1x128x512xf32>
+        %2 = stablehlo.reshape %1 : (tensor<1x128x512xf32>) -> tensor<128x512xf32>
+
+    Measured with vectors of 512 bits, processor time relative to JAX before and after: 1024x1024
+    1.5 and 1.1, 500x500 2.1 and 0.95, 100x100 0.65 and 0.37, 4x1024 times the transposed
+    1024x1024 1.9 and 0.6, the weight gradient 64x8192 times 8192x64 of a convolution 0.74 and
+    0.33, attention of 32 heads of 250x64 2.1 and 0.86; f64 of 300x300 takes half the time.
+    """
+
+    name: ClassVar[str] = "tile-products"
+    vector_bits: int = 128
+    products: int = 1 << 15
+
+    def run(self, module: ir.Module) -> None:
+        """Replaces the products of the module, and what is computed of them elementwise."""
+        for operation in find_operations(module.operation, ("stablehlo.dot_general",)):
+            with ir.InsertionPoint(operation), operation.location:
+                self._rewrite(operation)
+
+    def _rewrite(self, operation: ir.Operation) -> None:
+        element = _accumulator(operation)
+        if element is None:
+            return
+        contraction = Contraction.read(operation)
+        extents = contraction.extents
+        if min(extents[1:3]) < 2 or math.prod(extents) < self.products:
+            return
+        [result] = operation.results
+        lhs = contraction.lhs.array(element)
+        rhs = contraction.rhs.array(element, last=FREE + CONTRACTED)
+        tiling = tile(extents, self.vector_bits, element.width, rhs.order[-1] == CONTRACTED)
+        if hlo.element_type_of(result) == element:
+            groups = [len(contraction.lhs.axes[kind]) for kind in (BATCH, FREE)]
+            epilogue = Epilogue.of(operation, groups)
+        else:
+            epilogue = Epilogue.none(result)
+        made = matrix_product(lhs, rhs, tiling, epilogue)
+        epilogue.replace(
+            [
+                hlo.convert(hlo.reshape(x, hlo.shape_of(result)), hlo.element_type_of(output))
+                for x, output in zip(made, epilogue.outputs, strict=True)
+            ]
+        )
+        operation.erase()
+
+
+def _accumulator(operation: ir.Operation) -> ir.Type | None:
+    """Returns the type in which sums are computed; None for those of which no kernel is made."""
+    values = (*operation.operands, operation.results[0])
+    if "algorithm" in operation.attributes or not all(map(hlo.is_float, values)):
+        return None
+    width = max(hlo.element_type_of(x).width for x in values)
+    return {64: ir.F64Type.get(), 32: ir.F32Type.get(), 16: ir.F32Type.get()}.get(width)

@@ -1,0 +1,127 @@
+"""How a matrix product is cut: tiles that fit into registers, blocks that fit into caches.
+
+What does not live here: the loops over them (`matrix_kernel.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from axir.dialect.builders.kernels import STACK_BYTES
+
+# Vectors in a row of a tile, and rows that leave registers for a row of the right operand and an
+# element of the left one. First those that are preferred.
+_ROWS = {
+    512: {2: 12, 3: 8, 4: 6, 1: 14},  # 32 registers
+    256: {2: 6, 3: 4, 1: 8},  # 16 registers
+    128: {2: 6, 3: 4, 1: 8},
+}
+# What a product costs in such a tile: single vectors need a number loaded for each, and tiles of
+# few rows as many vectors.
+_COSTS = {1: 1.3, 2: 1.0, 3: 1.08, 4: 1.12}
+# What of the left operand stays in the second cache while a block goes through its columns.
+_BLOCK_ROWS = 256
+_BLOCK_COLUMNS = 256
+# Products for a workgroup of its own: 15 us of one core, as much as a dispatch to several costs.
+_WORKGROUP_PRODUCTS = 1 << 21
+_WORKGROUPS = 256
+# Blocks with fewer rows are not cut further: the panel of each is packed again.
+_LEAST_BLOCK_ROWS = 48
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiling:
+    """The extents of a product, and what is computed at a time.
+
+    Attributes:
+        extents: Batch, rows, columns, products in a sum.
+        rows: Of a tile.
+        lanes: Numbers in a vector.
+        vectors: In a row of a tile.
+        depth: Products of a sum before the next rows of a panel are packed.
+        block_rows: Rows of a block, full tiles unless there is but one block.
+        block_columns: Columns of a block, whole panels.
+        workgroups: Among which the blocks are shared.
+        is_packed: Whether panels of the right operand are copied to the stack before their use.
+    """
+
+    extents: tuple[int, int, int, int]
+    rows: int
+    lanes: int
+    vectors: int
+    depth: int
+    block_rows: int
+    block_columns: int
+    workgroups: int
+    is_packed: bool
+
+    @property
+    def width(self) -> int:
+        """The columns of a tile, which are those of a panel."""
+        return self.lanes * self.vectors
+
+    @property
+    def blocks(self) -> tuple[int, int, int]:
+        """How many blocks there are: of the batch, of rows, of columns."""
+        batch, rows, columns, _ = self.extents
+        return batch, -(-rows // self.block_rows), -(-columns // self.block_columns)
+
+
+def tile(
+    extents: tuple[int, int, int, int], vector_bits: int, element_bits: int, is_transposed: bool
+) -> Tiling:
+    """Chooses tiles and blocks.
+
+    Args:
+        extents: Batch, rows, columns, products in a sum.
+        vector_bits: Of the registers of the CPU.
+        element_bits: Of a number.
+        is_transposed: Whether the right operand has its columns in its rows.
+    """
+    batch, rows, columns, contracted = extents
+    lanes = vector_bits // element_bits
+    while lanes // 2 >= max(columns, 2):
+        lanes //= 2
+    shapes = _ROWS[vector_bits]
+    count = _parts(columns, lanes)
+    vectors = min(shapes, key=lambda n: _parts(count, n) * n * _COSTS[n])
+    width = lanes * vectors
+    most = shapes[vectors]
+    tile_rows = _parts(rows, _parts(rows, most))
+    is_packed = is_transposed or (rows > 2 * most and columns > width)
+    depth = contracted
+    if is_packed:
+        unit = vector_bits // 32  # squares of vectors are transposed at a time
+        deepest = STACK_BYTES * 8 // (width * element_bits) // unit * unit
+        depth = _multiple(_parts(contracted, _parts(contracted, deepest)), unit)
+    wanted = batch * rows * columns * contracted // _WORKGROUP_PRODUCTS
+    row_blocks, column_blocks = _parts(rows, _BLOCK_ROWS), _parts(columns, _BLOCK_COLUMNS)
+    column_blocks = _more(column_blocks, _parts(wanted, batch * row_blocks), _parts(columns, width))
+    row_blocks = _more(row_blocks, _parts(wanted, batch * column_blocks), rows // _LEAST_BLOCK_ROWS)
+    block_rows = _multiple(_parts(rows, row_blocks), tile_rows) if row_blocks > 1 else rows
+    block_columns = _multiple(_parts(columns, column_blocks), width)
+    count = batch * _parts(rows, block_rows) * _parts(columns, block_columns)
+    workgroups = min(count, max(1, wanted if wanted > 1 else 1), _WORKGROUPS)
+    return Tiling(
+        extents,
+        tile_rows,
+        lanes,
+        vectors,
+        depth,
+        block_rows,
+        block_columns,
+        workgroups,
+        is_packed,
+    )
+
+
+def _parts(number: int, size: int) -> int:
+    return max(1, -(-number // size))
+
+
+def _multiple(number: int, of: int) -> int:
+    return -(-number // of) * of
+
+
+def _more(now: int, wanted: int, most: int) -> int:
+    return max(now, min(wanted, most))
