@@ -14,8 +14,8 @@ STAGES: dict[str, Stage] = {
     "unroll-wide-windows": looks_for("convolution"),
     "put-features-last": looks_for("convolution"),
     "absorb-transposes": looks_for("dot_general"),
-    "spread-matvecs": looks_for("dot_general"),
     "tile-products": looks_for("dot_general"),
+    "spread-matvecs": looks_for("dot_general"),
     "transpose-rhs": looks_for("dot_general"),
     "split-reductions": looks_for("reduce"),
 }
@@ -28,9 +28,9 @@ class TuneForCpu(Pass):
 
     1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind;
        `put-features-last` takes the convolutions that remain.
-    2. `absorb-transposes`, then `spread-matvecs`, which leaves reductions behind, and
-       `tile-products`; of the products that are left, `transpose-rhs` takes those that gain from a
-       transposition. `split-reductions` comes last.
+    2. `absorb-transposes`, then `tile-products`; of the products that are left, `spread-matvecs`
+       takes those with vectors, which leaves reductions behind, and `transpose-rhs` those that
+       gain from a transposition. `split-reductions` comes last.
 
     Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
     Before and after: see the passes.

@@ -114,7 +114,7 @@ class Epilogue:
         names.update((value, f"y{number}") for number, value in enumerate(self.operands))
         lines = [str([operand.groups for operand in self.operands.values()])]
         for number, operation in enumerate(self.operations):
-            read = [names.get(x) or str(_splat(x)) for x in operation.operands]
+            read = [names.get(x) or str(splat(x)) for x in operation.operands]
             attributes = sorted(
                 (name, str(operation.attributes[name])) for name in operation.attributes
             )
@@ -161,7 +161,7 @@ class _Finder:
                 continue
             beside: dict[ir.Value, Operand] = {}
             for value in operation.operands:
-                if value in inside or _splat(value) is not None:
+                if value in inside or splat(value) is not None:
                     continue
                 operand = self._operand(value)
                 if operand is None:
@@ -226,7 +226,7 @@ def _users(values: list[ir.Value]) -> Iterator[ir.Operation]:
             yield use.owner.operation
 
 
-def _splat(value: ir.Value) -> ir.Attribute | None:
+def splat(value: ir.Value) -> ir.Attribute | None:
     """Returns the number that each element of a constant is; None if they differ."""
     while not isinstance(value, ir.BlockArgument):
         owner = value.owner
@@ -242,7 +242,7 @@ def _splat(value: ir.Value) -> ir.Attribute | None:
 
 def _constant(value: ir.Value, lanes: int) -> Scalar:
     element = hlo.element_type_of(value)
-    number = _splat(value)
+    number = splat(value)
     assert number is not None  # or it would be an operand
     if isinstance(element, ir.IntegerType) and not element.is_signless:
         element = ir.IntegerType.get_signless(element.width)

@@ -27,6 +27,8 @@ _WORKGROUP_PRODUCTS = 1 << 21
 _WORKGROUPS = 256
 # Blocks with fewer rows are not cut further: the panel of each is packed again.
 _LEAST_BLOCK_ROWS = 48
+# And those of fewer panels neither: for each block the left operand is read again.
+_LEAST_PANELS = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +98,9 @@ def tile(
         depth = _multiple(_parts(contracted, _parts(contracted, deepest)), unit)
     wanted = batch * rows * columns * contracted // _WORKGROUP_PRODUCTS
     row_blocks, column_blocks = _parts(rows, _BLOCK_ROWS), _parts(columns, _BLOCK_COLUMNS)
-    column_blocks = _more(column_blocks, _parts(wanted, batch * row_blocks), _parts(columns, width))
+    column_blocks = _more(
+        column_blocks, _parts(wanted, batch * row_blocks), columns // (_LEAST_PANELS * width)
+    )
     row_blocks = _more(row_blocks, _parts(wanted, batch * column_blocks), rows // _LEAST_BLOCK_ROWS)
     block_rows = _multiple(_parts(rows, row_blocks), tile_rows) if row_blocks > 1 else rows
     block_columns = _multiple(_parts(columns, column_blocks), width)

@@ -86,6 +86,12 @@ KEPT = [
     product("empty", (5, 0), (0, 6)),
     product("nothing", (5, 3), (3, 0)),
 ]
+CONSTANT = Example(
+    "constant",
+    (integers((33, 20)),),
+    lambda x: hlo.dot_general(x, hlo.full(2, (20, 40), "f4"), ROWS),
+    np.zeros((33, 40), "f4"),
+)
 
 
 @pytest.fixture(scope="module", params=[512, 128])
@@ -108,7 +114,7 @@ def test_products_become_kernels(case: Example) -> None:
     assert "stablehlo.dot_general" not in text
 
 
-@pytest.mark.parametrize("case", KEPT, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*KEPT, CONSTANT], ids=lambda case: case.name)
 def test_other_products_stay(case: Example) -> None:
     assert KERNEL not in text_after(case, tiled(512))
 

@@ -1,0 +1,187 @@
+"""Products of a matrix and a vector as kernels that read the matrix once, in its order.
+
+Where the sums run along rows, several rows are summed side by side. Where they run down columns,
+each workgroup adds up some of the rows, several at a time, and what the workgroups found is added.
+
+What does not live here: which products are computed so (`tile_products.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.expressions import minimum, select
+from axir.dialect.builders.kernels import (
+    Memory,
+    dispatch,
+    first_lanes,
+    loop,
+    rows_of,
+    sum_of_lanes,
+)
+from axir.dialect.builders.scalars import Scalar, broadcast, constant, multiply_add
+
+from .contraction import CONTRACTED, Array, View
+
+# A workgroup reads at least so many bytes, which takes 20 us.
+_WORKGROUP_BYTES = 1 << 18
+_WORKGROUPS = 64
+# Rows that are read side by side, and vectors of each.
+_ROWS, _VECTORS = 4, 2
+_ROWS_DOWN = 8
+# Sums down columns that stay in the first cache while the rows pass.
+_COLUMNS_BYTES = 1 << 14
+
+
+def vector_product(matrix: Array, vector: Array, vector_bits: int) -> ir.Value:
+    """Returns the sums `[batch, free]` of a matrix's elements times those of a vector.
+
+    Args:
+        matrix: Its last axis is contracted or free.
+        vector: Its free axis has extent 1.
+        vector_bits: Of the registers of the CPU.
+    """
+    element = hlo.element_type_of(matrix.value)
+    extents = dict(zip(matrix.order, hlo.shape_of(matrix.value), strict=True))
+    batch, free, contracted = (extents[kind] for kind in "bfk")
+    size = batch * free * contracted * element.width // 8
+    wanted = max(1, min(_WORKGROUPS, size // _WORKGROUP_BYTES))
+    is_along = matrix.order[-1] == CONTRACTED
+    rows = batch * free if is_along else contracted
+    workgroups = min(wanted, max(1, rows // (_ROWS if is_along else _ROWS_DOWN)))
+    lanes = vector_bits // element.width
+    product = _Product((batch, free, contracted), lanes, workgroups)
+    shape = (batch, free) if is_along else (workgroups, batch, free)
+
+    def kernel(number: Scalar, left: Memory, right: Memory, result: Memory) -> None:
+        run = product.along if is_along else product.down
+        run(number, matrix.view(left), vector.view(right), result)
+
+    [sums] = dispatch(
+        kernel,
+        [matrix.value, vector.value],
+        [hlo.tensor_type(shape, element)],
+        workgroups=workgroups,
+        name="vector_product",
+        identity=f"{product} {matrix.order} {vector.order}",
+    )
+    if is_along:
+        return sums
+    if workgroups == 1:
+        return hlo.reshape(sums, (batch, free))
+    return hlo.reduce([sums], [hlo.full(0, (), element)], (0,), hlo.add)[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Product:
+    """The kernels.
+
+    Attributes:
+        extents: Batch, sums, and products in a sum.
+        lanes: Numbers in a vector.
+        workgroups: Among which the rows are shared.
+    """
+
+    extents: tuple[int, int, int]
+    lanes: int
+    workgroups: int
+
+    def along(self, number: Scalar, matrix: View, vector: View, result: Memory) -> None:
+        """Sums along rows: those of a workgroup, over all batches."""
+        batch, free, _ = self.extents
+        first, end = rows_of(number, batch * free, self.workgroups)
+        full = first + (end - first) // _ROWS * _ROWS
+
+        def sum_rows(row: Scalar, count: int) -> None:
+            numbers = [row + n if n else row for n in range(count)]
+            places = [(x // free, x % free) for x in numbers]
+            for place, total in zip(places, self._sums(places, matrix, vector), strict=True):
+                result[place] = total
+
+        loop(first, full, (), lambda row: sum_rows(row, _ROWS), _ROWS)
+        loop(full, end, (), lambda row: sum_rows(row, 1))
+
+    def _sums(
+        self, places: list[tuple[Scalar, Scalar]], matrix: View, vector: View
+    ) -> list[Scalar]:
+        contracted = self.extents[2]
+        lanes, stride = self.lanes, self.lanes * _VECTORS
+        zero = constant(0, ir.VectorType.get([lanes], matrix.memory.element))
+
+        def add(
+            at: Scalar, sums: Sequence[Scalar], vectors: int, mask: Scalar | None
+        ) -> list[Scalar]:
+            added = list(sums)
+            for v in range(vectors):
+                place = at + lanes * v if v else at
+                for n, (batch, row) in enumerate(places):
+                    x = matrix.read((batch, row, place), lanes, mask)
+                    y = vector.read((batch, 0, place), lanes, mask)
+                    added[n * _VECTORS + v] = multiply_add(x, y, added[n * _VECTORS + v])
+            return added
+
+        even = contracted // stride * stride
+        sums = tuple([zero] * (len(places) * _VECTORS))
+        if even:
+
+            def whole(at: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
+                return tuple(add(at, sums, _VECTORS, None))
+
+            sums = loop(0, even, sums, whole, stride)
+
+        def rest(at: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
+            return tuple(add(at, sums, 1, first_lanes(lanes, contracted - at)))
+
+        if contracted > even:
+            sums = loop(even, contracted, sums, rest, lanes)
+        return [
+            sum_of_lanes(sums[n * _VECTORS] + sums[n * _VECTORS + 1]) for n in range(len(places))
+        ]
+
+    def down(self, number: Scalar, matrix: View, vector: View, result: Memory) -> None:
+        """Sums down columns: some of the rows of each batch."""
+        batch, free, contracted = self.extents
+        first, end = rows_of(number, contracted, self.workgroups)
+        full = first + (end - first) // _ROWS_DOWN * _ROWS_DOWN
+        width = min(free, _COLUMNS_BYTES * 8 // matrix.memory.element.width)
+
+        def rows(place: _Columns, row: Scalar, count: int) -> None:
+            factors = [
+                broadcast(vector[place.batch, 0, row + n if n else row], self.lanes)
+                for n in range(count)
+            ]
+
+            def add(column: Scalar) -> None:
+                left = free - column
+                mask = first_lanes(self.lanes, left) if free % self.lanes else None
+                known = first_lanes(self.lanes, select(row > first, left, 0))
+                position = (number, place.batch, column)
+                total = result.read(position, self.lanes, known)
+                for n, factor in enumerate(factors):
+                    at = (place.batch, column, row + n if n else row)
+                    total = multiply_add(factor, matrix.read(at, self.lanes, mask), total)
+                result.write(position, total, mask)
+
+            loop(place.start, place.end, (), add, self.lanes)
+
+        def columns(index: Scalar) -> None:
+            blocks = -(-free // width)
+            start = index % blocks * width
+            place = _Columns(index // blocks, start, minimum(start + width, free))
+            loop(first, full, (), lambda row: rows(place, row, _ROWS_DOWN), _ROWS_DOWN)
+            loop(full, end, (), lambda row: rows(place, row, 1))
+
+        loop(0, batch * -(-free // width), (), columns)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Columns:
+    """Neighbouring columns of a matrix of a batch, whole vectors but for the last ones."""
+
+    batch: Scalar
+    start: Scalar
+    end: Scalar
