@@ -138,7 +138,8 @@ def _is_stored(value: ir.Value) -> bool:
 def _accumulator(operation: ir.Operation) -> ir.Type | None:
     """Returns the type in which sums are computed; None for those of which no kernel is made."""
     values = (*operation.operands, operation.results[0])
-    if "algorithm" in operation.attributes or not all(map(hlo.is_float, values)):
+    is_known = all(x.type.has_static_shape and hlo.is_float(x) for x in values)
+    if "algorithm" in operation.attributes or not is_known:
         return None
     width = max(hlo.element_type_of(x).width for x in values)
     return {64: ir.F64Type.get(), 32: ir.F32Type.get(), 16: ir.F32Type.get()}.get(width)
