@@ -169,6 +169,18 @@ class Memory:
             self._check_lanes(mask, width, boolean())
             effect("vector.maskedstore", self.value, *place, mask.value, stored)
 
+    def prefetch(self, position: Position) -> None:
+        """Asks for the cache line of an element, which is read or written soon, or does not exist."""
+        ir.Operation.create(
+            "memref.prefetch",
+            operands=[self.value, *self._at(position)],
+            attributes={
+                "isWrite": ir.BoolAttr.get(False),
+                "localityHint": ir.IntegerAttr.get(integer(32), 3),
+                "isDataCache": ir.BoolAttr.get(True),
+            },
+        )
+
     def gather(self, position: Position, offsets: Scalar, mask: Scalar | None = None) -> Scalar:
         """Returns a vector of the elements at offsets along the last axis.
 

@@ -170,7 +170,13 @@ class _Part:
         """Adds the products to a tile."""
         product, lanes = self.product, self.product.tiling.lanes
         rows = [top + number if number else top for number in range(count)]
-        sums = [self._before(row, x) for row in rows for x in vectors]
+        is_partial = product.tiling.depth < product.tiling.extents[3]
+        if is_partial:
+            # Rows of the result are far apart: what they hold comes while the products are added.
+            for row in rows:
+                for x in vectors:
+                    product.result.prefetch((self.batch, row, x.column))
+        sums = [product.zeros] * (count * len(vectors))
 
         def step(place: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
             right = [self._right(place, x) for x in vectors]
@@ -181,8 +187,10 @@ class _Part:
         after = loop(self.start, self.end, tuple(sums), step)
         for number, row in enumerate(rows):
             for x in vectors:
-                position = (self.batch, row, x.column)
-                product.result.write(position, after[number * len(vectors) + x.number], x.mask)
+                total = after[number * len(vectors) + x.number]
+                if is_partial:
+                    total = self._before(row, x) + total
+                product.result.write((self.batch, row, x.column), total, x.mask)
         if product.finish is not None:
             self._finish(product.finish, top, count, vectors)
 
@@ -202,10 +210,8 @@ class _Part:
             loop(top, select(is_last, top + count, top), (), step)
 
     def _before(self, row: Scalar, x: _Vector) -> Scalar:
-        """Returns sums to which nothing was added yet, or what they have become."""
+        """Returns what the sums have become, zeros before the first products."""
         product, tiling = self.product, self.product.tiling
-        if tiling.depth >= tiling.extents[3]:
-            return product.zeros
         left = tiling.extents[2] - x.column
         known = first_lanes(tiling.lanes, select(self.start > 0, left, 0))
         return product.result.read((self.batch, row, x.column), tiling.lanes, known)

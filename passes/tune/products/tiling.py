@@ -25,6 +25,8 @@ _BLOCK_COLUMNS = 256
 # Products for a workgroup of its own: 15 us of one core, as much as a dispatch to several costs.
 _WORKGROUP_PRODUCTS = 1 << 21
 _WORKGROUPS = 256
+# Blocks are made smaller than the caches allow to get so many, for cores that others keep busy.
+_SPLIT = 32
 # Blocks with fewer rows are not cut further: the panel of each is packed again.
 _LEAST_BLOCK_ROWS = 48
 # And those of fewer panels neither: for each block the left operand is read again.
@@ -97,11 +99,12 @@ def tile(
         deepest = STACK_BYTES * 8 // (width * element_bits) // unit * unit
         depth = _multiple(_parts(contracted, _parts(contracted, deepest)), unit)
     wanted = batch * rows * columns * contracted // _WORKGROUP_PRODUCTS
+    split = min(wanted, _SPLIT)
     row_blocks, column_blocks = _parts(rows, _BLOCK_ROWS), _parts(columns, _BLOCK_COLUMNS)
     column_blocks = _more(
-        column_blocks, _parts(wanted, batch * row_blocks), columns // (_LEAST_PANELS * width)
+        column_blocks, _parts(split, batch * row_blocks), columns // (_LEAST_PANELS * width)
     )
-    row_blocks = _more(row_blocks, _parts(wanted, batch * column_blocks), rows // _LEAST_BLOCK_ROWS)
+    row_blocks = _more(row_blocks, _parts(split, batch * column_blocks), rows // _LEAST_BLOCK_ROWS)
     block_rows = _multiple(_parts(rows, row_blocks), tile_rows) if row_blocks > 1 else rows
     block_columns = _multiple(_parts(columns, column_blocks), width)
     count = batch * _parts(rows, block_rows) * _parts(columns, block_columns)

@@ -263,6 +263,7 @@ OFFSETS = np.array([5, 0, 1, 7, 3, 2, 6, 4], np.int32)
 
 def interleaved(x: Memory, result: Memory) -> None:
     """Lanes of two rows in turn, times the one's and added to the other's quotient."""
+    x.prefetch((1, 0))
     first, second = x.read((0, 0), 4), x.read((1, 0), 4)
     result.write((0, 0), shuffle(first, second, [0, 4, 1, 5, 2, 6, 3, 7]))
     result.write((1, 0), shuffle(multiply_add(first, second, first), second, [7, 0, 2, 1]))
