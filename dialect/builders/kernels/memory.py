@@ -170,7 +170,7 @@ class Memory:
             effect("vector.maskedstore", self.value, *place, mask.value, stored)
 
     def prefetch(self, position: Position) -> None:
-        """Asks for the cache line of an element, which is read or written soon, or does not exist."""
+        """Asks for the cache line of an element that is needed soon; it may lie outside."""
         ir.Operation.create(
             "memref.prefetch",
             operands=[self.value, *self._at(position)],

@@ -18,6 +18,9 @@ from .matrix_kernel import matrix_product
 from .tiling import tile
 from .vector_kernel import vector_product
 
+# A left operand in columns is transposed beforehand if so many columns of the right one read it,
+# and its sums run over so many pages.
+_MANY_COLUMNS, _LONG_SUM = 256, 512
 # A row of a matrix that is worth several vectors.
 _LONG_ROW = 64
 
@@ -34,7 +37,7 @@ class TileProducts(Pass):
        least `products` multiplications. Sums are added in f32, or f64 if an operand or the result
        is f64; the order is another one than IREE's.
     2. Read operands as they lie, if their batch, free and contracted dimensions are neighbours in
-       whatever order, and transpose them else.
+       whatever order, and transpose them else; also a large left operand that lies in columns.
     3. Find what is computed of the product elementwise (biases, activations, scales, the update
        of a parameter), as far as the other operands are there before it.
     4. Choose a tile of as many sums as the registers hold, for vectors of `vector_bits`, blocks of
@@ -88,7 +91,10 @@ class TileProducts(Pass):
         if min(extents[1:3]) < 2 or math.prod(extents) < self.products or is_constant:
             return
         [result] = operation.results
-        lhs = contraction.lhs.array(element)
+        is_large = extents[2] >= _MANY_COLUMNS and extents[3] >= _LONG_SUM
+        lhs = contraction.lhs.array(
+            element, last=CONTRACTED if is_large else BATCH + FREE + CONTRACTED
+        )
         rhs = contraction.rhs.array(element, last=FREE + CONTRACTED)
         tiling = tile(extents, self.vector_bits, element.width, rhs.order[-1] == CONTRACTED)
         if hlo.element_type_of(result) == element:

@@ -125,6 +125,14 @@ def test_small_products_stay(size: int, is_taken: bool) -> None:
     assert (KERNEL in text_after(case, "tile-products")) == is_taken
 
 
+@pytest.mark.parametrize(("rows", "columns", "is_transposed"), [
+    (512, 256, True), (511, 256, False), (512, 255, False),
+])  # fmt: skip
+def test_large_left_operands_in_columns_are_transposed(rows, columns, is_transposed) -> None:
+    case = product("p", (rows, 40), (rows, columns), TALL)
+    assert ("stablehlo.transpose" in text_after(case, tiled(512))) == is_transposed
+
+
 def test_workgroups_are_few_where_there_is_little_to_do() -> None:
     def workgroups(size: int) -> int:
         text = text_after(product("p", (size, size), (size, size)), tiled(512))
