@@ -14,7 +14,7 @@ func.func @main(%x: tensor<33x40xf32>, %w: tensor<40x50xf32>, %b: tensor<50xf32>
 }
 
 // CHECK: stream.executable private @[[NAME:matrix_product_[0-9a-f]+]]
-// CHECK: memref.alloca() : memref<48x32xf32>
+// CHECK: memref.alloca() {{.*}}: memref<48x32xf32>
 // CHECK: vector.create_mask
 // CHECK: vector.maskedload
 // CHECK: vector.broadcast
