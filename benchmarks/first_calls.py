@@ -179,12 +179,16 @@ def _newton(lib: ModuleType) -> Program:
     return lib.vmap(lambda a: root(1 + a * a))
 
 
+def _key(lib: ModuleType, x: Any) -> Any:
+    return lib.random.PRNGKey(x.ravel()[0].astype(int))
+
+
 def _normal(lib: ModuleType) -> Program:
-    return lambda x: x + lib.random.normal(lib.random.PRNGKey(0), x.shape)
+    return lambda x: x + lib.random.normal(_key(lib, x), x.shape)
 
 
 def _permutation(lib: ModuleType) -> Program:
-    return lambda x: lib.random.permutation(lib.random.PRNGKey(0), x)
+    return lambda x: lib.random.permutation(_key(lib, x), x)
 
 
 def _lexsort(lib: ModuleType) -> Program:

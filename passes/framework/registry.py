@@ -68,6 +68,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "copy-returned-inputs",
         "limit-fusion",
         "protect-inputs",
+        "store-exponentials",
         "store-slices",
     ),
     "fuse": (

@@ -58,6 +58,7 @@ STAGES: dict[str, Stage] = {
     "protect-inputs": looks_for(_ANY),
     "copy-returned-inputs": looks_for(_ANY),
     "separate-scatter-reads": looks_for("scatter"),
+    "store-exponentials": looks_for("exponential"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort"),
     "branch-loops": looks_for("while"),
@@ -87,8 +88,8 @@ class LegalizeForIree(Pass):
     5. `negate-products` and `limit-fusion`, when all elementwise operations are there, then
        `sign-unsigned-data`.
     6. `protect-inputs` when all operations that work in place are there. Then
-       `copy-returned-inputs`, `separate-scatter-reads`, `store-slices` and `renew-loop-operands`,
-       whose barriers `protect-inputs` would remove.
+       `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, `store-slices` and
+       `renew-loop-operands`, whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.

@@ -47,6 +47,12 @@ def operations_in_order(root: ir.Operation, names: Iterable[str]) -> list[ir.Ope
     return found
 
 
+def defining_operation(value: ir.Value) -> ir.Operation | None:
+    """The operation whose result a value is, or None for a block's argument."""
+    owner: ir.Operation | ir.OpView | ir.Block = value.owner
+    return owner.operation if isinstance(owner, (ir.Operation, ir.OpView)) else None
+
+
 def replace(operation: ir.Operation, replacement: ir.Value | Sequence[ir.Value]) -> None:
     """Gives the uses of an operation's results to other values and erases it."""
     values = [replacement] if isinstance(replacement, ir.Value) else replacement

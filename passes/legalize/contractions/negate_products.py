@@ -12,7 +12,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.types import numpy_dtype
 from axir.passes.legalize.buffers.limit_fusion import ELEMENTWISE
-from axir.passes.legalize.rewriting import RewritePass
+from axir.passes.legalize.rewriting import RewritePass, defining_operation
 
 _PRODUCTS = frozenset(("stablehlo.multiply", "linalg.generic"))
 # What IREE looks through when it puts a product into the loops of a sum.
@@ -76,9 +76,9 @@ def _is_sum(operation: ir.Operation) -> bool:
 def _is_broadcast_product(operand: ir.Value, operation: ir.Operation) -> bool:
     if len(list(operation.attributes["dimensions"])) < 2:
         return False
-    owner = _defining(operand)
+    owner = defining_operation(operand)
     while owner is not None and owner.name in _VIEWS:
-        owner = _defining(owner.operands[0])
+        owner = defining_operation(owner.operands[0])
     return owner is not None and owner.name in _PRODUCTS and _reads_broadcast(owner)
 
 
@@ -94,14 +94,9 @@ def _reads_broadcast(product: ir.Operation) -> bool:
         if operation.name in ELEMENTWISE:
             new = [x for x in operation.operands if x not in seen]
             seen.update(new)
-            pending += [x for x in map(_defining, new) if x is not None]
+            pending += [x for x in map(defining_operation, new) if x is not None]
     return False
 
 
 def _varies(value: ir.Value) -> bool:
     return math.prod(hlo.shape_of(value)) > 1
-
-
-def _defining(value: ir.Value) -> ir.Operation | None:
-    owner: ir.Operation | ir.OpView | ir.Block = value.owner
-    return owner.operation if isinstance(owner, (ir.Operation, ir.OpView)) else None
