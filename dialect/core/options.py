@@ -238,6 +238,14 @@ _TABLE = (
         "Logs each tracing and each compilation with its time, at level WARNING.",
     ),
     Option(
+        "axir_slow_compile_seconds",
+        int,
+        5,
+        "Seconds after which a compilation that goes on is logged at level WARNING, once, with the "
+        "name and the size of the program; 0 logs none.",
+        minimum=0,
+    ),
+    Option(
         "axir_cache_dir",
         str,
         None,

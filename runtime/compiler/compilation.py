@@ -31,6 +31,7 @@ from .diagnostics import CompilerEndedError, Diagnostic, compile_error
 from .helpers import HelperStartError, helpers
 from .invocation.invoker import BYTECODE_MAGIC, Invoker, RejectedFlagsError
 from .linker import linker_flags
+from .slow_compilations import announced_if_slow
 from .target import PROCESS_FLAGS, Target
 
 _LOGGER = logging.getLogger(__name__)
@@ -67,7 +68,9 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
     def binary() -> bytes:
         known = cache.get(key)
         if known is None:
-            known = _compile(_written(source), target, flags, f"{name}-{key[:12]}")
+            text = _written(source)
+            with announced_if_slow(name, text):
+                known = _compile(text, target, flags, f"{name}-{key[:12]}")
             cache.put(key, known)
         return known
 
