@@ -67,9 +67,20 @@ _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
 # columns computes element by element: a softmax of 1000x1000 takes 60 times as long as JAX's, a
 # matrix product of 999x999 8 times. With the rests peeled off these are 2.2 and 1.0. The tiles of
 # float64 products from 32x32 on, 32 KB, then exceed what IREE lets pass, though they are fast.
+#
+# What axir never uses of the compiler is switched off: passes look through the operations of all
+# that is on, which takes some 5% of the compilation of a small program.
+_UNUSED_PLUGINS = (
+    "input_torch",
+    "input_tosa",
+    "hal_target_rocm",
+    "hal_target_vmvx",
+    "hal_target_metal_spirv",
+)
 PROCESS_FLAGS = (
     "--iree-llvmcpu-vector-pproc-strategy=peel",
     "--iree-llvmcpu-fail-on-large-vector=false",
+    *(f"--iree-plugin=-{name}" for name in _UNUSED_PLUGINS),
 )
 
 # CPUs, by LLVM's names, whose vectors are wider than 128 bits.
