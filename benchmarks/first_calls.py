@@ -1,10 +1,12 @@
 """First calls: how long a program makes one wait, against JAX, each in a process of its own.
 
-`measure_first_calls` starts `python benchmarks/first_calls.py NAME LIBRARY STATE`, which prints
-seconds. States: `cold`, with an empty cache, after the first call of another program; `first`, with
-an empty cache, the first call of a process; `warm`, with the program in axir's disk cache, after
-the first call of another program that is there, too. JAX has no cache on disk by default, so `warm`
-is compared with its cold call. Arguments are on the device, and the result is waited for.
+`measure_first_calls` starts `python benchmarks/first_calls.py --child LIBRARY STATE NAME`, which
+prints seconds: of the clock, and of processors, those of the compiler's helper process included;
+the latter depend less on what else the machine does. States: `cold`, with an empty cache, after
+the first call of another program; `first`, with an empty cache, the first call of a process;
+`warm`, with the program in axir's disk cache, after the first call of another program that is
+there, too. JAX has no cache on disk by default, so `warm` is compared with its cold call. Arguments
+are on the device, and the result is waited for.
 
 What does not live here: calls after the first (`cases.py`).
 """
@@ -22,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -36,13 +39,15 @@ _SMALL, _MODEL, _WARM = 2.0, 4.0, 0.3
 
 @dataclass(frozen=True)
 class Result:
-    """Medians in seconds of the first calls of a program."""
+    """Medians in seconds of the first calls of a program: of the clock, and of processors."""
 
     name: str
     state: str
     ours: float
     theirs: float
     ratio: float
+    our_processors: float
+    their_processors: float
     goal: float | None
 
 
@@ -257,26 +262,41 @@ def measure_first_calls(
                     ours.append(_run_fresh(name, "axir", state, kept))
                     theirs.append(_run_fresh(name, "jax", state, kept))
             goal = _PROGRAMS[name][2] if state == "cold" else _WARM if state == "warm" else None
-            a, b = statistics.median(ours), statistics.median(theirs)
-            results.append(Result(name, state, a, b, a / b, goal))
+            (a, our_cpu), (b, their_cpu) = _medians(ours), _medians(theirs)
+            results.append(Result(name, state, a, b, a / b, our_cpu, their_cpu, goal))
     return results
 
 
-def _run_fresh(name: str, library: str, state: str, kept: str) -> float:
+def _medians(times: list[tuple[float, float]]) -> list[float]:
+    return [statistics.median(column) for column in zip(*times, strict=True)]
+
+
+def _run_fresh(name: str, library: str, state: str, kept: str) -> tuple[float, float]:
     if state == "warm":
         return _run_process(name, library, state, kept)
     with tempfile.TemporaryDirectory() as empty:
         return _run_process(name, library, state, empty)
 
 
-def _run_process(name: str, library: str, state: str, cache: str) -> float:
+def _run_process(name: str, library: str, state: str, cache: str) -> tuple[float, float]:
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "AXIR_CACHE_DIR": cache}
     command = [sys.executable, os.path.abspath(__file__), "--child", library, state, name]
     output = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-    return float(output.stdout.split()[-1])
+    seconds, processors = output.stdout.split()[-2:]
+    return float(seconds), float(processors)
 
 
-def _time_first_call(name: str, library: str, state: str) -> float:
+def _processor_time() -> float:
+    """Returns the seconds that this process, its children and theirs have computed."""
+    total = time.process_time()
+    for task in Path("/proc/self/task").glob("*/children"):
+        for child in task.read_text().split():
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def _time_first_call(name: str, library: str, state: str) -> tuple[float, float]:
     lib = importlib.import_module(library)
     importlib.import_module(f"{library}.scipy.special")
     make, shapes, _ = _PROGRAMS[name]
@@ -286,9 +306,9 @@ def _time_first_call(name: str, library: str, state: str) -> float:
     ]
     if state != "first":
         lib.block_until_ready(lib.jit(lambda x: x * 3 - 1)(lib.device_put(np.ones(4, np.float32))))
-    start = time.perf_counter()
+    start, processors = time.perf_counter(), _processor_time()
     lib.block_until_ready(lib.jit(make(lib))(*arguments))
-    return time.perf_counter() - start
+    return time.perf_counter() - start, _processor_time() - processors
 
 
 def main() -> None:
@@ -300,15 +320,16 @@ def main() -> None:
     parser.add_argument("--child", nargs=2, metavar=("LIBRARY", "STATE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(_time_first_call(options.names[0], *options.child))
+        print(*_time_first_call(options.names[0], *options.child))
         return
     chosen = [name for name in _PROGRAMS if any(fnmatch.fnmatch(name, p) for p in options.names)]
-    print(f"{'program':22}{'state':8}{'axir ms':>9}{'JAX ms':>9}{'ratio':>7}{'goal':>6}")
+    print(f"{'program':22}{'state':8}{'axir ms':>9}{'JAX ms':>9}{'ratio':>7}{'goal':>6} processors")
     for name in chosen:
         for r in measure_first_calls([name], options.states.split(","), options.rounds):
             goal = "" if r.goal is None else f"{r.goal:g}"
             figures = f"{r.ours * 1e3:9.0f}{r.theirs * 1e3:9.0f}{r.ratio:7.2f}{goal:>6}"
-            print(f"{r.name:22}{r.state:8}{figures}", flush=True)
+            processors = f"{r.our_processors * 1e3:9.0f}{r.their_processors * 1e3:9.0f}"
+            print(f"{r.name:22}{r.state:8}{figures}{processors}", flush=True)
 
 
 if __name__ == "__main__":
