@@ -48,7 +48,7 @@ def operations_in_order(root: ir.Operation, names: Iterable[str]) -> list[ir.Ope
 
 
 def defining_operation(value: ir.Value) -> ir.Operation | None:
-    """The operation whose result a value is, or None for a block's argument."""
+    """Returns the operation whose result a value is, or None for an argument of a block."""
     owner: ir.Operation | ir.OpView | ir.Block = value.owner
     return owner.operation if isinstance(owner, (ir.Operation, ir.OpView)) else None
 
