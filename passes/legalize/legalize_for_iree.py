@@ -60,7 +60,7 @@ STAGES: dict[str, Stage] = {
     "separate-scatter-reads": looks_for("scatter"),
     "store-exponentials": looks_for("exponential"),
     "store-slices": looks_for("gather reverse sort func.call"),
-    "renew-loop-operands": looks_for("scatter dynamic_update_slice sort"),
+    "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
     "branch-loops": looks_for("while"),
 }
 """The passes in order, which matters (see `LegalizeForIree`), and what each looks for."""
