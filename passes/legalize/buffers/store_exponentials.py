@@ -23,8 +23,8 @@ class StoreExponentials(RewritePass):
     again, it computes them a second time, from the operand, and the dispatch of the softmax then
     gives the operand as well, if that is computed elementwise. Of small arrays this does not
     compile ("write affecting operations on global resources are restricted to workgroup distributed
-    contexts"). The gradient of attention also takes half as long to compile when they are kept, and
-    no longer to run.
+    contexts"). Larger ones do; with the exponentials kept the gradient of attention takes up to 30%
+    less time to compile, and no longer to run.
 
     1. Visit every exponential of a difference that a sum reads.
     2. If the difference, the exponentials, or what is reduced of either has other uses than the one
