@@ -206,7 +206,10 @@ def compile_function(
     None if it must run without this process.
     """
     module = lower_functions({"main": function}, device.platform, donated, host_functions)
-    target = Target(backend=device.platform, opt_level=config.axir_opt_level)
+    # Whoever calls the binary has arguments of known types: see `CompiledFunction`.
+    target = Target(
+        backend=device.platform, opt_level=config.axir_opt_level, checks_arguments=False
+    )
     prepare_for_target(module, target)
     return compile_module(module, target, function.name)
 

@@ -36,8 +36,6 @@ from .target import PROCESS_FLAGS, Target
 
 _LOGGER = logging.getLogger(__name__)
 _COMPILER_VERSION = str(version.VERSION)
-# What is done to the compiler's result; what was compiled otherwise is compiled again.
-_REPAIR = "repair_branches"
 
 
 def compile_module(module: ir.Module | str | bytes, target: Target, name: str = "main") -> bytes:
@@ -59,7 +57,7 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
     source = module.encode() if isinstance(module, str) else module
     fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
-    parts = (_COMPILER_VERSION, _REPAIR, *PROCESS_FLAGS, *flags, target.machine)
+    parts = (_COMPILER_VERSION, *_changes(target), *PROCESS_FLAGS, *flags, target.machine)
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + fingerprint).hexdigest()
     if config.axir_dump_dir:
         _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", _written(source), flags)
@@ -77,6 +75,11 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
     return single_flight(("program", key), binary)[0]
 
 
+def _changes(target: Target) -> tuple[str, ...]:
+    """Names what is done to the compiler's result: changed otherwise, it is another program."""
+    return ("repair_branches",) if target.checks_arguments else ("repair_branches", "unchecked")
+
+
 def _written(source: ir.Module | bytes) -> bytes:
     """Returns the module as the compiler takes it, with source locations."""
     if isinstance(source, bytes):
@@ -90,12 +93,12 @@ def compile_command(flags: Sequence[str], source: str, output: str) -> str:
 
 
 def _compile(source: bytes, target: Target, flags: tuple[str, ...], name: str) -> bytes:
-    outcome = _run_compiler(source, flags, target.backend)
+    outcome = _run_compiler(source, flags, target)
     if outcome.binary is not None:
         return outcome.binary
     plain_flags = target.plain.flags()
     if plain_flags != flags:
-        plain = _run_compiler(source, plain_flags, target.backend)
+        plain = _run_compiler(source, plain_flags, target)
         if plain.binary is not None:
             reason = outcome.crash or outcome.diagnostics[:1]
             _LOGGER.info("%s compiles without optimizations only: %s", name, reason)
@@ -116,14 +119,14 @@ class _Outcome:
     crash: CompilerEndedError | None = None
 
 
-def _run_compiler(source: bytes, flags: tuple[str, ...], backend: str) -> _Outcome:
+def _run_compiler(source: bytes, flags: tuple[str, ...], target: Target) -> _Outcome:
     diagnostics: list[Diagnostic] = []
 
     def report(text: str) -> None:
         diagnostics.append(Diagnostic.parse(text))
 
     try:
-        binary = _invoke(source, flags + linker_flags(backend), report)
+        binary = _invoke(source, flags + linker_flags(target.backend), report, target.checks_arguments)
     except CompilerEndedError as crash:
         return _Outcome(None, diagnostics, crash)
     except RejectedFlagsError as error:
@@ -135,12 +138,14 @@ def _run_compiler(source: bytes, flags: tuple[str, ...], backend: str) -> _Outco
     return _Outcome(binary, diagnostics)
 
 
-def _invoke(source: bytes, flags: tuple[str, ...], report: Callable[[str], None]) -> bytes | None:
+def _invoke(
+    source: bytes, flags: tuple[str, ...], report: Callable[[str], None], checks_arguments: bool
+) -> bytes | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
     choice = config.axir_isolate_compiler
     if choice != "never":
         try:
-            return helpers.compile(source, flags, report)
+            return helpers.compile(source, flags, report, checks_arguments)
         except HelperStartError as error:
             if choice == "always":
                 raise CompileError(
@@ -148,7 +153,7 @@ def _invoke(source: bytes, flags: tuple[str, ...], report: Callable[[str], None]
                     "Set axir_isolate_compiler to 'auto' or 'never' to compile in this process.",
                 ) from error
             _LOGGER.warning("compiling in this process, for no helper process starts: %s", error)
-    return _invoker().compile(source, flags, report)
+    return _invoker().compile(source, flags, report, checks_arguments)
 
 
 def _try_to_read(bytecode: bytes) -> str | None:

@@ -91,7 +91,11 @@ class Helper:
         return self._process.poll() is None
 
     def compile(
-        self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None]
+        self,
+        source: bytes,
+        flags: tuple[str, ...],
+        report: Callable[[str], None],
+        checks_arguments: bool = True,
     ) -> bytes | None:
         """Compiles as `Invoker.compile` does.
 
@@ -101,7 +105,8 @@ class Helper:
             HelperStartError: the helper ended before it was ready.
         """
         self.count += 1
-        for answer in self._ask("compile", PROCESS_FLAGS, _working_directory(), flags, source):
+        request = (PROCESS_FLAGS, _working_directory(), flags, source, checks_arguments)
+        for answer in self._ask("compile", *request):
             match answer:
                 case ("error", text):
                     report(text)
@@ -119,7 +124,7 @@ class Helper:
         """Lets the helper read bytecode; raises as `compile` does if that crashes."""
         next(self._ask("read", bytecode))
 
-    def _ask(self, *request: str | bytes | tuple[str, ...] | None) -> Iterator[tuple]:
+    def _ask(self, *request: str | bytes | bool | tuple[str, ...] | None) -> Iterator[tuple]:
         """Sends a request and yields the answers; raises when the helper ends."""
         requests: Foreign = self._process.stdin
         answers: Foreign = self._process.stdout
@@ -177,11 +182,15 @@ class HelperPool:
         self._helpers: set[Helper] = set()
 
     def compile(
-        self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None]
+        self,
+        source: bytes,
+        flags: tuple[str, ...],
+        report: Callable[[str], None],
+        checks_arguments: bool = True,
     ) -> bytes | None:
         """Compiles in a helper, and waits for one if all are busy; see `Helper.compile`."""
         with self._helper() as helper:
-            return helper.compile(source, flags, report)
+            return helper.compile(source, flags, report, checks_arguments)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Reads bytecode in a helper; see `Helper.try_to_read`."""

@@ -37,10 +37,10 @@ reading the module and running the compiler (`compiler/`), rewriting it for spee
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import platform
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -99,7 +99,7 @@ _VECTORS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Target:
     """A machine to compile for, and how hard to try.
 
@@ -112,6 +112,8 @@ class Target:
         data_tiling: whether matrix products pack their operands; None decides by the module.
         gpu_architecture: what IREE calls the GPU: "sm_80", "ampere", "rdna3"; None for one that
             most machines can run.
+        checks_arguments: whether programs look at what they are called with; one that does not
+            ends the process if an argument is of another type than declared.
 
     >>> Target(opt_level=2).flags()[0]
     '--iree-input-type=stablehlo'
@@ -122,6 +124,7 @@ class Target:
     opt_level: int = 2
     data_tiling: bool | None = None
     gpu_architecture: str | None = None
+    checks_arguments: bool = True
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
@@ -163,7 +166,7 @@ class Target:
     @property
     def plain(self) -> Target:
         """The same machine without optimizations, which are what compilers fail at."""
-        return Target(self.backend, self.cpu, 0, False, self.gpu_architecture)
+        return dataclasses.replace(self, opt_level=0, data_tiling=False)
 
     @property
     def vector_bits(self) -> int:

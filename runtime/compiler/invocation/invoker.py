@@ -13,6 +13,7 @@ from functools import cache
 
 from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
+from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
 
 BYTECODE_MAGIC = b"ML\xefR"
@@ -60,7 +61,11 @@ class Invoker:
         self._idle: dict[tuple[str, ...], list[tuple[Session, int]]] = {}
 
     def compile(
-        self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None]
+        self,
+        source: bytes,
+        flags: tuple[str, ...],
+        report: Callable[[str], None],
+        checks_arguments: bool = True,
     ) -> bytes | None:
         """Compiles a module, as text or bytecode; releases the interpreter lock meanwhile.
 
@@ -68,6 +73,7 @@ class Invoker:
             source: the module.
             flags: those of the session.
             report: called with each error that the compiler diagnoses.
+            checks_arguments: whether the program looks at what it is called with.
 
         Returns:
             The binary; None if there are errors.
@@ -90,7 +96,7 @@ class Invoker:
                 is_good = invocation.parse_source(Source.wrap_buffer(session, buffer))
                 if not is_good or not invocation.execute():
                     return None
-                return _bytecode(session, invocation)
+                return _bytecode(session, invocation, checks_arguments)
             except (ValueError, RuntimeError) as error:  # the bytecode cannot be written
                 report(str(error))
                 return None
@@ -115,11 +121,13 @@ class Invoker:
             self._idle.setdefault(flags, []).append((session, count + 1))
 
 
-def _bytecode(session: Session, invocation: Invocation) -> bytes:
+def _bytecode(session: Session, invocation: Invocation, checks_arguments: bool) -> bytes:
     # Only a context that Python owns can outlive what Python holds of the module.
     assert session.context is not None
     lowered = invocation.export_module()
     repair_branches(lowered)
+    if not checks_arguments:
+        remove_argument_checks(lowered)
     invocation.import_module(lowered)
     output = Output.open_membuffer()
     invocation.output_vm_bytecode(output)

@@ -62,6 +62,7 @@ def _answer(
     folder: str | None,
     flags: tuple[str, ...],
     source: bytes,
+    checks_arguments: bool,
 ) -> None:
     os.lseek(2, 0, os.SEEK_SET)
     os.ftruncate(2, 0)
@@ -76,7 +77,7 @@ def _answer(
             send(answers, "error", text)
 
     try:
-        binary = invoker.compile(source, flags, report)
+        binary = invoker.compile(source, flags, report, checks_arguments)
     except RejectedFlagsError as error:
         send(answers, "rejected", str(error))
     else:

@@ -133,10 +133,10 @@ def test_the_last_lines_of_the_compiler_are_in_the_error(no_cache, monkeypatch):
 def test_after_a_crash_the_flags_without_optimizations_are_tried(no_cache, monkeypatch):
     run = helpers.compile
 
-    def crash_optimized(source, flags, report):
+    def crash_optimized(source, flags, *rest):
         if "--iree-opt-level=O2" in flags:
             raise CompilerEndedError("SIGSEGV", "")
-        return run(source, flags, report)
+        return run(source, flags, *rest)
 
     monkeypatch.setattr(helpers, "compile", crash_optimized)
     assert len(compile_module(ADD, Target())) > 1000
@@ -146,7 +146,7 @@ def test_flags_that_the_compiler_does_not_know_are_refused_in_both_modes(pool):
     for mode in ("never", "always"):
         config.update("axir_isolate_compiler", mode)
         with pytest.raises(ParameterError, match="does not accept the flags: .*no-such-flag"):
-            compilation._run_compiler(ADD.encode(), ("--no-such-flag",), "cpu")
+            compilation._run_compiler(ADD.encode(), ("--no-such-flag",), Target())
 
 
 def test_without_a_python_to_start_the_compiler_runs_in_this_process(no_cache, monkeypatch, caplog):

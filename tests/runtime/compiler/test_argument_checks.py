@@ -1,0 +1,52 @@
+"""Programs with and without a look at their arguments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from iree.compiler import ir
+
+from axir.dialect.core.config import config
+from axir.runtime import Program, RuntimeExecutionError, Target, compile_module, default_device
+from axir.runtime.compiler.invocation.argument_checks import remove_argument_checks
+
+CHECKED = """
+vm.module public @module {
+  vm.import private @hal.buffer.assert(%buffer : !vm.ref<!hal.buffer>)
+  vm.import private @hal.buffer_view.assert(%view : !vm.ref<!hal.buffer_view>, %shape : i64 ...)
+  vm.import private @hal.buffer_view.buffer(%view : !vm.ref<!hal.buffer_view>) -> !vm.ref<!hal.buffer>
+  vm.func private @main(%view: !vm.ref<!hal.buffer_view>) -> !vm.ref<!hal.buffer> {
+    vm.call.variadic @hal.buffer_view.assert(%view, []) : (!vm.ref<!hal.buffer_view>, i64 ...)
+    %0 = vm.call @hal.buffer_view.buffer(%view) : (!vm.ref<!hal.buffer_view>) -> !vm.ref<!hal.buffer>
+    vm.call @hal.buffer.assert(%0) : (!vm.ref<!hal.buffer>) -> ()
+    vm.return %0 : !vm.ref<!hal.buffer>
+  }
+}
+"""
+DOUBLE = """func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %x, %x : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}"""
+
+
+def test_checks_are_removed_and_other_calls_stay():
+    with ir.Context():
+        module = ir.Module.parse(CHECKED)
+        assert remove_argument_checks(module.operation) == 2
+        assert module.operation.verify()
+        assert "vm.call @hal.buffer_view.buffer" in str(module)
+        assert remove_argument_checks(module.operation) == 0
+
+
+@pytest.mark.parametrize("mode", ["always", "never"])
+def test_programs_check_their_arguments_unless_told_otherwise(mode):
+    config.update("axir_isolate_compiler", mode)
+    device = default_device()
+    x = device.put(np.arange(3, dtype=np.float32))
+    binaries = {c: compile_module(DOUBLE, Target(checks_arguments=c)) for c in (True, False)}
+    assert len(binaries[False]) < len(binaries[True])
+    for binary in binaries.values():
+        (result,) = Program(binary, device).function()([x])
+        assert result.to_numpy().tolist() == [0, 2, 4]
+    with pytest.raises(RuntimeExecutionError, match="shape"):
+        Program(binaries[True], device).function()([device.put(np.zeros(2, np.float32))])
