@@ -46,6 +46,35 @@ __all__ = [
 _CACHE_KEY_NAMES = tuple(option.name for option in OPTIONS.values() if option.is_in_cache_key)
 
 
+class CacheKey:
+    """The values of all options on which a traced or compiled program depends.
+
+    There is one object for equal values, so that looking up what depends on them hashes an address.
+
+    Attributes:
+        values: The values, by the names of the options.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Mapping[str, OptionValue]):
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"CacheKey({', '.join(f'{k}={v!r}' for k, v in self.values.items())})"
+
+
+_cache_keys: dict[tuple[OptionValue, ...], CacheKey] = {}
+
+
+def _cache_key(values: tuple[OptionValue, ...]) -> CacheKey:
+    key = _cache_keys.get(values)
+    if key is None:
+        made = CacheKey(dict(zip(_CACHE_KEY_NAMES, values, strict=True)))
+        key = _cache_keys.setdefault(values, made)
+    return key
+
+
 class Config:
     """The options' values: `config.<name>` reads one, `update` and `config(...)` set them.
 
@@ -54,8 +83,8 @@ class Config:
     whose properties ask the thread's overrides first.
     """
 
-    cache_key: tuple[OptionValue, ...]
-    """Values of all options on which a traced or compiled program depends."""
+    cache_key: CacheKey
+    """What a traced or compiled program depends on, hashable."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         state = self.__dict__
@@ -126,7 +155,7 @@ class Config:
 
     def _refresh_cache_key(self) -> None:
         state = self.__dict__
-        state["cache_key"] = tuple(state[name] for name in _CACHE_KEY_NAMES)
+        state["cache_key"] = _cache_key(tuple(state[name] for name in _CACHE_KEY_NAMES))
 
     def __getattr__(self, name: str) -> OptionValue:
         raise UnknownOptionError(name)
@@ -143,8 +172,8 @@ class _OverriddenConfig(Config):
     """The class of the config while any thread overrides an option."""
 
     @property
-    def cache_key(self) -> tuple[OptionValue, ...]:  # type: ignore[override]
-        return tuple(getattr(self, name) for name in _CACHE_KEY_NAMES)
+    def cache_key(self) -> CacheKey:  # type: ignore[override]
+        return _cache_key(tuple(getattr(self, name) for name in _CACHE_KEY_NAMES))
 
 
 def _thread_value(name: str) -> property:

@@ -8,7 +8,7 @@ compiled ahead of time. What does not live here: modules that can be transformed
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from axir._trees import text as tree_text
@@ -59,11 +59,6 @@ class TargetWithFlags(Target):
     def flags(self, wants_data_tiling: bool = False) -> tuple[str, ...]:
         """Returns the flags of `iree-compile`."""
         return (*Target.flags(self, wants_data_tiling), *self.extra)
-
-    @property
-    def plain(self) -> Target:
-        """The same machine without optimizations."""
-        return replace(self, opt_level=0, data_tiling=False)
 
 
 def open_module(path: str | Path, text: bytes | None = None) -> tuple[UserObject, str]:

@@ -25,7 +25,6 @@ from axir._arguments.arguments import (
 )
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DonationError, ParameterError, StaticArgumentError
 from axir.dialect.core.single_flight import made_once
@@ -39,12 +38,12 @@ from axir.runtime import default_device, devices
 from axir.runtime.calls.compiled_function import CompiledFunction, compiled
 
 from .caches import clear_tables, cleared_with_caches
+from .signatures import signature
 from .stages import Lowered, Traced
 
 # Signatures remembered for one function; a program with more makes a new one each time.
 # The smallest program takes 120 KB.
 _ENTRY_LIMIT = 1024
-_ARRAYS_ONLY = frozenset((ConcreteArray,))
 
 
 class _Entry:
@@ -62,41 +61,13 @@ class _Entry:
         self.out_tree = out_tree
         self.is_staged = is_staged(function)
         self.is_closed = not any(type(x) is Tracer for x in function.captured)
+        # Made by the first call, before which no signature leads here.
         self.compiled: CompiledFunction | None = None
         self.returns_one_array = out_tree.is_leaf()
-
-    def run(self, leaves: Sequence[ConcreteArray]) -> UserObject:
-        """Runs the compiled function on the leaves of the arguments."""
-        assert self.compiled is not None
-        results = self.compiled(leaves)
-        return results[0] if self.returns_one_array else self.out_tree.unflatten(results)
 
 
 def _is_closed(entry: _Entry) -> bool:
     return entry.is_closed
-
-
-def _direct_key(args: tuple[UserObject, ...]) -> tuple[UserObject, Sequence[ConcreteArray]]:
-    """Returns a key and the leaves of arguments that are uncommitted arrays, or lists of such.
-
-    The key is None for other arguments, which need flattening by `tree`.
-    """
-    key: list[UserObject] = [config.cache_key]
-    leaves: list[ConcreteArray] = []
-    for x in args:
-        if type(x) is ConcreteArray:
-            if x._device is not None:
-                return None, leaves
-            key.append(x.type)
-            leaves.append(x)
-        elif type(x) in (list, tuple) and _ARRAYS_ONLY.issuperset(map(type, x)):
-            if any([y._device for y in x]):
-                return None, leaves
-            key.append((type(x), *[y.type for y in x]))
-            leaves += x
-        else:
-            return None, leaves
-    return tuple(key), leaves
 
 
 # One table of entries for each function and set of options, shared by all its `jit` wrappers.
@@ -149,7 +120,8 @@ class JitFunction:
             inline,
         )
         self._entries = _table_of(function, self._options)
-        self._direct: dict[UserObject, _Entry] = {}
+        # Entries by what `signature` says of a call.
+        self._known: dict[UserObject, _Entry] = {}
         _functions.add(self)
 
     def __repr__(self) -> str:
@@ -187,37 +159,14 @@ class JitFunction:
         static: UserObject = None
         if self._has_static:
             args, kwargs, static = self._split_static(args, kwargs)
-        elif not kwargs:
-            # Arrays and lists of them need no flattening: a good part of the cost of a call.
-            direct_key, values = _direct_key(args)
-            if direct_key is not None:
-                entry = self._direct.get(direct_key)
-                if entry is None:
-                    entry = self._remember_direct(direct_key, values, args)
-                if entry is not None and not (entry.is_staged and state.ambient is not None):
-                    return entry.run(values)
+        key, values = signature(args, kwargs, static)
+        if key is not None:
+            entry = self._known.get(key)
+            if entry is not None and not (entry.is_staged and state.ambient is not None):
+                results = entry.compiled.run(values)  # type: ignore[union-attr]
+                return results[0] if entry.returns_one_array else entry.out_tree.unflatten(results)
         leaves, in_tree = tree.flatten((args, kwargs))
-        if not _ARRAYS_ONLY.issuperset(map(type, leaves)):
-            return self._call_with(leaves, in_tree, args, kwargs, static)
-        if any([x._device for x in leaves]):
-            return self._call_with(leaves, in_tree, args, kwargs, static)
-        types = tuple([x.type for x in leaves])
-        entry = self._entries.get((in_tree, static, types, config.cache_key, None))
-        if entry is None or entry.compiled is None or entry.is_staged:
-            return self._call_with(leaves, in_tree, args, kwargs, static)
-        return entry.run(leaves)
-
-    def _remember_direct(
-        self, direct_key: UserObject, values: Sequence[ConcreteArray], args: tuple[UserObject, ...]
-    ) -> _Entry | None:
-        """Returns the entry of a call that has been made before, for calls without flattening."""
-        in_tree = tree.structure((args, {}))
-        types = tuple([x.type for x in values])
-        entry = self._entries.get((in_tree, None, types, config.cache_key, None))
-        if entry is None or entry.compiled is None:
-            return None
-        self._direct[direct_key] = entry
-        return entry
+        return self._call_with(leaves, in_tree, args, kwargs, static, key)
 
     def _call_with(
         self,
@@ -226,6 +175,7 @@ class JitFunction:
         args: Options,
         kwargs: Options,
         static: UserObject,
+        signature_key: UserObject,
     ) -> UserObject:
         """Calls with leaves that are not all uncommitted arrays, or for the first time."""
         values = to_values(leaves, (args, kwargs) if kwargs else args, self.__name__)
@@ -243,12 +193,18 @@ class JitFunction:
         if entry.compiled is None:
             donated = self._donated_leaves(in_tree)
             entry.compiled = compiled(entry.function, device, donated)
-        if committed is None:
-            return entry.run(values)  # type: ignore[arg-type]
+        if signature_key is not None and self._entries.get(key) is entry:
+            self._remember(signature_key, entry)
         results = entry.compiled(values)  # type: ignore[arg-type]
-        for x in results:
-            x._device = committed
+        if committed is not None:
+            for x in results:
+                x._device = committed
         return entry.out_tree.unflatten(results)
+
+    def _remember(self, signature_key: UserObject, entry: _Entry) -> None:
+        if len(self._known) >= _ENTRY_LIMIT:
+            self._known.clear()
+        self._known[signature_key] = entry
 
     def _entry(self, key: UserObject) -> _Entry:
         """Returns the entry of a call signature, traced by one thread for all that call."""
@@ -261,7 +217,7 @@ class JitFunction:
             entry = self._trace(in_tree, types, static)
             if len(self._entries) >= _ENTRY_LIMIT:
                 self._entries.clear()
-                self._direct.clear()
+                self._known.clear()
             return entry
 
         return made_once(self._entries, key, trace, _is_closed)
@@ -357,7 +313,7 @@ class JitFunction:
     def clear_cache(self) -> None:
         """Forgets all traced and compiled versions."""
         self._entries.clear()
-        self._direct.clear()
+        self._known.clear()
 
 
 class _TypedKey:
@@ -471,7 +427,7 @@ def clear_caches() -> None:
     """
     for function in list(_functions):
         function._entries.clear()
-        function._direct.clear()
+        function._known.clear()
     clear_tables()
 
 

@@ -12,6 +12,7 @@ from axir.dialect.core.annotations import PyTree, UserObject
 from axir.dialect.core.errors import TreeError
 
 from .paths import KEYED, NAMESPACE, GetAttrKey
+from .tree import is_named_tuple
 
 Flatten = Callable[[UserObject], tuple[Iterable[PyTree], UserObject]]
 Unflatten = Callable[[UserObject, Sequence[PyTree]], UserObject]
@@ -40,6 +41,7 @@ def register_pytree_node(
         unflatten_func,  # type: ignore[arg-type]
         namespace=NAMESPACE,
     )
+    is_named_tuple.cache_clear()
     if flatten_with_keys_func is not None:
         KEYED[nodetype] = flatten_with_keys_func
 

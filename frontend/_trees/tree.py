@@ -53,6 +53,13 @@ def structure(tree: PyTree, is_leaf: Callable[[UserObject], bool] | None = None)
     return flatten(tree, is_leaf)[1]
 
 
+@functools.lru_cache(maxsize=4096)
+def is_named_tuple(kind: type) -> bool:
+    """Tells whether trees take objects of a class as named tuples, and not as registered."""
+    entry = optree.register_pytree_node.get(kind, namespace=NAMESPACE)
+    return entry is not None and entry.kind is optree.PyTreeKind.NAMEDTUPLE
+
+
 def map(
     f: UserFunction,
     tree: PyTree,

@@ -29,7 +29,8 @@ text = '''func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %0 : tensor<4xf32>
 }'''
 try:
-    compile_module(text, TargetWithFlags(backend, cpu, 0, None, gpu or None, tuple(flags)), "probe")
+    target = TargetWithFlags(backend, cpu, 0, None, gpu or None, extra=tuple(flags))
+    compile_module(text, target, "probe")
 except Exception as error:  # others are reported where the module itself is compiled
     sys.exit("missing GPU target" in str(error))
 """
@@ -82,7 +83,7 @@ def compile_(
     if output.suffix != ".vmfb":
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")
     module, dialect = read_input(file)
-    chosen = TargetWithFlags(target, target_cpu, opt_level, None, target_gpu, flags)
+    chosen = TargetWithFlags(target, target_cpu, opt_level, None, target_gpu, extra=flags)
     if not output.parent.is_dir():
         raise JobError(f"There is no folder {output.parent}.")
     _check_machine(chosen)

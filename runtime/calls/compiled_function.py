@@ -12,14 +12,17 @@ import warnings
 from collections.abc import Hashable, Sequence
 
 import numpy as np
+from iree import runtime as iree_runtime
 
 from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.context import user_frame
+from axir.dialect.core.errors import DonationError
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import outside_traces
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls import jit_call as call
 from axir.dialect.program.costs import largest_operation
 from axir.dialect.program.effects import has_effects
@@ -32,14 +35,19 @@ from axir.passes.transforms.lower_to_stablehlo import HostCall, lower_functions
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.compiler import compile_module
 from axir.runtime.compiler.target import Target
-from axir.runtime.device.buffers import Buffer
+from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import Device, default_device
 from axir.runtime.errors import CompileError, CompileFailureWarning
 
 from .executable import Executable, Program
 
+_VmVariantList = iree_runtime.VmVariantList
+_new_buffer = Buffer.__new__
+_new_array = ConcreteArray.__new__
 # The host side of results is made when somebody looks.
 _NO_HOST = itertools.repeat(None)
+# Making a list for results takes 0.5 us. Up to this size they may live until the next call.
+_SMALL_RESULT_BYTES = 4096
 LEGALIZATION = "legalize-for-iree"
 # Further passes by platform, from this optimization level on.
 TUNING = {"cpu": "tune-for-cpu"}
@@ -65,6 +73,8 @@ def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
 class CompiledFunction:
     """A function compiled for a device.
 
+    The binary does not check its arguments: they must be of the types of the function's inputs.
+
     Args:
         function: What to compile; its captures must be arrays.
         device: Where to run it.
@@ -79,17 +89,24 @@ class CompiledFunction:
         self.donated = donated
         self._is_empty = not function.outputs and not has_effects(function)
         # None if the function could not be compiled, and is evaluated.
-        self._run: Executable | None = None
+        self._executable: Executable | None = None
         if not self._is_empty:
             try:
-                self._run = self._compile()
+                self._executable = self._compile()
             except CompileError as error:
                 if config.axir_on_compile_failure == "raise":
                     raise
                 _warn_of(error, function.name)
-        self._constants = (
-            [buffer_of(as_array(x), device) for x in function.captured] if self._run else []
-        )
+        captured = function.captured if self._executable else ()
+        self._constants = [buffer_of(as_array(x), device) for x in captured]
+        self._constant_refs = [buffer.view.ref for buffer in self._constants]
+        self._argument_count = len(function.inputs) + len(self._constants)
+        # For each result its number and types, once a call may be a quick one.
+        self._results: list[tuple[int, ShapedArray, BufferType]] | None = None
+        # Lists for results that may be used again, in spite of what they keep alive until then.
+        self._spare_lists: list[iree_runtime.VmVariantList] = []
+        result_bytes = sum(t.size * t.dtype.itemsize for t in self.result_types)
+        self._reuses_lists = result_bytes <= _SMALL_RESULT_BYTES
 
     def _compile(self) -> Executable:
         function = self.function
@@ -101,33 +118,112 @@ class CompiledFunction:
 
     def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the function on the inputs' values."""
-        if self._is_empty:
-            return []
-        run = self._run
-        if run is None:
-            return self._evaluate(arguments)
+        return self.run(arguments)
+
+    def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:  # noqa: C901
+        """Runs the function on the inputs' values.
+
+        Once nothing is left to decide, to copy or to look at, this is a loop over the arguments,
+        a call of IREE, and a loop over the results. All of it is written out: a call of a function
+        or a constructor would cost as much as what it does.
+        """
+        plan = self._results
+        if plan is None or config.jax_debug_nans or config.jax_debug_infs:
+            return self._run(arguments)
+        executable: Foreign = self._executable
+        quick = executable.quick
+        if quick is None or (self.donated and not self._can_give(arguments)):
+            return self._run(arguments)
         device = self.device
-        is_checked = config.jax_debug_nans or config.jax_debug_infs
-        originals = _kept(arguments, self.donated) if is_checked else arguments
-        if self.donated:
-            arguments = _give_away(arguments, self.donated)
-        buffers = []
+        inputs = _VmVariantList(self._argument_count)
+        push = inputs.push_ref
         for x in arguments:
             buffer: Foreign = x._buffer
-            if buffer is None or buffer.type.device is not device or buffer.ref is None:
-                buffer = buffer_of(x, device)
-            buffers.append(buffer)
-        buffers += self._constants
-        outputs = run(buffers)
+            if buffer is None or buffer.type.device is not device:
+                return self._run(arguments)
+            ref = buffer.ref
+            if ref is None:
+                return self._run(arguments)
+            push(ref)
+        for ref in self._constant_refs:
+            push(ref)
+        for number in self.donated:
+            x = arguments[number]
+            x._buffer.ref = x._buffer = x._host = None  # type: ignore[union-attr]
+        driver, contexts = quick
+        failure: BaseException | None = None
+        try:
+            context = contexts.pop()
+        except IndexError:
+            context = executable.program.new_context(driver)
+        try:
+            outputs = self._spare_lists.pop() if self._reuses_lists else _VmVariantList(len(plan))
+        except IndexError:
+            outputs = _VmVariantList(len(plan))
+        try:
+            context.invoke(executable.vm_function, inputs, outputs)
+        except Exception as error:
+            failure = executable.failure(error)
+        finally:
+            contexts.append(context)
+        if failure is not None:  # raised out here, so that a host function's gets no context
+            raise failure
+        executable.quick_calls -= 1
+        if not executable.quick_calls:
+            executable.begin_trial()
+        ref_of = outputs.get_as_ref
+        results = []
+        for index, array_type, buffer_type in plan:
+            buffer = _new_buffer(Buffer)
+            buffer.ref = ref_of(index)
+            buffer.type = buffer_type
+            result = _new_array(ConcreteArray)
+            result.type = array_type
+            result._host = result._device = None
+            result._buffer = buffer
+            results.append(result)
+        if self._reuses_lists:
+            self._spare_lists.append(outputs)
+        return results
+
+    def _can_give(self, arguments: Sequence[ConcreteArray]) -> bool:
+        """Tells whether donated arguments can be overwritten: nobody else reads their memory."""
+        for number in self.donated:
+            buffer: Foreign = arguments[number]._buffer
+            if buffer is None or buffer.type.is_borrowed:
+                return False
+        return len({id(x._buffer) for x in arguments}) == len(arguments)
+
+    def _run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
+        """Runs the function in the general case."""
+        if self._is_empty:
+            return []
+        executable = self._executable
+        if executable is None:
+            return self._evaluate(arguments)
+        is_checked = config.jax_debug_nans or config.jax_debug_infs
+        originals = _kept(arguments, self.donated) if is_checked else arguments
+        device = self.device
+        buffers = [buffer_of(x, device) for x in arguments]
+        if self.donated:
+            _give_away(arguments, self.donated, buffers)
+        outputs = executable([*buffers, *self._constants])
         results = list(map(ConcreteArray, self.result_types, _NO_HOST, outputs))
         if is_checked:
             self._check_finite(originals, results)
+        if self._results is None and executable.result_types is not None:
+            indices = range(len(results))
+            types = executable.result_types
+            self._results = list(zip(indices, self.result_types, types, strict=True))
         return results
 
     def _evaluate(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the function op by op in NumPy, calls and loops in it as well."""
         if self.donated:
-            arguments = _give_away(arguments, self.donated)
+            given = [ConcreteArray(x.type, x.host()) for x in arguments]
+            for number in self.donated:
+                arguments[number].delete()
+            arguments = given
         with outside_traces(), config(jax_disable_jit=True):
             return self.function.evaluate(*arguments)
 
@@ -166,20 +262,28 @@ def _kept(arguments: Sequence[ConcreteArray], donated: tuple[int, ...]) -> list[
     ]
 
 
-def _give_away(arguments: Sequence[ConcreteArray], donated: tuple[int, ...]) -> list[ConcreteArray]:
-    """Deletes donated arrays; returns arguments whose memory the program may overwrite."""
-    given = list(arguments)
-    for index in donated:
-        original = arguments[index]
-        host, buffer = original._host, original._buffer
+def _give_away(
+    arguments: Sequence[ConcreteArray], donated: tuple[int, ...], buffers: list[Buffer]
+) -> None:
+    """Deletes donated arrays; puts buffers into the list whose memory the program may overwrite.
+
+    Raises:
+        DonationError: an array is donated twice, or donated and used.
+    """
+    for number in donated:
+        used = [n for n, buffer in enumerate(buffers) if buffer is buffers[number]]
+        if len(used) > 1:
+            raise DonationError(
+                f"The array that is argument {used[1]} of the call is donated, and argument "
+                f"{used[0]} as well: its memory cannot be overwritten for one and read for the "
+                "other.",
+                "Pass a copy, jnp.array(x), or do not donate it.",
+            )
+    for number in donated:
         # Memory that the host has seen may be visible through NumPy arrays: those must not change.
-        given[index] = ConcreteArray(
-            original.type, np.array(host) if host is not None else None, buffer
-        )
-        if host is not None:
-            given[index]._buffer = None
-        original._host = original._buffer = None
-    return given
+        owned = buffers[number].owned()
+        buffers[number] = Buffer(owned.view.ref, owned.type)
+        arguments[number].delete()
 
 
 def prepare_for_target(module: Foreign, target: Target) -> None:

@@ -1,18 +1,15 @@
-"""Loaded programs and the fast way to call them.
+"""Loaded programs, and calls of their functions with buffers.
 
 `Program` is a loaded binary, `Executable` one function of it. A call pushes references into a
-list, invokes the virtual machine and takes references out, without reflection or wrappers: 3.9 us
-for one scalar, 41 us for 50 arrays in and out; the bare IREE calls take 3.4 and 36. IREE's
-contexts are not made for concurrent use, so a program keeps a pool: a call takes an idle one
-(or makes one, 0.4 ms) and puts it back. What does not live here: argument trees and types (the
+list, invokes the virtual machine and takes references out, without reflection or wrappers. IREE's
+contexts are not made for concurrent use, so a program keeps a pool: a call takes an idle one (or
+makes one, 0.4 ms) and puts it back. What does not live here: which driver is the faster one
+(`driver_trial.py`), calls with arrays (`compiled_function.py`), argument trees and types (the
 frontend's jit), compiling (`compiler/`).
 """
 
 from __future__ import annotations
 
-import os
-import statistics
-import threading
 import time
 import weakref
 from collections.abc import Sequence
@@ -21,35 +18,16 @@ from iree import runtime as iree_runtime
 
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.program.costs import PARALLEL_OPERATIONS
 from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import INSTANCE, Device, short_status
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from axir.runtime.errors import LoadError, OutOfMemoryError, RuntimeExecutionError
 
+from .driver_trial import CORE_COUNT, DriverTrial
 from .host_calls import HostCalls, take_exception
 
 _VmVariantList = iree_runtime.VmVariantList
-
-# A call of local-task costs 13 us more than one of local-sync: below this nothing can be won.
-_SHORT_CALL_SECONDS = 40e-6
-# The first call of each driver warms up, and does not count.
-_CALLS_PER_DRIVER = 4
-# A short call has to gain clearly from more cores, since its times scatter.
-_SHORT_CALL_RATIO = 0.9
-_LONG_CALL_SECONDS = 300e-6
-# Others may keep the cores busy during a trial, or begin to later: then local-task, whose threads
-# wait for each other, loses its gain. So there are further trials after this many calls, then after
-# four times as many, and so on.
-_CALLS_BETWEEN_TRIALS = 8
-_TRIALS = 5
-# A call that takes this long on one core is not tried there.
-_LONGEST_TRIAL_SECONDS = 1.0
-_SYNC_FIRST = ("local-sync", "local-task")
-_CORE_COUNT = (
-    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-)
 
 _programs: weakref.WeakSet[Program] = weakref.WeakSet()
 
@@ -151,43 +129,44 @@ class Executable:
         name: what it is called there.
         work: estimated number of scalar operations of the largest operation of a call; a large one
             is tried on all cores first.
+
+    Attributes:
+        driver: the driver of the next call.
+        result_types: types of the results, known after a first call unless shapes vary; else None.
+        quick: the driver, and its idle contexts, for calls that nobody times; None during a trial.
+        quick_calls: how many of these there will be, less than 0 for any number. Whoever makes one
+            counts it, and after the last one calls `begin_trial`.
+        vm_function: IREE's function.
     """
 
     __slots__ = (
         "__weakref__",
-        "_function",
-        "_idle",
         "_result_count",
-        "_result_indices",
-        "_result_types",
         "_trial",
         "driver",
         "name",
         "program",
+        "quick",
+        "quick_calls",
+        "result_types",
+        "vm_function",
     )
-    driver: str
 
     def __init__(self, program: Program, name: str = "main", work: int = 0):
         self.program = program
         self.name = name
-        self._function = program.lookup(name)
+        self.vm_function = program.lookup(name)
         self._result_count = 1
-        self._result_indices = range(1)
-        self._result_types: list[BufferType] | None = None
-        # The pool of the driver in use; None while both are on trial.
-        self._idle: list[iree_runtime.VmContext] | None = None
-        self._trial: _DriverTrial | None = None
+        self.result_types: list[BufferType] | None = None
+        self.quick: tuple[str, list[iree_runtime.VmContext]] | None = None
         drivers = program.device.drivers
-        if len(drivers) > 1 and config.axir_driver == "auto" and _CORE_COUNT > 1:
-            self._trial = _DriverTrial(work)
-            self.driver = self._trial.driver
-        else:
-            self._use(config.axir_driver if config.axir_driver in drivers else drivers[0])
-
-    def _use(self, driver: str) -> None:
-        self.driver = driver
-        self._idle = self.program.idle_contexts(driver)
-        self._trial = None
+        if config.axir_driver in drivers:
+            drivers = (config.axir_driver,)
+        elif CORE_COUNT == 1:
+            drivers = drivers[:1]
+        self._trial = DriverTrial(work, drivers)
+        self.driver = self._trial.driver
+        self.quick_calls = 0
 
     def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
         """Runs the function.
@@ -197,40 +176,8 @@ class Executable:
             RuntimeExecutionError: the arguments do not fit, or the program failed.
             Exception: whatever a host function raises.
         """
-        # Written out rather than shared with `invoke`: every Python call here costs 0.1 us.
-        arguments = _VmVariantList(len(buffers))
-        push = arguments.push_ref
-        try:
-            for buffer in buffers:
-                push(buffer.ref)
-        except TypeError:
-            if buffer.ref is None:
-                raise buffer.deleted_error() from None
-            raise
-        results = _VmVariantList(self._result_count)
-        idle = self._idle
-        if idle is None:
-            self._run(arguments, results)
-        else:
-            try:
-                context = idle.pop()
-            except IndexError:
-                context = self.program.new_context(self.driver)
-            failure: list[BaseException] = []
-            try:
-                context.invoke(self._function, arguments, results)
-            except Exception as error:
-                failure.append(self._failure(error))
-            finally:
-                idle.append(context)
-            if failure:  # raised out here, so that a host function's exception gets no context
-                raise failure.pop()
-        types = self._result_types
-        get = results.get_as_ref
-        if types is None:
-            refs = [get(index) for index in range(len(results))]
-            return list(map(Buffer, refs, self._learn_result_types(refs)))
-        return list(map(Buffer, map(get, self._result_indices), types))
+        refs = [x.view.ref if x.ref is None else x.ref for x in buffers]
+        return self.wrap(self.invoke(refs))
 
     def invoke(self, refs: Sequence[iree_runtime.VmRef]) -> list[iree_runtime.VmRef]:
         """Runs the function on IREE's references (`Buffer.ref`); returns those of the results."""
@@ -239,46 +186,68 @@ class Executable:
         for ref in refs:
             push(ref)
         results = _VmVariantList(self._result_count)
-        self._run(arguments, results)
+        if self.quick is not None:
+            self.run(*self.quick, arguments, results)
+            self.quick_calls -= 1
+            if not self.quick_calls:
+                self.begin_trial()
+        else:
+            driver = self.driver
+            start = time.perf_counter()
+            self.run(driver, self.program.idle_contexts(driver), arguments, results)
+            self._record(driver, time.perf_counter() - start)
         return list(map(results.get_as_ref, range(len(results))))
 
-    def _run(
-        self, arguments: iree_runtime.VmVariantList, results: iree_runtime.VmVariantList
+    def wrap(self, refs: Sequence[iree_runtime.VmRef]) -> list[Buffer]:
+        """Returns the buffers of the results of a call."""
+        return list(map(Buffer, refs, self.result_types or self._learn_result_types(refs)))
+
+    def run(
+        self,
+        driver: str,
+        pool: list[iree_runtime.VmContext],
+        arguments: iree_runtime.VmVariantList,
+        results: iree_runtime.VmVariantList,
     ) -> None:
-        trial = self._trial
-        driver = self.driver if trial is None else trial.driver
-        idle = self.program.idle_contexts(driver)
-        start = time.perf_counter()
+        """Runs the function in an idle context of a driver; raises what says why it failed."""
         try:
-            context = idle.pop()
+            context = pool.pop()
         except IndexError:
             context = self.program.new_context(driver)
         failure: list[BaseException] = []
         try:
-            context.invoke(self._function, arguments, results)
+            context.invoke(self.vm_function, arguments, results)
         except Exception as error:
-            failure.append(self._failure(error))
+            failure.append(self.failure(error))
         finally:
-            idle.append(context)
-        if failure:
+            pool.append(context)
+        if failure:  # raised out here, so that a host function's exception gets no context
             raise failure.pop()
-        if trial is not None:
-            trial.record(driver, time.perf_counter() - start)
-            self.driver = trial.driver
-            if trial.is_over:
-                self._use(trial.driver)
+
+    def _record(self, driver: str, seconds: float) -> None:
+        trial = self._trial
+        trial.record(driver, seconds)
+        self.driver = trial.driver
+        if trial.calls_to_rest:
+            self.quick_calls = trial.calls_to_rest
+            self.quick = trial.driver, self.program.idle_contexts(trial.driver)
+
+    def begin_trial(self) -> None:
+        """Lets the next calls be timed again, as is due after `quick_calls`."""
+        self.quick = None
+        self._trial.begin_again()
+        self.driver = self._trial.driver
 
     def _learn_result_types(self, refs: Sequence[iree_runtime.VmRef]) -> list[BufferType]:
         device = self.program.device
         types = [BufferType.of_view(ref.deref(HalBufferView), device) for ref in refs]
-        declaration = self._function.reflection.get("iree.abi.declaration", "?")
+        declaration = self.vm_function.reflection.get("iree.abi.declaration", "?")
         if "?" not in declaration:  # all shapes are static: every call has these results
             self._result_count = len(types)
-            self._result_indices = range(len(types))
-            self._result_types = types
+            self.result_types = types
         return types
 
-    def _failure(self, error: Exception) -> BaseException:
+    def failure(self, error: Exception) -> BaseException:
         """Returns what to raise: what a host function raised, else what IREE says."""
         raised_by_host = take_exception()
         if raised_by_host is not None:
@@ -301,65 +270,3 @@ class Executable:
 
     def __repr__(self) -> str:
         return f"Executable({self.name!r}, {self.program.device}, driver={self.driver!r})"
-
-
-class _DriverTrial:
-    """Finds the faster CPU driver of a function from the times of its calls.
-
-    Unless calls are too short to gain, it tries again from time to time, and rests in between.
-    """
-
-    def __init__(self, work: int):
-        starts_parallel = work >= PARALLEL_OPERATIONS
-        self._order = ("local-task", "local-sync") if starts_parallel else _SYNC_FIRST
-        self._trials_left = _TRIALS
-        self._rest = _CALLS_BETWEEN_TRIALS
-        self._resting_calls = 0
-        self._lock = threading.Lock()
-        self.is_over = False
-        self._begin()
-
-    def _begin(self) -> None:
-        self._times: dict[str, list[float]] = {driver: [] for driver in self._order}
-        self.driver = self._order[0]
-
-    @property
-    def is_resting(self) -> bool:
-        """Whether the driver is decided for now."""
-        return self._resting_calls > 0
-
-    def record(self, driver: str, seconds: float) -> None:
-        """Takes the time of a call; afterwards `driver` is the one for the next call."""
-        with self._lock:  # threads share an executable
-            if self._resting_calls:
-                self._resting_calls -= 1
-                if not self._resting_calls:
-                    self._begin()
-            elif driver == self.driver and not self.is_over:
-                self._times[driver].append(seconds)
-                if len(self._times[driver]) == _CALLS_PER_DRIVER:
-                    self._go_on(min(self._times[driver]))
-
-    def _go_on(self, best: float) -> None:
-        """Decides, or turns to the second driver, after the calls of one."""
-        first, second = self._order
-        if self.driver == second:
-            self._settle()
-        elif first == "local-sync" and best < _SHORT_CALL_SECONDS:
-            self.is_over = True
-        elif first == "local-task" and best * _CORE_COUNT > _LONGEST_TRIAL_SECONDS:
-            self.is_over = True
-        else:
-            self.driver = second
-
-    def _settle(self) -> None:
-        sync, task = (statistics.median(self._times[driver][1:]) for driver in _SYNC_FIRST)
-        is_long = sync >= _LONG_CALL_SECONDS
-        is_parallel = task < sync * (1.0 if is_long else _SHORT_CALL_RATIO)
-        self.driver = "local-task" if is_parallel else "local-sync"
-        self._trials_left -= 1
-        if self._trials_left:
-            self._resting_calls = self._rest
-            self._rest *= 4
-        else:
-            self.is_over = True

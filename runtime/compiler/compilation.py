@@ -126,7 +126,9 @@ def _run_compiler(source: bytes, flags: tuple[str, ...], target: Target) -> _Out
         diagnostics.append(Diagnostic.parse(text))
 
     try:
-        binary = _invoke(source, flags + linker_flags(target.backend), report, target.checks_arguments)
+        binary = _invoke(
+            source, flags + linker_flags(target.backend), report, target.checks_arguments
+        )
     except CompilerEndedError as crash:
         return _Outcome(None, diagnostics, crash)
     except RejectedFlagsError as error:

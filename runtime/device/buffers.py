@@ -69,10 +69,10 @@ def element_type(dtype: Dtype) -> iree_runtime.HalElementType:
 class BufferType:
     """What all buffers of a kind share: shape, dtype and device.
 
-    `is_borrowed` tells that the memory is a host array's, which others may still read.
+    `is_borrowed` tells that the memory is also a host array's, which others may still read.
     """
 
-    __slots__ = ("device", "dtype", "is_borrowed", "shape")
+    __slots__ = ("_borrowed", "device", "dtype", "is_borrowed", "shape")
 
     def __init__(
         self, shape: tuple[int, ...], dtype: Dtype, device: Device, is_borrowed: bool = False
@@ -81,6 +81,15 @@ class BufferType:
         self.dtype = dtype
         self.device = device
         self.is_borrowed = is_borrowed
+        self._borrowed: BufferType | None = None
+
+    def borrowed(self) -> BufferType:
+        """Returns the type of such buffers whose memory host arrays share."""
+        if self.is_borrowed:
+            return self
+        if self._borrowed is None:
+            self._borrowed = BufferType(self.shape, self.dtype, self.device, True)
+        return self._borrowed
 
     @staticmethod
     def of_view(view: iree_runtime.HalBufferView, device: Device) -> BufferType:
@@ -139,7 +148,11 @@ class Buffer:
 
         The array keeps the memory alive, also after `delete`.
         """
-        return self.type.device.to_numpy(self.view, self.type.shape, self.type.dtype)
+        kind = self.type
+        array = kind.device.to_numpy(self.view, kind.shape, kind.dtype)
+        if kind.device.platform == "cpu":
+            self.type = kind.borrowed()
+        return array
 
     def delete(self) -> None:
         """Drops this reference to the memory; later uses raise DeletedArrayError."""

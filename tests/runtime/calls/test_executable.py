@@ -12,7 +12,6 @@ import pytest
 
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DeletedArrayError, ParameterError
-from axir.dialect.program.costs import PARALLEL_OPERATIONS
 from axir.runtime import (
     LoadError,
     Program,
@@ -22,7 +21,7 @@ from axir.runtime import (
     compile_module,
     devices,
 )
-from axir.runtime.calls.executable import _DriverTrial
+from axir.runtime.calls.driver_trial import FOR_GOOD
 
 DRIVERS = ("local-sync", "local-task")
 ELEMENTS = {
@@ -272,64 +271,18 @@ def test_a_binary_for_another_device_is_refused(device):
         program.function()([device.put(np.zeros(2, np.float32))])
 
 
-def seconds(trial: _DriverTrial, times: dict[str, float]) -> list[str]:
-    used = []
-    while not (trial.is_over or trial.is_resting):
-        used.append(trial.driver)
-        trial.record(trial.driver, times[trial.driver])
-    return used
-
-
-SYNC, TASK = DRIVERS
-
-
-@pytest.mark.parametrize(
-    ("work", "sync_time", "task_time", "tried", "chosen"),
-    [
-        (0, 2e-6, 1e-6, [SYNC] * 4, SYNC),  # too short to gain
-        (0, 2e-4, 1e-4, [SYNC] * 4 + [TASK] * 4, TASK),
-        (0, 2e-4, 1.9e-4, [SYNC] * 4 + [TASK] * 4, SYNC),  # no worthwhile gain
-        (0, 1e-2, 1.1e-2, [SYNC] * 4 + [TASK] * 4, SYNC),  # as on a busy machine
-        (0, 1e-2, 4e-2, [SYNC] * 4 + [TASK] * 4, SYNC),  # a loop of small steps
-        (PARALLEL_OPERATIONS, 1e-3, 5e-3, [TASK] * 4 + [SYNC] * 4, SYNC),
-        (PARALLEL_OPERATIONS, 1e-3, 6e-4, [TASK] * 4 + [SYNC] * 4, TASK),
-        (PARALLEL_OPERATIONS, 100.0, 50.0, [TASK] * 4, TASK),  # one core would take too long
-    ],
-)
-def test_the_faster_driver_is_chosen(work, sync_time, task_time, tried, chosen):
-    trial = _DriverTrial(work)
-    assert seconds(trial, {SYNC: sync_time, TASK: task_time}) == tried
-    assert trial.driver == chosen
-
-
-def test_drivers_are_tried_again_until_the_trial_ends():
-    trial = _DriverTrial(0)
-    seconds(trial, {SYNC: 1e-2, TASK: 2e-2})
-    assert trial.driver == SYNC
-    calls = 0
-    while trial.is_resting:
-        trial.record(trial.driver, 1e-2)
-        calls += 1
-    seconds(trial, {SYNC: 1e-2, TASK: 6e-3})
-    assert trial.driver == TASK
-    while not trial.is_over:
-        trial.record(trial.driver, {SYNC: 1e-2, TASK: 6e-3}[trial.driver])
-    assert trial.driver == TASK
-    assert 0 < calls < 100
-
-
 def test_the_trial_ends_with_right_results_on_the_way(program, device):
     executable = program.function("double")
     array = np.arange(100_000, dtype=np.float32)
     buffer = device.put(array)
     calls = 0
-    while executable._trial is not None and calls < 2000:
+    while executable.quick_calls >= 0 and calls < 2000:
         result = executable([buffer])[0].to_numpy()
         if calls % 50 < 9:  # on both drivers
             np.testing.assert_array_equal(result, 2 * array)
         calls += 1
-    assert executable._trial is None
-    assert executable.driver in DRIVERS
+    assert executable.quick_calls == FOR_GOOD
+    assert executable.quick[0] == executable.driver in DRIVERS
 
 
 def test_a_call_is_fast(program, device):

@@ -11,15 +11,17 @@ from axir.runtime import Program, RuntimeExecutionError, Target, compile_module,
 from axir.runtime.compiler.invocation.argument_checks import remove_argument_checks
 
 CHECKED = """
+!view = !vm.ref<!hal.buffer_view>
+!buffer = !vm.ref<!hal.buffer>
 vm.module public @module {
-  vm.import private @hal.buffer.assert(%buffer : !vm.ref<!hal.buffer>)
-  vm.import private @hal.buffer_view.assert(%view : !vm.ref<!hal.buffer_view>, %shape : i64 ...)
-  vm.import private @hal.buffer_view.buffer(%view : !vm.ref<!hal.buffer_view>) -> !vm.ref<!hal.buffer>
-  vm.func private @main(%view: !vm.ref<!hal.buffer_view>) -> !vm.ref<!hal.buffer> {
-    vm.call.variadic @hal.buffer_view.assert(%view, []) : (!vm.ref<!hal.buffer_view>, i64 ...)
-    %0 = vm.call @hal.buffer_view.buffer(%view) : (!vm.ref<!hal.buffer_view>) -> !vm.ref<!hal.buffer>
-    vm.call @hal.buffer.assert(%0) : (!vm.ref<!hal.buffer>) -> ()
-    vm.return %0 : !vm.ref<!hal.buffer>
+  vm.import private @hal.buffer.assert(%buffer : !buffer)
+  vm.import private @hal.buffer_view.assert(%view : !view, %shape : i64 ...)
+  vm.import private @hal.buffer_view.buffer(%view : !view) -> !buffer
+  vm.func private @main(%view: !view) -> !buffer {
+    vm.call.variadic @hal.buffer_view.assert(%view, []) : (!view, i64 ...)
+    %0 = vm.call @hal.buffer_view.buffer(%view) : (!view) -> !buffer
+    vm.call @hal.buffer.assert(%0) : (!buffer) -> ()
+    vm.return %0 : !buffer
   }
 }
 """

@@ -1,0 +1,126 @@
+"""The signature of a call and its leaves, read off the arguments by a walk of our own.
+
+`tree.flatten` takes a microsecond for each leaf, as long as all else that a call does with it. So
+`jit` first comes here, where arguments made of lists, tuples, named tuples, dictionaries and None
+are walked in half the time or less. What does not live here: flattening in general (`_trees/`),
+what a signature leads to (`jit.py`).
+"""
+
+from __future__ import annotations
+
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.config import config
+
+# Stands before the names of keyword arguments, which are no dictionary among the others.
+_KEYWORDS = object()
+_NUMBERS = frozenset((bool, int, float, complex))
+# The order in which a tree has the entries of dictionaries with given keys.
+_orders: dict[tuple[UserObject, ...], tuple[UserObject, ...]] = {}
+_ORDER_LIMIT = 4096
+
+
+def signature(
+    args: tuple[UserObject, ...], kwargs: dict[str, Options], static: UserObject
+) -> tuple[tuple[UserObject, ...] | None, list[ConcreteArray]]:
+    """Returns what tells a call from others, and the leaves in the order of the tree.
+
+    Args:
+        args: Positional arguments that are not static.
+        kwargs: Keyword arguments that are not static.
+        static: What is known of the static ones, hashable.
+
+    Returns:
+        The signature, which is hashable and depends on the options, and the leaves as arrays. The
+        signature is None for arguments that only `tree.flatten` knows, arrays that are committed
+        to a device, and tracers.
+
+    >>> x = as_array(1.0)
+    >>> key, leaves = signature(({"b": x, "a": [x, None]},), {}, None)
+    >>> key[2:]
+    (<class 'dict'>, ('a', 'b'), <class 'list'>, 2, ShapedArray(float32[], weak_type=True), \
+None, ShapedArray(float32[], weak_type=True))
+    >>> signature((object(),), {}, None)[0] is None
+    True
+    """
+    key: list[UserObject] = [config.cache_key, static]
+    leaves: list[ConcreteArray] = []
+    for x in args:
+        if type(x) is ConcreteArray:
+            if x._device is not None:
+                return None, leaves
+            key.append(x.type)
+            leaves.append(x)
+        elif not _walk(x, key, leaves):
+            return None, leaves
+    if kwargs:
+        key.append(_KEYWORDS)
+        if not _walk(kwargs, key, leaves):
+            return None, leaves
+    return tuple(key), leaves
+
+
+def _walk(x: UserObject, key: list[UserObject], leaves: list[ConcreteArray]) -> bool:
+    """Adds what is no array itself; returns False if it is not of the kinds known here."""
+    kind = type(x)
+    if kind is dict:
+        children = _values(x, key)
+    elif kind is list or kind is tuple:
+        key += (kind, len(x))
+        children = x
+    else:
+        children = _children(x, kind, key, leaves)
+    if children is None:
+        return False
+    for child in children:
+        if type(child) is ConcreteArray:
+            if child._device is not None:
+                return False
+            key.append(child.type)
+            leaves.append(child)
+        elif not _walk(child, key, leaves):
+            return False
+    return True
+
+
+def _values(x: dict[UserObject, UserObject], key: list[UserObject]) -> UserObject:
+    """Returns the values of a dictionary in the tree's order, or None if that is not known."""
+    names = tuple(x)
+    order = _orders.get(names)
+    if order is None:
+        order = _order_of(names)
+        if order is None:
+            return None
+    key += (dict, order)
+    return x.values() if order == names else [x[name] for name in order]
+
+
+def _children(
+    x: UserObject, kind: type, key: list[UserObject], leaves: list[ConcreteArray]
+) -> UserObject:
+    """Returns what a container of another kind holds, or None if it is of none known here."""
+    if x is None:
+        key.append(None)
+        return ()
+    if kind in _NUMBERS:
+        try:
+            array = as_array(x)
+        except OverflowError:  # whoever flattens the arguments says which of them it is
+            return None
+        key.append(array.type)
+        leaves.append(array)
+        return ()
+    if tree.is_named_tuple(kind):
+        key.append(kind)
+        return x
+    return None
+
+
+def _order_of(names: tuple[UserObject, ...]) -> tuple[UserObject, ...] | None:
+    if not all(type(name) is str for name in names):
+        return None  # 1 and True are one key, but not one argument
+    if len(_orders) >= _ORDER_LIMIT:
+        _orders.clear()
+    order = _orders[names] = tuple(sorted(names))
+    return order

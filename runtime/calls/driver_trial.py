@@ -1,0 +1,104 @@
+"""`DriverTrial`: which CPU driver runs a function faster, found from the times of its calls.
+
+What does not live here: the calls (`executable.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import threading
+from collections.abc import Sequence
+
+from axir.dialect.program.costs import PARALLEL_OPERATIONS
+
+# A call of local-task costs 13 us more than one of local-sync: below this nothing can be won.
+_SHORT_CALL_SECONDS = 40e-6
+# The first call of each driver warms up, and does not count.
+_CALLS_PER_DRIVER = 4
+# A short call has to gain clearly from more cores, since its times scatter.
+_SHORT_CALL_RATIO = 0.9
+_LONG_CALL_SECONDS = 300e-6
+# Others may keep the cores busy during a trial, or begin to later: then local-task, whose threads
+# wait for each other, loses its gain. So there are further trials after this many calls, then after
+# four times as many, and so on.
+_CALLS_BETWEEN_TRIALS = 8
+_TRIALS = 5
+FOR_GOOD = -1
+"""The number of calls for which a driver stays when there will be no further trial."""
+# A call that takes this long on one core is not tried there.
+_LONGEST_TRIAL_SECONDS = 1.0
+_SYNC_FIRST = ("local-sync", "local-task")
+CORE_COUNT = (
+    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+)
+
+
+class DriverTrial:
+    """Finds the faster CPU driver of a function from the times of its calls.
+
+    Unless calls are too short to gain, it tries again from time to time, and rests in between. Of
+    one driver alone it learns how long calls take.
+
+    Args:
+        work: as for `Executable`.
+        drivers: those to choose from: the two of the CPU, or one.
+
+    Attributes:
+        driver: the driver for the next call.
+        calls_to_rest: once the driver is decided, for how many calls it stays: a number, or
+            `FOR_GOOD`; 0 during a trial.
+    """
+
+    def __init__(self, work: int, drivers: Sequence[str] = _SYNC_FIRST):
+        starts_parallel = len(drivers) > 1 and work >= PARALLEL_OPERATIONS
+        self._order = ("local-task", "local-sync") if starts_parallel else tuple(drivers)
+        self._trials_left = _TRIALS
+        self._rest = _CALLS_BETWEEN_TRIALS
+        self._lock = threading.Lock()
+        self.calls_to_rest = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._times: dict[str, list[float]] = {driver: [] for driver in self._order}
+        self.driver = self._order[0]
+
+    def record(self, driver: str, seconds: float) -> None:
+        """Takes the time of a call; afterwards `driver` is the one for the next call."""
+        with self._lock:  # threads share an executable
+            if driver == self.driver and not self.calls_to_rest:
+                self._times[driver].append(seconds)
+                if len(self._times[driver]) == _CALLS_PER_DRIVER:
+                    self._go_on(min(self._times[driver]))
+
+    def begin_again(self) -> None:
+        """Begins the next trial after a rest."""
+        with self._lock:
+            self.calls_to_rest = 0
+            self._begin()
+
+    def _go_on(self, best: float) -> None:
+        """Decides, or turns to the second driver, after the calls of one."""
+        first, second = self._order[0], self._order[-1]
+        if first == second:
+            self.calls_to_rest = FOR_GOOD
+        elif self.driver == second:
+            self._settle()
+        elif first == "local-sync" and best < _SHORT_CALL_SECONDS:
+            self.calls_to_rest = FOR_GOOD
+        elif first == "local-task" and best * CORE_COUNT > _LONGEST_TRIAL_SECONDS:
+            self.calls_to_rest = FOR_GOOD
+        else:
+            self.driver = second
+
+    def _settle(self) -> None:
+        sync, task = (statistics.median(self._times[driver][1:]) for driver in _SYNC_FIRST)
+        is_long = sync >= _LONG_CALL_SECONDS
+        is_parallel = task < sync * (1.0 if is_long else _SHORT_CALL_RATIO)
+        self.driver = "local-task" if is_parallel else "local-sync"
+        self._trials_left -= 1
+        if self._trials_left:
+            self.calls_to_rest = self._rest
+            self._rest *= 4
+        else:
+            self.calls_to_rest = FOR_GOOD
