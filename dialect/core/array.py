@@ -56,6 +56,11 @@ class DeviceBuffer(Protocol):
         """Whether the memory has been given back."""
         ...
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the contents have been computed."""
+        ...
+
     def to_numpy(self) -> HostArray:
         """Returns the contents as a read-only array."""
         ...

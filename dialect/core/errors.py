@@ -8,6 +8,7 @@ pipelines (`passes/framework/errors.py`).
 from __future__ import annotations
 
 import linecache
+from types import CodeType
 
 from .context import describe_location, user_frame
 from .state import state
@@ -27,9 +28,13 @@ def user_line() -> str | None:
     frame = user_frame()
     if frame is None:
         return None
-    code = frame.f_code
-    place = f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
-    return _with_source(place, code.co_filename, frame.f_lineno)
+    return describe_line(frame.f_code, frame.f_lineno)
+
+
+def describe_line(code: CodeType, line: int) -> str:
+    """Describes a line of a function's code as `file:line in function: source`."""
+    place = f"{code.co_filename}:{line} in {code.co_name}"
+    return _with_source(place, code.co_filename, line)
 
 
 def _with_source(place: str, filename: str, line: int) -> str:

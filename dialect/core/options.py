@@ -232,6 +232,13 @@ _TABLE = (
         choices=tuple(_PRECISIONS.split()),
     ),
     Option(
+        "jax_cpu_enable_async_dispatch",
+        bool,
+        True,
+        "Lets calls of compiled functions that take longer than 5 ms return before they are done, "
+        "with arrays that are waited for where their elements are used.",
+    ),
+    Option(
         "jax_log_compiles",
         bool,
         False,

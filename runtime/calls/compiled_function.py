@@ -39,6 +39,7 @@ from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import Device, default_device
 from axir.runtime.errors import CompileError, CompileFailureWarning
 
+from . import pending
 from .executable import Executable, Program
 
 _VmVariantList = iree_runtime.VmVariantList
@@ -113,6 +114,8 @@ class CompiledFunction:
         # Only what runs in the host's memory calls Python functions.
         calls: list[HostCall] | None = [] if self.device.platform == "cpu" else None
         binary = compile_function(function, self.device, self.donated, calls)
+        # Host functions run in the thread of their call, where the user expects them.
+        self._is_deferrable = calls is not None and not calls
         program = Program(binary, self.device, calls or ())
         return program.function("main", work=largest_operation(function))
 
@@ -132,7 +135,7 @@ class CompiledFunction:
             return self._run(arguments)
         executable: Foreign = self._executable
         quick = executable.quick
-        if quick is None or (self.donated and not self._can_give(arguments)):
+        if quick is None or executable.is_long or (self.donated and not self._can_give(arguments)):
             return self._run(arguments)
         device = self.device
         inputs = _VmVariantList(self._argument_count)
@@ -188,6 +191,8 @@ class CompiledFunction:
 
     def _can_give(self, arguments: Sequence[ConcreteArray]) -> bool:
         """Tells whether donated arguments can be overwritten: nobody else reads their memory."""
+        if pending.is_any_unfinished():
+            return False
         for number in self.donated:
             buffer: Foreign = arguments[number]._buffer
             if buffer is None or buffer.type.is_borrowed:
@@ -207,7 +212,7 @@ class CompiledFunction:
         buffers = [buffer_of(x, device) for x in arguments]
         if self.donated:
             _give_away(arguments, self.donated, buffers)
-        outputs = executable([*buffers, *self._constants])
+        outputs = self._outputs(executable, [*buffers, *self._constants], is_checked)
         results = list(map(ConcreteArray, self.result_types, _NO_HOST, outputs))
         if is_checked:
             self._check_finite(originals, results)
@@ -216,6 +221,23 @@ class CompiledFunction:
             types = executable.result_types
             self._results = list(zip(indices, self.result_types, types, strict=True))
         return results
+
+    def _outputs(
+        self, executable: Executable, buffers: list[Buffer], is_checked: bool
+    ) -> list[Buffer]:
+        """Calls the program, or leaves that to another thread: see `pending.py`."""
+        if (
+            (executable.is_long or any([x.ref is None for x in buffers]))
+            and executable.result_types is not None
+            and self._is_deferrable
+            and config.jax_cpu_enable_async_dispatch
+            and not is_checked
+            and pending.may_defer()
+        ):
+            return pending.defer(executable, buffers, overwrites=bool(self.donated))
+        if self.donated:
+            pending.finish_all()  # another call may read what this one overwrites
+        return executable(buffers)
 
     def _evaluate(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the function op by op in NumPy, calls and loops in it as well."""
@@ -282,7 +304,7 @@ def _give_away(
     for number in donated:
         # Memory that the host has seen may be visible through NumPy arrays: those must not change.
         owned = buffers[number].owned()
-        buffers[number] = Buffer(owned.view.ref, owned.type)
+        buffers[number] = owned.moved()
         arguments[number].delete()
 
 

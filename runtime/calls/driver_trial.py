@@ -28,6 +28,8 @@ FOR_GOOD = -1
 """The number of calls for which a driver stays when there will be no further trial."""
 # A call that takes this long on one core is not tried there.
 _LONGEST_TRIAL_SECONDS = 1.0
+# A first call that takes longer does so for its own sake.
+_LONGEST_WARM_UP = 20e-3
 _SYNC_FIRST = ("local-sync", "local-task")
 CORE_COUNT = (
     len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -46,6 +48,7 @@ class DriverTrial:
 
     Attributes:
         driver: the driver for the next call.
+        seconds: how long the function takes, as far as that is known; else 0.
         calls_to_rest: once the driver is decided, for how many calls it stays: a number, or
             `FOR_GOOD`; 0 during a trial.
     """
@@ -57,6 +60,7 @@ class DriverTrial:
         self._rest = _CALLS_BETWEEN_TRIALS
         self._lock = threading.Lock()
         self.calls_to_rest = 0
+        self.seconds = 0.0
         self._begin()
 
     def _begin(self) -> None:
@@ -68,8 +72,15 @@ class DriverTrial:
         with self._lock:  # threads share an executable
             if driver == self.driver and not self.calls_to_rest:
                 self._times[driver].append(seconds)
+                self._estimate(self._times[driver])
                 if len(self._times[driver]) == _CALLS_PER_DRIVER:
                     self._go_on(min(self._times[driver]))
+
+    def _estimate(self, times: list[float]) -> None:
+        if len(times) > 1:
+            self.seconds = min(times[1:])
+        elif times[0] >= _LONGEST_WARM_UP:
+            self.seconds = times[0]
 
     def begin_again(self) -> None:
         """Begins the next trial after a rest."""
@@ -96,6 +107,7 @@ class DriverTrial:
         is_long = sync >= _LONG_CALL_SECONDS
         is_parallel = task < sync * (1.0 if is_long else _SHORT_CALL_RATIO)
         self.driver = "local-task" if is_parallel else "local-sync"
+        self._estimate(self._times[self.driver])
         self._trials_left -= 1
         if self._trials_left:
             self.calls_to_rest = self._rest

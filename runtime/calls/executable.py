@@ -28,6 +28,8 @@ from .driver_trial import CORE_COUNT, DriverTrial
 from .host_calls import HostCalls, take_exception
 
 _VmVariantList = iree_runtime.VmVariantList
+# Leaving a call to another thread costs 30 us, but milliseconds where others keep all cores busy.
+_LONG_SECONDS = 5e-3
 
 _programs: weakref.WeakSet[Program] = weakref.WeakSet()
 
@@ -132,6 +134,7 @@ class Executable:
 
     Attributes:
         driver: the driver of the next call.
+        is_long: whether the timed calls took so long that another thread may wait for the next.
         result_types: types of the results, known after a first call unless shapes vary; else None.
         quick: the driver, and its idle contexts, for calls that nobody times; None during a trial.
         quick_calls: how many of these there will be, less than 0 for any number. Whoever makes one
@@ -144,6 +147,7 @@ class Executable:
         "_result_count",
         "_trial",
         "driver",
+        "is_long",
         "name",
         "program",
         "quick",
@@ -167,6 +171,7 @@ class Executable:
         self._trial = DriverTrial(work, drivers)
         self.driver = self._trial.driver
         self.quick_calls = 0
+        self.is_long = False
 
     def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
         """Runs the function.
@@ -179,22 +184,29 @@ class Executable:
         refs = [x.view.ref if x.ref is None else x.ref for x in buffers]
         return self.wrap(self.invoke(refs))
 
-    def invoke(self, refs: Sequence[iree_runtime.VmRef]) -> list[iree_runtime.VmRef]:
-        """Runs the function on IREE's references (`Buffer.ref`); returns those of the results."""
+    def invoke(
+        self, refs: Sequence[iree_runtime.VmRef], where: str | None = None
+    ) -> list[iree_runtime.VmRef]:
+        """Runs the function on IREE's references (`Buffer.ref`); returns those of the results.
+
+        Args:
+            refs: The arguments.
+            where: The user's line for errors; by default that of the calling thread.
+        """
         arguments = _VmVariantList(len(refs))
         push = arguments.push_ref
         for ref in refs:
             push(ref)
         results = _VmVariantList(self._result_count)
         if self.quick is not None:
-            self.run(*self.quick, arguments, results)
+            self.run(*self.quick, arguments, results, where)
             self.quick_calls -= 1
             if not self.quick_calls:
                 self.begin_trial()
         else:
             driver = self.driver
             start = time.perf_counter()
-            self.run(driver, self.program.idle_contexts(driver), arguments, results)
+            self.run(driver, self.program.idle_contexts(driver), arguments, results, where)
             self._record(driver, time.perf_counter() - start)
         return list(map(results.get_as_ref, range(len(results))))
 
@@ -208,6 +220,7 @@ class Executable:
         pool: list[iree_runtime.VmContext],
         arguments: iree_runtime.VmVariantList,
         results: iree_runtime.VmVariantList,
+        where: str | None,
     ) -> None:
         """Runs the function in an idle context of a driver; raises what says why it failed."""
         try:
@@ -218,7 +231,7 @@ class Executable:
         try:
             context.invoke(self.vm_function, arguments, results)
         except Exception as error:
-            failure.append(self.failure(error))
+            failure.append(self.failure(error, where))
         finally:
             pool.append(context)
         if failure:  # raised out here, so that a host function's exception gets no context
@@ -228,6 +241,7 @@ class Executable:
         trial = self._trial
         trial.record(driver, seconds)
         self.driver = trial.driver
+        self.is_long = trial.seconds >= _LONG_SECONDS
         if trial.calls_to_rest:
             self.quick_calls = trial.calls_to_rest
             self.quick = trial.driver, self.program.idle_contexts(trial.driver)
@@ -247,7 +261,7 @@ class Executable:
             self.result_types = types
         return types
 
-    def failure(self, error: Exception) -> BaseException:
+    def failure(self, error: Exception, where: str | None = None) -> BaseException:
         """Returns what to raise: what a host function raised, else what IREE says."""
         raised_by_host = take_exception()
         if raised_by_host is not None:
@@ -259,11 +273,13 @@ class Executable:
                 f"The compiled function {self.name!r} needs an array for which "
                 f"{self.program.device} has no memory.",
                 "Compute in smaller pieces, or look for an extent larger than it should be.",
+                where,
             )
         else:
             failure = RuntimeExecutionError(
                 f"The compiled function {self.name!r} failed on {self.program.device}: {status}.",
                 "Check that the arguments have the shapes and dtypes that it was compiled for.",
+                where,
             )
         failure.__cause__ = error
         return failure

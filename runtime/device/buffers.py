@@ -163,8 +163,13 @@ class Buffer:
         """Whether `delete` has been called."""
         return self.ref is None
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the contents have been computed."""
+        return True
+
     def block_until_ready(self) -> Buffer:
-        """Returns at once: a call returns when its results are there.
+        """Returns at once: the contents are there.
 
         Raises DeletedArrayError after `delete`.
         """
@@ -185,6 +190,12 @@ class Buffer:
         if not self.type.is_borrowed:
             return self
         return self.type.device.put(self.to_numpy().copy())
+
+    def moved(self) -> Buffer:
+        """Returns a buffer of the same memory, and deletes this one."""
+        made = Buffer(self.view.ref, self.type)
+        self.delete()
+        return made
 
     def copy_to(self, device: Device) -> Buffer:
         """Returns a buffer on `device` with the same elements; CPU devices share the memory."""

@@ -82,9 +82,9 @@ def copy_to_host_async(array: ConcreteArray) -> None:
 
 
 def is_ready(array: ConcreteArray) -> bool:
-    """Tells whether the elements have been computed. They have: calls return when they have."""
+    """Tells whether the elements have been computed, or that has failed: nobody waits for them."""
     array.check_alive()
-    return True
+    return array._host is not None or array._buffer is None or array._buffer.is_ready
 
 
 METHODS: dict[str, UserFunction] = {

@@ -52,6 +52,18 @@ def test_drivers_are_tried_again_until_the_trial_ends():
     assert trial.driver == TASK
 
 
+def test_the_time_of_a_call_is_known_without_that_of_warming_up():
+    trial = DriverTrial(0, (SYNC,))
+    trial.record(SYNC, 0.01)
+    assert trial.seconds == 0
+    trial.record(SYNC, 0.004)
+    trial.record(SYNC, 0.003)
+    assert trial.seconds == 0.003
+    trial = DriverTrial(0, (SYNC,))
+    trial.record(SYNC, 0.5)
+    assert trial.seconds == 0.5
+
+
 def test_one_driver_is_decided_after_a_few_calls():
     trial = DriverTrial(PARALLEL_OPERATIONS, (SYNC,))
     assert seconds(trial, {SYNC: 1.0}) == [SYNC] * 4

@@ -1,0 +1,336 @@
+"""Calls that return before they are done: `defer` queues one and returns its results to come.
+
+Each thread that makes such calls has a queue of its own, and a thread that works it off in order.
+Whoever waits for a result before that thread has come to it works the queue off up to there: on a
+busy machine several milliseconds pass until another thread runs. A call in a queue has what it
+needs: references to the memory of its arguments, or the call that makes them. That one was queued
+before, here or by another thread, so calls never wait in a circle. What fails, fails for whoever
+uses its results, and for the calls that take them.
+
+A call that overwrites memory (a donated argument) first waits for all calls queued so far, for one
+of them may read it. Before a fork all queues are worked off, and before the interpreter ends. What
+does not live here: which calls are queued (`compiled_function.py`), running them (`executable.py`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import queue
+import threading
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from iree import runtime as iree_runtime
+
+from axir.dialect.core.annotations import Foreign
+from axir.dialect.core.context import user_frame
+from axir.dialect.core.errors import describe_line
+from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
+from axir.runtime.device.fork_safety import call_in_forked_child
+from axir.runtime.errors import RuntimeExecutionError
+
+from .executable import Executable
+
+# What is queued keeps its arguments alive; whoever queues more waits for the oldest.
+_LIMIT = 32
+_Source: TypeAlias = "iree_runtime.VmRef | tuple[_Call, int]"
+
+# All calls that have been queued and are not done.
+_unfinished: set[_Call] = set()
+_threads = threading.local()
+# Guards what happens to a result at once: its call is done, and somebody deletes it.
+_settling = threading.Lock()
+_is_ending = False
+
+
+class _Call:
+    """A call in a queue.
+
+    Attributes:
+        failure: what went wrong, once the call is done.
+        refs: the results, once the call is done; whoever takes them keeps the call.
+        results: what waits for them.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_executable",
+        "_line",
+        "_queue",
+        "_sources",
+        "_waits_for",
+        "failure",
+        "refs",
+        "results",
+        "under_way",
+    )
+
+    def __init__(
+        self,
+        calls: _Queue,
+        executable: Executable,
+        sources: list[_Source],
+        waits_for: list[_Call],
+    ):
+        self._queue = calls
+        self._executable = executable
+        self._sources = sources
+        self._waits_for = waits_for
+        self.under_way = threading.Lock()
+        self.under_way.acquire()
+        frame = user_frame()
+        self._line = None if frame is None else (frame.f_code, frame.f_lineno)
+        self.failure: BaseException | None = None
+        self.refs: Sequence[iree_runtime.VmRef] = ()
+        self.results: list[PendingBuffer] = []
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the results are there, or a failure."""
+        return not self.under_way.locked()
+
+    def wait(self) -> None:
+        """Returns when the call is done, and makes it if no thread does that yet."""
+        if self.under_way.locked():
+            self._queue.work_off(self)
+
+    def ref(self, index: int) -> iree_runtime.VmRef:
+        """Returns a result when it is there; raises what went wrong."""
+        self.wait()
+        if self.failure is not None:
+            raise self.failure.with_traceback(None)
+        return self.refs[index]
+
+    def run(self) -> None:
+        """Runs the program, and settles the results."""
+        where = "" if self._line is None else describe_line(*self._line)
+        try:
+            for other in self._waits_for:
+                other.wait()
+            refs = [x[0].ref(x[1]) if type(x) is tuple else x for x in self._sources]
+            self.refs = self._executable.invoke(refs, where)
+            del refs
+        except Exception as error:
+            self.fail(error)
+        except BaseException as interrupt:
+            self.fail(
+                RuntimeExecutionError(
+                    f"The computation of this array was interrupted: {interrupt!r}.",
+                    "Call the function again.",
+                    where,
+                )
+            )
+            raise
+        finally:
+            with _settling:
+                for result, ref in zip(self.results, self.refs, strict=False):
+                    result.settle(ref)
+            # Who only waits for this call shall not keep alive what it took.
+            self.results, self._sources, self._waits_for = [], [], []
+            _unfinished.discard(self)
+            self.under_way.release()
+
+    def fail(self, error: BaseException) -> None:
+        """Keeps what went wrong, without the frames, which hold the arguments."""
+        self.failure = error.with_traceback(None)
+        if error.__cause__ is not None:
+            error.__cause__.__traceback__ = None
+
+    def give_up(self) -> None:
+        """Fails, in a forked child, for the thread that would run it stayed in the parent."""
+        self.fail(
+            RuntimeExecutionError(
+                "The process was forked while another thread computed this array.",
+                "Wait for results (block_until_ready) before the fork.",
+            )
+        )
+        self.under_way.release()
+
+
+class PendingBuffer(Buffer):
+    """A result that a queued call is yet to compute; afterwards a buffer like others."""
+
+    __slots__ = ("_call", "_index")
+
+    def __init__(self, call: _Call, index: int, buffer_type: BufferType):
+        super().__init__(None, buffer_type)
+        self._call: _Call | None = call
+        self._index = index
+
+    def settle(self, ref: iree_runtime.VmRef) -> None:
+        """Takes what has been computed, unless it has been deleted."""
+        if self._call is not None:
+            self.ref = ref
+            self._call = None
+
+    @property
+    def source(self) -> _Source:
+        """The memory, or the call that makes it and the number of the result."""
+        ref = self.ref
+        if ref is not None:
+            return ref
+        call = self._call
+        if call is not None:
+            return call, self._index
+        if self.ref is None:  # or else it has just been settled
+            raise self.deleted_error()
+        return self.ref
+
+    @property
+    def view(self) -> iree_runtime.HalBufferView:
+        """IREE's buffer view, once it has been computed."""
+        source: Foreign = self.source
+        ref = source[0].ref(source[1]) if type(source) is tuple else source
+        return ref.deref(HalBufferView)
+
+    def block_until_ready(self) -> PendingBuffer:
+        """Waits; raises what went wrong, and DeletedArrayError after `delete`."""
+        _ = self.view
+        return self
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the memory has been written, or never will be."""
+        call = self._call
+        return call is None or call.is_done
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether `delete` has been called."""
+        return self._call is None and self.ref is None
+
+    def delete(self) -> None:
+        """Drops this reference to the memory; later uses raise DeletedArrayError."""
+        with _settling:
+            self._call = self.ref = None
+
+    def moved(self) -> Buffer:
+        """Returns a buffer of the same memory, and deletes this one."""
+        call = self._call
+        if call is None:
+            return super().moved()
+        made = PendingBuffer(call, self._index, self.type)
+        self.delete()
+        return made
+
+
+class _Queue:
+    """Calls in their order, and the right to make the next one."""
+
+    __slots__ = ("_calls", "_turn", "signals")
+
+    def __init__(self) -> None:
+        self._calls: deque[_Call] = deque()
+        self._turn = threading.Lock()
+        # One for each call, for the thread that works the queue off; at last, None.
+        self.signals: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    def add(self, call: _Call) -> None:
+        """Adds a call."""
+        self._calls.append(call)
+        self.signals.put(True)
+
+    def work_off(self, call: _Call) -> None:
+        """Makes all calls up to the given one that have not been made."""
+        with self._turn:
+            while not call.is_done:
+                self._calls.popleft().run()
+
+    def make_next(self) -> None:
+        """Makes a call, if there is one."""
+        with self._turn:
+            if self._calls:
+                self._calls.popleft().run()
+
+
+class _Lane:
+    """The queue of a thread, and the thread that works it off, also if the first one has ended."""
+
+    def __init__(self) -> None:
+        self.queue = _Queue()
+        self._recent: deque[weakref.ref[_Call]] = deque()
+        worker = threading.Thread(target=_work, args=(self.queue,), name="axir-calls", daemon=True)
+        # Without a further thread, whoever waits makes the calls.
+        with contextlib.suppress(RuntimeError):
+            worker.start()
+
+    def add(self, call: _Call) -> None:
+        """Queues a call; waits if there are too many."""
+        if len(self._recent) >= _LIMIT:
+            oldest = self._recent.popleft()()
+            if oldest is not None:
+                oldest.wait()
+        self._recent.append(weakref.ref(call))
+        _unfinished.add(call)
+        self.queue.add(call)
+
+    def __del__(self) -> None:
+        self.queue.signals.put(None)
+
+
+def _work(calls: _Queue) -> None:
+    while calls.signals.get() is not None:
+        calls.make_next()
+
+
+def may_defer() -> bool:
+    """Tells whether calls may be queued now."""
+    return not _is_ending
+
+
+def is_any_unfinished() -> bool:
+    """Tells whether there are queued calls, of any thread, that are not done."""
+    return bool(_unfinished)
+
+
+def defer(executable: Executable, buffers: Sequence[Buffer], overwrites: bool) -> list[Buffer]:
+    """Queues a call; returns its results to come.
+
+    Args:
+        executable: what to call; its `result_types` are known.
+        buffers: the arguments, which may be pending themselves.
+        overwrites: whether the program may overwrite an argument.
+
+    Raises:
+        DeletedArrayError: an argument has been deleted or donated.
+    """
+    sources = [x.source if type(x) is PendingBuffer else x.view.ref for x in buffers]
+    lane: _Lane | None = getattr(_threads, "lane", None)
+    if lane is None:
+        lane = _threads.lane = _Lane()
+    call = _Call(lane.queue, executable, sources, list(_unfinished) if overwrites else [])
+    types = executable.result_types
+    assert types is not None
+    call.results = [PendingBuffer(call, index, kind) for index, kind in enumerate(types)]
+    results: list[Buffer] = [*call.results]
+    lane.add(call)
+    return results
+
+
+def finish_all() -> None:
+    """Waits until all queued calls are done, of whatever thread."""
+    for call in list(_unfinished):
+        call.wait()
+
+
+def _begin_in_forked_child() -> None:
+    global _threads, _settling
+    _threads, _settling = threading.local(), threading.Lock()
+    for call in list(_unfinished):
+        call.give_up()
+    _unfinished.clear()
+
+
+def _end() -> None:
+    global _is_ending
+    _is_ending = True
+    finish_all()
+
+
+os.register_at_fork(before=finish_all)
+call_in_forked_child(_begin_in_forked_child)
+atexit.register(_end)
