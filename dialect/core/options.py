@@ -299,6 +299,15 @@ _TABLE = (
         choices=("auto", "local-sync", "local-task"),
     ),
     Option(
+        "axir_num_threads",
+        int,
+        None,
+        "Threads that compute a program on the CPU; 1 leaves it to the calling thread, None takes "
+        "as many as the process has cores.",
+        is_in_cache_key=True,
+        minimum=1,
+    ),
+    Option(
         "axir_opt_level",
         int,
         2,

@@ -5,25 +5,24 @@ What does not live here: the calls (`executable.py`).
 
 from __future__ import annotations
 
-import os
 import statistics
 import threading
 from collections.abc import Sequence
 
 from axir.dialect.program.costs import PARALLEL_OPERATIONS
+from axir.runtime.device.devices import thread_count
 
 # A call of local-task costs 13 us more than one of local-sync: below this nothing can be won.
 _SHORT_CALL_SECONDS = 40e-6
 # The first call of each driver warms up, and does not count.
 _CALLS_PER_DRIVER = 4
-# A short call has to gain clearly from more cores, since its times scatter.
-_SHORT_CALL_RATIO = 0.9
-_LONG_CALL_SECONDS = 300e-6
+# Several cores have to gain clearly, since times scatter, and others may want the cores.
+_WORTHWHILE_RATIO = 0.9
 # Others may keep the cores busy during a trial, or begin to later: then local-task, whose threads
 # wait for each other, loses its gain. So there are further trials after this many calls, then after
-# four times as many, and so on.
+# four times as many, and so on up to a limit, at which trials cost nothing that could be measured.
 _CALLS_BETWEEN_TRIALS = 8
-_TRIALS = 5
+_MOST_CALLS_BETWEEN_TRIALS = 2048
 FOR_GOOD = -1
 """The number of calls for which a driver stays when there will be no further trial."""
 # A call that takes this long on one core is not tried there.
@@ -31,9 +30,6 @@ _LONGEST_TRIAL_SECONDS = 1.0
 # A first call that takes longer does so for its own sake.
 _LONGEST_WARM_UP = 20e-3
 _SYNC_FIRST = ("local-sync", "local-task")
-CORE_COUNT = (
-    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-)
 
 
 class DriverTrial:
@@ -56,7 +52,6 @@ class DriverTrial:
     def __init__(self, work: int, drivers: Sequence[str] = _SYNC_FIRST):
         starts_parallel = len(drivers) > 1 and work >= PARALLEL_OPERATIONS
         self._order = ("local-task", "local-sync") if starts_parallel else tuple(drivers)
-        self._trials_left = _TRIALS
         self._rest = _CALLS_BETWEEN_TRIALS
         self._lock = threading.Lock()
         self.calls_to_rest = 0
@@ -97,20 +92,14 @@ class DriverTrial:
             self._settle()
         elif first == "local-sync" and best < _SHORT_CALL_SECONDS:
             self.calls_to_rest = FOR_GOOD
-        elif first == "local-task" and best * CORE_COUNT > _LONGEST_TRIAL_SECONDS:
+        elif first == "local-task" and best * thread_count() > _LONGEST_TRIAL_SECONDS:
             self.calls_to_rest = FOR_GOOD
         else:
             self.driver = second
 
     def _settle(self) -> None:
         sync, task = (statistics.median(self._times[driver][1:]) for driver in _SYNC_FIRST)
-        is_long = sync >= _LONG_CALL_SECONDS
-        is_parallel = task < sync * (1.0 if is_long else _SHORT_CALL_RATIO)
-        self.driver = "local-task" if is_parallel else "local-sync"
+        self.driver = "local-task" if task < sync * _WORTHWHILE_RATIO else "local-sync"
         self._estimate(self._times[self.driver])
-        self._trials_left -= 1
-        if self._trials_left:
-            self.calls_to_rest = self._rest
-            self._rest *= 4
-        else:
-            self.calls_to_rest = FOR_GOOD
+        self.calls_to_rest = self._rest
+        self._rest = min(4 * self._rest, _MOST_CALLS_BETWEEN_TRIALS)

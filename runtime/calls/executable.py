@@ -20,11 +20,11 @@ from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
 from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
-from axir.runtime.device.devices import INSTANCE, Device, short_status
+from axir.runtime.device.devices import INSTANCE, Device, short_status, thread_count
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from axir.runtime.errors import LoadError, OutOfMemoryError, RuntimeExecutionError
 
-from .driver_trial import CORE_COUNT, DriverTrial
+from .driver_trial import DriverTrial
 from .host_calls import HostCalls, take_exception
 
 _VmVariantList = iree_runtime.VmVariantList
@@ -54,6 +54,7 @@ class Program:
 
     def __init__(self, binary: bytes, device: Device, host_functions: Sequence[HostCall] = ()):
         self.device = device
+        self.threads = thread_count()
         self._host_calls = HostCalls(host_functions, device) if host_functions else None
         try:
             self._module = iree_runtime.VmModule.copy_buffer(INSTANCE, binary)
@@ -92,7 +93,7 @@ class Program:
 
     def new_context(self, driver: str) -> iree_runtime.VmContext:
         """Returns a context on a driver; it runs the program's initializers."""
-        handle = self.device.handle(driver)
+        handle = self.device.handle(driver, self.threads)
         modules = [iree_runtime.create_hal_module(INSTANCE, handle)]
         if self._host_calls is not None:
             modules.append(self._host_calls.module)
@@ -166,7 +167,7 @@ class Executable:
         drivers = program.device.drivers
         if config.axir_driver in drivers:
             drivers = (config.axir_driver,)
-        elif CORE_COUNT == 1:
+        elif program.threads == 1:
             drivers = drivers[:1]
         self._trial = DriverTrial(work, drivers)
         self.driver = self._trial.driver

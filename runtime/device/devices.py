@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import os
 import re
 import threading
 from typing import ClassVar
@@ -47,6 +48,7 @@ _DEVICE_MEMORY = int(iree_runtime.MemoryType.DEVICE_LOCAL)
 _BYTE = np.dtype(np.uint8)
 _HOST_USAGE = int(iree_runtime.BufferUsage.DEFAULT) | int(iree_runtime.BufferUsage.MAPPING)
 _DEVICE_USAGE = int(iree_runtime.BufferUsage.DEFAULT)
+_flags_lock = threading.Lock()
 # Below this size a copy (0.8 us) costs less than borrowing (2 us).
 _BORROWED_BYTES = 1 << 15
 
@@ -65,7 +67,7 @@ class Device:
         self.id = device_id
         self.device_kind = device_kind
         self.process_index = 0
-        self._handles: dict[str, iree_runtime.HalDevice] = {}
+        self._handles: dict[tuple[str, int], iree_runtime.HalDevice] = {}
         self._lock = threading.Lock()
         call_in_forked_child(self._forget_handles)
 
@@ -74,18 +76,23 @@ class Device:
         """The driver that programs run on unless they ask for another of `drivers`."""
         return self.drivers[0]
 
-    def handle(self, driver: str | None = None) -> iree_runtime.HalDevice:
-        """Returns IREE's device of a driver, made when first asked for."""
-        driver = driver or self.driver
-        handle = self._handles.get(driver)
+    def handle(self, driver: str | None = None, threads: int = 1) -> iree_runtime.HalDevice:
+        """Returns IREE's device of a driver, made when first asked for.
+
+        Args:
+            driver: One of `drivers`, by default the first.
+            threads: How many threads it has, if it is one that has threads.
+        """
+        key = (driver or self.driver, threads if driver == "local-task" else 1)
+        handle = self._handles.get(key)
         if handle is None:
             with self._lock:
-                handle = self._handles.get(driver)
+                handle = self._handles.get(key)
                 if handle is None:
-                    handle = self._handles[driver] = self._open(driver)
+                    handle = self._handles[key] = self._open(*key)
         return handle
 
-    def _open(self, driver: str) -> iree_runtime.HalDevice:
+    def _open(self, driver: str, threads: int) -> iree_runtime.HalDevice:
         raise NotImplementedError  # overridden by each kind of device
 
     def _forget_handles(self) -> None:
@@ -167,8 +174,13 @@ class CpuDevice(Device):
     platform = "cpu"
     _class_name = "CpuDevice"
 
-    def _open(self, driver: str) -> iree_runtime.HalDevice:
+    def _open(self, driver: str, threads: int) -> iree_runtime.HalDevice:
         _export_libm()
+        if driver == "local-task":
+            # A driver looks at the flags of the process when it is made.
+            with _flags_lock:
+                iree_runtime.flags.parse_flags(*_worker_flags(threads))
+                return _binding.create_hal_driver(driver).create_default_device()
         # Not the wheel's cached drivers: after a fork those belong to the parent.
         return _binding.create_hal_driver(driver).create_default_device()
 
@@ -235,7 +247,7 @@ class GpuDevice(Device):
         super().__init__(device_id, device_kind)
         self._path = path
 
-    def _open(self, driver: str) -> iree_runtime.HalDevice:
+    def _open(self, driver: str, threads: int) -> iree_runtime.HalDevice:
         uri = f"{driver}://{self._path}" if self._path else driver
         return iree_runtime.get_driver(driver).create_device_by_uri(uri)
 
@@ -337,6 +349,29 @@ def local_devices(backend: str | None = None) -> list[Device]:
 def device_count(backend: str | None = None) -> int:
     """Returns the number of devices of a platform."""
     return len(devices(backend))
+
+
+def thread_count() -> int:
+    """Returns how many threads compute a program on the CPU: the option `axir_num_threads`."""
+    if config.axir_num_threads is not None:
+        return config.axir_num_threads
+    return _core_count()
+
+
+def _core_count() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _worker_flags(threads: int) -> tuple[str, ...]:
+    """Returns the flags of the process for drivers with so many threads.
+
+    IREE pins workers to cores if it chooses these, up to a limit; a fixed number of workers it
+    leaves to the system, which may keep two of them on one core. Where the process has not all
+    cores, or more threads than these are asked for, there is no core to pin a worker to.
+    """
+    if threads > _core_count() or _core_count() < (os.cpu_count() or 1):
+        return (f"--task_topology_group_count={threads}",)
+    return ("--task_topology_group_count=0", f"--task_topology_max_group_count={threads}")
 
 
 def default_device() -> Device:

@@ -21,7 +21,6 @@ from axir.runtime import (
     compile_module,
     devices,
 )
-from axir.runtime.calls.driver_trial import FOR_GOOD
 
 DRIVERS = ("local-sync", "local-task")
 ELEMENTS = {
@@ -271,17 +270,18 @@ def test_a_binary_for_another_device_is_refused(device):
         program.function()([device.put(np.zeros(2, np.float32))])
 
 
-def test_the_trial_ends_with_right_results_on_the_way(program, device):
+def test_results_are_right_during_trials(program, device):
     executable = program.function("double")
     array = np.arange(100_000, dtype=np.float32)
     buffer = device.put(array)
     calls = 0
-    while executable.quick_calls >= 0 and calls < 2000:
+    while calls < 300:
         result = executable([buffer])[0].to_numpy()
         if calls % 50 < 9:  # on both drivers
             np.testing.assert_array_equal(result, 2 * array)
         calls += 1
-    assert executable.quick_calls == FOR_GOOD
+    while executable.quick is None:
+        executable([buffer])
     assert executable.quick[0] == executable.driver in DRIVERS
 
 
