@@ -123,6 +123,11 @@ class Config:
         """The values of all options in this thread, by name."""
         return {name: getattr(self, name) for name in OPTIONS}
 
+    @property
+    def overrides(self) -> dict[str, OptionValue]:
+        """The values that are overridden in this thread, by name."""
+        return dict(self._thread.__dict__)
+
     def __call__(self, **values: OptionValue) -> AbstractContextManager[None]:
         """Overrides options in this thread, inside a `with` or in a decorated function.
 

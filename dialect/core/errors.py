@@ -25,6 +25,8 @@ def user_line() -> str | None:
         if place is not None and ":" in place:
             filename, _, line = place.rpartition(":")
             return _with_source(place, filename, int(line))
+    if state.caller is not None:
+        return state.caller
     frame = user_frame()
     if frame is None:
         return None

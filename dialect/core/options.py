@@ -284,6 +284,14 @@ _TABLE = (
         choices=("raise", "evaluate"),
     ),
     Option(
+        "axir_wait_for_compiler",
+        bool,
+        True,
+        "Whether the first call of a compiled function waits for the compiler. If not, calls are "
+        "evaluated op by op in NumPy until the compiled program is there; functions with effects "
+        "wait nevertheless.",
+    ),
+    Option(
         "axir_dump_dir",
         str,
         None,

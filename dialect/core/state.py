@@ -37,6 +37,7 @@ class _State(threading.local):
         axis_sizes: Extents of the named axes that the code which is traced now may name.
         kernel: The kernel that is being built; None outside.
         machine: What runs a kernel of the user's own; None outside.
+        caller: In a thread that works for another one, the user's line there; else None.
     """
 
     def __init__(self) -> None:
@@ -49,6 +50,7 @@ class _State(threading.local):
         self.axis_sizes: dict[Hashable, int] = {}
         self.kernel: Kernel | None = None
         self.machine: Machine[Foreign] | None = None
+        self.caller: str | None = None
 
 
 state = _State()
@@ -111,6 +113,11 @@ def around_trace(ambient: Trace | None, branch: Trace | None) -> Change:
 def outside_traces() -> Change:
     """Lets code run as if no trace were going on: while a program runs, none is its own."""
     return Change(ambient=None, branch=None, origin=None, batching=None, axis_sizes={})
+
+
+def on_behalf_of(caller: str | None) -> Change:
+    """Lets a thread name a line of the thread that it works for."""
+    return Change(caller=caller)
 
 
 def without_ambient_trace() -> Change:

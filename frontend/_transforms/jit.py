@@ -99,6 +99,7 @@ class JitFunction:
         donate_argnames: tuple[str, ...],
         device: UserObject,
         inline: bool,
+        wait: bool | None,
     ):
         functools.update_wrapper(self, function)
         self.__name__ = getattr(function, "__name__", None) or function_name(function)
@@ -110,6 +111,7 @@ class JitFunction:
         self._donate_argnames = donate_argnames
         self._device = device
         self._inline = inline
+        self._wait = wait
         self._has_static = bool(static_argnums or static_argnames)
         self._options = (
             static_argnums,
@@ -118,6 +120,7 @@ class JitFunction:
             donate_argnames,
             device,
             inline,
+            wait,
         )
         self._entries = _table_of(function, self._options)
         # Entries by what `signature` says of a call.
@@ -192,7 +195,7 @@ class JitFunction:
             return entry.out_tree.unflatten(call(entry.function, *values))
         if entry.compiled is None:
             donated = self._donated_leaves(in_tree)
-            entry.compiled = compiled(entry.function, device, donated)
+            entry.compiled = compiled(entry.function, device, donated, self._wait)
         if signature_key is not None and self._entries.get(key) is entry:
             self._remember(signature_key, entry)
         results = entry.compiled(values)  # type: ignore[arg-type]
@@ -366,6 +369,7 @@ def jit(
     inline: bool = False,
     keep_unused: bool = False,
     compiler_options: dict[str, UserObject] | None = None,
+    wait: bool | None = None,
 ) -> UserObject:
     """Returns `fun` compiled for each combination of argument types it is called with.
 
@@ -381,6 +385,10 @@ def jit(
         inline: Whether a nested call is replaced by its ops.
         keep_unused: Accepted for compatibility; unused arguments cost nothing.
         compiler_options: Only None, or empty: options are those of `axir.config`.
+        wait: Whether the first call waits for the compiler, or is evaluated op by op in NumPy, as
+            are the next ones until the compiled program is there. Their results may differ in the
+            last digits. By default the option `axir_wait_for_compiler` decides, as it does for
+            derivatives and vectorized forms of the function.
 
     Raises:
         ParameterError: for compiler options.
@@ -416,7 +424,7 @@ def jit(
         )
     if backend is not None and device is None:
         device = devices(backend)[0]
-    return JitFunction(fun, argnums, argnames, donated, donated_names, device, inline)
+    return JitFunction(fun, argnums, argnames, donated, donated_names, device, inline, wait)
 
 
 def clear_caches() -> None:

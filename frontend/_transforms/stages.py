@@ -240,7 +240,7 @@ class Compiled(_Stage):
         device: UserObject,
     ):
         super().__init__(function, in_tree, out_tree, donated, device)
-        self._unit = compiled(function, device, donated)
+        self._unit = compiled(function, device, donated, waits=True)
 
     def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
         """Runs the compiled program."""

@@ -26,9 +26,10 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls import jit_call as call
 from axir.dialect.program.costs import largest_operation
 from axir.dialect.program.effects import has_effects
+from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
 from axir.dialect.program.primitive import check_finite
-from axir.dialect.program.rules import Operand
+from axir.dialect.program.rules import Operand, Results, Value
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.passes.transforms.lower_to_stablehlo import HostCall, lower_functions
@@ -40,6 +41,7 @@ from axir.runtime.device.devices import Device, default_device
 from axir.runtime.errors import CompileError, CompileFailureWarning
 
 from . import pending
+from .background import Background
 from .executable import Executable, Program
 
 _VmVariantList = iree_runtime.VmVariantList
@@ -80,34 +82,66 @@ class CompiledFunction:
         function: What to compile; its captures must be arrays.
         device: Where to run it.
         donated: Indices of inputs whose memory the program may overwrite.
+        waits: Whether to wait for the compiler. If not, calls are evaluated until it is done, and
+            for good if it fails. What has effects waits, for they must not happen twice.
     """
 
-    def __init__(self, function: Function, device: Device, donated: tuple[int, ...] = ()):
+    def __init__(
+        self,
+        function: Function,
+        device: Device,
+        donated: tuple[int, ...] = (),
+        waits: bool = True,
+    ):
         function = simplify_function(function, is_final=True)
         self.function = function
         self.device = device
         self.result_types = function.output_types
         self.donated = donated
         self._is_empty = not function.outputs and not has_effects(function)
-        # None if the function could not be compiled, and is evaluated.
+        # None if the function is not or could not be compiled, and is evaluated.
         self._executable: Executable | None = None
-        if not self._is_empty:
+        self._making: Background[Executable] | None = None
+        if not (self._is_empty or waits or has_effects(function)):
+            self._making = Background(self._compile)
+        elif not self._is_empty:
             try:
-                self._executable = self._compile()
+                self._adopt(self._compile())
             except CompileError as error:
                 if config.axir_on_compile_failure == "raise":
                     raise
                 _warn_of(error, function.name)
-        captured = function.captured if self._executable else ()
-        self._constants = [buffer_of(as_array(x), device) for x in captured]
-        self._constant_refs = [buffer.view.ref for buffer in self._constants]
-        self._argument_count = len(function.inputs) + len(self._constants)
         # For each result its number and types, once a call may be a quick one.
         self._results: list[tuple[int, ShapedArray, BufferType]] | None = None
         # Lists for results that may be used again, in spite of what they keep alive until then.
         self._spare_lists: list[iree_runtime.VmVariantList] = []
         result_bytes = sum(t.size * t.dtype.itemsize for t in self.result_types)
         self._reuses_lists = result_bytes <= _SMALL_RESULT_BYTES
+
+    def _adopt(self, executable: Executable) -> None:
+        """Lets calls run a program from now on."""
+        captured = self.function.captured
+        self._constants = [buffer_of(as_array(x), self.device) for x in captured]
+        self._constant_refs = [buffer.view.ref for buffer in self._constants]
+        self._argument_count = len(self.function.inputs) + len(self._constants)
+        self._executable = executable
+
+    def _look_for_program(self) -> None:
+        """Adopts the program if the compiler is done; warns, once, if it has failed."""
+        making = self._making
+        if making is None:
+            return
+        if making.is_lost:
+            self._making = Background(self._compile)
+        elif making.is_done:
+            if making.value is not None:
+                self._adopt(making.value)
+            self._making = None
+            failure = making.failure
+            if isinstance(failure, CompileError):
+                _warn_of(failure, self.function.name)
+            elif failure is not None:
+                raise failure
 
     def _compile(self) -> Executable:
         function = self.function
@@ -203,9 +237,14 @@ class CompiledFunction:
         """Runs the function in the general case."""
         if self._is_empty:
             return []
+        if self._executable is None:
+            self._look_for_program()
         executable = self._executable
         if executable is None:
-            return self._evaluate(arguments)
+            try:
+                return self._evaluate(arguments)
+            except _OvertakenError:
+                return self._run(arguments)
         is_checked = config.jax_debug_nans or config.jax_debug_infs
         originals = _kept(arguments, self.donated) if is_checked else arguments
         device = self.device
@@ -240,14 +279,26 @@ class CompiledFunction:
         return executable(buffers)
 
     def _evaluate(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the function op by op in NumPy, calls and loops in it as well."""
+        """Runs the function op by op in NumPy, calls and loops in it as well.
+
+        Raises:
+            _OvertakenError: the compiled program is there, and the rest is its affair.
+        """
+        making = self._making
+
+        def bind(equation: Equation, operands: list[Value]) -> Results:
+            if making is not None and making.is_done and making.value is not None:
+                raise _OvertakenError
+            return equation.primitive.bind(*operands, **equation.params)
+
+        values = [*arguments, *map(as_array, self.function.captured)]
         if self.donated:
-            given = [ConcreteArray(x.type, x.host()) for x in arguments]
-            for number in self.donated:
-                arguments[number].delete()
-            arguments = given
+            values[: len(arguments)] = [ConcreteArray(x.type, x.host()) for x in arguments]
         with outside_traces(), config(jax_disable_jit=True):
-            return self.function.evaluate(*arguments)
+            results = self.function.interpret(values, bind)
+        for number in self.donated:
+            arguments[number].delete()
+        return results
 
     def _check_finite(
         self, arguments: Sequence[ConcreteArray], results: Sequence[ConcreteArray]
@@ -264,6 +315,10 @@ class CompiledFunction:
             # Op by op the evaluator meets the first op that fails, and knows its line.
             self.function.evaluate(*arguments)
             raise failure
+
+
+class _OvertakenError(Exception):
+    """The compiler was done before the evaluator."""
 
 
 def _warn_of(error: CompileError, name: str) -> None:
@@ -340,17 +395,31 @@ def compile_function(
     return compile_module(module, target, function.name)
 
 
-def compiled(function: Function, device: Device, donated: tuple[int, ...] = ()) -> CompiledFunction:
-    """Returns the compiled form of a function, made when first asked for."""
-    return _compiled(function, device, donated, config.cache_key)
+def compiled(
+    function: Function,
+    device: Device,
+    donated: tuple[int, ...] = (),
+    waits: bool | None = None,
+) -> CompiledFunction:
+    """Returns the compiled form of a function, made when first asked for.
+
+    Args:
+        function: As for `CompiledFunction`, like `device` and `donated`.
+        device: See there.
+        donated: See there.
+        waits: Whether to wait for the compiler, by default as `axir_wait_for_compiler` says.
+    """
+    if waits is None:
+        waits = config.axir_wait_for_compiler
+    return _compiled(function, device, donated, waits, config.cache_key)
 
 
 @derived
 def _compiled(
-    function: Function, device: Device, donated: tuple[int, ...], options: Hashable
+    function: Function, device: Device, donated: tuple[int, ...], waits: bool, options: Hashable
 ) -> CompiledFunction:
     """Returns the compiled form under the current options, by which it is kept."""
-    return CompiledFunction(function, device, donated)
+    return CompiledFunction(function, device, donated, waits)
 
 
 def device_of(arguments: Sequence[ConcreteArray]) -> Device:

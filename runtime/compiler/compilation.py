@@ -149,6 +149,8 @@ def _invoke(
         try:
             return helpers.compile(source, flags, report, checks_arguments)
         except HelperStartError as error:
+            if helpers.is_closed:
+                raise CompileError("Nothing is compiled while the interpreter ends.") from error
             if choice == "always":
                 raise CompileError(
                     f"The compiler's helper process does not start: {error}.",

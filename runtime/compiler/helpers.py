@@ -169,11 +169,14 @@ class HelperPool:
 
     Args:
         limit: how many there may be at once.
+
+    Attributes:
+        is_closed: whether there will be none any more.
     """
 
     def __init__(self, limit: int = _MAX_HELPERS) -> None:
         self._limit = limit
-        self._is_closed = False
+        self.is_closed = False
         self._begin()
 
     def _begin(self) -> None:
@@ -200,7 +203,7 @@ class HelperPool:
     def close(self) -> None:
         """Ends all helpers for good."""
         with self._condition:
-            self._is_closed = True
+            self.is_closed = True
             idle, self._idle = self._idle, []
             self._helpers.difference_update(idle)
             busy = list(self._helpers)
@@ -237,7 +240,7 @@ class HelperPool:
         try:
             with self._condition:
                 self._condition.wait_for(lambda: self._idle or len(self._helpers) < self._limit)
-                if self._is_closed:
+                if self.is_closed:
                     raise HelperStartError("the interpreter is ending")
                 helper = self._take_idle() or self._add()
             yield helper
@@ -249,7 +252,7 @@ class HelperPool:
 
     def _put_back(self, helper: Helper, is_usable: bool) -> None:
         with self._condition:
-            if is_usable and not self._is_closed:
+            if is_usable and not self.is_closed:
                 self._idle.append(helper)
             else:
                 self._helpers.discard(helper)

@@ -1,0 +1,87 @@
+"""`Background`: something that a thread of its own makes while others go on.
+
+What does not live here: what is made (`compiled_function.py`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from axir.dialect.core.annotations import OptionValue
+from axir.dialect.core.config import config
+from axir.dialect.core.errors import user_line
+from axir.dialect.core.state import on_behalf_of
+from axir.runtime.compiler.helpers import helpers
+from axir.runtime.device.fork_safety import call_in_forked_child
+
+_T = TypeVar("_T")
+_threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+
+
+class Background(Generic[_T]):
+    """The making of a value under the options of the thread that began it.
+
+    Args:
+        make: Makes the value.
+
+    Attributes:
+        value: The value, once `is_done`; None if making it failed.
+        failure: What went wrong, once `is_done`.
+        is_done: Whether the making has ended.
+
+    >>> making = Background(lambda: 6 * 7)
+    >>> making.wait()
+    >>> making.value
+    42
+    """
+
+    def __init__(self, make: Callable[[], _T]):
+        self.value: _T | None = None
+        self.failure: Exception | None = None
+        self.is_done = False
+        self._process = os.getpid()
+        self._thread = threading.Thread(
+            target=self._run,
+            args=(make, config.overrides, user_line()),
+            name="axir-compile",
+            daemon=True,
+        )
+        _threads.add(self._thread)
+        self._thread.start()
+
+    def _run(
+        self, make: Callable[[], _T], options: dict[str, OptionValue], line: str | None
+    ) -> None:
+        try:
+            with config(**options), on_behalf_of(line):
+                self.value = make()
+        except Exception as error:
+            self.failure = error
+        self.is_done = True
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether this is a forked child, and the thread stayed in the parent."""
+        return not self.is_done and self._process != os.getpid()
+
+    def wait(self) -> None:
+        """Returns when the making has ended."""
+        self._thread.join()
+
+
+def _end() -> None:
+    # A thread that the interpreter ends within MLIR would end the process with an error.
+    running = [thread for thread in _threads if thread.is_alive()]
+    if running:
+        helpers.close()
+    for thread in running:
+        thread.join()
+
+
+atexit.register(_end)
+call_in_forked_child(_threads.clear)
