@@ -41,6 +41,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "fit-scatter-operands",
         "index-scatter-windows",
         "lead-scatter-dims",
+        "scatter-by-kernel",
         "separate-scatter-reads",
     ),
     "legalize.sorting": (

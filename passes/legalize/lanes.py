@@ -105,6 +105,31 @@ def lanes_of(made: ir.Operation) -> Lanes | None:
     return (lambda x: ~x) if name == "not" else None
 
 
+def body_lanes(block: ir.Block) -> Returning[tuple[Scalar, ...]] | None:
+    """Returns what a block of elementwise operations computes, lane by lane.
+
+    Args:
+        block: Takes and returns numbers, as scalar tensors.
+
+    Returns:
+        A function of the numbers that the block takes; None if an operation is not elementwise.
+    """
+    *body, end = (made.operation for made in block.operations)
+    steps = [lanes_of(made) for made in body]
+    known = {*block.arguments, *(made.results[0] for made in body if len(made.results) == 1)}
+    if None in steps or not all(x in known for made in (*body, end) for x in made.operands):
+        return None
+
+    def compute(*numbers: Scalar) -> tuple[Scalar, ...]:
+        found = dict(zip(block.arguments, numbers, strict=True))
+        for made, step in zip(body, steps, strict=True):
+            if step is not None:
+                found[made.results[0]] = step(*(found[x] for x in made.operands))
+        return tuple(found[x] for x in end.operands)
+
+    return compute
+
+
 def combination(block: ir.Block) -> Lanes | None:
     """Returns what the body of a reduction or a scatter of one array does, lane by lane.
 
@@ -112,22 +137,12 @@ def combination(block: ir.Block) -> Lanes | None:
         block: Takes two numbers and returns one, as a scalar tensor.
 
     Returns:
-        A function of the two; None if the body is more than one operation.
+        A function of the two; None if an operation is not elementwise.
     """
-    *body, end = (made.operation for made in block.operations)
-    arguments = list(block.arguments)
-    if len(arguments) != 2 or len(body) > 1:
+    compute = body_lanes(block)
+    if compute is None or len(block.arguments) != 2:
         return None
-    if not body:
-        kept = [x == end.operands[0] for x in arguments]
-        return (lambda x, y: y if kept[1] else x) if any(kept) else None
-    found = lanes_of(body[0])
-    given = list(body[0].operands)
-    if found is None or list(end.operands) != list(body[0].results) or len(given) != 2:
-        return None
-    if given == arguments:
-        return found
-    return (lambda x, y: found(y, x)) if given == arguments[::-1] else None
+    return lambda x, y: compute(x, y)[0]
 
 
 def _table(element: ir.Type) -> dict[str, str]:

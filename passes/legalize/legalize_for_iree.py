@@ -42,6 +42,7 @@ STAGES: dict[str, Stage] = {
     "fuse-loops": looks_for("while"),
     "position-select-and-scatter": looks_for("select_and_scatter"),
     "clamp-gather": looks_for("gather"),
+    "scatter-by-kernel": looks_for("scatter"),
     "drop-scatter": looks_for("scatter"),
     "fit-scatter-operands": looks_for("scatter"),
     "index-scatter-windows": looks_for("scatter"),
@@ -67,7 +68,7 @@ STAGES: dict[str, Stage] = {
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
 _FUSIONS = ("fuse-loops", "fuse-small-programs")
-_ONLY_ON = {"sort-by-digits": "cpu", **dict.fromkeys(_FUSIONS, "cpu")}
+_ONLY_ON = dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), "cpu")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +81,9 @@ class LegalizeForIree(Pass):
        `fit-conv-windows` and `widen-unsigned-dot`, in any order. Then, on CPUs and unless `fuses`
        is off, `fuse-small-programs` and `fuse-loops`, when functions of numbers are written out,
        while gathers and scatters are as they came.
-    3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`; `drop-scatter`,
-       then `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
+    3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
+       `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
+       `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left.
     4. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
        `drop-scatter` pads too; then `split-complex-constants`.

@@ -1,0 +1,148 @@
+"""Parts of kernels that go through rows in vectors, and kernels that copy or fill.
+
+What does not live here: kernels that compute (`scatter_by_kernel.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.kernels import Memory, dispatch, loop, when
+from axir.dialect.builders.scalars import Scalar, broadcast, index
+
+_VECTOR_BYTES = 64
+_MOST_WORKGROUPS = 8
+# A workgroup's share of a copy.
+_SHARE_BYTES = 1 << 18
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """The columns of rows in memory, of which each workgroup has a share.
+
+    Attributes:
+        extent: How many columns there are.
+        memory: An array of the elements' type.
+        workgroup: The number of the workgroup.
+        workgroups: How many there are.
+    """
+
+    extent: int
+    memory: Memory
+    workgroup: Scalar
+    workgroups: int
+
+    def each(self, step: Callable[[Scalar, int], None]) -> None:
+        """Runs `step(column, width)` for the share: in whole vectors, and what is left in smaller
+        ones.
+        """
+        lanes = vector_lanes(self.memory)
+        whole = self.extent // lanes
+        first, end = index(0), index(whole * lanes)
+        if self.workgroups > 1:
+            share = -(-whole // self.workgroups) * lanes
+            first = self.workgroup * share
+            following = first + share
+            end = (following < end).choose(following, end)
+        if whole:
+            loop(first, end, (), lambda i: step(i, lanes), stride=lanes)
+
+        def rest() -> None:
+            for offset, width in rest_of_row(self.extent, lanes):
+                step(index(offset), width)
+
+        if self.extent % lanes and self.workgroups > 1:
+            when(self.workgroup == self.workgroups - 1)(rest)
+        else:
+            rest()
+
+
+def vector_lanes(memory: Memory) -> int:
+    """Returns how many numbers of an array are a vector of the largest size."""
+    return _VECTOR_BYTES * 8 // memory.value.type.element_type.width
+
+
+def rest_of_row(extent: int, lanes: int) -> list[tuple[int, int]]:
+    """Returns where vectors of powers of two begin that cover what whole vectors leave, and how
+    wide they are.
+
+    >>> rest_of_row(37, 16)
+    [(32, 4), (36, 1)]
+    """
+    parts = []
+    offset = extent - extent % lanes
+    while offset < extent:
+        width = 1 << ((extent - offset).bit_length() - 1)
+        parts.append((offset, width))
+        offset += width
+    return parts
+
+
+def begin(target: Memory, source: Memory | Scalar, columns: Columns) -> None:
+    """Writes a number, or the elements of an array of the same shape, into the share of a
+    workgroup of all rows.
+    """
+
+    def nest(place: tuple[Scalar, ...]) -> None:
+        number = len(place)
+        if number == len(target.shape):
+            _move(target, source, place, 1)
+        elif number == len(target.shape) - 1 and columns.extent == target.shape[-1]:
+            columns.each(lambda i, width: _move(target, source, (*place, i), width))
+        else:
+            loop(0, target.shape[number], (), lambda i: nest((*place, i)))
+
+    nest(())
+
+
+def _move(target: Memory, source: Memory | Scalar, place: tuple[Scalar, ...], width: int) -> None:
+    if width == 1:
+        target[place] = source if isinstance(source, Scalar) else source[place]
+    elif isinstance(source, Scalar):
+        target.write(place, broadcast(source, width))
+    else:
+        target.write(place, source.read(place, width))
+
+
+def copied(operand: ir.Value, fill: float | None) -> ir.Value:
+    """Returns a copy of an array, or as many times the same number, in memory of its own."""
+    count, element = math.prod(hlo.shape_of(operand)), hlo.element_type_of(operand)
+    flat = hlo.tensor_type((count,), element)
+    size = count * -(-element.width // 8)
+    workgroups = max(1, min(_MOST_WORKGROUPS, size // _SHARE_BYTES))
+
+    def kernel(workgroup: Scalar, *arrays: Memory) -> None:
+        target = arrays[-1]
+        source = arrays[0] if fill is None else target.constant(fill)
+        begin(target, source, Columns(count, target, workgroup, workgroups))
+
+    operands = [hlo.reshape(operand, (count,))] if fill is None else []
+    [copy] = dispatch(kernel, operands, [flat], workgroups=workgroups, name="copy")
+    return hlo.reshape(copy, hlo.shape_of(operand))
+
+
+def uniform_number(value: ir.Value) -> float | None:
+    """Returns the number that all elements of an array of real numbers are, if that is known."""
+    if hlo.is_complex(value):
+        return None
+    while not isinstance(value, ir.BlockArgument) and value.owner.name in (
+        "stablehlo.broadcast_in_dim",
+        "stablehlo.reshape",
+    ):
+        value = value.owner.operands[0]
+    if isinstance(value, ir.BlockArgument):
+        return None
+    if value.owner.name == "stablehlo.negate":
+        number = uniform_number(value.owner.operands[0])
+        return None if number is None else -number
+    if value.owner.name != "stablehlo.constant":
+        return None
+    dense = value.owner.attributes["value"]
+    if not dense.is_splat:
+        return None
+    return dense.get_splat_value().value
