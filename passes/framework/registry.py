@@ -86,6 +86,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "unroll-wide-windows",
     ),
     "tune.products": ("tile-products",),
+    "tune.rows": ("fuse-rows",),
 }
 """The passes of each folder. A pass stands in the file of its name."""
 

@@ -17,6 +17,7 @@ STAGES: dict[str, Stage] = {
     "tile-products": looks_for("dot_general"),
     "spread-matvecs": looks_for("dot_general"),
     "transpose-rhs": looks_for("dot_general"),
+    "fuse-rows": looks_for("reduce"),
     "split-reductions": looks_for("reduce"),
 }
 """The passes in order, which matters (see `TuneForCpu`), and what each looks for."""
@@ -30,7 +31,9 @@ class TuneForCpu(Pass):
        `put-features-last` takes the convolutions that remain.
     2. `absorb-transposes`, then `tile-products`; of the products that are left, `spread-matvecs`
        takes those with vectors, which leaves reductions behind, and `transpose-rhs` those that
-       gain from a transposition. `split-reductions` comes last.
+       gain from a transposition.
+    3. `fuse-rows` for what is reduced, `split-reductions` for lines and narrow arrays, which have
+       no rows to share out or no vectors in a row.
 
     Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
     Before and after: see the passes.

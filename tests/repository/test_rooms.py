@@ -52,6 +52,7 @@ ORDER = (
     "passes/legalize/sorting",
     "passes/legalize/windows",
     "passes/fuse",
+    "passes/tune/rows",
     "passes/tune",
     "passes/tune/products",
     "passes",

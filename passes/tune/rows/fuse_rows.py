@@ -1,0 +1,160 @@
+"""`fuse-rows`: reductions, and what is computed before and after, in one pass over the rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.indices.copies import uniform_number
+from axir.passes.legalize.rewriting import find_operations, replace
+
+from . import kernels
+from .programs import Program, programs, reads
+from .reductions import REDUCE, body_of, identity_of, inits_of, is_end, space_of
+from .spaces import Space, owner_of
+
+_SHORTEST_ROW = 16
+_FEWEST_ROWS = 16
+_MOST_ARRAYS = 24
+
+
+@dataclasses.dataclass(frozen=True)
+class FuseRows(Pass):
+    """Computes reductions of large arrays by kernels that go through memory once, row by row.
+
+    The facts: IREE computes a softmax in three passes over memory and a layer norm's gradient in
+    eight; of a sum down the columns it reads a strip of a few columns at a time, one element in a
+    page, and what is computed before it is computed in that order or goes through memory; maxima
+    take it twice as long as sums.
+
+    1. Take reductions of one operand by add, multiply, maximum or minimum along rows (the last
+       dimensions) or across them (the first ones), of arrays with at least `elements` elements.
+    2. Add the elementwise operations on arrays of this shape, and on one number for each row, that
+       they read or that read them, as far as nothing else has to be computed between
+       (`programs.py`).
+    3. Write a kernel for each such program (`code.py`): for each row its reductions, then
+       what follows from them; what several loops over a row need, and is expensive, is kept on the
+       stack. Sums down the columns are kept in memory, eight rows are added to them at once.
+    4. Workgroups share the rows. How many depends on the size alone, so results do not depend on
+       how many run at a time. What each has found down the columns is reduced afterwards.
+
+    Before::
+
+        %1 = stablehlo.reduce(%x init: %c) applies stablehlo.maximum across dimensions = [1]
+        %2 = stablehlo.broadcast_in_dim %1, dims = [0]
+        %3 = stablehlo.subtract %x, %2 : tensor<1024x1024xf32>
+
+    After::
+
+        %3 = flow.dispatch @rows_0::@rows_0(%x) : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+    """
+
+    name: ClassVar[str] = "fuse-rows"
+    elements: int = 1 << 15
+
+    def run(self, module: ir.Module) -> None:
+        """Builds the kernels of each block."""
+        for made in find_operations(module.operation, (REDUCE,)):
+            self._separate(made)
+        blocks: dict[ir.Block, set[Space]] = {}
+        for made in find_operations(module.operation, (REDUCE,)):
+            space = space_of(made)
+            if space is not None and self._is_large(space) and _has_rows(made, space):
+                blocks.setdefault(made.block, set()).add(space)
+        for block, spaces in blocks.items():
+            for space in sorted(
+                spaces, key=lambda x: (-math.prod(x.shape), x.shape, x.split, x.batch)
+            ):
+                for program in programs(block, space):
+                    if _fits(program):
+                        _replace(block, program)
+
+    def _separate(self, made: ir.Operation) -> None:
+        """Makes two reductions of one over axes that are not neighbours, the last ones first."""
+        axes = sorted(made.attributes["dimensions"])
+        place = next((n for n in range(1, len(axes)) if axes[-n - 1] != axes[-n] - 1), len(axes))
+        is_large = math.prod(hlo.shape_of(made.operands[0])) >= self.elements
+        number = identity_of(made)
+        if place == len(axes) or not is_large or number is None:
+            return
+        with ir.InsertionPoint(made), made.location:
+            operand, init = made.operands
+            combine = getattr(hlo, body_of(made).removeprefix("stablehlo."))
+            nothing = hlo.full(number, (), hlo.element_type_of(operand))
+            [inner] = hlo.reduce([operand], [nothing], axes[-place:], combine)
+            [outer] = hlo.reduce([inner], [init], axes[:-place], combine)
+        replace(made, outer)
+
+    def _is_large(self, space: Space) -> bool:
+        is_large = math.prod(space.shape) >= self.elements
+        return is_large and space.columns >= _SHORTEST_ROW
+
+
+def _has_rows(made: ir.Operation, space: Space) -> bool:
+    """Tells whether there are enough rows to share them out; pairs of numbers need none."""
+    return space.rows // space.batches >= _FEWEST_ROWS or len(made.results) > 1
+
+
+def _fits(program: Program) -> bool:
+    """Tells whether a kernel can do it: with numbers to begin with, and not too many arrays."""
+    for made in program.members:
+        is_along = made.name == REDUCE and not is_end(made)
+        if is_along and any(uniform_number(x) is None for x in inits_of(made)):
+            return False
+    inputs = {
+        x
+        for made in program.members
+        for x in made.operands
+        if owner_of(x) not in program.inside and uniform_number(x) is None
+    }
+    return bool(program.outputs) and len(inputs) + len(program.outputs) <= _MOST_ARRAYS
+
+
+def _replace(block: ir.Block, program: Program) -> None:
+    """Puts the kernel behind all that it reads, and what reads its results behind that."""
+    members = set(program.members)
+    order = {view.operation: number for number, view in enumerate(block.operations)}
+    inputs = [x for made in program.members for x in made.operands]
+    before = [
+        x.owner.operation
+        for x in inputs
+        if not isinstance(x, ir.BlockArgument) and x.owner not in members and x.owner in order
+    ]
+    first = order[program.members[0]]
+    last = max([order[x] for x in before], default=first)
+    later = _that_follow(block, members, max(last, first), order)
+    anchor = next(
+        view.operation for view in block.operations if order[view.operation] > max(last, first)
+    )
+    for made in later:
+        made.move_before(anchor)
+    start = later[0] if later else anchor
+    with ir.InsertionPoint(start), program.members[-1].location:
+        values = kernels.run(program)
+    for value, result in zip(program.outputs, values, strict=True):
+        value.replace_all_uses_with(result)
+    for made in reversed(program.members):
+        if not any(True for x in made.results for _ in x.uses):
+            made.erase()
+
+
+def _that_follow(
+    block: ir.Block, members: set[ir.Operation], last: int, order: dict[ir.Operation, int]
+) -> list[ir.Operation]:
+    """Returns the operations up to a place that are computed from members, in their order."""
+    following: set[ir.Operation] = set(members)
+    found = []
+    for view in block.operations:
+        made = view.operation
+        if order[made] > last:
+            break
+        owners = [x.owner for x in reads(made) if not isinstance(x, ir.BlockArgument)]
+        if made in members or any(x in following for x in owners):
+            following.add(made)
+            found.append(made)
+    return found
