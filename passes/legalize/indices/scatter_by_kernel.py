@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -36,7 +37,8 @@ class ScatterByKernel(RewritePass):
     1. Take scatters of one array whose body is one operation, or returns the update.
     2. Copy the operand to the result, or write the number that all of its elements are. What a
        scatter has made for this one alone is not copied but changed.
-    3. For each index in its order: compare the index vector with the limits of a window that fits.
+    3. Read components of index vectors that are put together just for the scatter where they are.
+       For each index in its order: compare the index vector with the limits of a window that fits.
        If it does, combine the window with the update, vectors at a time along the last dimension.
     4. Where much is written in rows, workgroups share the rows' columns, never the updates: each
        goes through all of them in their order, so that none waits for another, and the sums do not
@@ -78,7 +80,9 @@ class ScatterByKernel(RewritePass):
         if not math.prod(hlo.shape_of(indices)):
             return None  # which index nothing
         scatter = _Scatter.read(operation, combine)
-        return _scattered(operation, scatter, operand, [indices, updates])
+        vector_dim = scatter.numbers["index_vector_dim"][0]
+        parts = _components(indices, vector_dim)
+        return _scattered(operation, scatter, operand, [*parts, updates])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +142,7 @@ def _scattered(
 ) -> ir.Value:
     size = _bytes_of(operand)
     row_bytes = scatter.row * size // math.prod(scatter.shape)
-    is_large = _bytes_of(reads[1]) >= _LARGE_BYTES
+    is_large = _bytes_of(reads[-1]) >= _LARGE_BYTES
     workgroups = max(1, min(_MOST_WORKGROUPS, row_bytes // _SHARE_BYTES)) if is_large else 1
     fill = uniform_number(operand)
     # What a loop computes anew in each of its passes, IREE may compute once, before it begins.
@@ -162,9 +166,11 @@ def _dispatch(
 ) -> ir.Value:
     """Runs the kernel on the operand's memory, or on memory of its own that it fills before."""
     has_source = is_in_place or fill is None
+    count = len(reads) - 1
 
     def kernel(workgroup: Scalar, *arrays: Memory) -> None:
-        indices, updates, *own = arrays[1:] if has_source else arrays
+        given = arrays[1:] if has_source else arrays
+        indices, updates, own = given[:count], given[count], given[count + 1 :]
         target = own[0] if own else arrays[0]
         columns = Columns(scatter.row, target, workgroup, workgroups)
         if not is_in_place:
@@ -191,7 +197,7 @@ class _Kernel:
         self,
         scatter: _Scatter,
         target: Memory,
-        indices: Memory,
+        indices: Sequence[Memory],
         updates: Memory,
         columns: Columns,
     ):
@@ -224,9 +230,11 @@ class _Kernel:
         fits: Scalar | None = None
         for number, axis in enumerate(numbers["scatter_dims_to_operand_dims"]):
             position = list(places)
+            is_apart = len(self.indices) > 1
             if vector_dim < len(self.scatter.index_shape):
-                position.insert(vector_dim, index(number))
-            start = self._number(self.indices[tuple(position)])
+                position.insert(vector_dim, index(0 if is_apart else number))
+            components = self.indices[number if is_apart else 0]
+            start = self._number(components[tuple(position)])
             limit = self.scatter.shape[axis] - self.scatter.windows[axis]
             inside = (start >= 0) & (start <= limit)
             fits = inside if fits is None else fits & inside
@@ -287,6 +295,19 @@ class _Kernel:
 
 def _moved(position: list[Scalar], axis: int, by: Scalar) -> list[Scalar]:
     return [x + by if number == axis else x for number, x in enumerate(position)]
+
+
+def _components(indices: ir.Value, vector_dim: int) -> list[ir.Value]:
+    """Returns the components of index vectors that are put together only for the scatter.
+
+    To put them together, one number after the other, takes as long as the scatter.
+    """
+    if isinstance(indices, ir.BlockArgument) or indices.owner.name != "stablehlo.concatenate":
+        return [indices]
+    parts = list(indices.owner.operands)
+    dimension = ir.IntegerAttr(indices.owner.attributes["dimension"]).value
+    is_single = all(hlo.shape_of(x)[vector_dim] == 1 for x in parts)
+    return parts if dimension == vector_dim and is_single else [indices]
 
 
 def _bytes_of(value: ir.Value) -> int:

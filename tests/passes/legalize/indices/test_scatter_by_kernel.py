@@ -212,6 +212,19 @@ def in_loop(x: Any, indices: Any, updates: Any) -> Any:
     return hlo.while_([zero, x], lambda i, _: hlo.compare(i, end, "LT"), step)[1]
 
 
+def put_together(x: Any, rows: Any, columns: Any, updates: Any) -> Any:
+    """Index vectors of components that lie apart."""
+    (points,) = [e for e in EXAMPLES if e.name == "points"]
+    (result,) = points.builder(x, hlo.concatenate([rows, columns], 0), updates)
+    return result
+
+
+def apart() -> Example:
+    x, indices, updates = values((6, 9)), places((2, 40), 7), values((40,))
+    expected = scattered(x, indices, updates, np.add, Numbers((), (0, 1), (1, 0), 0))
+    return Example("put_together", (x, indices[:1], indices[1:], updates), put_together, expected)
+
+
 def composed() -> list[Example]:
     x, indices = values((6, 21)), places((17, 1), 6)
     updates = values((17, 21))
@@ -232,7 +245,7 @@ def composed() -> list[Example]:
 
 
 COMPOSED = composed()
-ALL = [*EXAMPLES, *COMPOSED]
+ALL = [*EXAMPLES, *COMPOSED, apart()]
 
 
 @pytest.fixture(scope="module")
@@ -260,6 +273,10 @@ def test_no_scatter_is_left(example: Example) -> None:
 def test_a_second_scatter_works_in_place() -> None:
     text = text_after(COMPOSED[0], PASS)
     assert text.count("-> %") == 1
+
+
+def test_components_are_read_where_they_are() -> None:
+    assert "(%arg0, %arg1, %arg2, %arg3)" in text_after(ALL[-1], PASS)
 
 
 def test_wide_rows_are_shared_out() -> None:
