@@ -300,8 +300,7 @@ def _spaces_of(block: ir.Block, symbol: str, bindings: int) -> list[ir.Type]:
     [function] = (
         x
         for executable in block
-        if "sym_name" in executable.attributes
-        and executable.attributes["sym_name"].value == symbol
+        if "sym_name" in executable.attributes and executable.attributes["sym_name"].value == symbol
         for x in _functions_in(executable.operation)
     )
     spaces = list(function.regions[0].blocks[0].arguments)[bindings:]
