@@ -1,77 +1,36 @@
 """Elementwise operations of StableHLO as code on numbers of a kernel, or on vectors of them.
 
-What does not live here: the kernels (`dialect/builders/kernels.py`, and the passes that write
-them), and loops over arrays that IREE makes itself (`elementwise_loops.py`).
+What integers do where `arith` leaves it open (division by zero, shifts by more than the width) is
+what StableHLO says. What does not live here: functions that legalizations write out before, such as
+sine and power of single precision; the kernels (`dialect/builders/kernels`, and the passes that
+write them), and loops over arrays that IREE makes itself (`elementwise_loops.py`).
 """
 
 from __future__ import annotations
 
-import functools
-import re
+from collections.abc import Callable
 from typing import TypeAlias
 
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.expressions import exp, select
+from axir.dialect.builders.expressions import exp, select, sqrt
 from axir.dialect.builders.scalars import (
     Scalar,
+    bitcast,
     boolean,
+    constant,
     convert_float,
-    extend_unsigned,
     float32,
+    integer,
     operation,
     truncate,
 )
 from axir.dialect.core.annotations import Returning
 
 Lanes: TypeAlias = Returning[Scalar]  # from numbers of the operands to that of the result
+Describe: TypeAlias = Callable[[ir.Operation], Lanes]
 
-_FLOAT = {
-    "abs": "math.absf",
-    "add": "arith.addf",
-    "ceil": "math.ceil",
-    "cosine": "math.cos",
-    "divide": "arith.divf",
-    "exponential": "math.exp",
-    "floor": "math.floor",
-    "log": "math.log",
-    "maximum": "arith.maximumf",
-    "minimum": "arith.minimumf",
-    "multiply": "arith.mulf",
-    "negate": "arith.negf",
-    "rsqrt": "math.rsqrt",
-    "sine": "math.sin",
-    "sqrt": "math.sqrt",
-    "subtract": "arith.subf",
-    "tanh": "math.tanh",
-}
-_INTEGER = {
-    "add": "arith.addi",
-    "and": "arith.andi",
-    "maximum": "arith.maxsi",
-    "minimum": "arith.minsi",
-    "multiply": "arith.muli",
-    "or": "arith.ori",
-    "subtract": "arith.subi",
-    "xor": "arith.xori",
-}
-_UNSIGNED = {**_INTEGER, "maximum": "arith.maxui", "minimum": "arith.minui"}
-_TRUTH = {
-    "and": "arith.andi",
-    "or": "arith.ori",
-    "xor": "arith.xori",
-    "add": "arith.xori",
-    "maximum": "arith.ori",
-    "minimum": "arith.andi",
-    "multiply": "arith.andi",
-}
-_DIRECTION = re.compile(r"comparison_direction (\w+)")
-_PREDICATES = {
-    "FLOAT": {"EQ": 1, "GT": 2, "GE": 3, "LT": 4, "LE": 5, "NE": 13},
-    "SIGNED": {"EQ": 0, "NE": 1, "LT": 2, "LE": 3, "GT": 4, "GE": 5},
-    "UNSIGNED": {"EQ": 0, "NE": 1, "LT": 6, "LE": 7, "GT": 8, "GE": 9},
-}
 _NARROW = 16
 
 
@@ -85,24 +44,16 @@ def lanes_of(made: ir.Operation) -> Lanes | None:
         A function of numbers, or vectors, of the types of the elements of the operands, integers
         without sign; None for an operation, or a type, that has none.
     """
-    name = made.name.removeprefix("stablehlo.")
-    if name == made.name or not made.operands or any(map(hlo.is_complex, made.operands)):
+    describe = _FORMULAS.get(made.name)
+    if describe is None or any(map(hlo.is_complex, (*made.operands, *made.results))):
         return None
-    if name == "select":
-        return select
-    if name == "convert":
-        return _conversion(*map(hlo.element_type_of, (made.operands[0], made.results[0])))
-    if name == "compare":
-        return _comparison(made)
-    element = hlo.element_type_of(made.operands[0])
-    if name == "logistic" and isinstance(element, ir.FloatType):
-        return functools.partial(_in_single, _logistic)
-    built = _table(element).get(name)
-    if built is not None:
-        return functools.partial(_in_single, functools.partial(_built, built))
-    if name == "negate":
-        return lambda x: 0 - x
-    return (lambda x: ~x) if name == "not" else None
+    if made.name == "stablehlo.compare" and _is_total_order(made):
+        return None
+    if made.name == "stablehlo.bitcast_convert":
+        widths = {x.type.element_type.width for x in (made.operands[0], made.results[0])}
+        if len(widths) > 1:
+            return None
+    return describe(made)
 
 
 def body_lanes(block: ir.Block) -> Returning[tuple[Scalar, ...]] | None:
@@ -145,73 +96,228 @@ def combination(block: ir.Block) -> Lanes | None:
     return lambda x, y: compute(x, y)[0]
 
 
-def _table(element: ir.Type) -> dict[str, str]:
-    if isinstance(element, ir.FloatType):
-        return _FLOAT
-    if element == boolean():
-        return _TRUTH
-    return _UNSIGNED if element.is_unsigned else _INTEGER
+# Formulas ---------------------------------------------------------------------------------------
 
 
-def _built(name: str, *operands: Scalar) -> Scalar:
-    return operation(name, operands)
+def _is_unsigned(value: ir.Value) -> bool:
+    element = value.type.element_type
+    return isinstance(element, ir.IntegerType) and (element.is_unsigned or element.width == 1)
 
 
-def _logistic(x: Scalar) -> Scalar:
-    return 1 / (1 + exp(-x))
+def _arith(float_name: str, signed: str, unsigned: str, truth: str) -> Describe:
+    """Operations of `arith` by the kind of the first operand."""
+
+    def describe(created: ir.Operation) -> Lanes:
+        element = created.operands[0].type.element_type
+        if isinstance(element, ir.FloatType):
+            return _in_single(lambda *xs: operation(float_name, xs))
+        if element.width == 1:
+            name = truth
+        else:
+            name = unsigned if element.is_unsigned else signed
+        return lambda *xs: operation(name, xs)
+
+    return describe
 
 
-def _in_single(function: Lanes, *operands: Scalar) -> Scalar:
+def _extremum(name: str, truth: str) -> Describe:
+    return _arith(f"arith.{name}f", f"arith.{name[:3]}si", f"arith.{name[:3]}ui", truth)
+
+
+def _in_single(formula: Lanes) -> Lanes:
     """Computes with half precision numbers as IREE does: in single precision, rounding each."""
-    element = operands[0].element
-    if not operands[0].is_float or operands[0].width > _NARROW:
-        return function(*operands)
-    return convert_float(function(*(convert_float(x, float32()) for x in operands)), element)
+
+    def compute(*xs: Scalar) -> Scalar:
+        if not xs[0].is_float or xs[0].width > _NARROW:
+            return formula(*xs)
+        wide = formula(*(convert_float(x, float32()) for x in xs))
+        return convert_float(wide, xs[0].element)
+
+    return compute
 
 
-def _comparison(made: ir.Operation) -> Lanes | None:
-    element = hlo.element_type_of(made.operands[0])
-    found = _DIRECTION.search(str(made.attributes["comparison_direction"]))
-    is_total = "compare_type" in made.attributes and "TOTAL" in str(made.attributes["compare_type"])
-    if found is None or is_total:
-        return None
-    if isinstance(element, ir.FloatType):
-        kind, name = "FLOAT", "arith.cmpf"
+def _by_operator(formula: Lanes) -> Describe:
+    return lambda created: formula
+
+
+def _math(name: str) -> Describe:
+    return lambda created: _in_single(lambda x: operation(f"math.{name}", (x,)))
+
+
+def _divide(created: ir.Operation) -> Lanes:
+    if isinstance(created.operands[0].type.element_type, ir.FloatType):
+        return _in_single(lambda x, y: x / y)
+    return _divide_unsigned if _is_unsigned(created.operands[0]) else _divide_signed
+
+
+def _divide_unsigned(x: Scalar, y: Scalar) -> Scalar:
+    quotient = operation("arith.divui", (x, select(y == 0, 1, y)))
+    return select(y == 0, -1, quotient)
+
+
+def _divide_signed(x: Scalar, y: Scalar) -> Scalar:
+    smallest = -(1 << (x.width - 1))
+    overflows = (x == smallest) & (y == -1)
+    quotient = operation("arith.divsi", (x, select((y == 0) | overflows, 1, y)))
+    return select(y == 0, -1, quotient)
+
+
+def _remainder(created: ir.Operation) -> Lanes:
+    if isinstance(created.operands[0].type.element_type, ir.FloatType):
+        return _in_single(lambda x, y: operation("arith.remf", (x, y)))
+    if _is_unsigned(created.operands[0]):
+        return lambda x, y: select(y == 0, x, operation("arith.remui", (x, select(y == 0, 1, y))))
+
+    def signed(x: Scalar, y: Scalar) -> Scalar:
+        rest = operation("arith.remsi", (x, select((y == 0) | (y == -1), 1, y)))
+        return select(y == 0, x, rest)
+
+    return signed
+
+
+def _shift(name: str) -> Describe:
+    """Shifts by the width or more give zeros, or copies of the sign."""
+
+    def formula(x: Scalar, by: Scalar) -> Scalar:
+        fits = operation(
+            "arith.cmpi",
+            (by, constant(x.width, by.type)),
+            by.like(boolean()),
+            {"predicate": ir.IntegerAttr.get(integer(64), 6)},  # unsigned: less than
+        )
+        if name == "shrsi":
+            return operation("arith.shrsi", (x, select(fits, by, x.width - 1)))
+        return select(fits, operation(f"arith.{name}", (x, select(fits, by, 0))), 0)
+
+    return _by_operator(formula)
+
+
+_ORDERED = {"EQ": 1, "GT": 2, "GE": 3, "LT": 4, "LE": 5, "NE": 13}
+_SIGNED = {"EQ": 0, "NE": 1, "LT": 2, "LE": 3, "GT": 4, "GE": 5}
+_UNSIGNED = {"EQ": 0, "NE": 1, "LT": 6, "LE": 7, "GT": 8, "GE": 9}
+
+
+def _compare(created: ir.Operation) -> Lanes:
+    direction = str(created.attributes["comparison_direction"]).split()[-1].rstrip(">")
+    if isinstance(created.operands[0].type.element_type, ir.FloatType):
+        name, number = "arith.cmpf", _ORDERED[direction]
     else:
-        is_signed = not element.is_unsigned and element.width > 1
-        kind, name = ("SIGNED" if is_signed else "UNSIGNED"), "arith.cmpi"
-    number = _PREDICATES[kind][found.group(1)]
+        table = _UNSIGNED if _is_unsigned(created.operands[0]) else _SIGNED
+        name, number = "arith.cmpi", table[direction]
+    predicate = ir.IntegerAttr.get(integer(64), number)
 
     def compare(x: Scalar, y: Scalar) -> Scalar:
-        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+        x, y = _widened(x), _widened(y)
         return operation(name, (x, y), x.like(boolean()), {"predicate": predicate})
 
-    return lambda x, y: compare(*map(_widened, (x, y)))
+    return compare
 
 
 def _widened(x: Scalar) -> Scalar:
     return convert_float(x, float32()) if x.is_float and x.width <= _NARROW else x
 
 
-def _conversion(source: ir.Type, target: ir.Type) -> Lanes | None:
-    if isinstance(target, ir.FloatType):
-        if isinstance(source, ir.FloatType):
-            # IREE flushes what is denormal as f16: `keep-denormal-halves` knows better.
-            is_exact = not isinstance(target, ir.F16Type)
-            return (lambda x: convert_float(x, target)) if is_exact else None
-        is_signed = not source.is_unsigned and source.width > 1
-        name = "arith.sitofp" if is_signed else "arith.uitofp"
-        is_wide = target.width > _NARROW
-        return (lambda x: operation(name, (x,), x.like(target))) if is_wide else None
-    if isinstance(source, ir.FloatType):
-        return None
-    if target == boolean():
-        return (lambda x: x != 0) if source != boolean() else None
-    if source.width > target.width:
-        return lambda x: truncate(x, target.width)
-    if source.is_unsigned or source == boolean():
-        return lambda x: extend_unsigned(x, target.width)
-    if source.width == target.width:
+def _is_total_order(created: ir.Operation) -> bool:
+    return "TOTALORDER" in str(created.attributes.get("compare_type", ""))
+
+
+def _sign(created: ir.Operation) -> Lanes:
+    if isinstance(created.operands[0].type.element_type, ir.FloatType):
+
+        def of_float(x: Scalar) -> Scalar:
+            one = operation("math.copysign", (x.constant(1.0), x))
+            return select((x == 0.0) | (x != x), x, one)
+
+        return of_float
+    if _is_unsigned(created.operands[0]):
+        return lambda x: select(x == 0, x, 1)
+    return lambda x: select(x == 0, 0, (x.shift_right_signed(x.width - 1)) | x.constant(1))
+
+
+def _convert(created: ir.Operation) -> Lanes:
+    source = created.operands[0].type.element_type
+    target = created.results[0].type.element_type
+    if isinstance(source, ir.FloatType) and isinstance(target, ir.FloatType):
+        return lambda x: convert_float(x, target)
+    if source == target:
         return lambda x: x
-    signless = ir.IntegerType.get_signless(target.width)
-    return lambda x: operation("arith.extsi", (x,), x.like(signless))
+    if isinstance(target, ir.FloatType):
+        to_float = "arith.uitofp" if _is_unsigned(created.operands[0]) else "arith.sitofp"
+        return lambda x: operation(to_float, (x,), x.like(target))
+    if target.width == 1:
+        return lambda x: x != 0
+    kind = integer(target.width)
+    if isinstance(source, ir.FloatType):
+        name = "arith.fptoui" if _is_unsigned(created.results[0]) else "arith.fptosi"
+        return lambda x: operation(name, (x,), x.like(kind))
+    if source.width >= target.width:
+        return lambda x: truncate(x, target.width)
+    name = "arith.extui" if _is_unsigned(created.operands[0]) else "arith.extsi"
+    return lambda x: operation(name, (x,), x.like(kind))
+
+
+def _bitcast(created: ir.Operation) -> Lanes:
+    target = created.results[0].type.element_type
+    kind = integer(target.width) if isinstance(target, ir.IntegerType) else target
+    return lambda x: x if x.element == kind else bitcast(x, x.like(kind))
+
+
+def _clamp(created: ir.Operation) -> Lanes:
+    smaller = _extremum("minimum", "arith.andi")(created)
+    larger = _extremum("maximum", "arith.ori")(created)
+    return lambda low, x, high: smaller(larger(low, x), high)
+
+
+def _logistic(x: Scalar) -> Scalar:
+    return 1.0 / (exp(-x) + 1.0)
+
+
+def _is_finite(x: Scalar) -> Scalar:
+    return abs(x) < float("inf")
+
+
+def _count(name: str) -> Describe:
+    return lambda created: lambda x: operation(f"math.{name}", (x,))
+
+
+_FORMULAS: dict[str, Describe] = {
+    "stablehlo.abs": lambda created: (
+        (lambda x: x) if _is_unsigned(created.operands[0]) else (lambda x: abs(x))
+    ),
+    "stablehlo.add": _arith("arith.addf", "arith.addi", "arith.addi", "arith.ori"),
+    "stablehlo.and": _by_operator(lambda x, y: operation("arith.andi", (x, y))),
+    "stablehlo.bitcast_convert": _bitcast,
+    "stablehlo.ceil": _math("ceil"),
+    "stablehlo.clamp": _clamp,
+    "stablehlo.compare": _compare,
+    "stablehlo.convert": _convert,
+    "stablehlo.count_leading_zeros": _count("ctlz"),
+    "stablehlo.divide": _divide,
+    "stablehlo.exponential": _math("exp"),
+    "stablehlo.exponential_minus_one": _math("expm1"),
+    "stablehlo.floor": _math("floor"),
+    "stablehlo.is_finite": _by_operator(_is_finite),
+    "stablehlo.log": _math("log"),
+    "stablehlo.log_plus_one": _math("log1p"),
+    "stablehlo.logistic": _by_operator(_in_single(_logistic)),
+    "stablehlo.maximum": _extremum("maximum", "arith.ori"),
+    "stablehlo.minimum": _extremum("minimum", "arith.andi"),
+    "stablehlo.multiply": _arith("arith.mulf", "arith.muli", "arith.muli", "arith.andi"),
+    "stablehlo.negate": _by_operator(lambda x: -x),
+    "stablehlo.not": _by_operator(lambda x: ~x),
+    "stablehlo.or": _by_operator(lambda x, y: operation("arith.ori", (x, y))),
+    "stablehlo.popcnt": _count("ctpop"),
+    "stablehlo.remainder": _remainder,
+    "stablehlo.round_nearest_afz": _math("round"),
+    "stablehlo.round_nearest_even": _math("roundeven"),
+    "stablehlo.rsqrt": _by_operator(_in_single(lambda x: 1.0 / sqrt(x))),
+    "stablehlo.select": _by_operator(select),
+    "stablehlo.shift_left": _shift("shli"),
+    "stablehlo.shift_right_arithmetic": _shift("shrsi"),
+    "stablehlo.shift_right_logical": _shift("shrui"),
+    "stablehlo.sign": _sign,
+    "stablehlo.sqrt": _math("sqrt"),
+    "stablehlo.subtract": _arith("arith.subf", "arith.subi", "arith.subi", "arith.xori"),
+    "stablehlo.tanh": _math("tanh"),
+    "stablehlo.xor": _by_operator(lambda x, y: operation("arith.xori", (x, y))),
+}
