@@ -14,7 +14,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from iree import runtime as iree_runtime
 
-from axir.dialect.core.annotations import Foreign
+from axir.dialect.core.annotations import Dtype, Foreign
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.context import user_frame
@@ -38,7 +38,7 @@ from axir.runtime.compiler import compile_module
 from axir.runtime.compiler.target import Target
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import Device, default_device
-from axir.runtime.errors import CompileError, CompileFailureWarning
+from axir.runtime.errors import CompileError, CompileFailureWarning, RuntimeExecutionError
 
 from . import pending
 from .background import Background
@@ -154,7 +154,19 @@ class CompiledFunction:
         return program.function("main", work=largest_operation(function))
 
     def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the function on the inputs' values."""
+        """Runs the function on the inputs' values.
+
+        Raises:
+            RuntimeExecutionError: for arguments of other types, which the binary would not notice.
+        """
+        expected = [(v.type.shape, v.type.dtype) for v in self.function.inputs]
+        given = [(x.type.shape, x.type.dtype) for x in arguments]
+        if given != expected:
+            raise RuntimeExecutionError(
+                f"the program {self.function.name} takes ({_listed(expected)}), not "
+                f"({_listed(given)}).",
+                "Convert the arguments, or compile the function for theirs.",
+            )
         return self.run(arguments)
 
     def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:  # noqa: C901
@@ -329,6 +341,10 @@ def _warn_of(error: CompileError, name: str) -> None:
     if error.where:
         text += f"\n  at {error.where}"
     warnings.warn_explicit(text, CompileFailureWarning, file, line)
+
+
+def _listed(types: Sequence[tuple[tuple[int, ...], Dtype]]) -> str:
+    return ", ".join(f"{dtype}{list(shape)}" for shape, dtype in types)
 
 
 def _kept(arguments: Sequence[ConcreteArray], donated: tuple[int, ...]) -> list[ConcreteArray]:

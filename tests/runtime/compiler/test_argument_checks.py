@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from iree.compiler import ir
 
+import axir
+import axir.numpy as jnp
 from axir.dialect.core.config import config
 from axir.runtime import Program, RuntimeExecutionError, Target, compile_module, default_device
 from axir.runtime.compiler.invocation.argument_checks import remove_argument_checks
@@ -52,3 +54,12 @@ def test_programs_check_their_arguments_unless_told_otherwise(mode):
         assert result.to_numpy().tolist() == [0, 2, 4]
     with pytest.raises(RuntimeExecutionError, match="shape"):
         Program(binaries[True], device).function()([device.put(np.zeros(2, np.float32))])
+
+
+def test_a_compiled_function_says_what_it_takes():
+    unit = axir.jit(jnp.sin).lower(jnp.arange(3.0)).compile().runtime_executable()
+    (result,) = unit([jnp.zeros(3)])
+    assert result.tolist() == [0, 0, 0]
+    for wrong in ([jnp.zeros(2)], [jnp.zeros(3, jnp.int32)], []):
+        with pytest.raises(RuntimeExecutionError, match=r"takes \(float32\[3\]\), not \("):
+            unit(wrong)
