@@ -69,6 +69,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "copy-returned-inputs",
         "limit-fusion",
         "protect-inputs",
+        "separate-views",
         "store-exponentials",
         "store-slices",
     ),

@@ -55,6 +55,7 @@ STAGES: dict[str, Stage] = {
     "split-complex-constants": looks_for("constant", is_complex=True),
     "negate-products": looks_for("reduce"),
     "limit-fusion": looks_for(_ANY),
+    "separate-views": looks_for("broadcast_in_dim reshape transpose dot_general"),
     "sign-unsigned-data": looks_for("reverse reduce_window convert"),
     "protect-inputs": looks_for(_ANY),
     "copy-returned-inputs": looks_for(_ANY),
@@ -87,8 +88,8 @@ class LegalizeForIree(Pass):
        `stabilize-sort` for the sorts that are left.
     4. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
        `drop-scatter` pads too; then `split-complex-constants`.
-    5. `negate-products` and `limit-fusion`, when all elementwise operations are there, then
-       `sign-unsigned-data`.
+    5. `negate-products`, `limit-fusion` and `separate-views`, when all elementwise operations are
+       there, then `sign-unsigned-data`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, `store-slices` and
        `renew-loop-operands`, whose barriers `protect-inputs` would remove.
