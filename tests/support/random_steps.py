@@ -124,6 +124,38 @@ def _switch(x: Value, y: Value, choice: int) -> Value:
     return lax.switch(jnp.sum(counter(x)) % 3 - 1 + choice % 2, branches, x)
 
 
+# What computes a vector or a matrix that meets itself along other axes.
+_SOURCES: tuple[Callable[[Value], Value], ...] = (
+    lambda x: jnp.sum(x, 1),
+    lambda x: jnp.max(x, 0),
+    lambda x: jnp.sqrt(1 + jnp.mean(x * x, 1)),
+    lambda x: x @ jnp.tanh(x[0]),
+    lambda x: nn.logsumexp(x, 0),
+    lambda x: jnp.cumsum(x, 1)[:, 0],
+    lambda x: jnp.tanh(x) @ jnp.tanh(x).T,
+    lambda x: nn.softmax(x, 0),
+)
+_MEETINGS: tuple[Callable[[Value, Value], Value], ...] = (
+    jnp.add,
+    lambda a, b: jnp.sin(a) * b,
+    lambda a, b: jnp.where(a > b + 0.0101, a, b),
+    lambda a, b: (a - b) * jnp.tanh(a) + b,
+)
+
+
+def _meeting(x: Value, y: Value, choice: int) -> Value:
+    """A vector against itself along the other axis, a matrix against itself or its transpose."""
+    source = _SOURCES[(choice + x.size + y.size) % len(_SOURCES)](jnp.tanh(matrix(x)))
+    size = source.shape[0]
+    other = source.T if source.shape == (size, size) else source
+    meet = _MEETINGS[(choice + y.ndim) % len(_MEETINGS)]
+    if source.ndim == 1:
+        return meet(source[:, None], source[None, :])
+    if choice % 2:
+        return meet(source[:, None, :4], other[None, :, :4])
+    return meet(source, other) * jnp.mean(source, 1, keepdims=True)
+
+
 OPERATIONS: dict[str, Callable[[Value, Value, int], Value]] = {
     # elementwise
     "sin": unary(jnp.sin),
@@ -195,6 +227,7 @@ OPERATIONS: dict[str, Callable[[Value, Value, int], Value]] = {
     "concatenate": lambda x, y, choice: jnp.concatenate([vector(x), vector(y)]),
     "stack": binary(lambda x, y: jnp.stack([x, y], -1)),
     "outer": lambda x, y, choice: jnp.outer(vector(x)[:6], vector(y)[:6]),
+    "meeting": _meeting,
     "triangle": unary(lambda x: jnp.tril(matrix(x))),
     "set": lambda x, y, choice: vector(x).at[choice % x.size].set(jnp.mean(y)),
     "scatter_add": lambda x, y, choice: vector(x).at[jnp.array([0, -1, 0])].add(jnp.sum(y)),
