@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -80,9 +79,9 @@ class ProtectInputs(Pass):
     def run(self, module: ir.Module) -> None:
         """Inserts the transfers."""
         reached = _Storage()
-        for operation in find_operations(module.operation, (*IN_PLACE, _KERNEL)):
-            for operand in _overwritten(operation):
-                _trace_storage(operand, reached)
+        for operation in find_operations(module.operation, IN_PLACE):
+            for place in overwritten_places(operation):
+                _trace_storage(operation.operands[place], reached)
         functions = find_operations(module.operation, ("func.func",))
         donated = {
             (function.attributes["sym_name"].value, index)
@@ -108,19 +107,14 @@ class _Storage:
     seen: dict[ir.Value, bool] = dataclasses.field(default_factory=dict)
 
 
-def in_place_operand_count(operation: ir.Operation) -> int:
-    """Returns how many operands, the first ones, an operation of `IN_PLACE` overwrites."""
-    if operation.name == "stablehlo.scatter":
-        return (len(operation.operands) - 1) // 2
-    return len(operation.operands) if operation.name == "stablehlo.sort" else 1
-
-
-def _overwritten(operation: ir.Operation) -> Sequence[ir.Value]:
-    """Returns the operands that an operation overwrites."""
+def overwritten_places(operation: ir.Operation) -> list[int]:
+    """Returns which operands an operation of `IN_PLACE` overwrites."""
     if operation.name == _KERNEL:
         places = [place.value for place in operation.attributes["tied_operands"]]
-        return [operation.operands[place] for place in places if place >= 0]
-    return operation.operands[: in_place_operand_count(operation)]
+        return [place for place in places if place >= 0]
+    if operation.name == "stablehlo.scatter":
+        return list(range((len(operation.operands) - 1) // 2))
+    return list(range(len(operation.operands) if operation.name == "stablehlo.sort" else 1))
 
 
 def _replace_by_transfer(argument: ir.BlockArgument, device: str) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.buffers.protect_inputs import IN_PLACE, in_place_operand_count
+from axir.passes.legalize.buffers.protect_inputs import IN_PLACE, overwritten_places
 from axir.passes.legalize.rewriting import RewritePass, hidden_truths
 
 _LOOP = "stablehlo.while"
@@ -56,7 +56,7 @@ class RenewLoopOperands(RewritePass):
             return
         fixed = [
             index
-            for index in range(in_place_operand_count(operation))
+            for index in overwritten_places(operation)
             if not _depends_on_arguments(operation.operands[index], block)
         ]
         for index, truth in zip(fixed, hidden_truths(len(fixed)) if fixed else (), strict=True):

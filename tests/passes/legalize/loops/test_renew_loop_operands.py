@@ -10,6 +10,8 @@ import axir as jax
 import axir.numpy as jnp
 from axir import lax
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.kernels import dispatch
+from axir.dialect.builders.scalars import constant, float32
 
 KEYS = np.array([[2, 0, 1], [1, 2, 0], [2, 1, 0]], np.int32)
 
@@ -37,6 +39,38 @@ def test_enumeration_in_a_loop(is_renewed: bool) -> None:
     passes = "protect-inputs,renew-loop-operands" if is_renewed else "protect-inputs"
     results = run_examples([example], passes)
     assert (deviations(results["orders"], example) == []) == is_renewed
+
+
+def add_to(x, y):
+    for place in range(3):
+        y[place] = x[place] + y[place]
+
+
+def fill(y):
+    for place in range(3):
+        y[place] = constant(7, float32())
+
+
+def with_kernels(start, fixed):
+    """Lets a kernel overwrite the second of its operands, and one that has none."""
+
+    def step(row, total):
+        (added,) = dispatch(add_to, [total, fixed], [fixed.type], in_place={0: 1})
+        (filled,) = dispatch(fill, [], [fixed.type])
+        return [hlo.add(row, hlo.constant(1, np.int32)), hlo.add(added, filled)]
+
+    def goes_on(row, _):
+        return hlo.compare(row, hlo.constant(3, np.int32), "LT")
+
+    return hlo.while_([hlo.constant(0, np.int32), start], goes_on, step)[1]
+
+
+def test_kernels_in_a_loop() -> None:
+    arguments = np.float32([1, 2, 3]), np.float32([10, 20, 30])
+    expected = arguments[0] + 3 * (arguments[1] + 7)
+    example = Example("kernels", arguments, with_kernels, expected)
+    results = run_examples([example], "protect-inputs,renew-loop-operands")
+    assert deviations(results["kernels"], example) == []
 
 
 def test_arrays_of_the_surroundings() -> None:
