@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from support.op_programs import Programs
-from support.random_programs import Spec, disagreement, loop_specs, nearby, specs
+from support.random_programs import Spec, Step, disagreement, loop_specs, nearby, specs
 
 import axir
 from axir.dialect.core.config import config
@@ -80,6 +80,23 @@ def test_iree_agrees_with_the_evaluator(drawn: list[Spec], fuses: bool) -> None:
     problems = list(_problems(drawn, fuses))
     note("\n".join(problems))
     assert not problems, problems[0]
+
+
+# IREE ran a kernel of constants once, when the program was loaded, and mixed up its results.
+KERNEL_OF_CONSTANTS = Spec(
+    shapes=(4, 0),
+    steps=(
+        Step("mapped_loop", 1, 5, 122),
+        Step("differentiable_loop", 5, 4, 1048576),
+    ),
+    transformations=(),
+    is_double=True,
+    seed=157,
+)
+
+
+def test_programs_that_were_wrong_once() -> None:
+    assert list(_problems([KERNEL_OF_CONSTANTS], fuses=True)) == []
 
 
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))

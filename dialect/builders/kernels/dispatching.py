@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
@@ -52,6 +53,11 @@ def dispatch(
     tied = dict(in_place or {})
     _check_arrays([x.type for x in operands], result_types, tied)
     arrays = [hlo.bitcast_convert(x, _signless(x.type.element_type)) for x in operands]
+    if not any(map(varies, arrays)):
+        # IREE would run the kernel once, when the program is loaded, and then read the first of
+        # several results where another one is meant: one operand is hidden from it.
+        kernel = _without_argument(kernel, len(arrays) + (workgroups is not None))
+        arrays = [*arrays, *hlo.optimization_barrier(hlo.constant(np.int32(0)))]
     results = [hlo.tensor_type(x.shape, _signless(x.element_type)) for x in result_types]
     own = [x for number, x in enumerate(results) if number not in tied]
     bound = [*(x.type for x in arrays), *own]
@@ -113,6 +119,35 @@ def rows_of(workgroup: Scalar, rows: int, workgroups: int) -> tuple[Scalar, Scal
         return first, first + share
     following = workgroup + 1
     return first + minimum(workgroup, left), following * share + minimum(following, left)
+
+
+# Constants -------------------------------------------------------------------------------------
+
+
+def varies(x: ir.Value) -> bool:
+    """Tells whether an array depends on an argument of a function or of a loop."""
+    seen: set[ir.Value] = set()
+    waiting = [x]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, ir.BlockArgument):
+            return True
+        if value not in seen:
+            seen.add(value)
+            operation = value.owner.operation
+            if len(operation.regions):
+                return True
+            waiting.extend(operation.operands)
+    return False
+
+
+def _without_argument(kernel: Callable[..., None], position: int) -> Callable[..., None]:
+    """Returns a kernel that takes one more argument, of which it makes no use."""
+
+    def without_argument(*arguments: Memory | Scalar) -> None:
+        kernel(*arguments[:position], *arguments[position + 1 :])
+
+    return without_argument
 
 
 # Checks ----------------------------------------------------------------------------------------
