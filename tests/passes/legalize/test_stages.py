@@ -128,4 +128,10 @@ def test_small_programs_meet_few_passes(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("axir.passes.legalize.stages.find_pass", find)
     run_passes(parse(TEXT.replace("FIRST", "tanh")), "legalize-for-iree,tune-for-cpu")
-    assert found == ["expand-complex", "limit-fusion", "protect-inputs", "copy-returned-inputs"]
+    assert found == [
+        "expand-complex",
+        "fuse-small-programs",
+        "limit-fusion",
+        "protect-inputs",
+        "copy-returned-inputs",
+    ]
