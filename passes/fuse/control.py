@@ -20,7 +20,9 @@ from .values import Number, Stored, Value, may_replace, reads
 
 
 def _while(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
-    return run_loop(emitter, created, operands, [None] * len(operands))
+    _store_captured(emitter, created)
+    inits = [emitter.values[x] for x in created.operands]
+    return run_loop(emitter, created, inits, [None] * len(inits))
 
 
 def run_loop(
@@ -37,11 +39,7 @@ def run_loop(
     Returns:
         The values that it ends with.
     """
-    captured = captured_by(created)
-    for x in captured:
-        if emitter.values[x].cost:
-            emitter.force(x)
-    read = [emitter.values[x] for x in captured]
+    read = [emitter.values[x] for x in captured_by(created)]
     condition, body = operations_of(created)
     arguments = [list(region.blocks[0].arguments) for region in created.regions]
     carried = _Carried(emitter, inits, places, changed(body[-1], arguments[1]), read)
@@ -67,6 +65,13 @@ def run_loop(
 
     numbers = repeat_while(carried.numbers, holds, step)
     return carried.values(numbers, is_own=True, is_temporary=True)
+
+
+def _store_captured(emitter: Emitter, created: ir.Operation) -> None:
+    """Stores what the regions of an operation read from outside, maybe many times."""
+    for x in captured_by(created):
+        if emitter.values[x].cost:
+            emitter.force(x)
 
 
 def changed(last: ir.Operation, arguments: list[ir.Value]) -> list[bool]:
@@ -172,9 +177,7 @@ def _lies_in(x: Value, place: Memory) -> bool:
 
 
 def _choice(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
-    for x in captured_by(created):
-        if emitter.values[x].cost:
-            emitter.force(x)
+    _store_captured(emitter, created)
     results = [_result(emitter, x) for x in created.results]
     types = [signless(x.type.element_type) for x in created.results]
     scalar_types = [kind for kind, x in zip(types, results, strict=True) if x is None]

@@ -16,6 +16,10 @@ def doubled(x):
     return x + x
 
 
+def _twice(x):
+    return x + x
+
+
 def scaled(x, count):
     return x * count
 
@@ -38,12 +42,13 @@ class Model:
 
 @pytest.mark.parametrize("make", [copy.copy, copy.deepcopy])
 def test_a_copy_does_the_same_with_the_same_programs(make):
-    doubled(2.0)
-    same = make(doubled)
-    assert same is not doubled
-    assert same._entries is doubled._entries
+    twice = axir.jit(_twice)
+    twice(2.0)
+    same = make(twice)
+    assert same is not twice
+    assert same._entries is twice._entries
     assert same(2.0) == 4.0
-    assert (same.__name__, same.__module__) == ("doubled", __name__)
+    assert (same.__name__, same.__module__) == ("_twice", __name__)
     assert make(scale)(2.0, 3) == 6.0
 
 

@@ -58,6 +58,17 @@ def began_elsewhere(x: Any) -> Any:
     return lax.fori_loop(0, 3, lambda i, z: z * 0.5 + y[::-1], y), y
 
 
+def began_with_what_is_read(x: Any) -> Any:
+    """What a loop begins with, and reads later too, is no array yet."""
+
+    def step(y: Any, _: Any) -> Any:
+        z = jnp.exp(y) * 2
+        inner = lax.fori_loop(0, 2, lambda i, u: u * 0.5 + z.sum(), z)
+        return inner * 0.1, inner
+
+    return lax.scan(step, x, None, length=2)
+
+
 def shifted_in_place(x: Any) -> Any:
     return lax.fori_loop(0, 5, lambda i, x: jnp.concatenate([x[1:], x[:1] + i]), x)
 
@@ -128,6 +139,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "exchanged": (exchanged, (floats(37), floats(37), floats(37))),
     "read_after_update": (read_after_update, (floats(7),)),
     "began_elsewhere": (began_elsewhere, (floats(19),)),
+    "began_with_what_is_read": (began_with_what_is_read, (floats(5),)),
     "shifted_in_place": (shifted_in_place, (floats(18),)),
     "nested": (nested, (floats(6, 11),)),
     "never": (never, (floats(3),)),

@@ -201,7 +201,11 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 @pytest.fixture(scope="module")
 def results() -> dict[str, list[np.ndarray]]:
     """All programs as one, for a module has a fixed cost."""
-    config.update("jax_enable_x64", True)
+    with config(jax_enable_x64=True):
+        return run_all()
+
+
+def run_all() -> dict[str, list[np.ndarray]]:
     arguments = {name: tuple(map(jnp.asarray, given)) for name, (_, given) in PROGRAMS.items()}
 
     def everything(arguments: Any) -> Any:

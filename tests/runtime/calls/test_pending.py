@@ -328,7 +328,7 @@ def test_many_threads_queue_and_wait_at_random(gate):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_forked_child_has_what_was_pending_and_queues_calls_of_its_own(double, gate):
     y = double(X)
     threading.Timer(0.05, gate.open).start()
