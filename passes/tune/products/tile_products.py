@@ -59,11 +59,11 @@ class TileProducts(Pass):
         %1 = flow.dispatch @matrix_product_…(%x, %w) : … -> tensor<1x128x512xf32>
         %2 = stablehlo.reshape %1 : (tensor<1x128x512xf32>) -> tensor<128x512xf32>
 
-    Measured with vectors of 512 bits, processor time relative to JAX before and after: 1024x1024
-    1.5 and 1.1, 500x500 2.1 and 0.95, 100x100 0.65 and 0.37, 4x1024 times the transposed
-    1024x1024 1.9 and 0.6, the weight gradient 64x8192 times 8192x64 of a convolution 0.74 and
-    0.33, attention of 32 heads of 250x64 2.1 and 0.86; f64 of 300x300 takes half the time.
-    A x of 4096x4096 1.2 and 0.94, x A 2.0 and 0.83.
+    Measured with vectors of 512 bits on a busy machine, processor time relative to JAX before and
+    after, single runs: 1024x1024 1.5 and 1.1 to 1.3, 500x500 2.1 and 0.95, 100x100 0.65 and 0.37,
+    4x1024 times the transposed 1024x1024 1.9 and 0.6, the weight gradient 64x8192 times 8192x64 of
+    a convolution 0.74 and 0.33, attention of 32 heads of 250x64 2.1 and 0.86; f64 of 300x300 takes
+    half the time. A x of 4096x4096 1.2 and 0.94 to 1.2, x A 2.0 and 0.83.
     """
 
     name: ClassVar[str] = "tile-products"
