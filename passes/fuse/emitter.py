@@ -124,7 +124,7 @@ class Emitter:
 
     def hand_on(self, values: Sequence[Value]) -> Sequence[Value]:
         """Returns what a block ended with, which it holds until the results are bound."""
-        self._handed_on.extend(values)
+        self._handed_on.extend(dict.fromkeys(values))
         return values
 
     def writable(self, value: Value) -> Stored:
@@ -229,7 +229,10 @@ class Emitter:
             self.bind(argument, value, uses.get(argument, 0))
         for operation in operations[:-1]:
             self.operation(operation, uses)
-        return [self.values[x] for x in operations[-1].operands]
+        ends = [self.values[x] for x in operations[-1].operands]
+        for value in dict.fromkeys(self.values[x] for x in operations[-1].operands if x not in own):
+            value.holders += 1
+        return ends
 
     def operation(self, created: ir.Operation, uses: dict[ir.Value, int]) -> None:
         """Builds one operation."""

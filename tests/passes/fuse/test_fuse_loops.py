@@ -69,6 +69,14 @@ def began_with_what_is_read(x: Any) -> Any:
     return lax.scan(step, x, None, length=2)
 
 
+def handed_on(x: Any) -> Any:
+    """Blocks end with values from outside, which others need later."""
+    y = lax.fori_loop(0, 2, lambda i, y: y * 0.5 + 1, x)
+    z = lax.cond(x.sum() > 0, lambda: y, lambda: y * 2)
+    w = lax.fori_loop(0, 3, lambda i, u: lax.cond(i == 1, lambda: y, lambda: u + z), z)
+    return y, z, lax.fori_loop(0, 3, lambda i, u: u * 2, w), w
+
+
 def shifted_in_place(x: Any) -> Any:
     return lax.fori_loop(0, 5, lambda i, x: jnp.concatenate([x[1:], x[:1] + i]), x)
 
@@ -140,6 +148,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "read_after_update": (read_after_update, (floats(7),)),
     "began_elsewhere": (began_elsewhere, (floats(19),)),
     "began_with_what_is_read": (began_with_what_is_read, (floats(5),)),
+    "handed_on": (handed_on, (floats(21),)),
+    "handed_on_other": (handed_on, (np.ones(21, np.float32),)),
     "shifted_in_place": (shifted_in_place, (floats(18),)),
     "nested": (nested, (floats(6, 11),)),
     "never": (never, (floats(3),)),
