@@ -20,9 +20,11 @@ from .values import Number, Stored, Value, may_replace, reads
 
 
 def _while(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
-    _store_captured(emitter, created)
+    held = _hold_captured(emitter, created)
     inits = [emitter.values[x] for x in created.operands]
-    return run_loop(emitter, created, inits, [None] * len(inits))
+    results = run_loop(emitter, created, inits, [None] * len(inits))
+    emitter.hand_on(held)
+    return results
 
 
 def run_loop(
@@ -67,11 +69,18 @@ def run_loop(
     return carried.values(numbers, is_own=True, is_temporary=True)
 
 
-def _store_captured(emitter: Emitter, created: ir.Operation) -> None:
-    """Stores what the regions of an operation read from outside, maybe many times."""
+def _hold_captured(emitter: Emitter, created: ir.Operation) -> list[Value]:
+    """Stores what the regions of an operation read from outside, maybe many times.
+
+    Returns the values, held once more: no operation in a region is the last one to read them.
+    """
     for x in captured_by(created):
         if emitter.values[x].cost:
             emitter.force(x)
+    held = [emitter.values[x] for x in captured_by(created)]
+    for value in dict.fromkeys(held):
+        value.holders += 1
+    return held
 
 
 def changed(last: ir.Operation, arguments: list[ir.Value]) -> list[bool]:
@@ -177,7 +186,7 @@ def _lies_in(x: Value, place: Memory) -> bool:
 
 
 def _choice(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
-    _store_captured(emitter, created)
+    held = _hold_captured(emitter, created)
     results = [_result(emitter, x) for x in created.results]
     types = [signless(x.type.element_type) for x in created.results]
     scalar_types = [kind for kind, x in zip(types, results, strict=True) if x is None]
@@ -203,6 +212,7 @@ def _choice(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> S
         return branch(truth, lambda: run(blocks[number]), lambda: choose(number + 1), scalar_types)
 
     scalars = iter(choose(0))
+    emitter.hand_on(held)
     return [
         Number(list(x.type.shape), next(scalars)) if result is None else result
         for x, result in zip(created.results, results, strict=True)

@@ -77,6 +77,20 @@ def handed_on(x: Any) -> Any:
     return y, z, lax.fori_loop(0, 3, lambda i, u: u * 2, w), w
 
 
+def updated_from_outside(x: Any) -> Any:
+    """Every pass replaces a part of the same array, and reads all of the old one afterwards."""
+    y = jnp.exp(x) * 2
+
+    def step(i: Any, total: Any) -> Any:
+        z = y.at[i].set(0)
+        return total + z.sum() * (i + 1) + (z - y).sum()
+
+    total = lax.fori_loop(0, 4, step, jnp.float32(0))
+    u = jnp.cos(x) - 3
+    chosen = lax.cond(total > 0, lambda: (u.at[1].set(7), u * 2), lambda: (u, u.at[0].set(1)))
+    return total, chosen
+
+
 def shifted_in_place(x: Any) -> Any:
     return lax.fori_loop(0, 5, lambda i, x: jnp.concatenate([x[1:], x[:1] + i]), x)
 
@@ -150,6 +164,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "began_with_what_is_read": (began_with_what_is_read, (floats(5),)),
     "handed_on": (handed_on, (floats(21),)),
     "handed_on_other": (handed_on, (np.ones(21, np.float32),)),
+    "updated_from_outside": (updated_from_outside, (floats(6),)),
     "shifted_in_place": (shifted_in_place, (floats(18),)),
     "nested": (nested, (floats(6, 11),)),
     "never": (never, (floats(3),)),
