@@ -159,6 +159,11 @@ def integer(width: int) -> ir.Type:
     return ir.IntegerType.get_signless(width)
 
 
+def signless(element: ir.Type) -> ir.Type:
+    """Returns the type that elements of an array have as numbers: integers have no sign."""
+    return integer(element.width) if isinstance(element, ir.IntegerType) else element
+
+
 def float32() -> ir.Type:
     """Returns the type of single precision numbers."""
     return ir.F32Type.get()

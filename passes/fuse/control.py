@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory, branch, repeat_while
-from axir.dialect.builders.scalars import Scalar
+from axir.dialect.builders.scalars import Scalar, signless
 
-from .emitter import Emitter, Rule, signless
+from .emitter import Emitter, Rule
 from .regions import captured_by, operations_of
 from .values import Number, Stored, Value, may_replace, reads
 

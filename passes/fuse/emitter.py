@@ -12,12 +12,14 @@ What does not live here: the rules of operations (`views.py`, `reductions.py`, `
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory, loop, scratch, workspace
-from axir.dialect.builders.scalars import Scalar, integer
+from axir.dialect.builders.scalars import Scalar, signless
 
 from .code import Code
 from .elementwise import cost_of, formula_of, splat
@@ -59,10 +61,6 @@ class Emitter:
         self._handed_on: list[Value] = []
 
     # Values ------------------------------------------------------------------------------------
-
-    def value_of(self, x: ir.Value) -> Value:
-        """Returns the value of an operand."""
-        return self.values[x]
 
     def bind(self, x: ir.Value, value: Value, uses: int) -> None:
         """Gives an SSA value its meaning, for a number of operations that will read it."""
@@ -143,9 +141,7 @@ class Emitter:
         free = self._pool.get((tuple(shape), str(element)))
         if free:
             return Stored(free.pop(), is_own=True, is_temporary=True)
-        size = bytes_of(element)
-        for extent in shape:
-            size *= extent
+        size = math.prod(shape) * bytes_of(element)
         if size <= _ON_STACK and self._stack + size <= _STACK:
             self._stack += -(-size // 64) * 64
             memory = scratch(shape, element)
@@ -224,27 +220,27 @@ class Emitter:
         bound = list(arguments)
         own = {argument for argument, _ in bound}
         own.update(result for operation in operations for result in operation.results)
-        uses = {x: count for x, count in count_uses(operations).items() if x in own}
+        read = list(map(read_by, operations))
+        uses = Counter(x for values in read for x in values if x in own)
         for argument, value in bound:
-            self.bind(argument, value, uses.get(argument, 0))
-        for operation in operations[:-1]:
-            self.operation(operation, uses)
+            self.bind(argument, value, uses[argument])
+        for operation, values in zip(operations[:-1], read, strict=False):
+            self._operation(operation, uses)
+            for x in values:
+                if x in own:
+                    self.release(self.values[x])
+            while self._handed_on:
+                self.release(self._handed_on.pop())
         ends = [self.values[x] for x in operations[-1].operands]
         for value in dict.fromkeys(self.values[x] for x in operations[-1].operands if x not in own):
             value.holders += 1
         return ends
 
-    def operation(self, created: ir.Operation, uses: dict[ir.Value, int]) -> None:
-        """Builds one operation."""
+    def _operation(self, created: ir.Operation, uses: Counter[ir.Value]) -> None:
         operands = [self.values[x] for x in created.operands]
         results = self._results(created, operands)
         for result, value in zip(created.results, results, strict=True):
-            self.bind(result, value, uses.get(result, 0))
-        for x in read_by(created):
-            if x in uses:
-                self.release(self.values[x])
-        while self._handed_on:
-            self.release(self._handed_on.pop())
+            self.bind(result, value, uses[result])
 
     def _results(self, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
         name = created.name
@@ -253,8 +249,7 @@ class Emitter:
         if name in ("stablehlo.optimization_barrier", "util.optimization_barrier"):
             return operands
         if name == "stablehlo.constant":
-            kind = created.results[0].type
-            return [_constant(created, list(kind.shape))]
+            return [uniform(created)]
         if name == "tensor.empty":
             return [_Nothing(created)]
         if name == "stablehlo.reshape":
@@ -290,15 +285,6 @@ class _Nothing(Value):
         raise AssertionError("nobody reads an empty tensor")
 
 
-def count_uses(operations: Sequence[ir.Operation]) -> dict[ir.Value, int]:
-    """Counts how many operations of a block read each value; one with regions reads it once."""
-    uses: dict[ir.Value, int] = {}
-    for operation in operations:
-        for value in read_by(operation):
-            uses[value] = uses.get(value, 0) + 1
-    return uses
-
-
 def read_by(operation: ir.Operation) -> list[ir.Value]:
     """Returns the values that an operation reads, also in its regions, each once."""
     found = dict.fromkeys(operation.operands)
@@ -330,24 +316,17 @@ def lanes_for(element: ir.Type) -> int:
     return VECTOR_BYTES // max(4, bytes_of(element))
 
 
-def _constant(created: ir.Operation, shape: list[int]) -> Value:
-    number = splat(created)
-    if len(shape) == 0:
-        return Number((), number)
-    single = Number(shape, number)
-    size = 1
-    for extent in shape:
-        size *= extent
-    return single if size == 1 else Mapped(shape, number.type, lambda x: x, (single,), 0)
+def uniform(created: ir.Operation) -> Value:
+    """Returns the array of a constant of equal elements."""
+    shape = list(created.results[0].type.shape)
+    number = Number(shape, splat(created))
+    if number.size == 1:
+        return number
+    return Mapped(shape, number.element, lambda x: x, (number,), 0)
 
 
 def _as_row(x: Value, size: int) -> Value:
     return Number((size,), x.scalar) if isinstance(x, Number) else x
-
-
-def signless(element: ir.Type) -> ir.Type:
-    """Returns the type that an element has in a kernel."""
-    return integer(element.width) if isinstance(element, ir.IntegerType) else element
 
 
 def _kind(memory: Memory) -> tuple[tuple[int, ...], str]:

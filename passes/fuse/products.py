@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from axir.dialect.builders.kernels import loop
+from axir.dialect.builders.kernels import loop, sum_of_lanes
 from axir.dialect.builders.scalars import (
     Scalar,
     broadcast,
@@ -20,10 +20,11 @@ from axir.dialect.builders.scalars import (
     float32,
     fused_multiply_add,
     operation,
+    signless,
 )
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
-from .emitter import Emitter, Rule, lanes_for, pieces, signless
+from .emitter import Emitter, Rule, lanes_for, pieces
 from .reductions import accumulate
 from .values import Computed, Index, Indices, Number, Stored, Value, plus
 
@@ -181,16 +182,8 @@ def _along_sum(product: _Product, position: Indices) -> Scalar:
 
         start = broadcast(constant(0, product.element), width) if width else total
         part = accumulate([*ranges, (lower, upper, lanes)], start, step)
-        total = total + _across(part) if width else part
+        total = total + sum_of_lanes(part) if width else part
     return total
-
-
-def _across(x: Scalar) -> Scalar:
-    attribute = ir.Attribute.parse("#vector.kind<add>")
-    attributes = {"kind": attribute}
-    if x.is_float:
-        attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<reassoc>")
-    return operation("vector.reduction", (x,), x.element, attributes)
 
 
 def _by_columns(emitter: Emitter, product: _Product, result: Stored) -> None:

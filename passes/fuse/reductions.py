@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from axir.dialect.builders.kernels import loop
-from axir.dialect.builders.scalars import Scalar, broadcast, constant, operation
+from axir.dialect.builders.kernels import combined_lanes, loop
+from axir.dialect.builders.scalars import Scalar, broadcast, constant
 
 from .elementwise import combine, formula_of, reducer_of
 from .emitter import Emitter, Rule, lanes_for, pieces
@@ -33,7 +33,7 @@ def _reduce(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> S
     count = len(operands) // 2
     inputs, inits = operands[:count], operands[count:]
     dims = list(ir.DenseI64ArrayAttr(created.attributes["dimensions"]))
-    if not dims:
+    if not dims:  # also for the evaluator and IREE, what a reduction begins with plays no part then
         return inputs
     kind = _vector_kind(created) if count == 1 else None
     if kind is not None:
@@ -159,16 +159,11 @@ class _Sums:
             neutral = broadcast(_neutral(self.kind, self.x.element), width)
             begin = total if width is None else neutral
             part = accumulate([*outer, (lower, upper, lanes)], begin, step)
-            total = part if width is None else self.formula(total, _across(part, self.kind))
+            total = part if width is None else self.formula(total, combined_lanes(self.kind, part))
         return total
 
     def _at(self, reduced: Indices, kept: Indices, lanes: int | None) -> Scalar:
         return self.x.at(_merged(len(self.x.shape), self.dims, reduced, kept), lanes)
-
-
-def _across(x: Scalar, kind: str) -> Scalar:
-    attribute = ir.Attribute.parse(f"#vector.kind<{kind}>")
-    return operation("vector.reduction", (x,), x.element, {"kind": attribute})
 
 
 def _neutral(kind: str, element: ir.Type) -> Scalar:

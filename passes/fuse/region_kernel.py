@@ -12,15 +12,14 @@ from typing import TypeAlias
 
 from iree.compiler import ir
 
-from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch
 
 from . import control, inlining, products, reductions, updates
 from .code import Code
-from .elementwise import is_uniform, splat
-from .emitter import Emitter, Rule
+from .elementwise import is_uniform
+from .emitter import Emitter, Rule, uniform
 from .regions import operations_within
-from .values import Mapped, Number, Stored, Value
+from .values import Number, Stored, Value
 
 Build: TypeAlias = Callable[[Emitter, Mapping[int, Memory]], Mapping[int, Value]]
 
@@ -65,7 +64,7 @@ def region_kernel(
         for x, memory in zip(operands, memories, strict=False):
             emitter.values[x] = _operand(memory)
         for x in constants:
-            emitter.values[x] = _uniform(x)
+            emitter.values[x] = _always(uniform(x.owner.operation))
         places = dict(zip(results, memories[len(operands) :], strict=True))
         for number, end in build(emitter, places).items():
             place = places[number]
@@ -104,18 +103,13 @@ def move_constants(parent: ir.Operation, operations: Sequence[ir.Operation]) -> 
 
 
 def _operand(memory: Memory) -> Value:
-    value: Value = Stored(memory, is_own=False)
-    if value.size == 1:
-        value = Number(value.shape, memory[(0,) * len(value.shape)])
-    value.holders = _ALWAYS
-    return value
+    stored = Stored(memory, is_own=False)
+    if stored.size > 1:
+        return _always(stored)
+    return _always(Number(stored.shape, memory[(0,) * len(stored.shape)]))
 
 
-def _uniform(x: ir.Value) -> Value:
-    number = splat(x.owner)
-    shape = hlo.shape_of(x)
-    value: Value = Number(shape, number)
-    if value.size > 1:
-        value = Mapped(shape, number.type, lambda element: element, (value,), 0)
+def _always(value: Value) -> Value:
+    """Has an array from outside stay as it is, whoever reads it last."""
     value.holders = _ALWAYS
     return value

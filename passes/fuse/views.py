@@ -16,6 +16,7 @@ from axir.dialect.builders.scalars import (
     index,
     integer,
     operation,
+    signless,
 )
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
@@ -43,10 +44,7 @@ def _array(created: ir.Operation, attribute: str) -> list[int]:
 
 def _result(created: ir.Operation) -> tuple[list[int], ir.Type]:
     kind = created.results[0].type
-    element = kind.element_type
-    if isinstance(element, ir.IntegerType):
-        element = integer(element.width)
-    return list(kind.shape), element
+    return list(kind.shape), signless(kind.element_type)
 
 
 def _broadcast_in_dim(created: ir.Operation, operands: list[Value]) -> Value:

@@ -37,6 +37,7 @@ from .dispatching import dispatch, rows_of, workspace
 from .lanes import (
     all_lanes,
     any_lane,
+    combined_lanes,
     first_lanes,
     lane,
     lanes,
@@ -57,6 +58,7 @@ __all__ = [
     "all_lanes",
     "any_lane",
     "branch",
+    "combined_lanes",
     "dispatch",
     "each",
     "first_lanes",

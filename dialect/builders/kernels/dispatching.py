@@ -12,7 +12,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.errors import KernelArrayError, KernelError, KernelStackError
 from axir.dialect.builders.expressions import minimum
-from axir.dialect.builders.scalars import Scalar, index, integer, operation
+from axir.dialect.builders.scalars import Scalar, index, operation, signless
 from axir.dialect.core.state import Change, state
 
 from .building import Kernel, index_value
@@ -52,13 +52,13 @@ def dispatch(
     """
     tied = dict(in_place or {})
     _check_arrays([x.type for x in operands], result_types, tied)
-    arrays = [hlo.bitcast_convert(x, _signless(x.type.element_type)) for x in operands]
-    if not any(map(varies, arrays)):
+    arrays = [hlo.bitcast_convert(x, signless(x.type.element_type)) for x in operands]
+    if not any(map(_varies, arrays)):
         # IREE would run the kernel once, when the program is loaded, and then read the first of
         # several results where another one is meant: one operand is hidden from it.
         kernel = _without_argument(kernel, len(arrays) + (workgroups is not None))
         arrays = [*arrays, *hlo.optimization_barrier(hlo.constant(np.int32(0)))]
-    results = [hlo.tensor_type(x.shape, _signless(x.element_type)) for x in result_types]
+    results = [hlo.tensor_type(x.shape, signless(x.element_type)) for x in result_types]
     own = [x for number, x in enumerate(results) if number not in tied]
     bound = [*(x.type for x in arrays), *own]
     symbol, spaces = _executable(kernel, bound, workgroups, name, identity)
@@ -124,7 +124,7 @@ def rows_of(workgroup: Scalar, rows: int, workgroups: int) -> tuple[Scalar, Scal
 # Constants -------------------------------------------------------------------------------------
 
 
-def varies(x: ir.Value) -> bool:
+def _varies(x: ir.Value) -> bool:
     """Tells whether an array depends on an argument of a function or of a loop."""
     seen: set[ir.Value] = set()
     waiting = [x]
@@ -324,10 +324,6 @@ def _equal_executable(
 def _code(executable: ir.Operation, symbol: str) -> str:
     text: str = executable.get_asm(use_local_scope=True, assume_verified=True)
     return text.replace(f"@{symbol}", "@")
-
-
-def _signless(element: ir.Type) -> ir.Type:
-    return integer(element.width) if isinstance(element, ir.IntegerType) else element
 
 
 def _spaces_of(block: ir.Block, symbol: str, bindings: int) -> list[ir.Type]:

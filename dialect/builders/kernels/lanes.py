@@ -73,33 +73,34 @@ def shuffle(x: Scalar, y: Scalar, order: Sequence[int]) -> Scalar:
 
 def sum_of_lanes(x: Scalar) -> Scalar:
     """Returns the sum of all lanes; floats are added in an order that the machine likes."""
-    return _reduction("add", x, is_reordered=x.is_float)
+    return combined_lanes("add", x)
 
 
 def largest_lane(x: Scalar) -> Scalar:
     """Returns the largest number of all lanes (of signed integers), nan if there is one."""
-    return _reduction("maximumf" if x.is_float else "maxsi", x)
+    return combined_lanes("maximumf" if x.is_float else "maxsi", x)
 
 
 def smallest_lane(x: Scalar) -> Scalar:
     """Returns the smallest number of all lanes (of signed integers), nan if there is one."""
-    return _reduction("minimumf" if x.is_float else "minsi", x)
+    return combined_lanes("minimumf" if x.is_float else "minsi", x)
 
 
 def any_lane(x: Scalar) -> Scalar:
     """Tells whether a vector of truth values has a true one."""
-    return _reduction("or", x)
+    return combined_lanes("or", x)
 
 
 def all_lanes(x: Scalar) -> Scalar:
     """Tells whether all of a vector of truth values are true."""
-    return _reduction("and", x)
+    return combined_lanes("and", x)
 
 
-def _reduction(kind: str, x: Scalar, *, is_reordered: bool = False) -> Scalar:
+def combined_lanes(kind: str, x: Scalar) -> Scalar:
+    """Returns all lanes combined by what MLIR calls `#vector.kind`: `add`, `maxui`, `xor`, ..."""
     _width(x)
     attributes = {"kind": hlo.attribute(f"#vector.kind<{kind}>")}
-    if is_reordered:
+    if kind == "add" and x.is_float:
         attributes["fastmath"] = hlo.attribute("#arith.fastmath<reassoc>")
     return operation("vector.reduction", (x,), x.element, attributes)
 

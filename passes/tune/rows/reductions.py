@@ -12,13 +12,13 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.scalars import Scalar, constant, convert_float, float32
+from axir.dialect.builders.scalars import Scalar, constant, convert_float, float32, signless
 from axir.dialect.core.types import numpy_dtype
 from axir.passes.legalize.indices.copies import uniform_number
 from axir.passes.legalize.lanes import body_lanes, combination
 
 from .spaces import Space
-from .vectors import LANES, Numbers, signless
+from .vectors import LANES, Numbers
 
 REDUCE = "stablehlo.reduce"
 _COMBINES = frozenset(f"stablehlo.{name}" for name in "add multiply maximum minimum".split())

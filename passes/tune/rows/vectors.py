@@ -84,13 +84,6 @@ def store(memory: Memory, i: Scalar, width: int, x: Scalar) -> None:
         memory.write(i, wide(x, width))
 
 
-def signless(element: ir.Type) -> ir.Type:
-    """Returns the type that numbers of an array have in a kernel."""
-    if isinstance(element, ir.IntegerType):
-        return ir.IntegerType.get_signless(element.width)
-    return element
-
-
 def counted(i: Scalar, width: int, element: ir.Type) -> Scalar:
     """Returns neighbouring whole numbers."""
     first = truncate(to_integer(i, 64), element.width)
