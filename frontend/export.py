@@ -279,7 +279,7 @@ class Exported:
         values = list(map(conform, leaves, self.signature.arguments))
         if any(type(x) is Tracer for x in values):
             return self.out_tree.unflatten(call(self.function, *values))
-        return self.out_tree.unflatten(compiled(self.function, device_of(values))(values))
+        return self.out_tree.unflatten(compiled(self.function, device_of(values)).run(values))
 
     __call__ = call
 

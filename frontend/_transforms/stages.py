@@ -264,7 +264,7 @@ class Compiled(_Stage):
                     f"argument {path} of {name!r} is of type {value.type}, and was {expected}.",
                     "Convert the argument, or call the function that jit returned.",
                 )
-        return self.out_tree.unflatten(self._unit(values))  # type: ignore[arg-type]
+        return self.out_tree.unflatten(self._unit.run(values))  # type: ignore[arg-type]
 
     call = __call__
 

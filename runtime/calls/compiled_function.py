@@ -451,7 +451,7 @@ def execute_call(function: Function, operands: Sequence[Operand]) -> list[Concre
     arrays = [x if type(x) is ConcreteArray else as_array(x) for x in operands]
     if config.jax_disable_jit:
         return function.interpret(arrays)
-    return compiled(_unit_of(function), device_of(arrays))(arrays)
+    return compiled(_unit_of(function), device_of(arrays)).run(arrays)
 
 
 @derived
