@@ -19,7 +19,6 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import (
     DTypeLike,
     HostArray,
-    IndexLike,
     NestedNumbers,
     Params,
     UserObject,
@@ -39,10 +38,10 @@ from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.state import Change, around_trace, open_trace, state
 from axir.dialect.core.types import ShapedArray
 
+from .described_arrays import record_description
 from .effects import is_effectful
 from .equation import Equation, Literal, Var
 from .function import Function, create_function_op, finish_function_op
-from .later_modules import op_table
 from .primitive_application import Application
 from .rules import Operand, Results, Value
 from .walk import Environment, apply_equations
@@ -124,12 +123,6 @@ class Tracer(Var, Array):
         return repr(self)
 
 
-def _is_splat(array: ConcreteArray) -> bool:
-    """Tells whether all elements are one element of memory, as `full` makes them."""
-    host = array._host
-    return host is not None and host.size > 1 and not any(host.strides)
-
-
 def _name(tracer: Tracer) -> str:
     """Returns what errors call a tracer: they may not compute its value, as `repr` does."""
     return f"{tracer.owner.kind}Tracer({tracer.type})"
@@ -177,8 +170,8 @@ class Trace:
     Args:
         name: What the user calls the function.
         kind: Which transformation traces, for `repr` of tracers.
-        writes_splats: Whether uniform arrays from outside become a scalar and a broadcast, which
-            compiles into their users, instead of a capture.
+        writes_descriptions: Whether arrays from outside that are uniform, repeated or counted are
+            written as the ops that make them, which compile into their users, instead of captured.
         is_ambient: Whether code runs in this trace, so that it records ops without operands; not
             if it only collects what depends on its own arguments.
         is_branch: Whether it also records ops whose operands are tracers of surrounding traces:
@@ -204,14 +197,14 @@ class Trace:
         "level",
         "name",
         "op",
-        "writes_splats",
+        "writes_descriptions",
     )
 
     def __init__(
         self,
         name: str,
         kind: str = "Jit",
-        writes_splats: bool = False,
+        writes_descriptions: bool = False,
         is_ambient: bool = True,
         is_branch: bool = False,
     ):
@@ -226,7 +219,7 @@ class Trace:
         self._captured: dict[int, Var] = {}
         # Arrays whose ids are keys of `_captured`, while nothing else holds them.
         self._kept: list[ConcreteArray] = []
-        self.writes_splats = writes_splats
+        self.writes_descriptions = writes_descriptions
         self._constants: dict[Hashable, Literal] = {}
         # Values one level out, by variable; None where only types are known.
         self.environment: Environment | None = None
@@ -339,13 +332,11 @@ class Trace:
             if not value.type.shape and not is_key(value.type.dtype):
                 return self._literal(value)
         known = self._captured.get(id(value))
-        if (
-            known is None
-            and self.writes_splats
-            and type(value) is ConcreteArray
-            and _is_splat(value)
-        ):
-            return self._splat(value)
+        if known is None and self.writes_descriptions and type(value) is ConcreteArray:
+            known = record_description(self, value)
+            if known is not None:
+                self._captured[id(value)] = known
+                self._kept.append(value)
         if known is None:
             capture = known = self._argument(value.type)
             self._captured[id(value)] = capture
@@ -361,17 +352,6 @@ class Trace:
         if literal is None:
             literal = self._constants[key] = self.constant(array)
         return literal
-
-    def _splat(self, array: ConcreteArray) -> Var:
-        host = array.host()
-        first: IndexLike = (*(0,) * host.ndim, ...)
-        scalar = ConcreteArray(ShapedArray((), array.dtype, array.weak_type), host[first])
-        params = {"shape": array.shape, "broadcast_dimensions": ()}
-        known = self._captured[id(array)] = self.record(
-            op_table.OPS["broadcast_in_dim"], [scalar], params
-        )
-        self._kept.append(array)
-        return known
 
     def constant(self, array: ConcreteArray) -> Literal:
         """Appends a `jaxpr.constant` op that holds an array in the text of the module."""

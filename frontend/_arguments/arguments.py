@@ -234,7 +234,7 @@ class ResultTree:
 
 def trace_abstract(function: FlatFunction, types: Sequence[ShapedArray], kind: str) -> Function:
     """Traces with nothing known but the types of the arguments."""
-    with Trace(function.name, kind, writes_splats=True) as trace:
+    with Trace(function.name, kind, writes_descriptions=True) as trace:
         traced = trace.finish(function(*[trace.add_input(t) for t in types]))
     if config.jax_check_tracer_leaks:
         check_leaks(traced, kind)

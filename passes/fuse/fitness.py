@@ -12,7 +12,7 @@ from .inlining import can_inline
 from .regions import captured_by, operations_of
 from .views import VIEWS
 
-_LARGEST_WORK = 1 << 20
+_LARGEST_WORK = 1 << 23
 _SMALL_WORK = 1 << 16
 _MOST_OPERATIONS = 3000
 _MOST_ARRAYS = 30

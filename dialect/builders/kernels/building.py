@@ -18,16 +18,18 @@ class Kernel:
     Attributes:
         index_type: The type of positions.
         stack_bytes: How much memory of its own it has.
-        workspaces: The types of further memory of its own.
+        workspace: What its further memory is bound to, None while it has none.
+        workspace_bytes: How much of that it has.
     """
 
-    __slots__ = ("_indices", "entry", "index_type", "stack_bytes", "workspaces")
+    __slots__ = ("_indices", "entry", "index_type", "stack_bytes", "workspace", "workspace_bytes")
 
     def __init__(self, entry: ir.Block):
         self.entry = entry
         self.index_type = ir.IndexType.get()
         self.stack_bytes = 0
-        self.workspaces: list[ir.Type] = []
+        self.workspace: ir.Value | None = None
+        self.workspace_bytes = 0
         self._indices: dict[int, ir.Value] = {}
 
     def index(self, number: int) -> ir.Value:

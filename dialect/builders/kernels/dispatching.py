@@ -16,7 +16,7 @@ from axir.dialect.builders.scalars import Scalar, index, operation, signless
 from axir.dialect.core.state import Change, state
 
 from .building import Kernel, index_value
-from .memory import Memory, memref_type
+from .memory import Memory, aligned, bytes_of, memref_type
 
 
 def dispatch(
@@ -99,11 +99,14 @@ def workspace(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
         raise KernelStackError(
             "A workspace belongs to the kernel that `dispatch` builds.", "Use `scratch` here."
         )
-    kind = hlo.tensor_type(shape, element)
-    kernel.workspaces.append(kind)
-    binding = kernel.entry.add_argument(ir.Type.parse("!stream.binding"), ir.Location.current)
+    if kernel.workspace is None:
+        # One for all: IREE binds 32 arrays to a kernel at most.
+        binding = ir.Type.parse("!stream.binding")
+        kernel.workspace = kernel.entry.add_argument(binding, ir.Location.current)
+    start = kernel.workspace_bytes
+    kernel.workspace_bytes += aligned(bytes_of(shape, element))
     with ir.InsertionPoint.at_block_begin(kernel.entry):
-        return _bound(binding, kind, index(0))
+        return _bound(kernel.workspace, hlo.tensor_type(shape, element), index(start))
 
 
 def rows_of(workgroup: Scalar, rows: int, workgroups: int) -> tuple[Scalar, Scalar]:
@@ -195,8 +198,8 @@ def _executable(
 ) -> tuple[str, list[ir.Type]]:
     """Puts an executable with the kernel at the head of the module.
 
-    If the module has an equal one already, that serves. Returns its name, and the types of its
-    workspaces.
+    If the module has an equal one already, that serves. Returns its name, and the type of its
+    workspace if it has one.
     """
     module = _module_block()
     taken = _symbols(module)
@@ -246,7 +249,11 @@ def _fill(
         ir.Operation.create("func.return")
     signature = ir.FunctionType.get([binding] * len(body.arguments), [])
     function.attributes["function_type"] = ir.TypeAttr.get(signature)
-    return building.workspaces
+    return _spaces(building.workspace_bytes)
+
+
+def _spaces(size: int) -> list[ir.Type]:
+    return [hlo.tensor_type((size,), ir.IntegerType.get_signless(8))] if size else []
 
 
 def _verify(executable: ir.Operation) -> None:
@@ -327,7 +334,7 @@ def _code(executable: ir.Operation, symbol: str) -> str:
 
 
 def _spaces_of(block: ir.Block, symbol: str, bindings: int) -> list[ir.Type]:
-    """Returns the types of the workspaces of an executable."""
+    """Returns the type of the workspace of an executable, if it has one."""
     [function] = (
         x
         for executable in block
@@ -335,8 +342,8 @@ def _spaces_of(block: ir.Block, symbol: str, bindings: int) -> list[ir.Type]:
         for x in _functions_in(executable.operation)
     )
     spaces = list(function.regions[0].blocks[0].arguments)[bindings:]
-    memrefs = [next(iter(x.uses)).owner.results[0].type for x in spaces]
-    return [hlo.tensor_type(x.shape, x.element_type) for x in memrefs]
+    memrefs = [use.owner.results[0].type for x in spaces for use in x.uses]
+    return _spaces(sum(aligned(bytes_of(x.shape, x.element_type)) for x in memrefs))
 
 
 def _functions_in(executable: ir.Operation) -> list[ir.Operation]:

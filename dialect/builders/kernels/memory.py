@@ -349,9 +349,8 @@ def scratch(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
     kernel = state.kernel
     if kernel is None:
         return Memory(_allocated(shape, element), element)
-    bits = 8 if element == boolean() else element.width
-    size = math.prod(shape) * bits // 8
-    kernel.stack_bytes += -(-size // _ALIGNMENT) * _ALIGNMENT
+    size = bytes_of(shape, element)
+    kernel.stack_bytes += aligned(size)
     if kernel.stack_bytes > STACK_BYTES:
         raise KernelStackError(
             f"A kernel wants {kernel.stack_bytes} bytes on the stack, where {STACK_BYTES} are; "
@@ -371,6 +370,17 @@ def _allocated(shape: Sequence[int], element: ir.Type) -> ir.Value:
             "alignment": _number(_ALIGNMENT),
         },
     ).result
+
+
+def bytes_of(shape: Sequence[int], element: ir.Type) -> int:
+    """Returns how many bytes elements of a type take."""
+    bits = 8 if element == boolean() else element.width
+    return math.prod(shape) * -(-bits // 8)
+
+
+def aligned(size: int) -> int:
+    """Returns where memory may begin behind so many bytes."""
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def _number(number: int) -> ir.Attribute:

@@ -55,7 +55,7 @@ def trace_body(
         is_branch: Whether ops on values of the surroundings stay in the body.
     """
     name = name or function_name(function)
-    with Trace(name, kind, writes_splats=True, is_branch=is_branch) as trace:
+    with Trace(name, kind, writes_descriptions=True, is_branch=is_branch) as trace:
         inputs = [trace.add_input(t) for t in types]
         outputs = [as_value(x) for x in function(*inputs)]
         for value in outputs:

@@ -31,6 +31,7 @@ from axir.dialect.builders.kernels import (
     smallest_lane,
     sum_of_lanes,
     with_lane,
+    workspace,
 )
 from axir.dialect.builders.scalars import (
     Scalar,
@@ -38,6 +39,7 @@ from axir.dialect.builders.scalars import (
     float32,
     fused_multiply_add,
     index,
+    integer,
     multiply_add,
     to_float,
     to_index,
@@ -130,6 +132,23 @@ def signs(x: Memory, result: Memory) -> None:
         (number,) = branch(x[i] < 0.0, lambda: x.constant(-1.0), lambda: (sqrt(x[i]),), [x.element])
         result[i] = number
         branch(x[i] == 0.0, lambda: result.__setitem__(i, 5.0), lambda: None)
+
+    each(x.shape[0], step)
+
+
+def many_workspaces(x: Memory, result: Memory) -> None:
+    """Memory of different types, more of it than a kernel binds arrays."""
+    spaces = [workspace((n,), integer(8) if n % 2 else x.element) for n in range(7, 47)]
+    for number, space in enumerate(spaces):
+        for i in range(7):
+            space[i] = space.constant(number + i)
+
+    def step(i: Scalar) -> None:
+        total = x[i]
+        for space in spaces:
+            number = space[i]
+            total = total + (number if number.is_float else to_float(number, x.element))
+        result[i] = total
 
     each(x.shape[0], step)
 
@@ -350,6 +369,8 @@ def examples() -> list[Example]:
         Example("halvings", [np.int32(1000)], like_operand(halvings), np.int32(7)),
         Example("signs", [x], like_operand(signs),
                 np.where(x < 0, -1, np.where(x == 0, 5, np.sqrt(np.abs(x)))).astype(np.float32)),
+        Example("workspaces", [x], like_operand(many_workspaces),
+                x + 780 + 40 * np.arange(7, dtype=np.float32)),
         Example("scratch", [x], like_operand(reversed_by_scratch), np.maximum(x, 0)[::-1]),
         Example("in_place", [x, np.float32(10)], in_place_of_sum, increased_third),
         Example("in_place_and_kept", [x, np.float32(10)], in_place_and_kept,

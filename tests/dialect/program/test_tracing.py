@@ -99,6 +99,31 @@ def test_outer_values_become_captures_of_the_inner_function() -> None:
     np.testing.assert_allclose(whole.evaluate(ones)[0], np.sin(1.0) * np.ones(3), rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("array", "ops"),
+    [
+        (lambda: jnp.arange(40), ["iota"]),
+        (lambda: jnp.arange(100, 20, -2), ["iota", "mul", "add"]),
+        (lambda: jnp.arange(2**32 - 20, 2**32, dtype=np.uint32), ["iota", "add"]),
+        (lambda: jnp.broadcast_to(jnp.arange(30)[:, None], (30, 50)), ["iota", "broadcast_in_dim"]),
+        (lambda: jnp.broadcast_to(jnp.sin(jnp.ones(3)), (700, 3)), ["broadcast_in_dim"]),
+        (lambda: jnp.arange(40) ** 2, []),
+        (lambda: jnp.arange(5), []),
+        (lambda: jnp.arange(0.0, 40.0), []),
+    ],
+)
+def test_counted_and_repeated_arrays_are_written_down_under_jit(
+    array: Callable[[], axir.Array], ops: list[str]
+) -> None:
+    known = array()
+    nothing = jnp.zeros((), known.dtype)
+    closed = axir.make_jaxpr(lambda x: known + x)(nothing)
+    names = [equation.primitive.name for equation in closed.eqns]
+    assert names == [*ops, "add"]
+    np.testing.assert_array_equal(core.eval_jaxpr(closed.jaxpr, closed.consts, nothing)[0], known)
+    assert all(x.size < 1000 for x in closed.consts)
+
+
 def test_uniform_arrays_become_a_scalar_and_a_broadcast_under_jit() -> None:
     closed = axir.make_jaxpr(lambda x: x + jnp.zeros((500, 500)))(1.0)
     assert not closed.consts

@@ -1,0 +1,72 @@
+"""Arrays from outside that a few numbers describe: a trace writes down how they are made.
+
+Masks, positions and filled arrays of a program are mostly repeated or counted. Captured as they
+are, they would be arguments as large as the arrays that they are compared with; written down, they
+become part of the loops that use them.
+
+What does not live here: how captures are kept (`tracer.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.types import ShapedArray
+
+from .equation import Var
+from .later_modules import op_table
+
+if TYPE_CHECKING:
+    from .tracer import Trace
+
+# Shorter ones are as well captured.
+_FEWEST_COUNTED = 16
+
+
+def record_description(trace: Trace, array: ConcreteArray) -> Var | None:
+    """Records the ops that make an array of which a trace has no tracer yet.
+
+    Only arrays whose elements are known on the host already, and lie there as views of fewer
+    elements or count up from a number in equal steps, are described.
+
+    Returns:
+        The array in the trace; None where it must be captured.
+    """
+    host = array._host
+    if host is None or host.size < 2:
+        return None
+    repeated = [d for d, n in enumerate(host.shape) if n > 1 and not host.strides[d]]
+    kept = [d for d, n in enumerate(host.shape) if n > 1 and host.strides[d]]
+    if not repeated:
+        return _counted(trace, array, host)
+    base = host[(*(slice(None) if d in kept else 0 for d in range(host.ndim)), ...)]
+    small = ConcreteArray(ShapedArray(base.shape, array.dtype, array.weak_type), base)
+    source = _counted(trace, small, base)
+    params = {"shape": array.shape, "broadcast_dimensions": tuple(kept)}
+    operand = small if source is None else source
+    result: Var = trace.record(op_table.OPS["broadcast_in_dim"], [operand], params)
+    return result
+
+
+def _counted(trace: Trace, array: ConcreteArray, host: HostArray) -> Var | None:
+    """Records the whole numbers of an axis in equal steps, None for other arrays."""
+    if host.ndim != 1 or host.size < _FEWEST_COUNTED or array.weak_type:
+        return None
+    if host.dtype.kind not in "iu" or host.dtype.itemsize < 4:
+        return None
+    first, second = int(host[0]), int(host[1])
+    step = second - first
+    counted = np.arange(host.size)
+    if step == 0 or not np.array_equal(host, first + step * counted):
+        return None
+    params = {"dtype": array.dtype, "shape": host.shape, "dimension": 0}
+    found: Var = trace.record(op_table.OPS["iota"], [], params)
+    for name, number, nothing in (("mul", step, 1), ("add", first, 0)):
+        if number != nothing:
+            scalar = ConcreteArray(ShapedArray((), array.dtype), np.asarray(number, host.dtype))
+            found = trace.record(op_table.OPS[name], [found, scalar], {})
+    return found
