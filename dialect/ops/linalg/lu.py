@@ -89,16 +89,31 @@ def _evaluate(x: np.ndarray) -> list[np.ndarray]:
     return [factors, pivots, _permutation(pivots, height)]
 
 
+# From so many matrices on their exchanges are done side by side.
+_MANY = 64
+
+
 def _permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     batch = pivots.shape[:-1]
     order = np.empty((*batch, size), np.int32)
     order[...] = np.arange(size, dtype=np.int32)
     count = math.prod(batch)
     flat, flat_pivots = order.reshape(count, size), pivots.reshape(count, pivots.shape[-1])
-    stack = np.arange(flat.shape[0])
+    if count < _MANY:
+        for row, exchanged in zip(flat, flat_pivots, strict=True):
+            row[:] = _exchanged(size, exchanged)
+        return order
+    stack = np.arange(count)
     for i in range(pivots.shape[-1]):
         j = flat_pivots[:, i]
         flat[stack, j], flat[:, i] = flat[:, i].copy(), flat[stack, j]
+    return order
+
+
+def _exchanged(size: int, pivots: np.ndarray) -> list[int]:
+    order = list(range(size))
+    for i, j in enumerate(pivots.tolist()):
+        order[i], order[j] = order[j], order[i]
     return order
 
 
