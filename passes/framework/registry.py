@@ -75,6 +75,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "fuse": (
         "fuse-loops",
+        "fuse-moves",
         "fuse-small-programs",
     ),
     "tune": (

@@ -18,11 +18,11 @@ from axir.dialect.builders.scalars import (
     operation,
     signless,
 )
-from axir.passes.legalize.dimension_numbers import dimension_numbers
 
+from .gathers import gather, index_at
+from .rearranged import Reshaped, Spread, Transposed
 from .values import (
     Computed,
-    Index,
     Indices,
     Mapped,
     Number,
@@ -53,35 +53,13 @@ def _broadcast_in_dim(created: ir.Operation, operands: list[Value]) -> Value:
     dims = _array(created, "broadcast_dimensions")
     if isinstance(x, Number):
         return Mapped(shape, element, lambda number: number, (x,), 0)
-    keeps_last = bool(dims) and dims[-1] == len(shape) - 1 and x.shape[-1] == shape[-1]
-
-    def read(position: Indices, lanes: int | None) -> Scalar:
-        place = tuple(
-            position[d] if extent != 1 else 0 for d, extent in zip(dims, x.shape, strict=True)
-        )
-        return x.at(place, lanes) if keeps_last else broadcast(x.at(place, None), lanes)
-
-    return Computed(shape, element, read, (x,))
+    return Spread(x, shape, element, dims)
 
 
 def _transpose(created: ir.Operation, operands: list[Value]) -> Value:
     [x] = operands
     shape, element = _result(created)
-    order = _array(created, "permutation")
-    keeps_last = not order or order[-1] == len(order) - 1
-
-    def place(position: Indices) -> Indices:
-        found: list[Index] = [0] * len(order)
-        for axis, source in enumerate(order):
-            found[source] = position[axis]
-        return tuple(found)
-
-    def read(position: Indices, lanes: int | None) -> Scalar:
-        if lanes is None or keeps_last:
-            return x.at(place(position), lanes)
-        return elements_apart(x, [place(p) for p in lanes_of(position, lanes)])
-
-    return Computed(shape, element, read, (x,))
+    return Transposed(x, shape, element, _array(created, "permutation"))
 
 
 def _slice(created: ir.Operation, operands: list[Value]) -> Value:
@@ -115,12 +93,6 @@ def _strided(
         return elements_apart(x, [place(p) for p in lanes_of(position, lanes)])
 
     return Computed(shape, element, read, (x,))
-
-
-def index_at(x: Value, position: Indices, *, is_unsigned: bool) -> Scalar:
-    """Reads an integer as an index."""
-    name = "arith.index_castui" if is_unsigned else "arith.index_cast"
-    return operation(name, (x.at(position, None),), ir.IndexType.get())
 
 
 def start_indices(created: ir.Operation, first: int, starts: list[Value]) -> list[Scalar]:
@@ -165,52 +137,10 @@ def _iota(created: ir.Operation, operands: list[Value]) -> Value:
     return Computed(shape, element, read, cost=1)
 
 
-def _gather(created: ir.Operation, operands: list[Value]) -> Value:
-    x, indices = operands
-    shape, element = _result(created)
-    numbers = dimension_numbers(created.attributes["dimension_numbers"])
-    sizes = _array(created, "slice_sizes")
-    vector_dim = numbers["index_vector_dim"][0]
-    offset_dims = numbers["offset_dims"]
-    batch_dims = [d for d in range(len(shape)) if d not in offset_dims]
-    dropped = {*numbers["collapsed_slice_dims"], *numbers["operand_batching_dims"]}
-    window_dims = [d for d in range(len(sizes)) if d not in dropped]
-    is_unsigned = created.operands[1].type.element_type.is_unsigned
-    keeps_last = (
-        bool(offset_dims)
-        and offset_dims[-1] == len(shape) - 1
-        and window_dims[-1] == len(sizes) - 1
-    )
-
-    def place(position: Indices) -> Indices:
-        batch = [position[d] for d in batch_dims]
-        found: list[Index] = [0] * len(sizes)
-        for entry, dim in enumerate(numbers["start_index_map"]):
-            at = list(batch)
-            if vector_dim < len(indices.shape):
-                at.insert(vector_dim, entry)
-            start = index_at(indices, tuple(at), is_unsigned=is_unsigned)
-            found[dim] = clamped(start, x.shape[dim] - sizes[dim])
-        for dim, source in zip(
-            numbers["operand_batching_dims"], numbers["start_indices_batching_dims"], strict=True
-        ):
-            found[dim] = batch[source - (source > vector_dim)]
-        for dim, window in zip(offset_dims, window_dims, strict=True):
-            found[window] = plus(found[window], position[dim])
-        return tuple(found)
-
-    def read(position: Indices, lanes: int | None) -> Scalar:
-        if lanes is None or keeps_last:
-            return x.at(place(position), lanes)
-        return elements_apart(x, [place(p) for p in lanes_of(position, lanes)])
-
-    return Computed(shape, element, read, (x, indices), cost=0 if keeps_last else 4)
-
-
 VIEWS: dict[str, View] = {
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.dynamic_slice": _dynamic_slice,
-    "stablehlo.gather": _gather,
+    "stablehlo.gather": gather,
     "stablehlo.iota": _iota,
     "stablehlo.reverse": _reverse,
     "stablehlo.slice": _slice,
@@ -225,19 +155,4 @@ def reshaped(x: Value, shape: list[int]) -> Value | None:
         return Stored(x.memory.reshaped(shape), is_own=False, sources=(x,))
     if [n for n in x.shape if n != 1] != [n for n in shape if n != 1]:
         return None
-    # Axes of extent 1 come and go.
-    if x.shape and shape and (x.shape[-1] == 1) != (shape[-1] == 1):
-        keeps_last = False
-    else:
-        keeps_last = True
-
-    def place(position: Indices) -> Indices:
-        rest = iter(p for p, extent in zip(position, shape, strict=True) if extent != 1)
-        return tuple(0 if extent == 1 else next(rest) for extent in x.shape)
-
-    def read(position: Indices, lanes: int | None) -> Scalar:
-        if lanes is None or keeps_last:
-            return x.at(place(position), lanes)
-        return elements_apart(x, [place(p) for p in lanes_of(position, lanes)])
-
-    return Computed(shape, x.element, read, (x,))
+    return Reshaped(x, shape)

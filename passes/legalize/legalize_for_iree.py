@@ -40,6 +40,7 @@ STAGES: dict[str, Stage] = {
     "widen-unsigned-dot": looks_for(_CONTRACTIONS),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
+    "fuse-moves": looks_for("gather transpose pad concatenate reverse slice"),
     "position-select-and-scatter": looks_for("select_and_scatter"),
     "clamp-gather": looks_for("gather"),
     "scatter-by-kernel": looks_for("scatter"),
@@ -68,7 +69,7 @@ STAGES: dict[str, Stage] = {
 """The passes in order, which matters (see `LegalizeForIree`), and what each looks for."""
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
-_FUSIONS = ("fuse-loops", "fuse-small-programs")
+_FUSIONS = ("fuse-loops", "fuse-moves", "fuse-small-programs")
 _ONLY_ON = dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), "cpu")
 
 
@@ -80,8 +81,8 @@ class LegalizeForIree(Pass):
        then functions of numbers, in any order: each of the passes takes those of its own types.
     2. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot`, `split-complex-conv`,
        `fit-conv-windows` and `widen-unsigned-dot`, in any order. Then, on CPUs and unless `fuses`
-       is off, `fuse-small-programs` and `fuse-loops`, when functions of numbers are written out,
-       while gathers and scatters are as they came.
+       is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are
+       written out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;

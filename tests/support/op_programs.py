@@ -52,6 +52,7 @@ class Programs:
             or must be portable, as exported ones are.
         fuses: Whether small programs and loops become kernels, as what users run does. What is
             compiled for large arrays is tested at small ones, hence not.
+        passes: A pipeline of passes that run before.
 
     Attributes:
         failures: What the compiler said about functions that it rejects, by name.
@@ -63,8 +64,9 @@ class Programs:
         with_host_calls: bool = True,
         *,
         fuses: bool = False,
+        passes: str = "",
     ):
-        self._passes = _FUSION if fuses else LEGALIZATION
+        self._passes = ",".join(filter(None, (passes, _FUSION if fuses else LEGALIZATION)))
         self.with_host_calls = with_host_calls
         self.device = default_device()
         self.failures: dict[str, str] = {}

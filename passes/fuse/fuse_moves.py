@@ -1,0 +1,243 @@
+"""`fuse-moves`: large arrays in another order or put together from pieces, by kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.passes.framework.base import Pass
+
+from .code import Code, write_out_functions
+from .elementwise import CHEAP, can_compute, cost_of, formula_of, is_uniform
+from .moves import Move, run
+from .regions import operations_of
+from .views import VIEWS
+
+_MOST_ARRAYS = 24
+_MOST_OPERATIONS = 60
+_MOST_CELLS = 16
+_SHORT = 4
+# What reads them would have become part of their kernel; these have kernels of their own.
+_TAKERS = frozenset(
+    f"stablehlo.{name}"
+    for name in "dot_general convolution reduce reduce_window select_and_scatter sort".split()
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class FuseMoves(Pass):
+    """Makes kernels of moves of elements in large arrays, and of what is computed on the way.
+
+    The facts: IREE gathers elements one by one, and each from as many arrays of indices as there
+    are steps of computing them; it transposes in squares only if the extents suit it, writes an
+    array that is put together from others in as many passes as there are pieces, and one with a
+    border twice.
+
+    1. Take results of at least `elements` elements that no operation reads which has a kernel of
+       its own: products, reductions and their like.
+    2. Add the operations they are computed from: elementwise ones, moves, and reductions along an
+       axis as short as an index is; those that others read as well, if they cost little. Pieces and
+       borders are taken where the result is cut at their ends, or where each piece has one element
+       along its axis.
+    3. Where a move is among them that IREE is slow at, write a kernel: cell by cell, whose elements
+       are read from the same pieces; squares of vectors where rows become columns; in shares of
+       workgroups.
+
+    Before::
+
+        %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<9x5000xf32>) -> tensor<5000x9xf32>
+        %1 = stablehlo.add %0, %y : tensor<5000x9xf32>
+
+    After::
+
+        %1 = flow.dispatch @move_0::@move_0(%x, %y)
+
+    Precondition: functions of numbers have been expanded; gathers are as they came.
+    """
+
+    name: ClassVar[str] = "fuse-moves"
+    elements: int = 1 << 15
+
+    def run(self, module: ir.Module) -> None:
+        """Rewrites the functions of the module."""
+        write_out_functions(module)
+        for function in Code(module).functions.values():
+            self._visit(function)
+
+    def _visit(self, parent: ir.Operation) -> None:
+        for operations in operations_of(parent):
+            self._fuse(operations)
+        for operations in operations_of(parent):
+            for operation in operations:
+                if operation.name in ("stablehlo.while", "stablehlo.if", "stablehlo.case"):
+                    self._visit(operation)
+
+    def _fuse(self, operations: list[ir.Operation]) -> None:
+        block = _Block(operations)
+        found: list[tuple[ir.Operation, ir.Value]] = []
+        for operation in reversed(operations):
+            if operation not in block.dead and self._is_result(operation, block):
+                move = block.move(operation)
+                if move is not None:
+                    with ir.InsertionPoint(operation), operation.location:
+                        found.append((operation, run(move)))
+                    block.bury(move.members)
+        # Sets of operations look them up by their operands: these change last.
+        dead = [operation for operation in reversed(operations) if operation in block.dead]
+        for operation, result in found:
+            operation.results[0].replace_all_uses_with(result)
+        for operation in dead:
+            operation.erase()
+
+    def _is_result(self, operation: ir.Operation, block: _Block) -> bool:
+        if not _is_lazy(operation) or is_uniform(operation.results[0]):
+            return False
+        users = block.users(operation)
+        kind = operation.results[0].type
+        is_large = kind.rank > 0 and math.prod(kind.shape) >= self.elements
+        return is_large and bool(users) and not any(x.name in _TAKERS for x in users)
+
+
+class _Block:
+    """A block of which some operations become kernels.
+
+    Args:
+        operations: Those in it.
+
+    Attributes:
+        dead: Those whose results nobody uses any longer.
+    """
+
+    def __init__(self, operations: list[ir.Operation]):
+        self._order = {operation: number for number, operation in enumerate(operations)}
+        self.dead: set[ir.Operation] = set()
+
+    def users(self, operation: ir.Operation) -> set[ir.Operation]:
+        """Returns the operations that use the results of one."""
+        found = {use.owner.operation for x in operation.results for use in x.uses}
+        return found - self.dead
+
+    def bury(self, members: Sequence[ir.Operation]) -> None:
+        """Notes which operations nobody uses once a kernel has the place of the last of them."""
+        self.dead.add(members[-1])
+        for operation in reversed(members):
+            if not self.users(operation):
+                self.dead.add(operation)
+
+    def move(self, root: ir.Operation) -> Move | None:
+        """Returns the kernel of a result, None if none is wanted."""
+        members = self._members(root)
+        inside = [x for x in self._order if x in members]
+        if not any(map(_is_slow, inside)):
+            return None
+        found = Move(root.results[0], inside, self._aligned(root, members))
+        return found if _fits(found) else None
+
+    def _members(self, root: ir.Operation) -> set[ir.Operation]:
+        """Returns the operations that become part of the kernel of a result."""
+        members = {root}
+        pending = self._sources(root)
+        while pending and len(members) < _MOST_OPERATIONS:
+            operation = max(pending, key=self._order.__getitem__)
+            pending.discard(operation)
+            if not _is_lazy(operation):
+                continue
+            if not (self.users(operation) <= members or _is_cheap(operation)):
+                continue
+            if operation.name in _PIECES and not self._can_cut(operation, root, members):
+                continue
+            members.add(operation)
+            pending |= self._sources(operation) - members
+        return members
+
+    def _sources(self, operation: ir.Operation) -> set[ir.Operation]:
+        owners = (x.owner for x in operation.operands if not isinstance(x, ir.BlockArgument))
+        return {x.operation for x in owners if x.operation in self._order}
+
+    def _can_cut(
+        self, operation: ir.Operation, root: ir.Operation, members: set[ir.Operation]
+    ) -> bool:
+        """Tells whether it is known, where elements are read, of which piece they are."""
+        if operation in self._aligned(root, members | {operation}):
+            return True
+        if operation.name == "stablehlo.pad" or len(operation.operands) > _SHORT:
+            return False
+        axis = ir.IntegerAttr(operation.attributes["dimension"]).value
+        return all(x.type.shape[axis] == 1 for x in operation.operands)
+
+    def _aligned(self, root: ir.Operation, members: set[ir.Operation]) -> frozenset[ir.Operation]:
+        """Returns the members whose elements are all read at the position of the result."""
+        found = {root}
+        for operation in sorted(members - {root}, key=self._order.__getitem__, reverse=True):
+            users = self.users(operation) & members
+            if all(x in found and can_compute(x) for x in users):
+                found.add(operation)
+        return frozenset(found)
+
+
+def _is_lazy(operation: ir.Operation) -> bool:
+    """Tells whether elements of the result can be computed where they are read."""
+    name = operation.name
+    if len(operation.results) != 1 or not all(
+        map(_is_plain, (*operation.operands, *operation.results))
+    ):
+        return False
+    if name == "stablehlo.constant":
+        return is_uniform(operation.results[0])
+    if name == "stablehlo.reshape":
+        shapes = [list(x.type.shape) for x in (operation.operands[0], operation.results[0])]
+        one, other = ([n for n in shape if n != 1] for shape in shapes)
+        return one == other
+    if name == "stablehlo.reduce":
+        return _is_short(operation)
+    if name == "stablehlo.pad":
+        return not any(ir.DenseI64ArrayAttr(operation.attributes["interior_padding"]))
+    return name in VIEWS or name == "stablehlo.concatenate" or can_compute(operation)
+
+
+def _is_short(reduce: ir.Operation) -> bool:
+    axes = list(ir.DenseI64ArrayAttr(reduce.attributes["dimensions"]))
+    if len(axes) != 1 or len(reduce.operands) != 2 or not is_uniform(reduce.operands[1]):
+        return False
+    body = operations_of(reduce)[0]
+    is_one = len(body) == 2 and formula_of(body[0]) is not None
+    return is_one and reduce.operands[0].type.shape[axes[0]] <= _SHORT
+
+
+def _is_plain(x: ir.Value) -> bool:
+    kind = x.type
+    if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape or 0 in kind.shape:
+        return False
+    element = kind.element_type
+    if isinstance(element, ir.IntegerType):
+        return element.width in (1, 8, 16, 32, 64)
+    return isinstance(element, (ir.F16Type, ir.BF16Type, ir.F32Type, ir.F64Type))
+
+
+_PIECES = ("stablehlo.concatenate", "stablehlo.pad")
+
+
+def _is_cheap(operation: ir.Operation) -> bool:
+    return not can_compute(operation) or cost_of(operation.name) <= CHEAP
+
+
+def _is_slow(operation: ir.Operation) -> bool:
+    """Tells whether IREE is slow at a move."""
+    name = operation.name.removeprefix("stablehlo.")
+    if name == "slice":
+        return any(n != 1 for n in ir.DenseI64ArrayAttr(operation.attributes["strides"]))
+    if name == "transpose":
+        order = list(ir.DenseI64ArrayAttr(operation.attributes["permutation"]))
+        shape = operation.operands[0].type.shape
+        moved = [axis for axis in order if shape[axis] != 1]
+        return moved != sorted(moved)
+    return name in ("gather", "pad", "concatenate", "reverse")
+
+
+def _fits(move: Move) -> bool:
+    is_small = len(move.outside()) < _MOST_ARRAYS and len(move.cells()) <= _MOST_CELLS
+    return is_small and any(not is_uniform(x) for x in move.outside())

@@ -1,0 +1,233 @@
+"""The code of kernels that move elements: the result cell by cell, in shares of workgroups.
+
+Where an array is put together from pieces, the result is cut where these meet, and each cell is
+written by loops of its own, which read one piece.
+
+What does not live here: which operations belong to such a kernel (`fuse_moves.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import Memory, dispatch
+from axir.dialect.builders.scalars import Scalar, signless
+from axir.dialect.core.annotations import Returning
+
+from .cells import Cell, Writing
+from .elementwise import formula_of, is_uniform
+from .emitter import uniform
+from .rearranged import Joined, picked
+from .regions import operations_of
+from .values import (
+    Computed,
+    Indices,
+    Mapped,
+    Number,
+    Stored,
+    Value,
+    plus,
+)
+from .views import VIEWS, reshaped
+
+_MOST_WORKGROUPS = 8
+_BYTES_PER_WORKGROUP = 1 << 18
+
+
+@dataclasses.dataclass(frozen=True)
+class Move:
+    """Operations that become one kernel.
+
+    Attributes:
+        result: What it computes.
+        members: The operations, in their order.
+        aligned: Those of them that are read at the position of the result.
+    """
+
+    result: ir.Value
+    members: Sequence[ir.Operation]
+    aligned: frozenset[ir.Operation]
+
+    def outside(self) -> list[ir.Value]:
+        """Returns the arrays that the members read."""
+        made = {x for member in self.members for x in member.results}
+        read = dict.fromkeys(x for member in self.members for x in member.operands)
+        return [x for x in read if x not in made and not is_uniform(x)]
+
+    def cells(self) -> list[Cell]:
+        """Returns the parts of the result in which it is known what piece an element is of."""
+        shape = list(self.result.type.shape)
+        cuts = [{0, extent} for extent in shape]
+        for member in self.members:
+            if member in self.aligned:
+                for axis, places in enumerate(_cuts(member, len(shape))):
+                    cuts[axis].update(n for n in places if 0 < n < shape[axis])
+        return list(itertools.product(*(itertools.pairwise(sorted(x)) for x in cuts)))
+
+
+def _cuts(member: ir.Operation, rank: int) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in range(rank)]
+    if member.name == "stablehlo.concatenate":
+        axis = ir.IntegerAttr(member.attributes["dimension"]).value
+        found[axis] = list(itertools.accumulate(x.type.shape[axis] for x in member.operands))
+    elif member.name == "stablehlo.pad":
+        for axis, start in enumerate(_low(member)):
+            found[axis] = [start, start + member.operands[0].type.shape[axis]]
+    return found
+
+
+def _low(pad: ir.Operation) -> list[int]:
+    return list(ir.DenseI64ArrayAttr(pad.attributes["edge_padding_low"]))
+
+
+def run(move: Move) -> ir.Value:
+    """Builds the kernel at the insertion point; returns the result."""
+    operands = move.outside()
+    kind = move.result.type
+    size = math.prod(kind.shape) * max(1, kind.element_type.width // 8)
+    workgroups = max(1, min(_MOST_WORKGROUPS, size // _BYTES_PER_WORKGROUP))
+
+    def kernel(workgroup: Scalar, *memories: Memory) -> None:
+        *arrays, target = memories
+        outside: dict[ir.Value, Value] = {}
+        for x, memory in zip(operands, arrays, strict=True):
+            outside[x] = Stored(memory, is_own=False)
+        for cell in move.cells():
+            reading = _Reading(move, outside, cell)
+            value = reading.value(move.result)
+            Writing(target, value, cell, reading.forget, workgroup, workgroups).write()
+
+    [made] = dispatch(kernel, operands, [kind], workgroups=workgroups, name="move")
+    return made
+
+
+class _Reading:
+    """What the members are in a cell: formulas for the elements at a position."""
+
+    def __init__(self, move: Move, outside: Mapping[ir.Value, Value], cell: Cell):
+        self._move, self._cell = move, cell
+        self._known = dict(outside)
+        self._once: list[_Once] = []
+
+    def forget(self) -> None:
+        """Has everything computed again: elsewhere, what has been computed is not known."""
+        for x in self._once:
+            x.forget()
+
+    def value(self, x: ir.Value) -> Value:
+        """Returns an array, seen from the cell."""
+        found = self._known.get(x)
+        if found is None:
+            made = x.owner.operation
+            found = self._known[x] = uniform(made) if is_uniform(x) else self._value(made)
+        return found
+
+    def _value(self, made: ir.Operation) -> Value:
+        kind = made.results[0].type
+        shape, element = list(kind.shape), signless(kind.element_type)
+        if made in self._move.aligned:
+            if made.name == "stablehlo.concatenate":
+                return self._piece(made, shape)
+            if made.name == "stablehlo.pad":
+                return self._padded(made, shape, element)
+        operands = [self.value(x) for x in made.operands]
+        if made.name == "stablehlo.concatenate":
+            axis = ir.IntegerAttr(made.attributes["dimension"]).value
+            return Joined(operands, shape, axis)
+        if made.name == "stablehlo.reduce":
+            return self._reduced(made, *operands)
+        if made.name == "stablehlo.reshape":
+            found = reshaped(operands[0], shape)
+            assert found is not None
+            return found
+        if made.name in VIEWS:
+            return VIEWS[made.name](made, operands)
+        formula = formula_of(made)
+        assert formula is not None
+        return self._computed_once(shape, element, formula, operands)
+
+    def _computed_once(
+        self,
+        shape: Sequence[int],
+        element: ir.Type,
+        formula: Returning[Scalar],
+        operands: Sequence[Value],
+    ) -> Value:
+        made = _Once(shape, element, formula, operands, 0)
+        self._once.append(made)
+        return made
+
+    def _piece(self, made: ir.Operation, shape: list[int]) -> Value:
+        axis = ir.IntegerAttr(made.attributes["dimension"]).value
+        start = 0
+        for x in made.operands:
+            if self._cell[axis][0] < start + x.type.shape[axis]:
+                break
+            start += x.type.shape[axis]
+        return _shifted(self.value(x), [-start if d == axis else 0 for d in range(len(shape))])
+
+    def _padded(self, made: ir.Operation, shape: list[int], element: ir.Type) -> Value:
+        low = _low(made)
+        extents = made.operands[0].type.shape
+        ranges = zip(low, extents, self._cell, strict=True)
+        if all(start <= lower and upper <= start + n for start, n, (lower, upper) in ranges):
+            return _shifted(self.value(made.operands[0]), [-start for start in low])
+        filler = self.value(made.operands[1])
+        return Mapped(shape, element, lambda number: number, (_number(filler),), 0)
+
+    def _reduced(self, made: ir.Operation, x: Value, init: Value) -> Value:
+        """Returns a reduction along a short axis: what is there is combined where it is read."""
+        [axis] = ir.DenseI64ArrayAttr(made.attributes["dimensions"])
+        combine = formula_of(operations_of(made)[0][0])
+        assert combine is not None
+        parts = [picked(x, axis, number) for number in range(x.shape[axis])]
+        kind = made.results[0].type
+
+        def formula(*numbers: Scalar) -> Scalar:
+            return functools.reduce(combine, numbers)
+
+        sources = [_number(init), *parts]
+        return self._computed_once(list(kind.shape), parts[0].element, formula, sources)
+
+
+def _number(x: Value) -> Value:
+    return x if isinstance(x, Number) else Number(x.shape, x.at((0,) * len(x.shape), None))
+
+
+def _shifted(x: Value, steps: Sequence[int]) -> Value:
+    if not any(steps):
+        return x
+
+    def read(position: Indices, lanes: int | None) -> Scalar:
+        return x.at(tuple(map(plus, position, steps)), lanes)
+
+    return Computed(x.shape, x.element, read, (x,))
+
+
+class _Once(Mapped):
+    """An elementwise operation that is computed once for a position, however often it is read."""
+
+    _last: tuple[Indices, int | None, Scalar] | None = None
+
+    def forget(self) -> None:
+        """Has it computed again."""
+        self._last = None
+
+    def _read(self, position: Indices, lanes: int | None) -> Scalar:
+        last = self._last
+        if last is None or last[1] != lanes or not _is_same(last[0], position):
+            last = self._last = (position, lanes, super()._read(position, lanes))
+        return last[2]
+
+
+def _is_same(one: Indices, other: Indices) -> bool:
+    """Tells whether positions are known to be the same."""
+    return len(one) == len(other) and all(
+        x is y or (isinstance(x, int) and x == y) for x, y in zip(one, other, strict=True)
+    )

@@ -1,0 +1,140 @@
+"""Arrays that are others in another order or shape: which, and how they are read.
+
+What does not live here: what operations make them (`views.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders.scalars import Scalar, broadcast, index
+
+from .values import Computed, Index, Indices, Mapped, Number, Value, elements_apart, lanes_of
+
+
+class Spread(Computed):
+    """An array that repeats another one.
+
+    Attributes:
+        dims: Which axes are those of the other one.
+    """
+
+    def __init__(self, x: Value, shape: Sequence[int], element: ir.Type, dims: Sequence[int]):
+        super().__init__(shape, element, self._read, (x,))
+        self.dims = list(dims)
+        self._keeps_last = bool(dims) and dims[-1] == len(shape) - 1 and x.shape[-1] == shape[-1]
+
+    def _read(self, position: Indices, lanes: int | None) -> Scalar:
+        [x] = self.sources
+        place = tuple(
+            position[d] if extent != 1 else 0 for d, extent in zip(self.dims, x.shape, strict=True)
+        )
+        return x.at(place, lanes) if self._keeps_last else broadcast(x.at(place, None), lanes)
+
+
+class Transposed(Computed):
+    """An array with the axes of another one in another order.
+
+    Attributes:
+        order: Which axis of the other one each is.
+    """
+
+    def __init__(self, x: Value, shape: Sequence[int], element: ir.Type, order: Sequence[int]):
+        super().__init__(shape, element, self._read, (x,))
+        self.order = list(order)
+
+    @property
+    def keeps_last(self) -> bool:
+        """Whether neighbours are neighbours in the other array."""
+        return not self.order or self.order[-1] == len(self.order) - 1
+
+    def place(self, position: Indices) -> Indices:
+        """Returns the position in the other array."""
+        found: list[Index] = [0] * len(self.order)
+        for axis, source in enumerate(self.order):
+            found[source] = position[axis]
+        return tuple(found)
+
+    def _read(self, position: Indices, lanes: int | None) -> Scalar:
+        [x] = self.sources
+        if lanes is None or self.keeps_last:
+            return x.at(self.place(position), lanes)
+        return elements_apart(x, [self.place(p) for p in lanes_of(position, lanes)])
+
+
+class Reshaped(Computed):
+    """An array that differs from another one in its axes of extent 1."""
+
+    def __init__(self, x: Value, shape: Sequence[int]):
+        super().__init__(shape, x.element, self._read, (x,))
+        ends = x.shape[-1:], self.shape[-1:]
+        self._keeps_last = (ends[0] == (1,)) == (ends[1] == (1,)) or () in ends
+
+    def _place(self, position: Indices) -> Indices:
+        [x] = self.sources
+        rest = iter(p for p, extent in zip(position, self.shape, strict=True) if extent != 1)
+        return tuple(0 if extent == 1 else next(rest) for extent in x.shape)
+
+    def _read(self, position: Indices, lanes: int | None) -> Scalar:
+        [x] = self.sources
+        if lanes is None or self._keeps_last:
+            return x.at(self._place(position), lanes)
+        return elements_apart(x, [self._place(p) for p in lanes_of(position, lanes)])
+
+
+class Joined(Computed):
+    """Arrays of extent 1 along an axis, one behind the other.
+
+    Attributes:
+        axis: The axis.
+    """
+
+    def __init__(self, parts: Sequence[Value], shape: Sequence[int], axis: int):
+        super().__init__(shape, parts[0].element, self._read, parts)
+        self.axis = axis
+
+    def _read(self, position: Indices, lanes: int | None) -> Scalar:
+        if lanes is not None and self.axis == len(self.shape) - 1:
+            return elements_apart(self, lanes_of(position, lanes))
+        number = position[self.axis]
+        place = (*position[: self.axis], 0, *position[self.axis + 1 :])
+        if isinstance(number, int):
+            return self.sources[number].at(place, lanes)
+        result = self.sources[0].at(place, lanes)
+        for other, part in enumerate(self.sources[1:], 1):
+            is_here = index(number) == index(other)
+            result = is_here.choose(part.at(place, lanes), result)
+        return result
+
+
+def picked(x: Value, axis: int, number: int) -> Value:
+    """Returns what an array has at an index along an axis, without the axis."""
+    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+    if isinstance(x, Number):
+        return Number(shape, x.scalar)
+    if isinstance(x, Mapped):
+        sources = [
+            source if isinstance(source, Number) else picked(source, axis, number)
+            for source in x.sources
+        ]
+        return Mapped(shape, x.element, x.formula, sources, 0)
+    if isinstance(x, Joined) and x.axis == axis:
+        return picked(x.sources[number], axis, 0)
+    if isinstance(x, Reshaped) and x.sources[0].shape == shape and x.shape[axis] == 1:
+        return x.sources[0]
+    if isinstance(x, Spread):
+        [source] = x.sources
+        dims = [d - (d > axis) for d in x.dims if d != axis]
+        if axis in x.dims:
+            own = x.dims.index(axis)
+            source = picked(source, own, number if source.shape[own] > 1 else 0)
+        return Spread(source, shape, x.element, dims)
+
+    def read(position: Indices, lanes: int | None) -> Scalar:
+        if lanes is not None and axis == len(shape):
+            return elements_apart(picked(x, axis, number), lanes_of(position, lanes))
+        return x.at((*position[:axis], number, *position[axis:]), lanes)
+
+    return Computed(shape, x.element, read, (x,))

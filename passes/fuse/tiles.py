@@ -1,0 +1,63 @@
+"""Squares of elements in vectors: read along one axis, wanted along another.
+
+What does not live here: the loops over them (`moves.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from axir.dialect.builders.kernels import shuffle
+from axir.dialect.builders.scalars import Scalar
+
+from .rearranged import Transposed
+from .values import Indices, Mapped, Number, Value, plus
+
+
+def rows_at(x: Value, position: Indices, axis: int, lanes: int) -> list[Scalar]:
+    """Returns vectors of neighbours along the last axis: as many, one behind the other on an axis.
+
+    Args:
+        x: An array.
+        position: Of the first element.
+        axis: Along which the vectors lie one behind the other; not the last.
+        lanes: How long the vectors are, and how many.
+    """
+    if isinstance(x, Number):
+        return [x.at(position, lanes)] * lanes
+    if isinstance(x, Mapped):
+        columns = [rows_at(source, position, axis, lanes) for source in x.sources]
+        return [x.formula(*row) for row in zip(*columns, strict=True)]
+    if isinstance(x, Transposed) and x.order[axis] == len(x.order) - 1:
+        [source] = x.sources
+        last = len(position) - 1
+        rows = [
+            source.at(x.place(_moved(position, last, number)), lanes) for number in range(lanes)
+        ]
+        return transposed(rows)
+    return [x.at(_moved(position, axis, number), lanes) for number in range(lanes)]
+
+
+def transposed(rows: Sequence[Scalar]) -> list[Scalar]:
+    """Returns the columns of a square of a power of two rows.
+
+    Squares within it are exchanged across the diagonal, the largest first (Eklundh, "A fast
+    computer method for matrix transposing", 1972).
+    """
+    found = list(rows)
+    size = len(found)
+    step = size // 2
+    while step:
+        upper = [n if not n & step else size + n - step for n in range(size)]
+        lower = [n + step if not n & step else size + n for n in range(size)]
+        for n in range(size):
+            if not n & step:
+                above, below = found[n], found[n + step]
+                found[n] = shuffle(above, below, upper)
+                found[n + step] = shuffle(above, below, lower)
+        step //= 2
+    return found
+
+
+def _moved(position: Indices, axis: int, number: int) -> Indices:
+    return (*position[:axis], plus(position[axis], number), *position[axis + 1 :])
