@@ -137,6 +137,23 @@ def iota(dtype: DTypeLike, size: int) -> ConcreteArray:
     return _iota.bind(dtype=dtypes.canonicalize_dtype(dtype), shape=(index(size),), dimension=0)
 
 
+def iota_beside(x: Value, shape: tuple[int, ...], dimension: int) -> Value:
+    """Returns int32 counts along a dimension, traced if an array is.
+
+    Beside a traced array they are an op of its trace, which compiles into their users; known counts
+    would be an argument.
+
+    >>> iota_beside(np.zeros(2), (2, 2), 1)
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    params = {"dtype": np.dtype(np.int32), "shape": shape, "dimension": dimension}
+    if isinstance(x, Tracer):
+        counted: Value = x.owner.record(_iota, [], params)
+        return counted
+    return _iota.bind(**params)
+
+
 def broadcasted_iota(
     dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: None = None
 ) -> ConcreteArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import index
 
 import numpy as np
@@ -10,9 +11,10 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.array import Array, from_numpy
 from axir.dialect.core.errors import ShapeError
-from axir.dialect.ops.elementwise.arithmetic import select_n
+from axir.dialect.ops.elementwise.arithmetic import add, eq, ge, lt, select_n
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.constants import iota_beside
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
@@ -92,10 +94,17 @@ def _triangle(name: str, m: ArrayLike, k: int, keeps_lower: bool) -> Value:
             "Add an axis with x[None, :].",
         )
     highest = index(k) if keeps_lower else index(k) - 1
-    lower = np.tri(m.shape[-2], m.shape[-1], highest, dtype=np.bool_)
-    mask = lower if keeps_lower else ~lower
-    kept = broadcast_in_dim(from_numpy(mask), m.shape, (m.ndim - 2, m.ndim - 1))
+    mask = _compared_diagonals(m, m.shape[-2:], highest, ge if keeps_lower else lt)
+    kept = broadcast_in_dim(mask, m.shape, (m.ndim - 2, m.ndim - 1))
     return select_n(kept, constant(0, m.dtype, m.dtype != dtypes.bool_), m)
+
+
+def _compared_diagonals(
+    x: Value, shape: tuple[int, ...], k: int, compare: Callable[[Value, Value], Value]
+) -> Value:
+    """Returns a mask of a matrix: how the column of row r + k compares with that of the element."""
+    rows, columns = iota_beside(x, (shape[0], 1), 0), iota_beside(x, (1, shape[1]), 1)
+    return compare(add(rows, np.int32(k)), columns)
 
 
 def tril(m: ArrayLike, k: int = 0) -> Value:
@@ -163,7 +172,7 @@ def _from_diagonal(v: Value, k: int) -> Value:
     # Row r has its element in column r + k: shift the vector, then keep one diagonal.
     padded = pad(v, zero, [(max(k, 0), max(-k, 0), 0)])
     rows = broadcast_in_dim(padded, (size, size), (1,))
-    kept = from_numpy(np.eye(size, size, k, dtype=np.bool_))
+    kept = _compared_diagonals(v, (size, size), k, eq)
     return select_n(kept, zero, rows)
 
 

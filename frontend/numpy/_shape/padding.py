@@ -79,7 +79,8 @@ def pad(
 
 def _pad_constant(array: Value, widths: list[Pair], constant_values: UserObject = 0) -> Value:
     given = _pairs(constant_values, array.ndim, "constant_values")
-    values = [tuple([_scalar(x, array) for x in pair]) for pair in given]
+    converted = {id(x): _scalar(x, array) for pair in given for x in pair}
+    values = [tuple([converted[id(x)] for x in pair]) for pair in given]
     if len({id(x) for pair in values for x in pair}) <= 1:
         value = values[0][0] if values else constant(0, array.dtype)
         if array.ndim == 0:

@@ -143,7 +143,7 @@ def _cases() -> dict[str, Case]:
     for name in _MOVES:
         for case in cases_of(name):
             kinds = [x.dtype for x in case.args]
-            if all(isinstance(d, np.dtype) and d.kind in "fiub" for d in kinds):
+            if all(isinstance(d, np.dtype) and d.kind in "fiub" and d.itemsize < 8 for d in kinds):
                 found[f"{name}_{case.index}"] = case
     return found
 
