@@ -60,6 +60,8 @@ from ._sorting.sorting import *
 from ._statistics.statistics import *
 from ._functions.vectorization import *
 from ._elementwise.window_functions import *
+from ._functions.universal_functions import *
+from ._functions.universal_arithmetic import *
 from ._arrays.scalar_types import bool_ as bool
 from numpy import character, flexible, object_
 from numpy.exceptions import ComplexWarning
