@@ -16,8 +16,10 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.arithmetic import mul
 from axir.dialect.ops.shape.constants import full
 from axir.dialect.program.rules import Value
-from axir.numpy._arguments.checks import canonical_axes
+from axir.numpy._arguments.checks import canonical_axes, canonical_axis
 from axir.numpy._arguments.promotion import array_argument, cast
+from axir.numpy._indexing.index_update import update
+from axir.numpy._shape.manipulation import moveaxis, reshape
 
 Initializer = Callable[..., Value]
 Axes = int | Sequence[int]
@@ -258,3 +260,91 @@ he_uniform = _named("he_uniform", 2.0, "fan_in", "uniform")
 he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal")
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+def orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike = None
+) -> Initializer:
+    """Makes an initializer that draws orthogonal matrices, uniformly.
+
+    Source: A. Saxe, J. McClelland and S. Ganguli, "Exact solutions to the nonlinear dynamics of
+    learning in deep linear neural networks", 2014.
+
+    Args:
+        scale: Factor of the matrices.
+        column_axis: Axis of the columns; all others together are the rows.
+        dtype: Default dtype, float or complex.
+
+    Raises:
+        ParameterError: when it is called for shapes of less than two axes.
+
+    >>> import axir, axir.numpy as jnp
+    >>> w = axir.nn.initializers.orthogonal()(axir.random.key(0), (2, 3))
+    >>> bool(jnp.allclose(w @ w.T, jnp.eye(2), atol=1e-6))
+    True
+    """
+
+    def initialize(
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike = dtype,
+        out_sharding: UserObject = None,
+    ) -> Value:
+        dtype = _float_dtype(dtype)
+        if len(shape) < 2:
+            raise ParameterError(
+                f"orthogonal: orthogonal initializer requires at least a 2D shape, not {shape}."
+            )
+        if 0 in shape:
+            return full(shape, 0, dtype)
+        axis = canonical_axis("orthogonal", column_axis, len(shape))
+        columns, rest = shape[axis], [n for a, n in enumerate(shape) if a != axis]
+        drawn = random.orthogonal(key, math.prod(rest), (), dtype, columns)
+        return _scaled(moveaxis(reshape(drawn, (*rest, columns)), -1, axis), scale)
+
+    return initialize
+
+
+def delta_orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike = None
+) -> Initializer:
+    """Makes an initializer of convolutions: an orthogonal matrix at the middle, else zeros.
+
+    Source: L. Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
+
+    Args:
+        scale: Factor of the matrix.
+        column_axis: Axis of the columns of the matrix.
+        dtype: Default dtype, float or complex.
+
+    Raises:
+        ParameterError: when it is called for shapes that are not `(*kernel, inputs, outputs)` with
+            one to three axes of the kernel, or with more inputs than outputs.
+
+    >>> import axir
+    >>> w = axir.nn.initializers.delta_orthogonal()(axir.random.key(0), (3, 2, 2))
+    >>> (w[0] == 0).all(), (w[2] == 0).all()
+    (Array(True, dtype=bool), Array(True, dtype=bool))
+    """
+
+    def initialize(
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike = dtype,
+        out_sharding: UserObject = None,
+    ) -> Value:
+        if len(shape) not in (3, 4, 5):
+            raise ParameterError(
+                "delta_orthogonal: Delta orthogonal initializer requires a 3D, 4D or 5D shape, "
+                f"not {shape}."
+            )
+        if shape[-1] < shape[-2]:
+            raise ParameterError(
+                f"delta_orthogonal: fan_in must be less or equal than fan_out, but shape {shape} "
+                f"has {shape[-2]} inputs and {shape[-1]} outputs."
+            )
+        matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
+        middle = tuple((extent - 1) // 2 for extent in shape[:-2])
+        return update(full(shape, 0, matrix.dtype), middle, "set", matrix)
+
+    return initialize

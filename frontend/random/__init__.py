@@ -17,6 +17,7 @@ JAX draws by default today.
 
 from __future__ import annotations
 
+from ._binomial import binomial, multinomial
 from ._bits import bits
 from ._discrete import bernoulli, categorical, geometric, rademacher
 from ._gamma import ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
@@ -33,6 +34,7 @@ from ._inversion import (
     weibull_min,
 )
 from ._keys import PRNGKey, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data
+from ._matrices import multivariate_normal, orthogonal
 from ._poisson import poisson
 from ._ranges import randint, uniform
 from ._shuffling import choice, permutation
@@ -42,6 +44,7 @@ __all__ = [
     "ball",
     "bernoulli",
     "beta",
+    "binomial",
     "bits",
     "categorical",
     "cauchy",
@@ -66,7 +69,10 @@ __all__ = [
     "logistic",
     "lognormal",
     "maxwell",
+    "multinomial",
+    "multivariate_normal",
     "normal",
+    "orthogonal",
     "pareto",
     "permutation",
     "poisson",
