@@ -182,6 +182,7 @@ INITIALIZERS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("lecun_uniform", (), {}), ("lecun_normal", (), {"batch_axis": 0}),
     ("variance_scaling", (2.0, "fan_geo_avg", "normal"), {}),
     ("variance_scaling", (2.0, "fan_out", "uniform"), {"in_axis": (0, 1)}),
+    ("orthogonal", (2.0,), {}), ("orthogonal", (), {"column_axis": 0}),
 ]  # fmt: skip
 
 
@@ -215,6 +216,27 @@ def test_bad_initializers() -> None:
         axir.nn.initializers.variance_scaling(1.0, "fan_in", "cauchy")(key, (2, 2))
     with pytest.raises(axir.errors.ParameterError, match="Must be at least 2D"):
         axir.nn.initializers.he_normal()(key, (2,))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (3, 2, 2, 3), (1, 2, 3, 2, 2)])
+def test_delta_orthogonal(shape: tuple[int, ...]) -> None:
+    """Convolves with an orthogonal matrix: zeros but for the middle of the kernel."""
+    kernel = np.asarray(axir.nn.initializers.delta_orthogonal(3.0)(axir.random.key(0), shape))
+    middle = tuple((extent - 1) // 2 for extent in shape[:-2])
+    matrix = kernel[middle]
+    np.testing.assert_allclose(matrix @ matrix.T, 9 * np.eye(shape[-2]), atol=1e-5)
+    assert np.count_nonzero(kernel) == np.count_nonzero(matrix)
+
+
+def test_bad_orthogonal_initializers() -> None:
+    key, initializers = axir.random.key(0), axir.nn.initializers
+    assert initializers.orthogonal()(key, (0, 3)).shape == (0, 3)
+    with pytest.raises(axir.errors.ParameterError, match="at least a 2D shape"):
+        initializers.orthogonal()(key, (3,))
+    with pytest.raises(axir.errors.ParameterError, match="3D, 4D or 5D"):
+        initializers.delta_orthogonal()(key, (3, 3))
+    with pytest.raises(axir.errors.ParameterError, match="fan_in must be less"):
+        initializers.delta_orthogonal()(key, (3, 3, 2))
 
 
 def everything(x: Any) -> list[Any]:
