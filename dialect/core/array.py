@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, Protocol
 
-import ml_dtypes
 import numpy as np
 
 from . import dtypes
@@ -182,6 +181,8 @@ class ConcreteArray(Array):
             host = self._buffer.to_numpy()
             if dtypes.is_key(self.type.dtype):
                 host = keys_of(host, self.type.dtype)
+            elif host.dtype != self.type.dtype:  # elements of few bits, which devices keep in bytes
+                host = host.view(self.type.dtype)
             self._host = host
         return host
 
@@ -343,7 +344,9 @@ def _contiguous(host: HostArray) -> HostArray:
 
 
 def _printable(host: HostArray) -> HostArray:
-    return host.astype(np.float32) if host.dtype == ml_dtypes.bfloat16 else host
+    if host.dtype == dtypes.bfloat16:
+        return host.astype(np.float32)
+    return host.astype(dtypes.wide(host.dtype)) if dtypes.is_narrow(host.dtype) else host
 
 
 def _writable_view(host: HostArray) -> HostArray:

@@ -106,7 +106,7 @@ _ENCODERS: dict[type, Callable[[Param], ir.Attribute]] = {
     np.dtype: lambda v: ir.TypeAttr.get(element_type(v)),
 }
 # Each concrete dtype has its own class (numpy.dtypes.Float32DType ...).
-_ENCODERS |= {type(d): _ENCODERS[np.dtype] for d in dtypes.ALL}
+_ENCODERS |= {type(d): _ENCODERS[np.dtype] for d in (*dtypes.ALL, *dtypes.NARROW)}
 
 
 def decode(attribute: ir.Attribute, functions: Symbols, fields: type | None = None) -> Param:
@@ -180,7 +180,8 @@ def dense_to_numpy(attribute: ir.DenseElementsAttr) -> HostArray:
     shaped = ir.RankedTensorType(attribute.type)
     dtype = numpy_dtype(shaped.element_type)
     shape = tuple(shaped.shape)
-    if dtype in (dtypes.bfloat16, *dtypes.COMPLEXES) or attribute.is_splat:
+    by_text = dtype == dtypes.bfloat16 or dtypes.is_complex(dtype) or dtypes.is_narrow(dtype)
+    if by_text or attribute.is_splat:
         return _dense_by_text(attribute, dtype, shape)
     return np.array(attribute, dtype=dtype).reshape(shape)
 

@@ -28,6 +28,19 @@ complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 # The tangent type of integers and booleans: carries no information.
 float0 = np.dtype([("float0", np.void, 0)])
 
+# Dtypes of fewer than 16 bits that arrays may have, but no arithmetic is done in: operations widen
+# them, and round what comes out (`dialect/program/narrow_elements.py`).
+NARROW_SIGNED = tuple(np.dtype(getattr(ml_dtypes, f"int{bits}")) for bits in (2, 4))
+NARROW_UNSIGNED = tuple(np.dtype(getattr(ml_dtypes, f"uint{bits}")) for bits in (2, 4))
+NARROW_FLOATS = tuple(
+    np.dtype(getattr(ml_dtypes, f"float{name}"))
+    for name in (
+        "4_e2m1fn", "6_e2m3fn", "6_e3m2fn", "8_e3m4", "8_e4m3", "8_e4m3b11fnuz", "8_e4m3fn",
+        "8_e4m3fnuz", "8_e5m2", "8_e5m2fnuz", "8_e8m0fnu",
+    )
+)  # fmt: skip
+NARROW = (*NARROW_SIGNED, *NARROW_UNSIGNED, *NARROW_FLOATS)
+
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
 FLOATS = (bfloat16, float16, float32, float64)
@@ -36,13 +49,17 @@ ALL = (bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEXES)
 
 _KIND = {bool_: "b", **dict.fromkeys(SIGNED, "i"), **dict.fromkeys(UNSIGNED, "u")}
 _KIND |= {**dict.fromkeys(FLOATS, "f"), **dict.fromkeys(COMPLEXES, "c")}
+_KIND |= {**dict.fromkeys(NARROW_SIGNED, "i"), **dict.fromkeys(NARROW_UNSIGNED, "u")}
+_KIND |= dict.fromkeys(NARROW_FLOATS, "f")
+_WIDE = {**dict.fromkeys(NARROW_SIGNED, int8), **dict.fromkeys(NARROW_UNSIGNED, uint8)}
+_WIDE |= dict.fromkeys(NARROW_FLOATS, float32)
 
 # Weak nodes of the lattice, named by the Python type they stand for.
 _WEAK_NODE = {"i": int, "u": int, "f": float, "c": complex}
 _Node: TypeAlias = Dtype | type
 _EDGES: dict[_Node, tuple[_Node, ...]] = {
     bool_: (int,),
-    int: (uint8, int8),
+    int: (uint8, int8, *NARROW_SIGNED, *NARROW_UNSIGNED),
     uint8: (int16, uint16),
     uint16: (int32, uint32),
     uint32: (int64, uint64),
@@ -51,7 +68,7 @@ _EDGES: dict[_Node, tuple[_Node, ...]] = {
     int32: (int64,),
     uint64: (float,),
     int64: (float,),
-    float: (bfloat16, float16, complex),
+    float: (bfloat16, float16, complex, *NARROW_FLOATS),
     bfloat16: (float32,),
     float16: (float32,),
     float32: (float64, complex64),
@@ -59,6 +76,7 @@ _EDGES: dict[_Node, tuple[_Node, ...]] = {
     complex: (complex64,),
     complex64: (complex128,),
     complex128: (),
+    **dict.fromkeys(NARROW, ()),  # they never widen by themselves
 }
 
 
@@ -80,9 +98,23 @@ def kind(dtype: Dtype) -> str:
             return "k"
         raise DTypeError(
             f"dtype {dtype} is not one that axir computes with.",
-            "Use bool, int8-int64, uint8-uint64, float16, bfloat16, float32, float64, complex64 "
-            "or complex128.",
+            "Use bool, int8-int64, uint8-uint64, float16, bfloat16, float32, float64, complex64, "
+            "complex128, or one of fewer bits such as float8_e4m3fn and int4.",
         ) from None
+
+
+def is_narrow(dtype: AnyDtype) -> bool:
+    """Tells whether the dtype is one that operations widen, such as float8_e5m2 or int4."""
+    return dtype in _WIDE
+
+
+def wide(dtype: Dtype) -> Dtype:
+    """Returns the dtype in which operations compute with elements of a dtype: mostly itself.
+
+    >>> wide(np.dtype("int4")), wide(np.dtype("float16"))
+    (dtype('int8'), dtype('float16'))
+    """
+    return _WIDE.get(dtype, dtype)
 
 
 def is_key(dtype: object) -> bool:
@@ -126,6 +158,7 @@ _COMPLEX_OF: dict[Dtype, Dtype] = {
     float64: complex128,
     float16: complex64,
     bfloat16: complex64,
+    **dict.fromkeys(NARROW_FLOATS, complex64),
 }
 
 
@@ -184,7 +217,14 @@ def _join(nodes: frozenset[_Node]) -> _Node:
     for node in bounds:
         if bounds <= _UPPER_BOUNDS[node]:
             return node
-    raise DTypeError(f"{', '.join(map(str, nodes))} have no common dtype.")
+    names = ", ".join(sorted(getattr(node, "__name__", str(node)) for node in nodes))
+    if any(node in _WIDE for node in nodes):
+        raise DTypeError(
+            f"{names} have no common dtype: floats and integers of so few bits do not widen by "
+            "themselves.",
+            "Convert with x.astype(dtype).",
+        )
+    raise DTypeError(f"{names} have no common dtype.")
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import ml_dtypes
 from iree.compiler import ir
 
 from . import dtypes
@@ -24,7 +25,15 @@ _SHORT_NAMES = {
     **{d: f"u{d.itemsize * 8}" for d in dtypes.UNSIGNED},
     **{d: f"f{d.itemsize * 8}" for d in (dtypes.float16, dtypes.float32, dtypes.float64)},
     **{d: f"c{d.itemsize * 8}" for d in dtypes.COMPLEXES},
+    **{d: d.name.replace("int", "i") for d in dtypes.NARROW_SIGNED},
+    **{d: d.name.replace("int", "") for d in dtypes.NARROW_UNSIGNED},
+    **{d: d.name.replace("float", "f") for d in dtypes.NARROW_FLOATS},
 }
+
+
+def _mlir_name(dtype: Dtype) -> str:
+    bits, layout = dtype.name.removeprefix("float").split("_")
+    return f"Float{bits}{layout.upper()}Type"
 
 
 def _element_types() -> dict[Dtype, ir.Type]:
@@ -38,6 +47,12 @@ def _element_types() -> dict[Dtype, ir.Type]:
         table[dtypes.float16] = ir.F16Type.get()
         table[dtypes.float32] = ir.F32Type.get()
         table[dtypes.float64] = ir.F64Type.get()
+        for dtype in dtypes.NARROW_SIGNED:
+            table[dtype] = ir.IntegerType.get_signless(ml_dtypes.iinfo(dtype).bits)
+        for dtype in dtypes.NARROW_UNSIGNED:
+            table[dtype] = ir.IntegerType.get_unsigned(ml_dtypes.iinfo(dtype).bits)
+        for dtype in dtypes.NARROW_FLOATS:  # float8_e4m3fn is Float8E4M3FNType
+            table[dtype] = getattr(ir, _mlir_name(dtype)).get()
         table[dtypes.complex64] = ir.ComplexType.get(ir.F32Type.get())
         table[dtypes.complex128] = ir.ComplexType.get(ir.F64Type.get())
         return table

@@ -23,7 +23,7 @@ from axir.dialect.core.annotations import (
 )
 from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.config import config
-from axir.dialect.core.dtypes import is_key, storage
+from axir.dialect.core.dtypes import is_inexact, is_key, is_narrow, storage
 from axir.dialect.core.errors import (
     DTypeError,
     FloatingPointError_,
@@ -35,6 +35,7 @@ from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 
 from .effects import acts_where_it_stands
+from .narrow_elements import has_narrow, infer_narrow, narrowed, widened, widened_params
 from .primitive_application import Application
 from .rules import (
     AxisNamesRule,
@@ -186,6 +187,9 @@ class Primitive(Rules):
     is_observer: bool = False
     # Whether operands may be random keys; `lower` gets their words, uint32 along a last axis.
     takes_keys: bool = False
+    # Whether operands may have elements of few bits, such as float8 and int4, and are taken as they
+    # are; other ops get wide ones, and what they give is rounded (`narrow_elements.py`).
+    takes_narrow: bool = False
     # Whether it only moves elements. Then they may be random keys, too, and on their words the
     # op is itself, batched over the words.
     moves_elements: bool = False
@@ -237,7 +241,10 @@ class Primitive(Rules):
                 device = operand._device
         if self.evaluate is None:
             raise MissingRuleError(f"Evaluation rule for '{self.name}' not implemented")
-        result_types = self.apply_to(tuple(types), params).results
+        application = self.apply_to(tuple(types), params)
+        result_types = application.results
+        if application.is_widened:
+            hosts, params = [widened(host) for host in hosts], widened_params(params)
         token = ignore_floating_point_warnings()
         try:
             results = self.evaluate(*hosts, **params)
@@ -259,8 +266,16 @@ class Primitive(Rules):
         if application is None:
             if len(self._applications) >= _APPLICATION_LIMIT:
                 self._applications.clear()
-            application = self._applications[key] = Application(self._infer(types, params))
+            results = self._infer(types, params)
+            is_widened = self.widens(types, results, params)
+            application = self._applications[key] = Application(results, is_widened)
         return application
+
+    def widens(self, types: tuple[ShapedArray, ...], results: ResultTypes, params: Params) -> bool:
+        """Tells whether the op computes with wide forms of elements of few bits."""
+        if self.moves_elements or self.takes_narrow or not self.is_memoized:
+            return False
+        return has_narrow(types, params) or has_narrow(results, {})
 
     def _infer(self, types: tuple[ShapedArray, ...], params: Params) -> ResultTypes:
         if self.infer is None:
@@ -275,7 +290,10 @@ class Primitive(Rules):
                 "Keys can be moved, indexed, compared and given to axir.random; "
                 "axir.random.key_data returns their words.",
             )
-        results = self.infer(*types, **params)
+        if self.is_memoized and has_narrow(types, {}):
+            results = infer_narrow(self.infer, types, params)
+        else:
+            results = self.infer(*types, **params)
         if self.multiple_results:
             return [_as_type(r) for r in results]
         return _as_type(results)
@@ -309,6 +327,8 @@ def _wrap(
     primitive: Primitive, array_type: ShapedArray, host: HostArrays, device: Foreign
 ) -> Array:
     if type(host) is not np.ndarray or host.dtype != array_type.dtype:
+        if is_narrow(array_type.dtype):
+            host = narrowed(np.asarray(host), array_type.dtype)
         host = np.asarray(host, dtype=storage(array_type.dtype))
     if config.jax_debug_nans or config.jax_debug_infs:
         check_finite(primitive.name, host)
@@ -317,7 +337,7 @@ def _wrap(
 
 def check_finite(name: str, host: HostArray) -> None:
     """Raises `FloatingPointError` if the debugging options forbid what an array holds."""
-    if host.dtype.kind not in "fcV" or host.dtype.names is not None:
+    if not is_inexact(host.dtype):
         return
     if config.jax_debug_nans and bool(np.isnan(host).any()):
         raise _floating_point_error("nan", name)

@@ -18,12 +18,15 @@ class Application:
         results: The result type, or a list of them for a primitive with multiple results.
         mlir_types: The same as MLIR types; None until first recorded.
         attributes: The parameters as MLIR attributes; None until first recorded.
+        is_widened: Whether the primitive computes with wide forms of the operands' elements, or
+            gives wide forms of its results' (`narrow_elements.py`).
     """
 
-    __slots__ = ("attributes", "mlir_types", "results")
+    __slots__ = ("attributes", "is_widened", "mlir_types", "results")
 
-    def __init__(self, results: ResultTypes):
+    def __init__(self, results: ResultTypes, is_widened: bool = False):
         self.results = results
+        self.is_widened = is_widened
         self.mlir_types: list[ir.Type] | None = None
         self.attributes: dict[str, ir.Attribute] | None = None
 

@@ -27,6 +27,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "expand-trigonometry",
         "keep-denormal-halves",
         "saturate-conversions",
+        "store-narrow-elements",
         "sign-unsigned-data",
     ),
     "legalize.complex": (

@@ -23,6 +23,7 @@ _HYPERBOLIC = (
 )
 
 STAGES: dict[str, Stage] = {
+    "store-narrow-elements": looks_for("func.func constant convert", is_narrow=True),
     "sort-by-digits": looks_for("sort"),
     "expand-fft": looks_for("fft"),
     "expand-complex": looks_for(_COMPLEX, is_complex=True),
@@ -77,8 +78,9 @@ _ONLY_ON = dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), "cp
 class LegalizeForIree(Pass):
     """Rewrites a StableHLO module into what IREE compiles and computes right.
 
-    1. `sort-by-digits`, on CPUs only, and `expand-fft`, which leave all kinds of operations behind;
-       then functions of numbers, in any order: each of the passes takes those of its own types.
+    1. `store-narrow-elements`, so that no other pass meets them; `sort-by-digits`, on CPUs only,
+       and `expand-fft`, which leave all kinds of operations behind; then functions of numbers, in
+       any order: each of the passes takes those of its own types.
     2. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot`, `split-complex-conv`,
        `fit-conv-windows` and `widen-unsigned-dot`, in any order. Then, on CPUs and unless `fuses`
        is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are

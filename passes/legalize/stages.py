@@ -26,28 +26,31 @@ class Stage(NamedTuple):
     Attributes:
         operations: Names of operations.
         is_complex: Whether only those of complex numbers count.
+        is_narrow: Whether only those of elements of few bits count, such as float8 and int4.
     """
 
     operations: tuple[str, ...]
     is_complex: bool = False
+    is_narrow: bool = False
 
     def finds_work(self, module: ir.Module, present: frozenset[str]) -> bool:
         """Tells whether a module with operations of these names has what is looked for."""
         if present.isdisjoint(self.operations):
             return False
-        if not self.is_complex:
+        if not (self.is_complex or self.is_narrow):
             return True
-        return any(map(_is_on_complex, operations_in_order(module.operation, self.operations)))
+        counts = _is_on_complex if self.is_complex else _is_on_narrow
+        return any(map(counts, operations_in_order(module.operation, self.operations)))
 
 
-def looks_for(names: str, *, is_complex: bool = False) -> Stage:
+def looks_for(names: str, *, is_complex: bool = False, is_narrow: bool = False) -> Stage:
     """Returns what a pass looks for, by names of operations; those without dialect are StableHLO's.
 
     >>> looks_for("sine chlo.tan").operations
     ('stablehlo.sine', 'chlo.tan')
     """
     operations = (name if "." in name else f"stablehlo.{name}" for name in names.split())
-    return Stage(tuple(operations), is_complex)
+    return Stage(tuple(operations), is_complex, is_narrow)
 
 
 def run_stages(
@@ -82,3 +85,11 @@ def operation_names(module: ir.Module) -> frozenset[str]:
 
 def _is_on_complex(operation: ir.Operation) -> bool:
     return any(map(hlo.is_complex, (*operation.operands, *operation.results)))
+
+
+def _is_on_narrow(operation: ir.Operation) -> bool:
+    if operation.name == "func.func":
+        function_type = operation.attributes["function_type"].value
+        return any(map(hlo.is_narrow_tensor, (*function_type.inputs, *function_type.results)))
+    values = (*operation.operands, *operation.results)
+    return any(hlo.is_narrow_tensor(value.type) for value in values)

@@ -26,6 +26,7 @@ from axir.passes.framework.base import Pass
 from axir.passes.framework.module_functions import replace_with_module
 
 from .key_words import moves_keys, on_words
+from .wide_elements import computes_wide, on_wide_elements
 
 # Mark of an argument whose memory the program may overwrite.
 DONATED = "axir.donated"
@@ -189,6 +190,8 @@ class _ModuleLowering:
         primitive = equation.primitive
         if moves_keys(equation):
             return self.lower_body(on_words(equation), operands)
+        if computes_wide(equation):
+            return self.lower_body(on_wide_elements(equation), operands)
         if primitive.lower is None:
             raise MissingRuleError(
                 f"MLIR translation rule for primitive '{primitive.name}' not found for platform "

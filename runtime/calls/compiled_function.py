@@ -28,6 +28,7 @@ from axir.dialect.program.costs import largest_operation
 from axir.dialect.program.effects import has_effects
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
+from axir.dialect.program.narrow_elements import bytes_of
 from axir.dialect.program.primitive import check_finite
 from axir.dialect.program.rules import Operand, Results, Value
 from axir.passes.framework.pipeline import run_passes
@@ -63,8 +64,8 @@ def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
     if buffer is not None and not buffer.is_deleted:
         if buffer.device is device:
             return buffer
-        return device.put(words_of(array.host()))
-    host = words_of(array.host())
+        return device.put(bytes_of(words_of(array.host())))
+    host = bytes_of(words_of(array.host()))
     if host.flags.writeable:
         # Arrays are immutable, so their memory can be shared with the device.
         host = host.view()

@@ -155,6 +155,16 @@ def fill_region(region: ir.Region, argument_types: Sequence[ir.Type], body: Body
         ir.Operation.create("stablehlo.return", operands=as_values(body(*block.arguments)))
 
 
+def is_narrow_tensor(value_type: ir.Type) -> bool:
+    """Tells whether a type is that of a tensor of elements of few bits, such as f8E5M2 and i4."""
+    if not isinstance(value_type, ir.RankedTensorType):
+        return False
+    element = value_type.element_type
+    if isinstance(element, ir.IntegerType):
+        return 1 < element.width < 8
+    return isinstance(element, ir.FloatType) and element.width <= 8
+
+
 def as_values(values: ir.Value | Sequence[ir.Value]) -> list[ir.Value]:
     """Returns a list of values from one value or a sequence of values."""
     return [values] if isinstance(values, ir.Value) else list(values)

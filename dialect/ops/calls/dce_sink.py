@@ -54,6 +54,7 @@ def _samples() -> list[Sample]:
 dce_sink_primitive = declare(
     "dce_sink",
     takes_keys=True,
+    takes_narrow=True,
     multiple_results=True,
     is_effectful=True,
     is_observer=True,

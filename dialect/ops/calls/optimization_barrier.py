@@ -83,6 +83,7 @@ def _samples() -> list[Sample]:
 _barrier = declare(
     "optimization_barrier",
     takes_keys=True,
+    takes_narrow=True,
     multiple_results=True,
     infer=_infer,
     evaluate=_evaluate,

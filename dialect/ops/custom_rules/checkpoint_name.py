@@ -43,6 +43,7 @@ name_primitive = declare(
     "name",
     parameters={"name": str},
     takes_keys=True,
+    takes_narrow=True,
     infer=_infer,
     evaluate=lambda operand, *, name: operand,
     jvp=_jvp,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
 from iree.compiler import ir
 
@@ -19,6 +20,7 @@ from axir.dialect.core.errors import DTypeError, KeyPromotionError, ShapeError
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.later_ops import rearranging
+from axir.dialect.program.narrow_elements import narrowed, widened
 from axir.dialect.program.op_table import Traceable, declare
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
@@ -67,24 +69,27 @@ def _infer_convert(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool) -> S
 
 
 def _evaluate_convert(x: np.ndarray, *, new_dtype: np.dtype, weak_type: bool) -> np.ndarray:
-    if x.dtype.kind in "fV" and dtypes.is_integer(new_dtype):
+    x = widened(x)
+    if dtypes.is_float(x.dtype) and dtypes.is_integer(new_dtype):
         return _saturate(x, new_dtype)
     if new_dtype == dtypes.bool_:
         return x != 0
-    return x.astype(new_dtype)
+    return narrowed(x, new_dtype) if dtypes.is_narrow(new_dtype) else x.astype(new_dtype)
 
 
 def _saturate(x: np.ndarray, new_dtype: np.dtype) -> np.ndarray:
     """Rounds toward zero; what lies outside the range goes to its ends, and NaN to zero."""
-    limits = np.iinfo(new_dtype)
-    if x.size and float(x.min()) > limits.min and float(x.max()) < limits.max:
+    limits = ml_dtypes.iinfo(new_dtype)
+    low, high = int(limits.min), int(limits.max)
+    if x.size and float(x.min()) > low and float(x.max()) < high:
         return x.astype(new_dtype)
     wide = x.astype(np.float64)
-    inside = (wide > float(limits.min) - 1) & (wide < float(limits.max) + 1)
-    result = np.where(inside, wide, 0).astype(new_dtype)
-    result = np.where(wide >= float(limits.max), limits.max, result)
-    result = np.where(wide <= float(limits.min), limits.min, result)
-    return np.where(np.isnan(wide), 0, result).astype(new_dtype)
+    integer = dtypes.wide(new_dtype)
+    inside = (wide > float(low) - 1) & (wide < float(high) + 1)
+    result = np.where(inside, wide, 0).astype(integer)
+    result = np.where(wide >= float(high), integer.type(high), result)
+    result = np.where(wide <= float(low), integer.type(low), result)
+    return np.where(np.isnan(wide), integer.type(0), result).astype(new_dtype)
 
 
 def _convert_jvp(
@@ -104,9 +109,26 @@ def _convert_transpose(ct: Value, x: TransposeOperand, **params: Param) -> list[
 def _lower_convert(
     context: LoweringContext, x: ir.Value, *, new_dtype: np.dtype, weak_type: bool
 ) -> MlirValues:
-    if new_dtype == dtypes.bool_ and context.types_in[0].dtype != dtypes.bool_:
+    source, target = context.types_in[0].dtype, dtypes.wide(new_dtype)
+    if dtypes.is_narrow(source):
+        x, source = hlo.convert(x, dtypes.wide(source)), dtypes.wide(source)
+    if new_dtype == dtypes.bool_ and source != dtypes.bool_:
         return hlo.compare(x, hlo.full_like(x, 0), "NE")
-    return hlo.convert(x, new_dtype)
+    if target == new_dtype:
+        return hlo.convert(x, new_dtype)
+    if dtypes.is_float(new_dtype):  # rounded once
+        return hlo.convert(x if dtypes.is_float(source) else hlo.convert(x, target), new_dtype)
+    if dtypes.is_float(source):
+        x = _clamped(x, new_dtype)
+    return hlo.convert(hlo.convert(x, target), new_dtype)
+
+
+def _clamped(x: ir.Value, dtype: np.dtype) -> ir.Value:
+    """Limits floats to the range of a narrow integer dtype; NaN becomes 0."""
+    limits = ml_dtypes.iinfo(dtype)
+    low, high = hlo.full_like(x, int(limits.min)), hlo.full_like(x, int(limits.max))
+    number = hlo.select(hlo.compare(x, x, "EQ"), x, hlo.full_like(x, 0))
+    return hlo.minimum(hlo.maximum(number, low), high)
 
 
 # Between these, conversion is linear to within rounding.
@@ -140,6 +162,7 @@ _convert = declare(
     "convert_element_type",
     parameters={"new_dtype": np.dtype, "weak_type": bool},
     takes_keys=True,  # to say what does not convert
+    takes_narrow=True,
     infer=_infer_convert,
     evaluate=_evaluate_convert,
     jvp=_convert_jvp,
@@ -235,6 +258,7 @@ def _bitcast_samples() -> list[Sample]:
 _bitcast = declare(
     "bitcast_convert_type",
     parameters={"new_dtype": np.dtype},
+    takes_narrow=True,
     infer=_infer_bitcast,
     evaluate=_evaluate_bitcast,
     jvp=zero_tangent,

@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 
+import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
@@ -90,7 +91,7 @@ def least(dtype: np.dtype) -> Scalar:
         return -np.inf
     if dtypes.is_complex(dtype):
         return complex(-np.inf, -np.inf)
-    return False if dtype == dtypes.bool_ else np.iinfo(dtype).min
+    return False if dtype == dtypes.bool_ else ml_dtypes.iinfo(dtype).min
 
 
 def greatest(dtype: np.dtype) -> Scalar:
@@ -99,7 +100,7 @@ def greatest(dtype: np.dtype) -> Scalar:
         return np.inf
     if dtypes.is_complex(dtype):
         return complex(np.inf, np.inf)
-    return True if dtype == dtypes.bool_ else np.iinfo(dtype).max
+    return True if dtype == dtypes.bool_ else ml_dtypes.iinfo(dtype).max
 
 
 def all_ones(dtype: np.dtype) -> bool | np.ndarray:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 
+import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
@@ -106,7 +107,7 @@ def constant(value: UserObject, dtype: np.dtype, weak_type: bool = False) -> Arr
 
 def _new_constant(value: UserObject, dtype: np.dtype, weak_type: bool) -> Array:
     is_integer = type(value) is int and dtypes.is_integer(dtype)
-    if is_integer and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+    if is_integer and not ml_dtypes.iinfo(dtype).min <= value <= ml_dtypes.iinfo(dtype).max:
         wide = scalar(value).host()  # raises if even the default dtype is too narrow
         return ConcreteArray(ShapedArray((), dtype, weak_type), wide.astype(dtype))
     if dtypes.is_key(dtype):

@@ -43,6 +43,17 @@ __all__ = [
     "double",
     "dtype",
     "finfo",
+    "float4_e2m1fn",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",
@@ -51,6 +62,8 @@ __all__ = [
     "generic",
     "iinfo",
     "inexact",
+    "int2",
+    "int4",
     "int8",
     "int16",
     "int32",
@@ -71,6 +84,8 @@ __all__ = [
     "single",
     "size",
     "uint",
+    "uint2",
+    "uint4",
     "uint8",
     "uint16",
     "uint32",
@@ -117,6 +132,12 @@ int8, int16, int32, int64 = (_scalar_type(dtype) for dtype in dtypes.SIGNED)
 uint8, uint16, uint32, uint64 = (_scalar_type(dtype) for dtype in dtypes.UNSIGNED)
 bfloat16, float16, float32, float64 = (_scalar_type(dtype) for dtype in dtypes.FLOATS)
 complex64, complex128 = (_scalar_type(dtype) for dtype in dtypes.COMPLEXES)
+int2, int4 = (_scalar_type(dtype) for dtype in dtypes.NARROW_SIGNED)
+uint2, uint4 = (_scalar_type(dtype) for dtype in dtypes.NARROW_UNSIGNED)
+(
+    float4_e2m1fn, float6_e2m3fn, float6_e3m2fn, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz,
+    float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu,
+) = (_scalar_type(dtype) for dtype in dtypes.NARROW_FLOATS)  # fmt: skip
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 

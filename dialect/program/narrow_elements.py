@@ -1,0 +1,134 @@
+"""Operations on elements of few bits: float8, float4, int4 and their like.
+
+Arrays of such dtypes are stored, moved and converted; whatever else is computed is computed in a
+wide dtype (`dtypes.wide`), and what comes out is rounded. So no op needs rules for them: this file
+says what an op does to them from what it does to wide elements. What does not live here: the dtypes
+(`dialect/core/dtypes.py`), and the form that compiled code gets
+(`passes/transforms/wide_elements.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Dtype, HostArray, Param, Params
+from axir.dialect.core.errors import AxirError
+from axir.dialect.core.types import ShapedArray
+
+from .rules import ResultTypes
+
+# A second choice of wide dtypes: a result that differs between the two choices has the dtype of the
+# operands, and any other has a dtype of its own.
+_OTHER_WIDE = {dtypes.float32: dtypes.float64, dtypes.int8: dtypes.int16}
+_OTHER_WIDE |= {dtypes.uint8: dtypes.uint16}
+
+
+def has_narrow(types: ResultTypes | tuple[ShapedArray, ...], params: Params) -> bool:
+    """Tells whether elements of few bits are among the types, or named by a parameter."""
+    if type(types) is ShapedArray:
+        types = (types,)
+    if any(dtypes.is_narrow(t.dtype) for t in types):
+        return True
+    return any(is_narrow_parameter(value) for value in params.values())
+
+
+def is_narrow_parameter(value: Param) -> bool:
+    """Tells whether a parameter is a dtype of few bits."""
+    return isinstance(value, np.dtype) and dtypes.is_narrow(value)
+
+
+def widened_params(params: Params) -> Params:
+    """Returns the parameters with wide dtypes."""
+    return {
+        name: dtypes.wide(value) if isinstance(value, np.dtype) else value
+        for name, value in params.items()
+    }
+
+
+def infer_narrow(
+    infer: Callable[..., ResultTypes], types: tuple[ShapedArray, ...], params: Params
+) -> ResultTypes:
+    """Returns the result types of an op, some of whose operands have elements of few bits.
+
+    Args:
+        infer: The op's rule.
+        types: Types of the operands.
+        params: Parameters of the op.
+
+    Raises:
+        What the rule raises.
+    """
+    try:
+        return infer(*types, **params)
+    except AxirError as error:
+        narrow = {t.dtype for t in types if dtypes.is_narrow(t.dtype)}
+        if len(narrow) != 1:
+            raise
+        (dtype,) = narrow
+        wide = dtypes.wide(dtype)
+        try:
+            first = _infer_as(infer, types, params, dtype, wide)
+            second = _infer_as(infer, types, params, dtype, _OTHER_WIDE[wide])
+        except AxirError:
+            raise error from None
+    found = [
+        a if a.dtype == b.dtype else ShapedArray(a.shape, dtype, a.weak_type)
+        for a, b in zip(_listed(first), _listed(second), strict=True)
+    ]
+    return found[0] if type(first) is ShapedArray else found
+
+
+def _listed(types: ResultTypes) -> list[ShapedArray]:
+    return [types] if type(types) is ShapedArray else list(types)
+
+
+def _infer_as(
+    infer: Callable[..., ResultTypes],
+    types: tuple[ShapedArray, ...],
+    params: Params,
+    dtype: Dtype,
+    wide: Dtype,
+) -> ResultTypes:
+    chosen = [t.update(dtype=wide) if t.dtype == dtype else t for t in types]
+    named = {n: wide if is_narrow_parameter(p) and p == dtype else p for n, p in params.items()}
+    return infer(*chosen, **named)
+
+
+def widened(host: HostArray) -> HostArray:
+    """Returns the elements in the dtype in which operations compute with them.
+
+    >>> widened(np.array([0.5, 2], "float8_e5m2")).dtype
+    dtype('float32')
+    """
+    return host.astype(dtypes.wide(host.dtype)) if dtypes.is_narrow(host.dtype) else host
+
+
+def narrowed(host: HostArray, dtype: Dtype) -> HostArray:
+    """Returns elements in a dtype of few bits: floats rounded, integers without their high bits.
+
+    >>> narrowed(np.array([7, 9], np.int8), np.dtype("int4")).tolist()
+    [7, -7]
+    """
+    if not dtypes.is_narrow(dtype) or host.dtype == dtype:
+        return host
+    if dtypes.is_float(dtype):
+        return np.asarray(host).astype(dtype)
+    bits = ml_dtypes.iinfo(dtype).bits
+    unsigned = np.asarray(host).astype(np.uint8) & np.uint8(2**bits - 1)
+    if dtypes.is_unsigned(dtype):
+        return unsigned.astype(dtype)
+    sign = np.uint8(2 ** (bits - 1))
+    return ((unsigned ^ sign).astype(np.int8) - np.int8(sign)).astype(dtype)
+
+
+def bytes_of(host: HostArray) -> HostArray:
+    """Returns elements of few bits as the bytes of compiled code, without a copy; others stay.
+
+    >>> bytes_of(np.array([-1, 2], "int4"))
+    array([15,  2], dtype=uint8)
+    """
+    return host.view(np.uint8) if dtypes.is_narrow(host.dtype) else host

@@ -1,0 +1,183 @@
+"""Floats of eight bits and fewer from their bits, and back: formulas of StableHLO.
+
+A float of m fraction bits and bias b has the code (exponent + b) 2^m + fraction, and its sign above
+that; codes whose exponent field is 0 count in steps of 2^(1 - b - m). All formats count their
+numbers upward from 0, so that rounding may carry from one exponent to the next; what differs is
+what the last codes mean. What does not live here: the pass (`store_narrow_elements.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core.annotations import Dtype
+
+_FRACTION_BITS = 23  # of float32
+_BIAS = 127
+
+
+class Format(NamedTuple):
+    """How a float dtype uses its codes.
+
+    Attributes:
+        bits: Width of a code.
+        fraction: Number of fraction bits.
+        bias: What is added to exponents.
+        is_signed: Whether the highest bit is a sign.
+        has_negative_zero: Whether that holds for zero, too.
+        largest: The code of the largest finite number.
+        infinity: That of infinity, or None.
+        nan: That of nan, or None.
+        overflow: That of what is too large.
+        of_nan: That of what nan is converted to.
+    """
+
+    bits: int
+    fraction: int
+    bias: int
+    is_signed: bool
+    has_negative_zero: bool
+    largest: int
+    infinity: int | None
+    nan: int | None
+    overflow: int
+    of_nan: int
+
+
+@functools.cache
+def format_of(dtype: Dtype) -> Format:
+    """Returns how a float dtype uses its codes.
+
+    >>> format_of(np.dtype("float8_e4m3fn")).largest
+    126
+    """
+    info = ml_dtypes.finfo(dtype)
+    is_signed = float(info.min) < 0
+    magnitudes = np.arange(2 ** (info.bits - is_signed), dtype=np.uint8)
+    with np.errstate(all="ignore"):
+        numbers = magnitudes.view(dtype).astype(np.float64)
+        signs = np.array([2 ** (info.bits - 1)], np.uint8).view(dtype).astype(np.float64)
+        codes = np.array([1e300, np.nan]).astype(dtype).view(np.uint8)
+    infinite, undefined = magnitudes[np.isinf(numbers)], magnitudes[np.isnan(numbers)]
+    has_sign_as_nan = is_signed and bool(np.isnan(signs[0]))
+    nan = 2 ** (info.bits - 1) if has_sign_as_nan else None
+    return Format(
+        bits=info.bits,
+        fraction=info.nmant,
+        bias=int(np.ones(1).astype(dtype).view(np.uint8)[0]) >> info.nmant,
+        is_signed=is_signed,
+        has_negative_zero=is_signed and not has_sign_as_nan,
+        largest=int(magnitudes[np.isfinite(numbers)].max()),
+        infinity=int(infinite[0]) if infinite.size else None,
+        nan=nan if nan is not None else int(undefined[0]) if undefined.size else None,
+        overflow=int(codes[0]),
+        of_nan=int(codes[1]),
+    )
+
+
+def float_of_code(code: ir.Value, dtype: Dtype) -> ir.Value:
+    """Builds float32 numbers from codes, ui8.
+
+    1. Shift the magnitude until its exponent stands where float32 has it; add the difference of the
+       biases to the exponent.
+    2. Where the exponent field is 0, the number is the code times the smallest step.
+    3. Replace what is infinite or nan; give it the sign.
+    """
+    layout = format_of(dtype)
+    word = hlo.convert(code, np.int32)
+    magnitude = word
+    if layout.is_signed:
+        magnitude = _and(word, 2 ** (layout.bits - 1) - 1)
+    shifted = hlo.shift_left(magnitude, hlo.full_like(word, _FRACTION_BITS - layout.fraction))
+    bits = hlo.add(shifted, hlo.full_like(word, (_BIAS - layout.bias) << _FRACTION_BITS))
+    shape = hlo.shape_of(code)
+    normal = hlo.bitcast_convert(bits, np.float32, shape)
+    step = hlo.full_like(normal, 2.0 ** (1 - layout.bias - layout.fraction))
+    small = hlo.multiply(hlo.convert(magnitude, np.float32), step)
+    if not layout.is_signed:  # powers of two only: code 0 is one, too, below float32's normal ones
+        small = hlo.bitcast_convert(
+            hlo.full_like(word, 1 << (_FRACTION_BITS - 1)), np.float32, shape
+        )
+    is_small = hlo.compare(magnitude, hlo.full_like(word, 2**layout.fraction), "LT")
+    number = hlo.select(is_small, small, normal)
+    if layout.infinity is not None:
+        is_infinite = hlo.compare(magnitude, hlo.full_like(word, layout.infinity), "EQ")
+        number = hlo.select(is_infinite, hlo.full_like(number, np.inf), number)
+    if layout.is_signed:
+        is_negative = hlo.compare(word, magnitude, "NE")
+        number = hlo.select(is_negative, hlo.negate(number), number)
+    if layout.nan is not None:
+        whole = word if layout.nan >= 2 ** (layout.bits - 1) else magnitude
+        direction = "EQ" if whole is word else "GE"
+        is_nan = hlo.compare(whole, hlo.full_like(word, layout.nan), direction)
+        number = hlo.select(is_nan, hlo.full_like(number, np.nan), number)
+    return number
+
+
+def code_of_float(x: ir.Value, dtype: Dtype) -> ir.Value:
+    """Builds codes, ui8, from floats: rounded to the nearest, ties to even.
+
+    1. Round away the low bits of float32's code and subtract the difference of the biases; what is
+       carried goes into the exponent, as it should.
+    2. What is smaller than the first normal number: divide by the smallest step, and round to an
+       integer.
+    3. Replace what is too large, and nan; add the sign.
+    """
+    layout = format_of(dtype)
+    x = hlo.convert(x, np.float32)  # doubles are rounded twice, as NumPy does
+    shape = hlo.shape_of(x)
+    magnitude = hlo.abs(x)
+    bits = hlo.bitcast_convert(magnitude, np.int32, shape)
+    dropped = _FRACTION_BITS - layout.fraction
+    is_odd = _and(hlo.shift_right_logical(bits, hlo.full_like(bits, dropped)), 1)
+    if not layout.fraction:  # the last bit kept is the leading one, which is not in the code
+        is_odd = hlo.full_like(bits, 1)
+    half = hlo.add(is_odd, hlo.full_like(bits, 2 ** (dropped - 1) - 1))
+    rounded = hlo.shift_right_logical(hlo.add(bits, half), hlo.full_like(bits, dropped))
+    normal = hlo.subtract(rounded, hlo.full_like(bits, (_BIAS - layout.bias) << layout.fraction))
+    steps = hlo.full_like(x, 2.0 ** min(layout.bias + layout.fraction - 1, _BIAS))
+    # Limited, since what is large does not become an integer.
+    small = hlo.minimum(hlo.multiply(magnitude, steps), hlo.full_like(x, 256.0))
+    first = hlo.full_like(x, 2.0 ** (1 - layout.bias))
+    is_small = hlo.compare(magnitude, first, "LT")
+    few = hlo.convert(hlo.round_nearest_even(small), np.int32)
+    code = hlo.select(is_small, few, normal)
+    is_over = hlo.compare(code, hlo.full_like(code, layout.largest), "GT")
+    code = hlo.select(is_over, hlo.full_like(code, layout.overflow), code)
+    code = _signed(code, x, layout)
+    is_nan = hlo.compare(x, x, "NE")
+    undefined = hlo.full_like(code, layout.of_nan)
+    if layout.nan is None:  # a zero of the other sign stands for nan
+        flipped = hlo.full_like(code, layout.of_nan ^ 2 ** (layout.bits - 1))
+        undefined = hlo.select(_is_negative(x), flipped, undefined)
+    code = hlo.select(is_nan, undefined, code)
+    return hlo.convert(code, np.uint8)
+
+
+def _signed(code: ir.Value, x: ir.Value, layout: Format) -> ir.Value:
+    bits = hlo.bitcast_convert(x, np.int32, hlo.shape_of(x))
+    zero = hlo.full_like(bits, 0)
+    if not layout.is_signed:  # such a format has nan for negative numbers, and for zero
+        is_positive = hlo.compare(bits, zero, "GT")
+        return hlo.select(is_positive, code, hlo.full_like(code, layout.of_nan))
+    is_negative = hlo.compare(bits, zero, "LT")
+    if not layout.has_negative_zero:
+        is_nonzero = hlo.compare(code, hlo.full_like(code, 0), "NE")
+        is_negative = hlo.and_(is_negative, is_nonzero)
+    with_sign = hlo.or_(code, hlo.full_like(code, 2 ** (layout.bits - 1)))
+    return hlo.select(is_negative, with_sign, code)
+
+
+def _is_negative(x: ir.Value) -> ir.Value:
+    bits = hlo.bitcast_convert(x, np.int32, hlo.shape_of(x))
+    return hlo.compare(bits, hlo.full_like(bits, 0), "LT")
+
+
+def _and(x: ir.Value, mask: int) -> ir.Value:
+    return hlo.and_(x, hlo.full_like(x, mask))
