@@ -19,6 +19,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "legalize": ("legalize-for-iree",),
     "legalize.numbers": (
+        "convert-by-single",
         "define-digamma",
         "expand-cube-root",
         "expand-hyperbolic",

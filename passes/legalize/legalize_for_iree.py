@@ -35,6 +35,7 @@ STAGES: dict[str, Stage] = {
     "define-digamma": looks_for("chlo.digamma"),
     "saturate-conversions": looks_for("convert"),
     "keep-denormal-halves": looks_for("convert"),
+    "convert-by-single": looks_for("convert"),
     "fill-empty-dot": looks_for(_CONTRACTIONS),
     "split-complex-conv": looks_for("convolution", is_complex=True),
     "fit-conv-windows": looks_for("convolution"),
@@ -81,10 +82,10 @@ class LegalizeForIree(Pass):
     1. `store-narrow-elements`, so that no other pass meets them; `sort-by-digits`, on CPUs only,
        and `expand-fft`, which leave all kinds of operations behind; then functions of numbers, in
        any order: each of the passes takes those of its own types.
-    2. `saturate-conversions`, `keep-denormal-halves`, `fill-empty-dot`, `split-complex-conv`,
-       `fit-conv-windows` and `widen-unsigned-dot`, in any order. Then, on CPUs and unless `fuses`
-       is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are
-       written out, while gathers and scatters are as they came.
+    2. `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`,
+       `split-complex-conv`, `fit-conv-windows` and `widen-unsigned-dot`, in any order. Then, on
+       CPUs and unless `fuses` is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when
+       functions of numbers are written out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;

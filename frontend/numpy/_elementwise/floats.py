@@ -146,7 +146,13 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     if dtypes.is_inexact(exponent.dtype):
         raise DTypeError(f"jnp.ldexp: exponents must be integers, not {exponent.dtype}.")
     x, exponent = broadcast_arguments("ldexp", x, convert_element_type(exponent, dtypes.int32))
-    # In three steps, since 2**exponent may overflow where the product does not.
+    if x.dtype.itemsize < 4:
+        wide = convert_element_type(x, dtypes.float32)
+        return convert_element_type(ldexp(wide, exponent), x.dtype)
+    # In three steps, since 2**exponent may overflow where the product does not. Exponents beyond
+    # those of any quotient of two numbers change nothing but steps, which must be finite and not 0.
+    limit = constant(3 * (int(ml_dtypes.finfo(x.dtype).maxexp) - 4), dtypes.int32)
+    exponent = lax.clamp(lax.neg(limit), exponent, limit)
     third = lax.div(exponent, constant(3, dtypes.int32))
     rest = lax.sub(exponent, lax.mul(third, constant(2, dtypes.int32)))
     factor, last = (exp2(convert_element_type(e, x.dtype)) for e in (third, rest))

@@ -22,13 +22,13 @@ COMPILED = tuple(
     np.dtype(getattr(ml_dtypes, name))
     for name in (
         "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e8m0fnu", "float4_e2m1fn",
-        "int4", "uint2",
+        "int4", "uint4",
     )
 )  # fmt: skip
 # JAX has the others, too, but compiles an op at a time, which takes long.
 COMPARED = tuple(
     np.dtype(getattr(ml_dtypes, name))
-    for name in ("float8_e4m3fn", "float4_e2m1fn", "int4", "uint2")
+    for name in ("float8_e4m3fn", "float4_e2m1fn", "int4", "uint4")
 )
 _generator = np.random.default_rng(0)
 NUMBERS = np.concatenate(

@@ -1,4 +1,4 @@
-"""`saturate-conversions` and `keep-denormal-halves`."""
+"""`saturate-conversions`, `keep-denormal-halves` and `convert-by-single`."""
 
 from __future__ import annotations
 
@@ -103,3 +103,27 @@ def test_without_the_pass_some_cpus_lose_denormal_halves() -> None:
     example = halves_example()
     raw = run_examples([example], flags=["--iree-llvmcpu-target-cpu=x86-64-v3"])
     assert deviations(raw["f"], example) != []
+
+
+def test_integers_become_bf16() -> None:
+    """Loads a program that without the pass ends the process ("undefined symbol")."""
+    bf16 = ml_dtypes.bfloat16
+    ends = [0, 1, 255, 256, 257, 258, 65535, 2**24 + 1, 2**31 - 1]
+    examples = []
+    for name in INTEGERS:
+        limits = np.iinfo(name)
+        values = [v for v in (*ends, *(-e for e in ends)) if limits.min <= v <= limits.max]
+        x = np.array(values, name)
+        expected = x.astype(np.float32).astype(bf16)
+        examples.append(Example(f"{name}_to_bf16", (x,), lambda v: hlo.convert(v, bf16), expected))
+    x = np.arange(-300, 300, dtype=np.int32).reshape(20, 30)
+    examples.append(
+        Example(
+            "by_way_of_f32",
+            (x,),
+            lambda v: hlo.convert(hlo.transpose(hlo.convert(v, np.float32), (1, 0)), bf16),
+            x.T.astype(np.float32).astype(bf16),
+        )
+    )
+    results = run_examples(examples, "convert-by-single")
+    assert [d for e in examples for d in deviations(results[e.name], e)] == []
