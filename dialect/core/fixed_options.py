@@ -1,7 +1,7 @@
 """Options of which there is only one choice here: where results lie, and how exact a function is.
 
 Functions take `sharding`, `out_sharding` and `accuracy` so that programs which pass them through
-run; a value other than None has no meaning, and is refused instead of ignored.
+run; what has no meaning is refused instead of ignored.
 """
 
 from __future__ import annotations
@@ -24,9 +24,15 @@ def check_layout(function: str, sharding: object) -> None:
         raise one_layout(function, sharding)
 
 
-def one_accuracy(function: str, accuracy: object) -> ParameterError:
-    """Returns the error of a function that was asked for another accuracy than its own."""
-    return ParameterError(
-        f"{function}: {accuracy!r} is not an accuracy of {function}, which is computed in one way.",
-        "Leave the argument out, or pass None.",
-    )
+# Names of the modes of `axir.lax.AccuracyMode`.
+_MODES = ("DEFAULT", "HIGHEST")
+
+
+def check_accuracy(function: str, accuracy: object) -> None:
+    """Raises `ParameterError` for an accuracy that is no mode: a tolerance, which is not met."""
+    if accuracy is not None and getattr(accuracy, "name", None) not in _MODES:
+        raise ParameterError(
+            f"{function}: {accuracy!r} is not an accuracy of {function}, which is computed in one "
+            "way.",
+            "Leave the argument out, or pass None or a lax.AccuracyMode.",
+        )

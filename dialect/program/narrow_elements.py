@@ -66,36 +66,47 @@ def infer_narrow(
         return infer(*types, **params)
     except AxirError as error:
         narrow = {t.dtype for t in types if dtypes.is_narrow(t.dtype)}
-        if len(narrow) != 1:
+        names_dtype = any(isinstance(value, np.dtype) for value in params.values())
+        if not narrow or (len(narrow) > 1 and not names_dtype):
             raise
-        (dtype,) = narrow
-        wide = dtypes.wide(dtype)
         try:
-            first = _infer_as(infer, types, params, dtype, wide)
-            second = _infer_as(infer, types, params, dtype, _OTHER_WIDE[wide])
+            first = infer(*[_with_wide(t) for t in types], **widened_params(params))
+            second = infer(*[_with_wider(t) for t in types], **widened_params(params))
         except AxirError:
             raise error from None
-    found = [
-        a if a.dtype == b.dtype else ShapedArray(a.shape, dtype, a.weak_type)
-        for a, b in zip(_listed(first), _listed(second), strict=True)
-    ]
+        found = [
+            _result_type(a, b, params, narrow, error)
+            for a, b in zip(_listed(first), _listed(second), strict=True)
+        ]
     return found[0] if type(first) is ShapedArray else found
+
+
+def _result_type(
+    first: ShapedArray, second: ShapedArray, params: Params, narrow: set[Dtype], error: AxirError
+) -> ShapedArray:
+    """Returns the type of a result from what two choices of wide dtypes give."""
+    named = [p for p in params.values() if is_narrow_parameter(p)]
+    if first.dtype == second.dtype:
+        follows = len(named) == 1 and first.dtype == dtypes.wide(named[0])
+        return first.update(dtype=named[0]) if follows else first
+    if len(narrow) > 1:
+        raise error
+    return first.update(dtype=next(iter(narrow)))
 
 
 def _listed(types: ResultTypes) -> list[ShapedArray]:
     return [types] if type(types) is ShapedArray else list(types)
 
 
-def _infer_as(
-    infer: Callable[..., ResultTypes],
-    types: tuple[ShapedArray, ...],
-    params: Params,
-    dtype: Dtype,
-    wide: Dtype,
-) -> ResultTypes:
-    chosen = [t.update(dtype=wide) if t.dtype == dtype else t for t in types]
-    named = {n: wide if is_narrow_parameter(p) and p == dtype else p for n, p in params.items()}
-    return infer(*chosen, **named)
+def _with_wide(array_type: ShapedArray) -> ShapedArray:
+    return array_type.update(dtype=dtypes.wide(array_type.dtype))
+
+
+def _with_wider(array_type: ShapedArray) -> ShapedArray:
+    dtype = array_type.dtype
+    if not dtypes.is_narrow(dtype):
+        return array_type
+    return array_type.update(dtype=_OTHER_WIDE[dtypes.wide(dtype)])
 
 
 def widened(host: HostArray) -> HostArray:

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 from axir._primitive_names import primitive_named
 from axir.dialect.core.annotations import UserObject
+from axir.dialect.ops.contraction.algorithms import DotAlgorithm, DotAlgorithmPreset
 from axir.dialect.ops.contraction.dot_general import batch_matmul, dot, dot_general
 from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated
 from axir.dialect.ops.convolution.functions import (
@@ -191,10 +192,14 @@ from axir.dialect.ops.windows.sliding_windows import reduce_window_shape_tuple
 from axir.dialect.program.rules import Value
 
 from . import linalg
+from ._accuracy import AccuracyMode, Tolerance
 from ._implicit import custom_linear_solve, custom_root
 from ._operators import Precision, dtype, index_take, optimization_barrier, stop_gradient, tie_in
 from ._platforms import empty, platform_dependent, rng_uniform
 from ._ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
+from ._ragged_exchange import ragged_all_to_all
+from ._scaled import scaled_dot
+from ._shardings import with_sharding_constraint
 from ._tokens import after_all, composite, create_token, dce_sink, shape_as_value, stage
 from ._trees import reduce, reduce_window
 from .control_flow import associative_scan, cond, fori_loop, map, scan, switch, while_loop
@@ -204,6 +209,7 @@ from .parallel import (
     axis_index,
     axis_size,
     pbroadcast,
+    pcast,
     pmax,
     pmean,
     pmin,
@@ -215,8 +221,11 @@ from .parallel import (
 )
 
 __all__ = [
+    "AccuracyMode",
     "ConvDimensionNumbers",
     "ConvGeneralDilatedDimensionNumbers",
+    "DotAlgorithm",
+    "DotAlgorithmPreset",
     "DotDimensionNumbers",
     "FftType",
     "GatherDimensionNumbers",
@@ -227,6 +236,7 @@ __all__ = [
     "RandomAlgorithm",
     "RoundingMethod",
     "ScatterDimensionNumbers",
+    "Tolerance",
     "abs",
     "acos",
     "acosh",
@@ -351,6 +361,7 @@ __all__ = [
     "pad",
     "padtype_to_pads",
     "pbroadcast",
+    "pcast",
     "platform_dependent",
     "pmax",
     "pmean",
@@ -363,6 +374,7 @@ __all__ = [
     "psum",
     "psum_scatter",
     "pswapaxes",
+    "ragged_all_to_all",
     "ragged_dot",
     "ragged_dot_general",
     "random_gamma_grad",
@@ -386,6 +398,7 @@ __all__ = [
     "rng_uniform",
     "round",
     "rsqrt",
+    "scaled_dot",
     "scan",
     "scatter",
     "scatter_add",
@@ -424,6 +437,7 @@ __all__ = [
     "transpose",
     "unstack",
     "while_loop",
+    "with_sharding_constraint",
     "zeros_like_array",
     "zeta",
 ]

@@ -39,6 +39,7 @@ __all__ = [
     "axis_index",
     "axis_size",
     "pbroadcast",
+    "pcast",
     "pmax",
     "pmean",
     "pmin",
@@ -345,3 +346,28 @@ def pswapaxes(
 ) -> UserObject:
     """Exchanges a mapped axis with an axis of the values, which must have its extent."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def pcast(x: ArrayLike, axis_name: AxisName, *, to: str) -> UserObject:
+    """Says how values vary along a mapped axis, which changes none of them.
+
+    Args:
+        x: Array or tree of arrays.
+        axis_name: Name of the axis, or a tuple of names.
+        to: `"varying"`, `"reduced"` or `"unreduced"`.
+
+    Raises:
+        ParameterError: for another word.
+        UnboundAxisNameError: if no axis of that name is mapped.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.vmap(lambda x: pcast(x, "i", to="varying"), axis_name="i")(jnp.arange(2))
+    Array([0, 1], dtype=int32)
+    """
+    _names(axis_name)
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ParameterError(
+            f"pcast: values do not vary in the way {to!r}.",
+            "Pass 'varying', 'reduced' or 'unreduced'.",
+        )
+    return tree.map(as_value, x)

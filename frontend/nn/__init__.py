@@ -38,13 +38,15 @@ from ._activations import (
     swish,
 )
 from ._attention import dot_product_attention
-from ._normalization import log_softmax, logmeanexp, one_hot, softmax, standardize
+from ._normalization import log_softmax, logmeanexp, normalize, one_hot, softmax, standardize
+from ._scaled import get_scaled_dot_general_config, scaled_dot_general, scaled_matmul
 
 __all__ = [
     "celu",
     "dot_product_attention",
     "elu",
     "gelu",
+    "get_scaled_dot_general_config",
     "glu",
     "hard_sigmoid",
     "hard_silu",
@@ -59,9 +61,12 @@ __all__ = [
     "logmeanexp",
     "logsumexp",
     "mish",
+    "normalize",
     "one_hot",
     "relu",
     "relu6",
+    "scaled_dot_general",
+    "scaled_matmul",
     "selu",
     "sigmoid",
     "silu",

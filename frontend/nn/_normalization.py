@@ -201,3 +201,20 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: Ax
     is_place = eq(broadcast_in_dim(x, shape, kept), broadcast_in_dim(numbers, shape, (axis,)))
     result = dtypes.canonicalize_dtype(np.float64 if dtype is None else dtype)
     return convert_element_type(is_place, result)
+
+
+def normalize(
+    x: ArrayLike,
+    axis: Axes = -1,
+    mean: ArrayLike | None = None,
+    variance: UserObject = None,
+    epsilon: UserObject = 1e-5,
+    where: ArrayLike | None = None,
+) -> Value:
+    """The older name of `standardize`; deprecated.
+
+    >>> import axir, axir.numpy as jnp
+    >>> axir.nn.normalize(jnp.array([1.0, 3.0]), epsilon=0.0)
+    Array([-1.,  1.], dtype=float32)
+    """
+    return standardize(x, axis, mean, variance, epsilon, where)

@@ -60,6 +60,7 @@ from ._sorting.sorting import *
 from ._statistics.statistics import *
 from ._functions.vectorization import *
 from ._elementwise.window_functions import *
+from ._functions.older_names import *
 from ._functions.universal_functions import *
 from ._functions.universal_arithmetic import *
 from ._arrays.scalar_types import bool_ as bool
@@ -71,6 +72,8 @@ euler_gamma = 0.57721566490153286
 inf = _math.inf
 nan = _math.nan
 newaxis = None
+# Older names, deprecated: write -jnp.inf, 0.0 and -0.0.
+NINF, PZERO, NZERO = -inf, 0.0, -0.0
 pi = _math.pi
 
 # Every public name above; the modules they come from are private.

@@ -37,7 +37,7 @@ from ._keys import PRNGKey, clone, fold_in, key, key_data, key_dtype, key_impl, 
 from ._matrices import multivariate_normal, orthogonal
 from ._poisson import poisson
 from ._ranges import randint, uniform
-from ._shuffling import choice, permutation
+from ._shuffling import choice, permutation, shuffle
 
 __all__ = [
     "PRNGKey",
@@ -79,6 +79,7 @@ __all__ = [
     "rademacher",
     "randint",
     "rayleigh",
+    "shuffle",
     "split",
     "t",
     "triangular",

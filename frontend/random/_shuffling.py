@@ -235,3 +235,21 @@ def _search(increasing: Value, x: Value) -> Value:
         last = _take(increasing, min(sub(more, 1), constant(size - 1, dtypes.int32)), 0)
         found = select_n(and_(le(more, size), lt(last, x)), found, more)
     return found
+
+
+def shuffle(key: ArrayLike, x: ArrayLike, axis: int = 0) -> Value:
+    """Returns an array with the elements of each vector along an axis in an order of its own.
+
+    Deprecated: `permutation` with `independent=True` is the newer name.
+
+    Args:
+        key: The key.
+        x: The array.
+        axis: Along which.
+
+    >>> from axir import random
+    >>> import axir.numpy as jnp
+    >>> random.shuffle(random.key(0), jnp.arange(4)).sum()
+    Array(6, dtype=int32)
+    """
+    return permutation(key, to_value("shuffle", "x", x), axis, independent=True)

@@ -41,6 +41,7 @@ from axir.dialect.program.rules import (
     Value,
 )
 
+from .algorithms import algorithm_of, rounded_operands
 from .types import (
     DimensionNumbers,
     canonical_precision,
@@ -341,7 +342,8 @@ def dot_general(
         lhs: Array.
         rhs: Array; where its dtype is another, the wider one is the result's.
         dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
-        precision: None, 'default', 'high' or 'highest', or a pair of these for the two operands.
+        precision: None, 'default', 'high' or 'highest', or a pair of these for the two operands; or
+            a `DotAlgorithm`, a `DotAlgorithmPreset` or its name.
         preferred_element_type: dtype to accumulate in, and of the result.
         out_sharding: Only None; there is one layout.
 
@@ -363,6 +365,22 @@ def dot_general(
     )
     if preferred_element_type is not None:
         preferred_element_type = dtypes.canonicalize_dtype(preferred_element_type)
+    algorithm = None if precision is None else algorithm_of(precision)
+    if algorithm is not None:
+        result = preferred_element_type
+        if result is None and lhs.dtype == rhs.dtype:
+            result = lhs.dtype
+        elif result is None:
+            result = result_dtype_of(lhs.dtype, rhs.dtype, None)
+        lhs, rhs, added_in = rounded_operands(algorithm, lhs, rhs)
+        product = _dot_general.bind(
+            lhs,
+            rhs,
+            dimension_numbers=numbers,
+            precision=("HIGHEST", "HIGHEST"),
+            preferred_element_type=added_in,
+        )
+        return convert_element_type(product, result)
     return _dot_general.bind(
         lhs,
         rhs,

@@ -30,7 +30,7 @@ from axir.dialect.core.annotations import (
 from axir.dialect.core.array import Array, ConcreteArray, as_array, scalar
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.extended_dtypes import keys_of
-from axir.dialect.core.fixed_options import one_accuracy
+from axir.dialect.core.fixed_options import check_accuracy
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.later_ops import arithmetic
@@ -342,7 +342,7 @@ def unary(
         name: Its name.
         evaluate, lower: As of `elementwise`.
         domain, result: As of `Signature`.
-        has_accuracy: Whether the function takes `accuracy`, of which there is only the default.
+        has_accuracy: Whether the function takes `accuracy`, of which there is one.
         **rules: As of `elementwise`.
     """
     primitive = elementwise(name, evaluate, lower, Signature(1, domain, result), **rules)
@@ -351,9 +351,8 @@ def unary(
     def apply(x: Operand) -> Value:
         return bind(x)
 
-    def apply_accurately(x: Operand, *, accuracy: None = None) -> Value:
-        if accuracy is not None:
-            raise one_accuracy(name, accuracy)
+    def apply_accurately(x: Operand, *, accuracy: UserObject = None) -> Value:
+        check_accuracy(name, accuracy)
         return bind(x)
 
     function = apply_accurately if has_accuracy else apply

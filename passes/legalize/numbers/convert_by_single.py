@@ -25,8 +25,8 @@ _MOVEMENTS = frozenset(
 class ConvertBySingle(RewritePass):
     """Converts integers and truth values to bf16 by way of f32.
 
-    The fact: for the conversion of an integer to bf16 LLVM calls a function, `__truncsfbf2`, that no
-    program of IREE's has, and the process ends when the program is loaded ("undefined symbol").
+    The fact: for the conversion of an integer to bf16 LLVM calls a function, `__truncsfbf2`, that
+    no program of IREE's has, and the process ends when the program is loaded ("undefined symbol").
     From f32 to bf16 IREE converts by itself.
 
     1. Convert to f32. NumPy's conversion rounds twice, too. Take likewise the conversions from f32
