@@ -9,8 +9,6 @@ says what an op does to them from what it does to wide elements. What does not l
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import ml_dtypes
 import numpy as np
 
@@ -19,7 +17,7 @@ from axir.dialect.core.annotations import Dtype, HostArray, Param, Params
 from axir.dialect.core.errors import AxirError
 from axir.dialect.core.types import ShapedArray
 
-from .rules import ResultTypes
+from .rules import InferRule, ResultTypes
 
 # A second choice of wide dtypes: a result that differs between the two choices has the dtype of the
 # operands, and any other has a dtype of its own.
@@ -49,9 +47,7 @@ def widened_params(params: Params) -> Params:
     }
 
 
-def infer_narrow(
-    infer: Callable[..., ResultTypes], types: tuple[ShapedArray, ...], params: Params
-) -> ResultTypes:
+def infer_narrow(infer: InferRule, types: tuple[ShapedArray, ...], params: Params) -> ResultTypes:
     """Returns the result types of an op, some of whose operands have elements of few bits.
 
     Args:

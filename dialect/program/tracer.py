@@ -64,6 +64,12 @@ class Tracer(Var, Array):
         self.value = value
         self.type = array_type
 
+    def __copy__(self) -> Tracer:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Tracer:
+        return self  # a value: nobody can change it
+
     def known(self, error: type[ConcretizationTypeError], use: str) -> Value:
         """Returns the value one level out, or raises `error` because only the type is known."""
         trace = self.owner

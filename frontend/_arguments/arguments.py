@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Container, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -31,6 +32,12 @@ def check_callable(function: UserObject, transformation: str) -> None:
             f"{transformation} takes a function, not {function!r} of type "
             f"{type(function).__name__!r}.",
             f"Write {transformation}(f)(x), not {transformation}(f(x)).",
+        )
+    if inspect.isgeneratorfunction(function):
+        raise NonArrayArgumentError(
+            f"{transformation} takes a function that returns arrays, not the generator function "
+            f"{getattr(function, '__name__', function)!r}.",
+            "Return a tuple, or a list, of what it yields.",
         )
 
 

@@ -167,11 +167,11 @@ def scaled_dot_general(
         [d for d in range(x.ndim) if d not in (*c, *b)]
         for x, c, b in zip((lhs, rhs), contract, batch, strict=True)
     ]
-    matrices = [
+    left, right = (
         _as_matrices(x, b, k, c)
         for x, b, k, c in zip((lhs, rhs), batch, kept, contract, strict=True)
-    ]
-    product = _product(*matrices, tuple(configs)).astype(preferred_element_type)
+    )
+    product = _product(left, right, tuple(configs)).astype(preferred_element_type)
     extents = [[x.shape[d] for d in axes] for x, axes in zip((lhs, rhs), kept, strict=True)]
     return product.reshape([*(lhs.shape[d] for d in batch[0]), *extents[0], *extents[1]])
 

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.random
 import pytest
+from support.jax_names import function
 
 import axir
 
@@ -83,19 +84,13 @@ def _pairs() -> list[str]:
     return names
 
 
-def _function(package: Any, path: str) -> Any:
-    for name in path.split("."):
-        package = getattr(package, name)
-    return package
-
-
 @pytest.mark.parametrize("path", _pairs())
 def test_parameters_have_jax_names(path: str) -> None:
     try:
-        theirs = _described(_function(jax, path))
+        theirs = _described(function(jax, path))
     except ValueError:  # written in C
         pytest.skip(f"jax.{path} has no signature")
-    ours = _described(_function(axir, path))
+    ours = _described(function(axir, path))
     if path in EXCEPTIONS:
         assert ours != theirs, f"{path} is no exception any more"
     else:
@@ -122,10 +117,10 @@ def test_ufuncs_take_two_operands_by_position(name: str) -> None:
 def test_options_without_a_choice_take_only_none(
     path: str, arguments: tuple[Any, ...], option: str
 ) -> None:
-    function = _function(axir, path)
-    function(*arguments, **{option: None})
+    ours = function(axir, path)
+    ours(*arguments, **{option: None})
     with pytest.raises(axir.errors.ParameterError, match="Leave the argument out"):
-        function(*arguments, **{option: "other"})
+        ours(*arguments, **{option: "other"})
 
 
 def test_operands_pass_by_keyword() -> None:

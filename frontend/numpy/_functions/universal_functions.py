@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from operator import index
+from typing import TypeGuard
 
 import numpy as np
 
@@ -55,6 +56,8 @@ class ufunc:
     (True, 2, 0)
     """
 
+    __name__: str
+
     def __init__(
         self,
         func: UserFunction,
@@ -99,7 +102,8 @@ class ufunc:
         self._own = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
         # NumPy's function that does the same in one step, where arrays are concrete.
         self._evaluator: np.ufunc | None = None
-        self.__name__ = self.__qualname__ = name or getattr(func, "__name__", "ufunc")
+        given: str = name or getattr(func, "__name__", "ufunc")
+        self.__name__ = self.__qualname__ = given
         described = func if call is None else call
         self.__doc__ = described.__doc__
         if call is not None:
@@ -128,7 +132,9 @@ class ufunc:
     def __repr__(self) -> str:
         return f"<jnp.ufunc {self.__name__!r}>"
 
-    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> UserObject:
+    def __call__(
+        self, *args: ArrayLike, out: UserObject = None, where: UserObject = None
+    ) -> UserObject:
         """Applies the function to arrays that broadcast against each other.
 
         Args:
@@ -233,7 +239,7 @@ class ufunc:
         return scan(step, first, (x, mask))[0]
 
     def accumulate(
-        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: None = None
+        self, a: ArrayLike, axis: UserObject = 0, dtype: DTypeLike = None, out: None = None
     ) -> Value:
         """Returns what `reduce` gives up to and including each element along an axis.
 
@@ -366,7 +372,7 @@ class ufunc:
         self,
         a: ArrayLike,
         indices: UserObject,
-        axis: int = 0,
+        axis: UserObject = 0,
         dtype: DTypeLike = None,
         out: None = None,
     ) -> Value:
@@ -441,7 +447,7 @@ class ufunc:
         return object.__reduce__(self)
 
 
-def _is_plain(x: Value) -> bool:
+def _is_plain(x: Value) -> TypeGuard[ConcreteArray]:
     """Tells whether NumPy's own functions take an array as it is."""
     return type(x) is ConcreteArray and x.dtype.kind in "biufc"
 
