@@ -16,7 +16,7 @@ from axir.scipy.special import xlog1py, xlogy
 
 from ._distribution import Discrete
 
-__all__ = ["logpmf", "pmf"]
+__all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
 _BERNOULLI = Discrete(
     "bernoulli",
@@ -37,8 +37,7 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
 
 def cdf(k: ArrayLike, p: ArrayLike) -> Value:
     """Returns the probability of integers up to k."""
-    formula = _share_below
-    return _BERNOULLI.share("cdf", formula, k, p)
+    return _BERNOULLI.share("cdf", _share_below, k, p)
 
 
 def ppf(q: ArrayLike, p: ArrayLike) -> Value:
@@ -52,5 +51,5 @@ def _share_below(k: Value, p: Value) -> Value:
 
 def _quantile(q: Value, p: Value) -> Value:
     # As SciPy's: 0 has no quantile but the number below the support.
-    value = jnp.where(q <= 1 - p, 0.0, 1.0)
+    value = jnp.where(q == 0, -1, jnp.where(q <= 1 - p, 0, jnp.ones_like(q)))
     return jnp.where((q >= 0) & (q <= 1), value, math.nan)

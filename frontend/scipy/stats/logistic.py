@@ -44,11 +44,11 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _LOGISTIC.share("sf", lambda y: expit(-y), x, loc=loc, scale=scale)
 
 
-def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     """Returns the quantiles, the inverse of `cdf`."""
-    return _LOGISTIC.quantile("ppf", logit, q, loc=loc, scale=scale)
+    return _LOGISTIC.quantile("ppf", logit, x, loc=loc, scale=scale)
 
 
-def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     """Returns the inverse of `sf`."""
-    return _LOGISTIC.quantile("isf", lambda q: -logit(q), q, loc=loc, scale=scale)
+    return _LOGISTIC.quantile("isf", lambda q: -logit(q), x, loc=loc, scale=scale)

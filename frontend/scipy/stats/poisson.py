@@ -16,7 +16,7 @@ from axir.scipy.special import gammaincc, gammaln, xlogy
 
 from ._distribution import Discrete
 
-__all__ = ["logpmf", "pmf"]
+__all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
 _POISSON = Discrete("poisson", is_inside=lambda k, mu: k >= 0, is_valid=lambda mu: mu >= 0)
 
