@@ -193,7 +193,7 @@ def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
 
 def chebyshev(t: Number, coefficients: Sequence[float]) -> Number:
     """Returns the sum of `coefficients[k] T_k(t)` for |t| <= 1, by Clenshaw's recurrence."""
-    previous, current = constant_like(t, 0.0), constant_like(t, coefficients[-1])
+    previous, current, double = constant_like(t, 0.0), constant_like(t, coefficients[-1]), 2 * t
     for coefficient in coefficients[-2:0:-1]:
-        previous, current = current, 2 * t * current - previous + coefficient
+        previous, current = current, double * current - previous + coefficient
     return t * current - previous + coefficients[0]

@@ -118,6 +118,32 @@ def iterate(
     return [Term(value) for value in hlo.while_(inits, condition, body)[1:]]
 
 
+def sum_over(
+    function: Callable[..., Number], constants: Sequence[np.ndarray], operands: Sequence[Number]
+) -> Number:
+    """Returns the sum of a function over constants, such as the nodes of a quadrature.
+
+    They lie along a further axis, so the function is written once, however many there are.
+
+    Args:
+        function: Takes a number of each of the constants, and the operands.
+        constants: Vectors of one length.
+        operands: Numbers of one shape.
+    """
+    if not isinstance(operands[0], Term):
+        return np.sum(function(*constants, *(x[..., None] for x in operands)), axis=-1)
+    values = [x.value for x in operands]
+    shape, size = hlo.shape_of(values[0]), len(constants[0])
+    rank, wide = len(shape), (*hlo.shape_of(values[0]), size)
+    spread = [Term(hlo.broadcast_in_dim(value, wide, range(rank))) for value in values]
+    dtype = np.dtype(np.float64) if "64" in str(values[0].type.element_type) else np.float32
+    known = [hlo.constant(np.asarray(vector, dtype)) for vector in constants]
+    lines = [Term(hlo.broadcast_in_dim(value, wide, (rank,))) for value in known]
+    zero = hlo.constant(np.zeros((), dtype))
+    total = function(*lines, *spread).value
+    return Term(hlo.reduce([total], [zero], (rank,), lambda x, y: hlo.add(x, y))[0])
+
+
 class _Context(Protocol):
     """What a formula asks of the context in which an op is lowered."""
 

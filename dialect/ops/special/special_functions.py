@@ -11,19 +11,14 @@ igammac(inf, x) = 1 and polygamma(n, inf) = 0 are nan there, and zeta(s, 0) is i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NoReturn
-
 import numpy as np
 
 from axir.dialect.builders.formula import evaluate_formula, lower_formula
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import NestedNumbers, UserFunction
-from axir.dialect.core.errors import UnsupportedRuleError
+from axir.dialect.core.annotations import NestedNumbers
 from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, neg, select_n, sign, sub
 from axir.dialect.ops.elementwise.family import (
     FLOAT,
-    UNDIFFERENTIABLE,
     Sampling,
     Signature,
     binary,
@@ -39,58 +34,10 @@ from axir.dialect.program.primitive import Sample, Unsupported
 from axir.dialect.program.rules import Operand, Value
 
 from . import bessel_formulas, gamma_formulas, incomplete_beta, incomplete_gamma
+from .formula_ops import few_samples, no_derivative, not_written, written
 
 _POSITIVE = (0.0, -0.0, 0.5, 1.0, 2.5, 12.0, -1.0, np.inf, -np.inf, np.nan)
 _ALL = (0.0, -0.0, 0.5, 1.0, 2.0, -0.5, -1.0, -2.5, 1e-3, 20.0, 300.0, 1e4, np.inf, -np.inf, np.nan)
-
-
-def _written(function: Traceable, formula: UserFunction) -> Traceable:
-    """Lets the primitive of a function be compiled as a formula."""
-    function.primitive.lower = lower_formula(formula)
-    return function
-
-
-def _no_derivative(name: str, operand: int, what: str) -> Callable[..., Value]:
-    """Returns the jvp rule of an operand in which there is no derivative."""
-    UNDIFFERENTIABLE.setdefault(name, set()).add(operand)
-
-    def rule(tangent: Value, out: Value, *primals: Value) -> Value:
-        raise UnsupportedRuleError(
-            f"{name} has no derivative in {what}.",
-            "Hold it constant with stop_gradient, or define the derivative with custom_jvp.",
-        )
-
-    return rule
-
-
-def _not_written(x: Value) -> NoReturn:
-    raise AssertionError("replaced by the formula")
-
-
-def _few_samples(
-    low: float, high: float, edges: Sequence[float], tolerance: float
-) -> Callable[[], list[Sample]]:
-    """Returns the samples of a function of two operands that takes seconds to compile."""
-
-    def samples() -> list[Sample]:
-        generator = np.random.default_rng(0)
-
-        def operands(dtype: np.dtype, *shapes: tuple[int, ...]) -> Sample:
-            drawn = (np.asarray(generator.uniform(low, high, s)).astype(dtype) for s in shapes)
-            return Sample(tuple(drawn), tolerance=tolerance)
-
-        grid = np.meshgrid(edges, edges)
-        edge_args = tuple(g.ravel().astype(np.float32) for g in grid)
-        return [
-            operands(dtypes.float32, (2, 1), (1, 3)),
-            operands(dtypes.float64, *[(1, 2, 1, 1, 2, 1)] * 2),
-            operands(dtypes.float16, (3,), ()),
-            operands(dtypes.bfloat16, (), ()),
-            operands(dtypes.float32, (0, 2), (0, 2)),
-            Sample(edge_args, is_smooth=False, tolerance=tolerance),
-        ]
-
-    return samples
 
 
 # Bessel functions ------------------------------------------------------------------------------
@@ -105,23 +52,23 @@ def _i1e_tangent(dx: Value, out: Value, x: Value) -> Value:
 
 
 _i1e = scipy_special("i1e")
-bessel_i0e = _written(
+bessel_i0e = written(
     unary(
         "bessel_i0e",
         scipy_special("i0e"),
-        _not_written,
+        not_written,
         FLOAT,
         samples=Sampling(low=-9.0, high=9.0, edges=_ALL),
         jvp=[lambda dx, out, x: mul(dx, sub(bessel_i1e(x), mul(sign(x), out)))],
     ),
     bessel_formulas.bessel_i0e,
 )
-bessel_i1e: Traceable = _written(
+bessel_i1e: Traceable = written(
     unary(
         # SciPy loses the sign of zero.
         "bessel_i1e",
         lambda x: np.copysign(_i1e(x), x),
-        _not_written,
+        not_written,
         FLOAT,
         samples=Sampling(low=-9.0, high=9.0, edges=_ALL),
         jvp=[_i1e_tangent],
@@ -163,54 +110,54 @@ def _evaluate_zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.where(is_undefined, np.nan, value).astype(s.dtype)
 
 
-lgamma: Traceable = _written(
+lgamma: Traceable = written(
     unary(
         "lgamma",
         _evaluate_lgamma,
-        _not_written,
+        not_written,
         FLOAT,
         samples=Sampling(low=-1.8, high=9.5, edges=_ALL, tolerance=128.0),
         jvp=[lambda dx, out, x: mul(dx, digamma(x))],
     ),
     gamma_formulas.log_gamma,
 )
-digamma: Traceable = _written(
+digamma: Traceable = written(
     unary(
         "digamma",
         _evaluate_digamma,
-        _not_written,
+        not_written,
         FLOAT,
         samples=Sampling(low=0.2, high=9.5, edges=_ALL, tolerance=64.0),
         jvp=[lambda dx, out, x: mul(dx, polygamma(1, x))],
     ),
     gamma_formulas.digamma,
 )
-polygamma: Traceable = _written(
+polygamma: Traceable = written(
     binary(
         "polygamma",
         _evaluate_polygamma,
-        _not_written,
+        not_written,
         FLOAT,
         operands=("m", "x"),
         jvp=[
-            _no_derivative("polygamma", 0, "its order m"),
+            no_derivative("polygamma", 0, "its order m"),
             lambda dx, out, m, x: mul(dx, polygamma(add(m, 1), x)),
         ],
     ),
     gamma_formulas.polygamma,
 )
-zeta: Traceable = _written(
+zeta: Traceable = written(
     binary(
         "zeta",
         _evaluate_zeta,
-        _not_written,
+        not_written,
         FLOAT,
         operands=("x", "q"),
         jvp=[
-            _no_derivative("zeta", 0, "its exponent"),
+            no_derivative("zeta", 0, "its exponent"),
             lambda dq, out, x, q: mul(dq, mul(neg(x), zeta(add(x, 1), q))),
         ],
-        samples=_few_samples(1.2, 9.0, (*_POSITIVE, 2.0, -1.5), 64.0),
+        samples=few_samples(2, 1.2, 9.0, (*_POSITIVE, 2.0, -1.5), 64.0, dtypes.float16),
     ),
     gamma_formulas.zeta,
 )
@@ -258,22 +205,22 @@ def _grad_a_tangent(dx: Value, out: Value, a: Value, x: Value) -> Value:
     return mul(dx, mul(exp(_log_density(a, x, out.shape)), sub(log(x), digamma(a))))
 
 
-igamma = _written(
+igamma = written(
     binary(
         "igamma",
         scipy_special("gammainc"),
-        _not_written,
+        not_written,
         FLOAT,
         operands=("a", "x"),
         jvp=[lambda da, out, a, x: mul(da, igamma_grad_a(a, x)), _density_tangent],
     ),
     incomplete_gamma.igamma,
 )
-igammac = _written(
+igammac = written(
     binary(
         "igammac",
         scipy_special("gammaincc"),
-        _not_written,
+        not_written,
         FLOAT,
         operands=("a", "x"),
         jvp=[
@@ -283,22 +230,22 @@ igammac = _written(
     ),
     incomplete_gamma.igammac,
 )
-igamma_grad_a: Traceable = _written(
+igamma_grad_a: Traceable = written(
     binary(
         "igamma_grad_a",
         evaluate_formula(incomplete_gamma.igamma_grad_a),
-        _not_written,
+        not_written,
         FLOAT,
         operands=("a", "x"),
-        jvp=[_no_derivative("igamma_grad_a", 0, "its parameter a"), _grad_a_tangent],
+        jvp=[no_derivative("igamma_grad_a", 0, "its parameter a"), _grad_a_tangent],
     ),
     incomplete_gamma.igamma_grad_a,
 )
-random_gamma_grad = _written(
+random_gamma_grad = written(
     binary(
         "random_gamma_grad",
         evaluate_formula(incomplete_gamma.gamma_sample_slope),
-        _not_written,
+        not_written,
         FLOAT,
     ),
     incomplete_gamma.gamma_sample_slope,
@@ -308,7 +255,9 @@ random_gamma_grad.primitive.jvp = Unsupported(
 )
 
 for _function in (igamma, igammac, igamma_grad_a, random_gamma_grad):
-    _function.primitive.samples = _few_samples(0.3, 6.0, (*_POSITIVE, 300.0), 128.0)
+    _function.primitive.samples = few_samples(
+        2, 0.3, 6.0, (*_POSITIVE, 300.0), 128.0, dtypes.float16
+    )
 
 # The incomplete beta function ------------------------------------------------------------------
 
@@ -345,11 +294,11 @@ def _betainc_samples() -> list[Sample]:
 _betainc = elementwise(
     "regularized_incomplete_beta",
     scipy_special("betainc"),
-    _not_written,
+    not_written,
     Signature(3, FLOAT),
     jvp=[
-        _no_derivative("regularized_incomplete_beta", 0, "its parameter a"),
-        _no_derivative("regularized_incomplete_beta", 1, "its parameter b"),
+        no_derivative("regularized_incomplete_beta", 0, "its parameter a"),
+        no_derivative("regularized_incomplete_beta", 1, "its parameter b"),
         _betainc_tangent,
     ],
     samples=_betainc_samples,

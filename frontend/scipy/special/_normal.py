@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.ops.elementwise.arithmetic import (
-    add,
     and_,
     div,
     eq,
@@ -22,6 +20,7 @@ from axir.dialect.ops.elementwise.arithmetic import (
 )
 from axir.dialect.ops.elementwise.conversion import stop_gradient
 from axir.dialect.ops.elementwise.transcendental import erf_inv, erfc, exp, expm1, log, log1p, sqrt
+from axir.dialect.ops.special.integrals import erfcx
 from axir.dialect.program.rules import Value
 
 from ._common import real_arguments, weak_constant
@@ -36,33 +35,23 @@ def _lower_tail(x: Value) -> Value:
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Value:
     """Returns the logarithm of the normal distribution function, also far out in the tails.
 
-    Above 0 from the upper tail; where the function is tiny, by the asymptotic series
-    -x^2/2 - log(-x) - log(2 pi)/2 + log(1 - 1/x^2 + 3/x^4 - ...) (DLMF 7.12.1).
+    Above 0 from the upper tail, below as log(erfcx(-x / sqrt(2)) / 2) - x**2 / 2 (DLMF 7.2).
 
     Args:
         x: Array of real numbers.
-        series_order: Number of terms of the series after the first.
+        series_order: Has no effect: there is no series of which terms could be left out.
 
     >>> from axir.scipy.special import log_ndtr
     >>> log_ndtr(100.0)
     Array(-0., dtype=float32, weak_type=True)
     """
     (x,) = real_arguments("log_ndtr", x)
-    is_double = x.dtype == dtypes.float64
-    zero, one = weak_constant(0, x), weak_constant(1, x)
-    low = weak_constant(-20 if is_double else -10, x)
-    is_low, is_high = le(x, low), gt(x, zero)
-    middle = log(_lower_tail(select_n(is_low, select_n(is_high, x, zero), low)))
+    zero, half, root = (weak_constant(value, x) for value in (0, 0.5, math.sqrt(0.5)))
+    is_high = gt(x, zero)
     upper = log1p(neg(_lower_tail(neg(select_n(is_high, zero, x)))))
-    far = select_n(is_low, low, x)
-    inverse = div(one, square(far))
-    total, factor = one, one
-    for k in range(int(series_order)):
-        factor = neg(mul(mul(factor, weak_constant(2 * k + 1, x)), inverse))
-        total = add(total, factor)
-    series = add(neg(mul(weak_constant(0.5, x), square(far))), log(total))
-    series = sub(series, add(log(neg(far)), weak_constant(_HALF_LOG_TWO_PI, x)))
-    return select_n(is_high, select_n(is_low, middle, series), upper)
+    low = select_n(is_high, x, zero)
+    tail = log(mul(half, erfcx(neg(mul(root, low)))))
+    return select_n(is_high, sub(tail, mul(half, square(low))), upper)
 
 
 def ndtri(p: ArrayLike) -> Value:

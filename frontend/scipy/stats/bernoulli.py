@@ -51,5 +51,6 @@ def _share_below(k: Value, p: Value) -> Value:
 
 def _quantile(q: Value, p: Value) -> Value:
     # As SciPy's: 0 has no quantile but the number below the support.
-    value = jnp.where(q == 0, -1, jnp.where(q <= 1 - p, 0, jnp.ones_like(q)))
+    is_zero = (q <= 1 - p) & (q < 1)
+    value = jnp.where(q == 0, -1, jnp.where(is_zero, 0, jnp.ones_like(q)))
     return jnp.where((q >= 0) & (q <= 1), value, math.nan)
