@@ -21,7 +21,7 @@ from .random import bit_generators, random_bits, random_keys
 from .reductions import arg_reduce, cumulative, reduce, variadic_reduce
 from .shape import constants, rearranging, stacking
 from .sorting import sort
-from .special import integrals, special_functions
+from .special import hypergeometric, integrals, special_functions
 from .windows import (
     reduce_window,
     reduce_window_by_function,
@@ -48,6 +48,7 @@ __all__ = [
     "dynamic_slicing",
     "fourier_transform",
     "gather",
+    "hypergeometric",
     "integrals",
     "jit_call",
     "kernel_call",

@@ -145,7 +145,7 @@ def _sample_shapes(arity: int, has_all: bool) -> Iterator[Sequence[tuple[int, ..
 
 
 _USUAL = Sampling()
-_OPERANDS = {1: ("x",), 2: ("lhs", "rhs"), 3: ("x", "y", "z")}
+_OPERANDS = {1: ("x",), 2: ("lhs", "rhs"), 3: ("x", "y", "z"), 4: ("x", "y", "z", "w")}
 
 
 @functools.cache

@@ -5,7 +5,7 @@ Integers become floats; arguments broadcast.
 
 from __future__ import annotations
 
-from ._bessel import i0, i0e, i1, i1e
+from ._bessel import bessel_jn, i0, i0e, i1, i1e
 from ._elementary import (
     entr,
     erf,
@@ -41,6 +41,8 @@ from ._gamma_family import (
     polygamma,
     zeta,
 )
+from ._harmonics import lpmn, lpmn_values, sph_harm_y
+from ._hypergeometric import hyp1f1, hyp2f1
 from ._integrals import (
     dawsn,
     erfcx,
@@ -57,6 +59,7 @@ from ._normal import boxcox, boxcox1p, log_ndtr, ndtri
 
 __all__ = [
     "bernoulli",
+    "bessel_jn",
     "beta",
     "betainc",
     "betaln",
@@ -81,6 +84,8 @@ __all__ = [
     "gammaincc",
     "gammaln",
     "gammasgn",
+    "hyp1f1",
+    "hyp2f1",
     "i0",
     "i0e",
     "i1",
@@ -91,6 +96,8 @@ __all__ = [
     "loggamma",
     "logit",
     "logsumexp",
+    "lpmn",
+    "lpmn_values",
     "multigammaln",
     "ndtr",
     "ndtri",
@@ -101,6 +108,7 @@ __all__ = [
     "sici",
     "softmax",
     "spence",
+    "sph_harm_y",
     "wofz",
     "xlog1py",
     "xlogy",
