@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from axir.dialect.builders.expressions import (
     Number,
     constant_like,
@@ -23,6 +25,7 @@ from axir.dialect.builders.expressions import (
     select,
     sin,
 )
+from axir.dialect.builders.formula import sum_over
 
 # log gamma(2 + z) / z in z for |z| <= 1/2; error 1e-19.
 _LOG_GAMMA_AT_TWO = (
@@ -168,9 +171,8 @@ def zeta(s: Number, q: Number) -> Number:
     The first terms are added, the rest is their integral, half a term and Euler-Maclaurin
     corrections (DLMF 25.11.5). q <= 0 takes integer s only; q = 0, -1, ... gives infinity.
     """
-    total = power(q, -s)
-    for k in range(1, _SUMMED):
-        total = total + power(q + k, -s)
+    terms = [np.arange(float(_SUMMED))]
+    total = sum_over(lambda k, s, q: power(q + k, -s), terms, [s, q])
     last = q + _SUMMED
     final = power(last, -s)
     inverse = 1 / last

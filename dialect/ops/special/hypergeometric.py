@@ -65,11 +65,12 @@ def _declared(
     jvp: list[Callable[..., Value]],
     *ranges: tuple[float, float],
 ) -> Primitive:
+    signature = Signature(len(ranges), FLOAT)
     primitive = elementwise(
         name,
         evaluate,
         not_written,
-        Signature(len(ranges), FLOAT),
+        signature,
         jvp=jvp,
         samples=_samples(*ranges),
     )

@@ -100,7 +100,7 @@ def _confluent_slopes(a: Number, b: Number, x: Number) -> tuple[Number, Number]:
         return [k + 1, term * ratio, in_a, in_b, total_a + in_a, total_b + in_b]
 
     def is_active(k: Number, *state: Number) -> Number:
-        term, in_a, in_b, total_a, total_b = state
+        _, in_a, in_b, total_a, total_b = state
         active = abs(in_a) > _RESOLUTION * abs(total_a)
         active = active | (abs(in_b) > _RESOLUTION * abs(total_b)) | (k < 2)
         return active & (abs(total_a) < math.inf)
