@@ -9,7 +9,19 @@ from __future__ import annotations
 
 import math
 
-from axir.dialect.builders.expressions import Number, chebyshev, cos, exp, polynomial, select, sin
+from axir.dialect.builders.expressions import (
+    Number,
+    chebyshev,
+    cos,
+    exp,
+    log,
+    maximum,
+    minimum,
+    polynomial,
+    select,
+    sin,
+    sqrt,
+)
 
 # (1 + 2 x) erfcx(x) in 1 - 7.5 / (x + 3.75), for x >= 0.
 _ERFCX = (
@@ -50,6 +62,36 @@ _WEIDEMAN = (
     1.2032983242835385e-13, 4.5340796336714066e-13, 1.3765172593249721e-14, -7.071088022159408e-14,
     -5.2447678207180494e-15, 1.1519170220749485e-14, 1.2082006378733853e-15,
     -1.7356980998791865e-15,
+)  # fmt: skip
+# The normal quantile of p over 2 p - 1, for w = -log(4 p (1 - p)): in w / 3.125 - 1 up to w = 6.25,
+# in (sqrt(w) - 4.25) / 1.75 up to 36, and over sqrt(w) in the inverse of that above.
+_QUANTILE_NEAR = (
+    2.338620710026593, 1.0613592459410592, -0.08332909352800218, -0.031967516158619286,
+    0.025184826807117817, -0.005851046104325073, -0.0017984444538759962, 0.0017429978064726565,
+    -0.0003739091051012717, -0.00016530578149390792, 0.00013204139423169176,
+    -2.1252396846471607e-05, -1.5920118491014357e-05, 1.0083436566839643e-05,
+    -9.672440946803279e-07, -1.49812865540668e-06, 7.633776907238985e-07, -1.4379555950208642e-08,
+    -1.400784516764829e-07, 5.535609619759047e-08, 7.127065688015976e-09, -1.2102817144701446e-08,
+    2.0451013754117762e-09, 1.0862560903018892e-09, -3.601458602357009e-10,
+)  # fmt: skip
+_QUANTILE_MIDDLE = (
+    5.787277866012329, 2.4995687102114066, 0.003086940826130004, -0.004607411695387357,
+    0.002814264485231054, -0.0014952860429518057, 0.0008928397668331339, -0.0007249067745402908,
+    0.0007224220600355385, -0.0006990593369620852, 0.0005677221456165505, -0.000343539263852961,
+    0.00010882323832095592, 5.2355231453295694e-05, -0.00010762149962065085, 8.382464849558731e-05,
+    -3.3765710233314475e-05, -3.1714910367561774e-06, 1.585927645446451e-05, -1.170371901109096e-05,
+    3.03881491987077e-06, 1.3031350296018982e-06, -9.117992433646932e-07, 2.3212623041335564e-07,
+    -5.062560165620189e-07, 2.92072161104013e-07, 1.6624211775347703e-07, -1.4156291382744344e-07,
+    -9.122414986343297e-09, 1.6478563244824786e-08,
+)  # fmt: skip
+_QUANTILE_FAR = (
+    1.3983799190278055, -0.015676001372038464, -0.002055528787497352, 0.0006308101311377267,
+    -0.00010402969256405128, 2.5832506113574694e-05, -8.470329435473476e-06, 3.1234828859986166e-06,
+    -1.2521526284926883e-06, 5.353270516019469e-07, -2.403457121640622e-07, 1.1267100883070539e-07,
+    -5.4458228131142296e-08, 2.51976425819853e-08, -1.213924353788009e-08, 9.884782443526512e-09,
+    -6.0484549746013036e-09, -2.17542546181225e-09, 2.0988329684685517e-09, 4.1434652702693434e-09,
+    -2.8805648916508853e-09, -1.7328869875507894e-09, 1.196768208448769e-09, 5.384718175745816e-10,
+    -3.417627353792437e-10,
 )  # fmt: skip
 _LENGTH = math.sqrt(len(_WEIDEMAN) / math.sqrt(2))
 
@@ -92,3 +134,30 @@ def faddeeva(x: Number, y: Number) -> tuple[Number, Number]:
     other_u = 2 * size * cos(angle) - u
     other_v = select(is_axis, 0.0, -2 * size * sin(angle)) - v
     return select(is_lower, other_u, u), select(is_lower, other_v, v)
+
+
+_ENDS = (1 / 27.5, 1 / 6)  # of 1 / sqrt(w) where it is large
+
+
+def normal_quantile(p: Number) -> Number:
+    """Returns where the normal distribution function is p; nan unless p is in [0, 1].
+
+    An odd function of 2 p - 1 that, as the approximations of the inverse error function by M. B.
+    Giles (GPU Computing Gems, 2012), is smooth in w = -log(4 p (1 - p)).
+    """
+    is_inside = (p > 0) & (p < 1)
+    safe = select(is_inside, p, 0.5)
+    w = -log(4 * safe * (1 - safe))
+    w = maximum(w, 0.0)
+    root = sqrt(w)
+    near = polynomial(minimum(w, 6.25) / 3.125 - 1, _QUANTILE_NEAR)
+    place = minimum(maximum(root, 2.5), 6.0)
+    middle = polynomial((place - 4.25) / 1.75, _QUANTILE_MIDDLE)
+    low, high = _ENDS
+    far = maximum(root, 6.0)
+    inverse = (1 / far - low) * (2 / (high - low)) - 1
+    above = far * polynomial(inverse, _QUANTILE_FAR)
+    factor = select(w < 6.25, near, select(root < 6, middle, above))
+    value = (2 * safe - 1) * factor
+    value = select(p == 0, -math.inf, select(p == 1, math.inf, value))
+    return select((p >= 0) & (p <= 1), value, math.nan)

@@ -13,7 +13,6 @@ import numpy as np
 from axir.dialect.builders.expressions import (
     Number,
     constant_like,
-    cos,
     exp,
     is_nan,
     log,
@@ -23,7 +22,6 @@ from axir.dialect.builders.expressions import (
     power,
     round_to_even,
     select,
-    sin,
 )
 from axir.dialect.builders.formula import sum_over
 
@@ -63,6 +61,16 @@ _EULER_MACLAURIN = (
     8.586062056277845e-15, -2.174868698558062e-16, 5.5090028283602295e-18,
     -1.3954464685812522e-19,
 )  # fmt: skip
+# sin(pi x) / x and cos(pi x) in x^2 for |x| <= 1/2; error 1e-17.
+_SINE = (
+    3.141592653589793, -5.167712780049969, 2.5501640398773007, -0.599264529318946,
+    0.08214588657312355, -0.007370430506093225, 0.00046629981702308817, -2.1903499125519212e-05,
+    7.697847275590284e-07,
+)  # fmt: skip
+_COSINE = (
+    1.0, -4.934802200544676, 4.058712126416498, -1.335262768843456, 0.23533063012967062,
+    -0.02580688873817758, 0.001929556278037417, -0.00010456656706174584, 4.149578027057121e-06,
+)  # fmt: skip
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 _SERIES_START = 9.0  # from here on the series in 1/x^2 are exact to double precision
 
@@ -96,19 +104,20 @@ def _log_gamma_above_half(x: Number) -> Number:
         factor = select(is_above, factor * core, factor)
     is_low = core < 1.5
     z = select(is_low, core - 1, core - 2)
-    # Below 1.5: gamma(x) = gamma(x + 1) / x.
-    logarithm = log(select(is_low, core, factor))
-    near = z * polynomial(z, _LOG_GAMMA_AT_TWO) + select(is_low, -logarithm, logarithm)
+    is_far = x >= _SERIES_START
     far = maximum(x, _SERIES_START)
-    logarithm = log(far)
+    # Below 1.5: gamma(x) = gamma(x + 1) / x. One logarithm serves all cases.
+    logarithm = log(select(is_far, far, select(is_low, core, factor)))
+    near = z * polynomial(z, _LOG_GAMMA_AT_TWO) + select(is_low, -logarithm, logarithm)
     series = far * (logarithm - 1) - 0.5 * logarithm + (_HALF_LOG_TWO_PI + _stirling(far))
-    return select(x < _SERIES_START, near, series)
+    return select(is_far, series, near)
 
 
 def _sine_of_turns(x: Number) -> tuple[Number, Number]:
     """sin and cos of pi times the distance of x from the nearest integer, and that is exact."""
     distance = x - round_to_even(x)
-    return sin(math.pi * distance), cos(math.pi * distance)
+    square = distance * distance
+    return distance * polynomial(square, _SINE), polynomial(square, _COSINE)
 
 
 def log_gamma(x: Number) -> Number:
@@ -134,13 +143,16 @@ def stirling_rest(x: Number) -> Number:
 
 def _digamma_above_half(x: Number) -> Number:
     """digamma(x) for x >= 1/2."""
-    core, rest = minimum(x, _SERIES_START), constant_like(x, 0.0)
+    core = minimum(x, _SERIES_START)
+    # The sum of 1 / core as one quotient.
+    over, under = constant_like(x, 0.0), constant_like(x, 1.0)
     for _ in range(7):
         is_above = core > 2
         core = select(is_above, core - 1, core)
-        rest = select(is_above, rest + 1 / core, rest)
+        over = select(is_above, over * core + under, over)
+        under = select(is_above, under * core, under)
     is_low = core < 1
-    rest = select(is_low, rest - 1 / core, rest)
+    rest = select(is_low, -1.0, over) / select(is_low, core, under)
     core = select(is_low, core + 1, core)
     near = ((core - _DIGAMMA_ROOT[0]) - _DIGAMMA_ROOT[1]) * polynomial(core - 1.5, _DIGAMMA_AT_ROOT)
     far = maximum(x, _SERIES_START)

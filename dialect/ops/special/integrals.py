@@ -113,6 +113,16 @@ dawsn = _integral(
     5.0,
 )
 
+ndtri = _integral(
+    "ndtri",
+    scipy_special("ndtri"),
+    error_formulas.normal_quantile,
+    lambda out, p: mul(math.sqrt(2 * math.pi), exp(mul(0.5, square(out)))),
+    0.05,
+    0.95,
+    (0.0, -0.0, 1.0, 0.5, 1e-3, 1e-30, -0.5, 2.0, np.inf, -np.inf, np.nan),
+)
+
 
 def _evaluate_wofz(z: np.ndarray) -> np.ndarray:
     import scipy.special  # late: costs a tenth of a second
