@@ -117,8 +117,10 @@ def faddeeva(x: Number, y: Number) -> tuple[Number, Number]:
     a, b = select(is_lower, -x, x), abs(y)
     # L - iz and L + iz, and their quotient Z.
     low, high = _LENGTH + b, _LENGTH - b
-    inverse = 1 / (low * low + a * a)
-    p, q = low * inverse, a * inverse  # 1 / (L - iz)
+    scale = low + abs(a)  # so that no square overflows
+    p, q = low / scale, a / scale
+    inverse = 1 / ((p * p + q * q) * scale)
+    p, q = p * inverse, q * inverse  # 1 / (L - iz)
     real, imag = high * p - a * q, a * p + high * q
     u, v = polynomial(real, _WEIDEMAN[-1:]), 0 * real
     for coefficient in _WEIDEMAN[-2::-1]:

@@ -23,7 +23,10 @@ from .formula_ops import no_derivative, not_written
 
 
 def _of_scipy(name: str) -> UserFunction:
-    """Returns the evaluator that is SciPy's function, nan where an operand is not finite."""
+    """Returns the evaluator that is SciPy's function, nan where an operand is not finite.
+
+    It is 1 where the first parameter is 0, also at the poles of the last.
+    """
 
     def evaluate(*operands: np.ndarray) -> np.ndarray:
         import scipy.special  # late: costs a tenth of a second
@@ -32,6 +35,7 @@ def _of_scipy(name: str) -> UserFunction:
         is_finite = np.logical_and.reduce([np.isfinite(x) for x in wide])
         safe = [np.where(is_finite, x, 1.0) for x in wide]
         value = getattr(scipy.special, name)(*safe)
+        value = np.where(safe[0] == 0, 1.0, value)
         return np.where(is_finite, value, np.nan).astype(operands[0].dtype)
 
     return evaluate

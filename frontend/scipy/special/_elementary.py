@@ -23,7 +23,7 @@ from axir.dialect.ops.elementwise.arithmetic import (
 from axir.dialect.program.rules import Value
 from axir.nn._normalization import log_softmax as log_softmax_along
 from axir.nn._normalization import softmax as softmax_along
-from axir.numpy._arguments.promotion import promote_inexact
+from axir.numpy._arguments.promotion import constant, promote_inexact
 from axir.numpy._reductions.logsumexp import logsumexp as logsumexp
 
 from ._common import real_arguments, unary_function, weak_constant
@@ -55,7 +55,7 @@ logit = unary_function("logit", _logit, "Inverse of the logistic function: log(x
 
 
 def _ndtr(x: Value) -> Value:
-    return mul(weak_constant(0.5, x), lax.erfc(mul(x, weak_constant(-math.sqrt(0.5), x))))
+    return mul(constant(0.5, x.dtype), lax.erfc(mul(x, constant(-math.sqrt(0.5), x.dtype))))
 
 
 ndtr = unary_function("ndtr", _ndtr, "Distribution function of the standard normal distribution.")

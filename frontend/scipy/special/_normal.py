@@ -20,7 +20,7 @@ from axir.dialect.ops.special.integrals import erfcx
 from axir.dialect.ops.special.integrals import ndtri as quantile
 from axir.dialect.program.rules import Value
 
-from ._common import real_arguments, unary_function, weak_constant
+from ._common import real_arguments, weak_constant
 
 
 def _lower_tail(x: Value) -> Value:
@@ -49,11 +49,17 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Value:
     return select_n(is_high, sub(tail, mul(half, square(low))), upper)
 
 
-ndtri = unary_function(
-    "ndtri",
-    quantile,
-    "Quantiles of the standard normal distribution, the inverse of `ndtr`; nan outside [0, 1].",
-)
+def ndtri(p: ArrayLike) -> Value:
+    """Returns the quantiles of the standard normal distribution, the inverse of `ndtr`.
+
+    Args:
+        p: Probabilities; 0 gives -inf, 1 gives inf, and what is not in [0, 1] nan.
+
+    >>> from axir.scipy.special import ndtri
+    >>> ndtri(0.5)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return quantile(*real_arguments("ndtri", p))
 
 
 def boxcox(x: ArrayLike, lmbda: UserObject) -> Value:

@@ -5,7 +5,7 @@ densities are 0, and where parameters are outside their range everything is nan,
 
 >>> from axir.scipy import stats
 >>> stats.norm.cdf(0.0)
-Array(0.5, dtype=float32, weak_type=True)
+Array(0.5, dtype=float32)
 >>> stats.uniform.pdf(3.0), stats.uniform.pdf(0.0, scale=-1.0)
 (Array(0., dtype=float32, weak_type=True), Array(nan, dtype=float32, weak_type=True))
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import jax.scipy.stats
@@ -216,7 +216,10 @@ def test_derivatives_outside_the_support_are_zero() -> None:
 
 
 def test_compiled_as_evaluated() -> None:
-    arguments = {pair: inside(*pair) for pair in METHODS}
+    # What others are made of as well: their ops are compiled by the tests of the table.
+    pairs = [pair for pair in METHODS if pair[1] in ("logpdf", "logpmf")]
+    pairs += [("norm", "logcdf"), ("norm", "ppf"), ("truncnorm", "logcdf"), ("cauchy", "ppf")]
+    arguments = {pair: inside(*pair) for pair in pairs}
 
     def everything(shift: Any) -> Any:
         return [
@@ -227,7 +230,7 @@ def test_compiled_as_evaluated() -> None:
     with config(jax_enable_x64=False):
         results = axir.jit(everything)(jnp.zeros(3))
         expected = everything(jnp.zeros(3))
-    for pair, got, want in zip(METHODS, results, expected, strict=True):
+    for pair, got, want in zip(pairs, results, expected, strict=True):
         assert got.dtype == want.dtype == np.float32
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=str(pair))
 
