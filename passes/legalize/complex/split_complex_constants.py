@@ -1,4 +1,4 @@
-"""`split-complex-constants`: constants of `complex<f64>` are made of two real ones."""
+"""`split-complex-constants`: complex constants are made of two real ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.attributes import dense_to_numpy
-from axir.dialect.core.dtypes import complex128
+from axir.dialect.core.dtypes import complex64, complex128
 from axir.passes.legalize.rewriting import RewritePass
 
 _CONTROL_FLOW = ("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case")
@@ -17,14 +17,16 @@ _CONTROL_FLOW = ("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case
 
 @dataclasses.dataclass(frozen=True)
 class SplitComplexConstants(RewritePass):
-    """Builds constants of `complex<f64>` from their real and imaginary parts.
+    """Builds uniform complex constants, and all of `complex<f64>`, from their parts.
 
-    The fact: IREE fills buffers with elements of at most 64 bits. Where a constant of
+    The facts: where an operation works in place on a uniform complex constant, as an update of a
+    slice of zeros does, IREE writes a constant that its own verifier refuses ("'arith.constant' op
+    attribute 'value' failed to satisfy constraint: TypedAttr instance"). And it fills buffers with elements of at most 64 bits. Where a constant of
     `complex<f64>` becomes a buffer (a result, the operand of a scatter), a uniform one does not
     compile ("'stream.async.splat' op operand #0 must be 8-bit ... but got 'i128'"), and any other
     one crashes the compiler.
 
-    1. Visit the constants of this type, but not those in the bodies of reductions and the like,
+    1. Visit the constants of these types, but not those in the bodies of reductions and the like,
        which never become buffers.
     2. Replace each by `complex` of its parts.
 
@@ -45,8 +47,11 @@ class SplitComplexConstants(RewritePass):
     def rewrite(self, operation: ir.Operation) -> ir.Value | None:
         """Builds the two constants."""
         element = operation.result.type.element_type
-        is_wide = isinstance(element, ir.ComplexType) and element.element_type == ir.F64Type.get()
-        if not is_wide or operation.parent.name not in _CONTROL_FLOW:
+        if not isinstance(element, ir.ComplexType) or operation.parent.name not in _CONTROL_FLOW:
             return None
-        host = dense_to_numpy(operation.attributes["value"]).astype(complex128, copy=False)
+        value = operation.attributes["value"]
+        is_wide = element.element_type == ir.F64Type.get()
+        if not is_wide and not value.is_splat:
+            return None
+        host = dense_to_numpy(value).astype(complex128 if is_wide else complex64, copy=False)
         return hlo.complex(hlo.constant(host.real), hlo.constant(host.imag))

@@ -1,4 +1,4 @@
-"""`split-complex-constants`: constants of complex<f64> can be results."""
+"""`split-complex-constants`: complex constants can be results, and be written to."""
 
 from __future__ import annotations
 
@@ -44,6 +44,23 @@ def test_the_pass_is_still_needed() -> None:
     uniform = EXAMPLES[0]
     with pytest.raises(CompilationError, match="i128"):
         Compiled(build({"f": (uniform.arguments, uniform.builder)}))
+
+
+def _updated(row):
+    zeros, start = hlo.constant(np.zeros((3, 2), np.complex64)), hlo.constant(np.int32(1))
+    return hlo.dynamic_update_slice(zeros, row, [start, hlo.constant(np.int32(0))])
+
+
+ROW = np.array([[1 - 1j, 2j]], np.complex64)
+
+
+def test_a_slice_of_zeros_is_updated() -> None:
+    module = build({"f": ((ROW,), _updated)})
+    with pytest.raises(CompilationError, match="TypedAttr"):
+        Compiled(build({"f": ((ROW,), _updated)}))
+    run_passes(module, "split-complex-constants")
+    expected = np.concatenate([np.zeros((1, 2)), ROW, np.zeros((1, 2))])
+    np.testing.assert_array_equal(Compiled(module)("f", ROW)[0], expected)
 
 
 def test_bodies_of_reductions_keep_their_constants() -> None:
