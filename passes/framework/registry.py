@@ -35,6 +35,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "expand-complex",
         "split-complex-constants",
         "split-complex-conv",
+        "split-complex-dot",
         "split-complex-pad",
     ),
     "legalize.indices": (
