@@ -6,7 +6,7 @@ import importlib
 
 from axir.dialect.core.annotations import UserObject
 
-__all__ = ["fft", "linalg", "signal", "sparse", "special"]
+__all__ = ["fft", "linalg", "optimize", "signal", "sparse", "special"]
 
 
 def __getattr__(name: str) -> UserObject:
