@@ -67,7 +67,7 @@ def minimize_bfgs(
             found.gradient,
             updated_inverse(state.inverse, moved, found.gradient - state.gradient),
             state.value,
-            found.step == 0,
+            jnp.all(state.x + moved == state.x),
             state.count + 1,
             state.evaluations + found.evaluations,
         )

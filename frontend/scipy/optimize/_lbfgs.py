@@ -98,7 +98,7 @@ def minimize_lbfgs(
             state.count + 1,
             state.evaluations + found.evaluations,
         )
-        status = status_of(reached, decrease <= ftol * scale, found.step == 0)
+        status = status_of(reached, decrease <= ftol * scale, jnp.all(state.x + moved == state.x))
         return reached._replace(status=status)
 
     value, gradient = objective(x0)
