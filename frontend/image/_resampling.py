@@ -1,0 +1,210 @@
+"""`resize` and `scale_and_translate`: each axis is multiplied by a matrix of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+
+import numpy as np
+
+import axir.numpy as jnp
+from axir import lax
+from axir.dialect.core.annotations import ArrayLike, PrecisionLike
+from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.program.rules import Value
+from axir.numpy._arguments.checks import canonical_axes
+from axir.numpy._arguments.promotion import array_argument, promote_inexact
+
+from ._methods import KERNELS, RADIUS, ResizeMethod
+
+# Sums of weights that are smaller are those of no pixel at all.
+_SMALLEST_SUM = 1000 * float(np.finfo(np.float32).eps)
+
+
+def resize(
+    image: ArrayLike,
+    shape: Sequence[int],
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: PrecisionLike = lax.Precision.HIGHEST,
+) -> Value:
+    """Returns an image in another shape; pixels are squares around their centers.
+
+    Args:
+        image: Array of any number of dimensions; integers become floats unless the method is
+            'nearest'.
+        shape: The new shape, with the old extents along axes of batches and channels.
+        method: 'nearest'; 'linear' ('bilinear', 'trilinear', 'triangle'); 'cubic' ('bicubic',
+            'tricubic'); 'cubic-pytorch' ('bicubic-pytorch'), which without `antialias` takes
+            another kernel and repeats the edges; 'lanczos3'; 'lanczos5'; 'area'; or a
+            `ResizeMethod`.
+        antialias: Whether the kernel of an image that shrinks is widened, so that all pixels count.
+        precision: As in `axir.lax.dot_general`.
+
+    Raises:
+        ShapeError: if `shape` is of another length than the image's.
+        ParameterError: for another method, or a negative extent.
+
+    >>> import axir.numpy as jnp
+    >>> resize(jnp.arange(4.0), (2,), "area")
+    Array([0.5, 2.5], dtype=float32)
+    """
+    method = _method(method)
+    if method is ResizeMethod.NEAREST:
+        return _nearest(array_argument("image.resize", image, 0), _shape("resize", image, shape))
+    (x,) = promote_inexact("image.resize", image)
+    shape = _shape("resize", x, shape)
+    # The kernels interpolate: along an axis that keeps its extent nothing changes.
+    for axis in _changed(x, shape):
+        scale = shape[axis] / x.shape[axis] if shape[axis] and x.shape[axis] else 1.0
+        weights = _weights(x.shape[axis], shape[axis], scale, 0.0, method, antialias)
+        x = _contracted(x, axis, weights, precision)
+    return x
+
+
+def scale_and_translate(
+    image: ArrayLike,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: ArrayLike,
+    translation: ArrayLike,
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: PrecisionLike = lax.Precision.HIGHEST,
+) -> Value:
+    """Returns an image scaled and moved: what was at x is then at x * scale + translation.
+
+    The pixel at position i has its center at i + 1/2. What comes from outside the image is 0,
+    or with 'cubic-pytorch' and without `antialias` the pixel at the edge.
+
+    Args:
+        image: Array of any number of dimensions; integers become floats.
+        shape: The shape of the result.
+        spatial_dims: The axes along which the image is scaled and moved, d of them; along the
+            others `shape` has the extents of the image.
+        scale, translation: Arrays of shape (d,), in the order of `spatial_dims`. The result has
+            derivatives with regard to them, too.
+        method: As in `resize`, save for 'nearest'.
+        antialias: Whether the kernel of an image that shrinks is widened, so that all pixels count.
+        precision: As in `axir.lax.dot_general`.
+
+    Raises:
+        ShapeError: if the lengths of `shape`, `scale` or `translation` do not fit.
+        ParameterError: for another method, or a negative extent.
+        AxisError: for axes that the image does not have, or that are named twice.
+
+    >>> import axir.numpy as jnp
+    >>> x = jnp.array([1.0, 2.0, 3.0])
+    >>> scale_and_translate(x, (4,), (0,), jnp.ones(1), jnp.ones(1), "linear")
+    Array([0., 1., 2., 3.], dtype=float32)
+    """
+    method = _method(method)
+    if method is ResizeMethod.NEAREST:
+        raise ParameterError(
+            "scale_and_translate: the method 'nearest' is not one of a matrix of weights.",
+            "Use 'linear', or jnp.take with positions of your own.",
+        )
+    (x,) = promote_inexact("image.scale_and_translate", image)
+    shape = _shape("scale_and_translate", x, shape)
+    axes = canonical_axes("image.scale_and_translate", list(spatial_dims), x.ndim)
+    scale, translation = promote_inexact("image.scale_and_translate", scale, translation)
+    for name, values in (("scale", scale), ("translation", translation)):
+        if values.shape != (len(axes),):
+            raise ShapeError(
+                f"scale_and_translate: {name} is of shape {values.shape}, but there are "
+                f"{len(axes)} spatial_dims.",
+                f"Pass an array of shape ({len(axes)},).",
+            )
+    for axis in set(_changed(x, shape)) - set(axes):
+        raise ShapeError(
+            f"scale_and_translate: axis {axis} is to change from {x.shape[axis]} to {shape[axis]}, "
+            f"but is not among spatial_dims={tuple(spatial_dims)}."
+        )
+    for number, axis in enumerate(axes):
+        weights = _weights(
+            x.shape[axis], shape[axis], scale[number], translation[number], method, antialias
+        )
+        x = _contracted(x, axis, weights, precision)
+    return x
+
+
+def _method(method: str | ResizeMethod) -> ResizeMethod:
+    return method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
+
+
+def _shape(name: str, image: ArrayLike, shape: Sequence[int]) -> tuple[int, ...]:
+    sizes = tuple(index(size) for size in shape)
+    if len(sizes) != jnp.ndim(image):
+        raise ShapeError(
+            f"{name}: the shape {sizes} has {len(sizes)} extents, but the image of shape "
+            f"{jnp.shape(image)} has {jnp.ndim(image)} dimensions.",
+            "Give the extents of all dimensions, those of batches and channels too.",
+        )
+    if any(size < 0 for size in sizes):
+        raise ParameterError(f"{name}: the shape {sizes} has a negative extent.")
+    return sizes
+
+
+def _changed(x: Value, shape: Sequence[int]) -> list[int]:
+    """Returns the axes along which a shape is another one, those that shrink most first."""
+    axes = [axis for axis in range(x.ndim) if x.shape[axis] != shape[axis]]
+    return sorted(axes, key=lambda axis: shape[axis] / max(x.shape[axis], 1))
+
+
+def _contracted(x: Value, axis: int, weights: Value, precision: PrecisionLike) -> Value:
+    product = jnp.tensordot(x, weights.astype(x.dtype), axes=(axis, 0), precision=precision)
+    return jnp.moveaxis(product, -1, axis)
+
+
+def _nearest(x: Value, shape: tuple[int, ...]) -> Value:
+    for axis in _changed(x, shape):
+        if not x.shape[axis]:
+            return jnp.zeros(shape, x.dtype)
+        middles = 2 * np.arange(shape[axis], dtype=np.int64) + 1
+        positions = middles * x.shape[axis] // (2 * shape[axis])
+        x = jnp.take(x, positions.astype(np.int32), axis=axis)
+    return x
+
+
+def _weights(
+    size: int,
+    new_size: int,
+    scale: ArrayLike,
+    translation: ArrayLike,
+    method: ResizeMethod,
+    antialias: bool,
+) -> Value:
+    """Returns how much each of the old pixels counts for each of the new ones.
+
+    Args:
+        size, new_size: The numbers of pixels.
+        scale, translation: Where they go, scalars.
+        method: The kernel.
+        antialias: Whether it is widened when pixels become fewer.
+
+    Returns:
+        An array of shape (size, new_size), whose columns have the sum 1, or are 0 outside.
+    """
+    if method is ResizeMethod.CUBIC_PYTORCH and antialias:
+        method = ResizeMethod.CUBIC
+    padding = RADIUS.get(method, 0)  # how often the pixels at the edges are repeated
+    inverse = 1 / jnp.asarray(scale)
+    new = jnp.arange(new_size, dtype=inverse.dtype)
+    start = (new - translation) * inverse
+    middle = start + 0.5 * inverse - 0.5
+    old = jnp.arange(-padding, size + padding, dtype=inverse.dtype)[:, None]
+    if method is ResizeMethod.AREA:
+        overlap = jnp.minimum(start + inverse, old + 1) - jnp.maximum(start, old)
+        weights = jnp.maximum(overlap, 0)
+    else:
+        width = jnp.maximum(inverse, 1) if antialias else 1
+        weights = KERNELS[method](jnp.abs(middle - old) / width)
+    if padding:
+        inner = weights[padding : size + padding]
+        inner = inner.at[0].add(weights[:padding].sum(0))
+        weights = inner.at[-1].add(weights[size + padding :].sum(0))
+    total = weights.sum(0)
+    is_covered = jnp.abs(total) > _SMALLEST_SUM
+    if not padding:
+        is_covered &= (middle >= -0.5) & (middle <= size - 0.5)
+    return jnp.where(is_covered, weights / jnp.where(is_covered, total, 1), 0)
