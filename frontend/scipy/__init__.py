@@ -6,7 +6,10 @@ import importlib
 
 from axir.dialect.core.annotations import UserObject
 
-__all__ = ["fft", "linalg", "optimize", "signal", "sparse", "special"]
+__all__ = [
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",
+    "sparse", "special",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> UserObject:
