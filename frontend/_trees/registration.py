@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 
 import optree
@@ -35,12 +36,15 @@ def register_pytree_node(
     Raises:
         ValueError: if the class is registered already.
     """
-    optree.register_pytree_node(
-        nodetype,
-        flatten_func,
-        unflatten_func,  # type: ignore[arg-type]
-        namespace=NAMESPACE,
-    )
+    with warnings.catch_warnings():
+        # Who registers a named tuple means to: its fields are not all children.
+        warnings.filterwarnings("ignore", "PyTree type .* is a subclass of", UserWarning)
+        optree.register_pytree_node(
+            nodetype,
+            flatten_func,
+            unflatten_func,  # type: ignore[arg-type]
+            namespace=NAMESPACE,
+        )
     is_named_tuple.cache_clear()
     if flatten_with_keys_func is not None:
         KEYED[nodetype] = flatten_with_keys_func

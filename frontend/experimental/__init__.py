@@ -1,7 +1,31 @@
-"""What JAX offers as `jax.experimental`, under the same names."""
+"""What JAX offers as `jax.experimental`, under the same names; its modules load when they are named."""
 
 from __future__ import annotations
 
-from axir._transforms.callbacks import io_callback
+import importlib
 
-__all__ = ["io_callback"]
+from axir._transforms.callbacks import io_callback
+from axir.dialect.core.annotations import UserObject
+
+_LOADED_WHEN_NAMED = frozenset(
+    (
+        "kernels",
+        "ode",
+        "optimizers",
+        "optix",
+        "stax",
+        "vectorize",
+    )
+)
+
+__all__ = ["io_callback", *sorted(_LOADED_WHEN_NAMED)]
+
+
+def __getattr__(name: str) -> UserObject:
+    if name in _LOADED_WHEN_NAMED:
+        return importlib.import_module(f"axir.experimental.{name}")
+    raise AttributeError(f"module 'axir.experimental' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,84 @@
+"""Pools: reductions of windows as layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from axir import lax
+from axir import numpy as jnp
+from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+
+from ._layers import Layer, Shape, output_shape
+
+
+def MaxPool(  # noqa: N802
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    spec: str | None = None,
+) -> Layer:
+    """Makes a layer that takes the maximum of each window.
+
+    Args:
+        window_shape: Spatial extents of a window.
+        strides: Distances of windows; 1 by default.
+        padding: 'VALID', or 'SAME' for windows that reach over the edges.
+        spec: Order of the axes, such as 'NHWC', which it is by default.
+    """
+    return _pool(lax.max, -jnp.inf, window_shape, strides, padding, spec)
+
+
+def SumPool(  # noqa: N802
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    spec: str | None = None,
+) -> Layer:
+    """Makes a layer that sums each window; see `MaxPool`."""
+    return _pool(lax.add, 0.0, window_shape, strides, padding, spec)
+
+
+def AvgPool(  # noqa: N802
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    spec: str | None = None,
+) -> Layer:
+    """Makes a layer that takes the mean of each window, of its places inside; see `MaxPool`."""
+    return _pool(lax.add, 0.0, window_shape, strides, padding, spec, is_mean=True)
+
+
+def _pool(
+    reducer: UserFunction,
+    init_value: float,
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None,
+    padding: str,
+    spec: str | None,
+    is_mean: bool = False,
+) -> Layer:
+    axes = spec or f"N{'.' * len(window_shape)}C"
+    window = _with_ones(axes, window_shape)
+    steps = _with_ones(axes, strides or (1,) * len(window_shape))
+
+    def reduce(inputs: UserObject) -> UserObject:
+        sums = lax.reduce_window(inputs, init_value, reducer, window, steps, padding)
+        if not is_mean:
+            return sums
+        extents = [1 if a in "NC" else n for a, n in zip(axes, inputs.shape, strict=True)]
+        places = jnp.ones(extents, inputs.dtype)
+        return sums / lax.reduce_window(places, 0.0, lax.add, window, steps, padding)
+
+    def init_fun(rng: UserObject, input_shape: Shape) -> tuple[Shape, PyTree]:
+        return output_shape(reduce, input_shape, axes.index("N")), ()
+
+    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: Options) -> UserObject:
+        return reduce(inputs)
+
+    return Layer(init_fun, apply_fun)
+
+
+def _with_ones(axes: str, extents: Sequence[int]) -> Shape:
+    """Returns spatial extents with 1 at the places of batch and channels."""
+    spatial = iter(extents)
+    return tuple(1 if axis in "NC" else next(spatial) for axis in axes)
