@@ -9,7 +9,7 @@ from __future__ import annotations
 from axir.dialect.program.op_table import OPS
 
 from . import control_flow, custom_rules, linalg
-from .calls import callbacks, dce_sink, jit_call, optimization_barrier, parallel_map
+from .calls import callbacks, checks, dce_sink, jit_call, optimization_barrier, parallel_map
 from .calls.kernels import kernel_call
 from .collectives import axis_exchanges, axis_reductions
 from .contraction import dot_general
@@ -37,6 +37,7 @@ __all__ = [
     "axis_reductions",
     "bit_generators",
     "callbacks",
+    "checks",
     "constants",
     "control_flow",
     "conv_general_dilated",

@@ -11,7 +11,7 @@ from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObj
 from ._layers import Layer, Shape, output_shape
 
 
-def MaxPool(  # noqa: N802
+def MaxPool(
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
     padding: str = "VALID",
@@ -28,7 +28,7 @@ def MaxPool(  # noqa: N802
     return _pool(lax.max, -jnp.inf, window_shape, strides, padding, spec)
 
 
-def SumPool(  # noqa: N802
+def SumPool(
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
     padding: str = "VALID",
@@ -38,7 +38,7 @@ def SumPool(  # noqa: N802
     return _pool(lax.add, 0.0, window_shape, strides, padding, spec)
 
 
-def AvgPool(  # noqa: N802
+def AvgPool(
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
     padding: str = "VALID",

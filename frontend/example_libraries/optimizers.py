@@ -12,8 +12,9 @@ States are pytrees, so that updates can be compiled and states kept.
 >>> from axir.example_libraries import optimizers
 >>> init_fun, update_fun, get_params = optimizers.adam(0.1)
 >>> state = init_fun({"w": jnp.array([1.0, -2.0])})
+>>> gradient = axir.grad(lambda params: jnp.sum(params["w"] ** 2))
 >>> for step in range(100):
-...     state = update_fun(step, axir.grad(lambda p: jnp.sum(p["w"] ** 2))(get_params(state)), state)
+...     state = update_fun(step, gradient(get_params(state)), state)
 >>> bool(optimizers.l2_norm(get_params(state)) < 0.05)
 True
 
@@ -215,7 +216,7 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
     for leaf in leaves:
         if not isinstance(leaf, JoinPoint):
             raise TreeError(
-                f"pack_optimizer_state: a leaf is of type {type(leaf).__name__!r}, not a JoinPoint.",
+                f"pack_optimizer_state: a leaf is of type {type(leaf).__name__!r}, no JoinPoint.",
                 "Pass a tree as unpack_optimizer_state returns it.",
             )
     return _packed([leaf.subtree for leaf in leaves], structure)
@@ -352,9 +353,7 @@ def rmsprop_momentum(
 
 
 @optimizer
-def adam(
-    step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
-) -> _Triple:
+def adam(step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> _Triple:
     """Makes an optimizer by Adam (Kingma, Ba, 2014).
 
     Args:
@@ -382,9 +381,7 @@ def _bias(decay: float, step: UserObject, like: UserObject) -> UserObject:
 
 
 @optimizer
-def adamax(
-    step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
-) -> _Triple:
+def adamax(step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> _Triple:
     """Makes an optimizer by AdaMax, Adam with a decaying maximum in place of the mean square.
 
     Args:

@@ -101,6 +101,11 @@ __all__ = [
 Initializer: TypeAlias = Callable[..., UserObject]
 """From a random key and a shape to an array."""
 
+# By default weights are Glorot's, and biases small.
+_WEIGHTS = glorot_normal()
+_BIASES = normal()
+_CHANNEL_BIASES = normal(1e-6)
+
 # Names of 2020.
 glorot = glorot_normal
 randn = normal
@@ -110,9 +115,7 @@ logsoftmax = log_softmax
 # Layers with parameters --------------------------------------------------------------------------
 
 
-def Dense(  # noqa: N802
-    out_dim: int, W_init: Initializer = glorot_normal(), b_init: Initializer = normal()
-) -> Layer:
+def Dense(out_dim: int, W_init: Initializer = _WEIGHTS, b_init: Initializer = _BIASES) -> Layer:
     """Makes a layer that multiplies by a matrix and adds a bias.
 
     Args:
@@ -133,14 +136,14 @@ def Dense(  # noqa: N802
     return Layer(init_fun, apply_fun)
 
 
-def GeneralConv(  # noqa: N802
+def GeneralConv(
     dimension_numbers: tuple[str, str, str],
     out_chan: int,
     filter_shape: Sequence[int],
     strides: Sequence[int] | None = None,
     padding: UserObject = "VALID",
     W_init: Initializer | None = None,
-    b_init: Initializer = normal(1e-6),
+    b_init: Initializer = _CHANNEL_BIASES,
 ) -> Layer:
     """Makes a convolution with a bias for each channel.
 
@@ -163,14 +166,14 @@ def GeneralConv(  # noqa: N802
     return _convolution(convolve, dimension_numbers, out_chan, filter_shape, W_init, b_init)
 
 
-def GeneralConvTranspose(  # noqa: N802
+def GeneralConvTranspose(
     dimension_numbers: tuple[str, str, str],
     out_chan: int,
     filter_shape: Sequence[int],
     strides: Sequence[int] | None = None,
     padding: UserObject = "VALID",
     W_init: Initializer | None = None,
-    b_init: Initializer = normal(1e-6),
+    b_init: Initializer = _CHANNEL_BIASES,
 ) -> Layer:
     """Makes a transposed convolution (see `lax.conv_transpose`) with a bias for each channel.
 
@@ -225,7 +228,7 @@ ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC")
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 
 
-def BatchNorm(  # noqa: N802
+def BatchNorm(
     axis: int | Sequence[int] = (0, 1, 2),
     epsilon: float = 1e-5,
     center: bool = True,
@@ -301,7 +304,7 @@ Flatten = _plain(
 )
 
 
-def Dropout(rate: float, mode: str = "train") -> Layer:  # noqa: N802
+def Dropout(rate: float, mode: str = "train") -> Layer:
     """Makes a layer that keeps each element with a probability, divided by it, and else gives 0.
 
     Args:
@@ -327,7 +330,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:  # noqa: N802
     return Layer(Identity.init_fun, apply_fun)
 
 
-def FanOut(num: int) -> Layer:  # noqa: N802
+def FanOut(num: int) -> Layer:
     """Makes a layer that gives its input several times, as a list, for `parallel`."""
     return _plain(lambda shape: [shape] * num, lambda x: [x] * num)
 
@@ -335,7 +338,7 @@ def FanOut(num: int) -> Layer:  # noqa: N802
 FanInSum = _plain(lambda shapes: shapes[0], sum)
 
 
-def FanInConcat(axis: int = -1) -> Layer:  # noqa: N802
+def FanInConcat(axis: int = -1) -> Layer:
     """Makes a layer that concatenates the arrays of a list, such as `parallel` gives."""
 
     def joined(shapes: Sequence[Shape]) -> Shape:
@@ -389,7 +392,8 @@ def parallel(*layers: Layers) -> Layer:
     def init_fun(rng: UserObject, input_shape: UserObject) -> tuple[UserObject, PyTree]:
         keys = random.split(rng, len(layers))
         made = [
-            init(key, shape) for (init, _), key, shape in zip(layers, keys, input_shape, strict=True)
+            init(key, shape)
+            for (init, _), key, shape in zip(layers, keys, input_shape, strict=True)
         ]
         return tuple(shape for shape, _ in made), tuple(params for _, params in made)
 

@@ -1,4 +1,7 @@
-"""What JAX offers as `jax.experimental`, under the same names; its modules load when they are named."""
+"""What JAX offers as `jax.experimental`, under the same names.
+
+Modules load when they are named.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from axir.dialect.core.annotations import UserObject
 
 _LOADED_WHEN_NAMED = frozenset(
     (
+        "checkify",
         "kernels",
+        "loops",
         "ode",
         "optimizers",
         "optix",

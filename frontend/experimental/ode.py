@@ -73,8 +73,8 @@ def odeint(
 ) -> PyTree:
     """Solves `dy/dt = func(y, t, *args)` from an initial value; returns y at given times.
 
-    Differentiable in reverse mode, any number of times, in `y0`, `t`, `args`, and what `func` closes
-    over; a derivative is as exact as the tolerances make the solution of the adjoint equation.
+    Differentiable in reverse mode, any number of times, in `y0`, `t`, `args`, and what `func`
+    closes over; a derivative is as exact as the tolerances make the adjoint equation's solution.
 
     Args:
         func: From a state, a time and `args` to the rate of change: a tree like the state.

@@ -1,7 +1,8 @@
 """Transformations of gradients, which are chained to optimizers: the forerunner of optax.
 
-A transformation is a pair `(init, update)`: `init(params)` returns a state, `update(updates, state)`
-the changed updates and the next state. `apply_updates` adds updates to parameters.
+A transformation is a pair `(init, update)`: `init(params)` returns a state,
+`update(updates, state)` the changed updates and the next state. `apply_updates` adds updates to
+parameters.
 
 >>> import axir, axir.numpy as jnp
 >>> from axir.experimental import optix

@@ -1,0 +1,157 @@
+"""`check`: an op that says what must hold, for `experimental.checkify` to make a value of.
+
+What does not live here: what is checked automatically, and how a program with checks becomes one
+that returns an error (`axir.experimental.checkify`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.errors import AxirError, ParameterError, user_line
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.shape.rearranging import move_batch_axis
+from axir.dialect.program.named_axes import current_frame
+from axir.dialect.program.op_table import declare
+from axir.dialect.program.primitive import Sample
+from axir.dialect.program.rules import (
+    Cotangent,
+    Cotangents,
+    LoweringContext,
+    Results,
+    Tangent,
+    TransposeOperand,
+    Value,
+)
+
+
+class CheckFailedError(AxirError, ValueError):
+    """A check failed: one of the user's, or an automatic one of `experimental.checkify`."""
+
+
+class UnfunctionalizedCheckError(AxirError, ValueError):
+    """A function with checks was compiled as it is, though a program cannot raise exceptions."""
+
+
+Signature: TypeAlias = tuple[ShapedArray, ...]
+"""Types of the values that the message of a check shows."""
+
+_numbers = itertools.count(1)
+
+
+class Check:
+    """What an op checks, as a parameter. Checks are equal if identical.
+
+    Attributes:
+        category: The kind of error, by which checks are switched on.
+        signature: Types of the values that the message shows.
+        where: The user's line.
+        number: By which the error of a program names it: positive, and no other check has it.
+    """
+
+    def __init__(
+        self,
+        category: Hashable,
+        signature: Signature,
+        describe: Callable[[Sequence[np.ndarray]], str],
+    ):
+        self.category = category
+        self.signature = signature
+        self.where = user_line()
+        self.number = next(_numbers)
+        self._describe = describe
+
+    def message(self, payload: Sequence[np.ndarray]) -> str:
+        """Returns what to say of a failure, given the values to show."""
+        return self._describe(payload)
+
+    def error(self, payload: Sequence[np.ndarray]) -> CheckFailedError:
+        """Returns the exception of a failure."""
+        return CheckFailedError(self.message(payload), where=self.where)
+
+    def __repr__(self) -> str:
+        return getattr(self.category, "__name__", str(self.category))
+
+
+def _infer(pred: ShapedArray, *payload: ShapedArray, check: Check, debug: bool) -> tuple[()]:
+    if pred.dtype != dtypes.bool_:
+        raise ParameterError(f"check: what must hold is a bool, not {pred}.")
+    expected = [(*pred.shape, *t.shape) for t in check.signature]
+    if [t.shape for t in payload] != expected:
+        raise ParameterError(
+            f"check: values of types {', '.join(map(str, payload))} do not fit the check, which "
+            f"shows such of shapes {expected}."
+        )
+    return ()
+
+
+def _evaluate(
+    pred: np.ndarray, *payload: np.ndarray, check: Check, debug: bool
+) -> list[np.ndarray]:
+    if not debug and not pred.all():
+        place = np.unravel_index(np.argmin(pred), pred.shape)
+        raise check.error([x[(*place, ...)] for x in payload])
+    return []
+
+
+def _jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], outs: Results, **params: Param
+) -> Sequence[Tangent]:
+    return []  # the op itself has seen the primals
+
+
+def _transpose(
+    cotangents: Cotangents, *operands: TransposeOperand, **params: Param
+) -> Sequence[Cotangent | None]:
+    return [None] * len(operands)
+
+
+def _batch(
+    operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+) -> tuple[list[Value], list[int]]:
+    size = current_frame().size
+    moved = [move_batch_axis(x, axis, size, 0) for x, axis in zip(operands, axes, strict=True)]
+    return check_primitive.bind(*moved, **params), []
+
+
+def _lower(
+    context: LoweringContext, *values: ir.Value, check: Check, debug: bool
+) -> list[ir.Value]:
+    if debug:
+        return []
+    raise UnfunctionalizedCheckError(
+        "Cannot abstractly evaluate a checkify.check which was not functionalized.",
+        "Compile the checked function, which returns the error: jit(checkify.checkify(f)); or use "
+        "checkify.debug_check for what holds unless somebody looks.",
+        where=check.where,
+    )
+
+
+def _samples() -> list[Sample]:
+    # A parameter that is a Python object has no text, which all tests of samples presume.
+    return []
+
+
+check_primitive = declare(
+    "check",
+    parameters={"check": Check, "debug": bool},
+    multiple_results=True,
+    is_staged=True,
+    is_effectful=True,
+    is_observer=True,
+    is_memoized=False,
+    infer=_infer,
+    evaluate=_evaluate,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    samples=_samples,
+)
