@@ -13,6 +13,7 @@ from axir.dialect.core.annotations import UserObject
 _LOADED_WHEN_NAMED = frozenset(
     (
         "checkify",
+        "jet",
         "kernels",
         "loops",
         "ode",
