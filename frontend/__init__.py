@@ -98,9 +98,25 @@ _LOADED_WHEN_NAMED = frozenset(
     )
 )
 
+# By their names, where names are that load when they are asked for.
+_PLACES = {
+    "NamedSharding": "axir.sharding",
+    "P": "axir.sharding",
+    "make_array_from_callback": "axir._devices.placed_arrays",
+    "make_array_from_process_local_data": "axir._devices.placed_arrays",
+    "make_array_from_single_device_arrays": "axir._devices.placed_arrays",
+    "make_mesh": "axir._devices.meshes",
+    "reshard": "axir.sharding",
+    "set_mesh": "axir.sharding",
+    "shard_map": "axir._transforms.shard_mapping",
+}
+_OTHER_NAMES = {"P": "PartitionSpec"}
+
 __all__ = [
     "Array",
     "Device",
+    "NamedSharding",
+    "P",
     "ShapeDtypeStruct",
     "ad_checkpoint",
     "block_until_ready",
@@ -160,7 +176,11 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "log_compiles",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
     "make_jaxpr",
+    "make_mesh",
     "named_call",
     "named_scope",
     "nn",
@@ -175,6 +195,9 @@ __all__ = [
     "pure_callback",
     "random",
     "remat",
+    "reshard",
+    "set_mesh",
+    "shard_map",
     "sharding",
     "stages",
     "test_util",
@@ -192,6 +215,10 @@ __all__ = [
 def __getattr__(name: str) -> UserObject:
     if name in _LOADED_WHEN_NAMED:
         return importlib.import_module(f"axir.{name}")
+    if name in _PLACES:
+        found = getattr(importlib.import_module(_PLACES[name]), _OTHER_NAMES.get(name, name))
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'axir' has no attribute {name!r}")
 
 

@@ -1,7 +1,109 @@
-"""`axir.sharding`: where arrays lie, under the names of `jax.sharding`."""
+"""`axir.sharding`: where arrays lie, under the names of `jax.sharding`.
+
+>>> import axir
+>>> from axir.sharding import NamedSharding, PartitionSpec
+>>> mesh = axir.make_mesh((1,), ("data",))
+>>> x = axir.device_put(axir.numpy.ones((4, 2)), NamedSharding(mesh, PartitionSpec("data")))
+>>> x.sharding.spec
+PartitionSpec('data',)
+"""
 
 from __future__ import annotations
 
-from axir._devices.sharding import Sharding, SingleDeviceSharding
+import functools
 
-__all__ = ["Sharding", "SingleDeviceSharding"]
+from axir._devices.meshes import (
+    AbstractDevice,
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    get_abstract_mesh,
+    get_mesh,
+    set_mesh,
+    use_abstract_mesh,
+)
+from axir._devices.partitions import DuplicateSpecError, NamedSharding, PartitionSpec
+from axir._devices.sharding import Sharding, SingleDeviceSharding
+from axir._transforms.sharded import reshard
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.runtime import Device
+
+__all__ = [
+    "AbstractDevice",
+    "AbstractMesh",
+    "AxisType",
+    "DuplicateSpecError",
+    "Mesh",
+    "NamedSharding",
+    "PartitionSpec",
+    "Sharding",
+    "SingleDeviceSharding",
+    "auto_axes",
+    "explicit_axes",
+    "get_abstract_mesh",
+    "get_mesh",
+    "make_single_device_sharding",
+    "reshard",
+    "set_mesh",
+    "use_abstract_mesh",
+]
+
+
+def make_single_device_sharding(
+    device: Device, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """Returns the sharding of arrays that lie on one device."""
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+def auto_axes(
+    f: UserFunction | None = None,
+    /,
+    *,
+    axes: str | tuple[str, ...] | None = None,
+    out_sharding: UserObject = None,
+) -> UserFunction:
+    """Returns a function in which the compiler decides along which axes values are spread.
+
+    Args:
+        f: The function; without it, this is a decorator with options.
+        axes: The axes of the mesh in use, all by default.
+        out_sharding: How its results are spread.
+    """
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
+    return _with_result(f, out_sharding)
+
+
+def explicit_axes(
+    f: UserFunction | None = None,
+    /,
+    *,
+    axes: str | tuple[str, ...] | None = None,
+    in_sharding: UserObject = None,
+) -> UserFunction:
+    """Returns a function in which types say along which axes values are spread.
+
+    Args:
+        f: The function; without it, this is a decorator with options.
+        axes: The axes of the mesh in use, all by default.
+        in_sharding: How its arguments are spread.
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+    function = f
+
+    @functools.wraps(function)
+    def placed(*args: Options) -> UserObject:
+        return function(*(args if in_sharding is None else reshard(args, in_sharding)))
+
+    return placed
+
+
+def _with_result(function: UserFunction, out_sharding: UserObject) -> UserFunction:
+    @functools.wraps(function)
+    def placed(*args: Options, out_sharding: UserObject = out_sharding) -> UserObject:
+        result = function(*args)
+        return result if out_sharding is None else reshard(result, out_sharding)
+
+    return placed

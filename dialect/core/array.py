@@ -155,7 +155,9 @@ class Array(_Interface):
 class ConcreteArray(Array):
     """An immutable array of known elements."""
 
-    __slots__ = ("__weakref__", "_buffer", "_device", "_host", "type")
+    # What spreads the array over a mesh is set for arrays that were put there, and else missing.
+    __slots__ = ("__weakref__", "_buffer", "_device", "_host", "_sharding", "type")
+    _sharding: Foreign
     _host: HostArray | None
     _buffer: DeviceBuffer | None
 

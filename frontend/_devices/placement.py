@@ -9,11 +9,10 @@ from axir._trees import tree
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import is_key
-from axir.dialect.core.errors import ParameterError
 from axir.runtime import Device, default_device, device_count, devices, local_devices
 from axir.runtime.calls.compiled_function import buffer_of
 
-from .sharding import SingleDeviceSharding
+from .sharding import Sharding, SingleDeviceSharding
 
 __all__ = [
     "Device",
@@ -68,14 +67,15 @@ def device_put(
 
     Args:
         x: Array, scalar, or tree of them.
-        device: Where to: a device, a `SingleDeviceSharding`, or a tree of them that is a prefix of
-            `x`. Without it, arrays stay uncommitted on the default device.
+        device: Where to: a device, a sharding, a `PartitionSpec` for the mesh in use, or a tree of
+            them that is a prefix of `x`. Without it, arrays stay uncommitted on the default device.
         src: Where from; arrays know that.
         donate: Whether the memory of `x` may be reused. A hint: it never is.
         may_alias: Whether results may share memory with `x`. A hint: what is immutable does.
 
     Raises:
-        ParameterError: if `device` is something else.
+        ParameterError: if `device` is something else, or a sharding over several devices.
+        ShapeError: if an array cannot be spread so.
 
     >>> import axir, axir.numpy as jnp
     >>> x = axir.device_put(jnp.ones(3), axir.devices("cpu")[0])
@@ -89,15 +89,36 @@ def device_put(
 
 def _put(leaf: UserObject, place: UserObject) -> UserObject:
     value = to_value(leaf, lambda: "An argument of device_put")
-    device = place.device if isinstance(place, SingleDeviceSharding) else place
-    if device is not None and not isinstance(device, Device):
-        raise ParameterError(
-            f"device_put: {place!r} is neither a device nor a sharding.",
-            "Take one of axir.devices(), or axir.sharding.SingleDeviceSharding of one.",
-        )
-    if type(value) is not ConcreteArray or device is None:
+    if place is None:
         return value
-    return ConcreteArray(value.type, value._host, buffer_of(value, device), device)
+    from .partitions import as_sharding  # late: most programs name no places
+
+    return put(value, as_sharding(place, "device_put"), "device_put")
+
+
+def put(value: Array, place: Sharding, what: str) -> Array:
+    """Returns an array where a sharding says; a tracer as it is, for all is computed on a device.
+
+    Args:
+        value: The array.
+        place: The sharding.
+        what: The function that is asked for it, for errors.
+
+    Raises:
+        ShapeError: if arrays of this shape cannot be spread so.
+        ParameterError: if the sharding has several devices.
+    """
+    from .partitions import NamedSharding, only_device  # late: as above
+
+    if isinstance(place, NamedSharding):
+        place.check_compatible_aval(value.shape)
+    if type(value) is not ConcreteArray:
+        return value
+    device = only_device(place, what)
+    placed = ConcreteArray(value.type, value._host, buffer_of(value, device), device)
+    if not isinstance(place, SingleDeviceSharding):
+        placed._sharding = place
+    return placed
 
 
 def device_get(x: UserObject) -> UserObject:

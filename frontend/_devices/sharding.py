@@ -1,6 +1,6 @@
 """Where arrays lie: on a single device each, which is what a sharding says here.
 
-The names are those of `jax.sharding`; meshes of devices and arrays spread over them do not exist.
+What does not live here: shardings over meshes (`partitions.py`), which so far have one device.
 """
 
 from __future__ import annotations
@@ -14,11 +14,20 @@ from axir.runtime import Device
 
 Index = tuple[slice, ...]
 # Devices have one memory that programs can address.
-_MEMORY_KIND = "device"
+MEMORY_KIND = "device"
 
 
 class Sharding:
-    """How an array is spread over devices; the base of `SingleDeviceSharding`."""
+    """How an array is spread over devices; the base of all kinds."""
+
+    @property
+    def device_set(self) -> set[Device]:
+        """The devices."""
+        raise NotImplementedError
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """Returns which part of an array of a shape each device holds."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +47,7 @@ class SingleDeviceSharding(Sharding):
     """
 
     device: Device
-    memory_kind: str = _MEMORY_KIND
+    memory_kind: str = MEMORY_KIND
 
     def __init__(self, device: Device, *, memory_kind: str | None = None):
         if not isinstance(device, Device):
@@ -47,11 +56,11 @@ class SingleDeviceSharding(Sharding):
                 "Take one of axir.devices().",
             )
         object.__setattr__(self, "device", device)
-        object.__setattr__(self, "memory_kind", memory_kind or _MEMORY_KIND)
-        if self.memory_kind != _MEMORY_KIND:
+        object.__setattr__(self, "memory_kind", memory_kind or MEMORY_KIND)
+        if self.memory_kind != MEMORY_KIND:
             raise ParameterError(
                 f"SingleDeviceSharding: {device} has no memory of kind {memory_kind!r}.",
-                f"The only kind is {_MEMORY_KIND!r}; leave memory_kind out.",
+                f"The only kind is {MEMORY_KIND!r}; leave memory_kind out.",
             )
 
     @property

@@ -361,6 +361,8 @@ def jit(
     /,
     static_argnums: int | Sequence[int] | None = None,
     *,
+    in_shardings: UserObject = None,
+    out_shardings: UserObject = None,
     static_argnames: str | Sequence[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
@@ -378,6 +380,10 @@ def jit(
         static_argnums: Positional arguments that are Python values fixed at compile time. They
             must be hashable; each new value compiles again. Older programs pass it by position.
         static_argnames: The same, by name.
+        in_shardings: Where arguments are: a sharding, a `PartitionSpec` for the mesh in use, or a
+            tree of them that is a prefix of the tuple of arguments. None leaves them where they
+            are.
+        out_shardings: The same for results.
         donate_argnums: Positional arguments whose memory results may take; they are deleted.
         donate_argnames: The same, by name.
         device: Where to run; by default where committed arguments are, else the default device.
@@ -424,7 +430,12 @@ def jit(
         )
     if backend is not None and device is None:
         device = devices(backend)[0]
-    return JitFunction(fun, argnums, argnames, donated, donated_names, device, inline, wait)
+    settings = (argnums, argnames, donated, donated_names, device, inline, wait)
+    if in_shardings is None and out_shardings is None:
+        return JitFunction(fun, *settings)
+    from .sharded import sharded_jit  # late: most programs name no places
+
+    return sharded_jit(fun, settings, in_shardings, out_shardings)
 
 
 def clear_caches() -> None:

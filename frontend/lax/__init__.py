@@ -472,7 +472,14 @@ def select(pred: Value, on_true: Value, on_false: Value) -> Value:
 
 
 def __getattr__(name: str) -> UserObject:
-    """Returns the primitive behind a name that ends in `_p`: `exp_p`, `dot_general_p` ..."""
+    """Returns the primitive behind a name that ends in `_p`: `exp_p`, `dot_general_p` ...
+
+    And what few programs name, which is loaded then.
+    """
+    if name == "with_sharding_constraint":
+        from axir._transforms.sharded import with_sharding_constraint  # late: few name places
+
+        return with_sharding_constraint
     primitive = primitive_named(name)
     if primitive is not None:
         return primitive

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from axir._devices.sharding import Shard, SingleDeviceSharding
+from axir._devices.sharding import Shard, Sharding, SingleDeviceSharding
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxirError, ConcretizationTypeError
@@ -25,9 +25,9 @@ def device(array: ConcreteArray) -> Device:
     return array._device or default_device()
 
 
-def sharding(array: ConcreteArray) -> SingleDeviceSharding:
-    """Tells how the array is spread over devices: it lies on one."""
-    return SingleDeviceSharding(device(array))
+def sharding(array: ConcreteArray) -> Sharding:
+    """Tells how the array is spread over devices: as it was put there, else it lies on one."""
+    return getattr(array, "_sharding", None) or SingleDeviceSharding(device(array))
 
 
 def devices(array: ConcreteArray) -> set[Device]:
@@ -39,7 +39,12 @@ def devices(array: ConcreteArray) -> set[Device]:
 def shards(array: ConcreteArray) -> list[Shard]:
     """Returns the parts of the array that devices hold: all of it, once."""
     array.check_alive()
-    return [Shard(device(array), (slice(None),) * array.ndim, 0, array)]
+    from axir._devices.partitions import shards_of  # late: few ask for parts
+
+    return [
+        Shard(place, index, number, array)
+        for place, index, number in shards_of(sharding(array), array.shape)
+    ]
 
 
 def addressable_data(array: ConcreteArray, index: int) -> ConcreteArray:

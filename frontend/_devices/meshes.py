@@ -1,0 +1,369 @@
+"""Meshes: devices, or numbers of such, as arrays with named axes, and the mesh in use."""
+
+from __future__ import annotations
+
+import enum
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.errors import ParameterError
+from axir.runtime import Device, devices
+
+
+class AxisType(enum.Enum):
+    """Who decides what is spread along an axis of a mesh: the compiler, types, or the user."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class AbstractDevice:
+    """What devices of a mesh are like.
+
+    Attributes:
+        device_kind: Kind of the devices.
+        num_cores: Number of their cores, if known.
+        platform: Their platform.
+    """
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+
+class _Axes:
+    """Named axes and their extents: what both kinds of meshes are."""
+
+    axis_names: tuple[Hashable, ...]
+    axis_sizes: tuple[int, ...]
+    axis_types: tuple[AxisType, ...]
+
+    def _name(self, sizes: Sequence[int], names: Sequence[Hashable], types: UserObject) -> None:
+        self.axis_sizes = tuple(int(size) for size in sizes)
+        self.axis_names = tuple(names)
+        given = (types,) * len(self.axis_names) if isinstance(types, AxisType) else types
+        default = (AxisType.Auto,) * len(self.axis_names)
+        self.axis_types = tuple(given) if given is not None else default
+        if len(set(self.axis_names)) != len(self.axis_names):
+            raise ParameterError(
+                f"A mesh names an axis twice: {self.axis_names}.", "Give each a name of its own."
+            )
+        if not len(self.axis_sizes) == len(self.axis_names) == len(self.axis_types):
+            raise ParameterError(
+                f"A mesh has axes of extents {self.axis_sizes}, names {self.axis_names} and types "
+                f"{self.axis_types}, which are not equally many.",
+                "Pass a name for each axis, and types for all or none.",
+            )
+
+    @property
+    def shape(self) -> OrderedDict[Hashable, int]:
+        """Extents of the axes by name."""
+        return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
+        """Pairs of name and extent."""
+        return tuple(self.shape.items())
+
+    @property
+    def size(self) -> int:
+        """Number of devices."""
+        return math.prod(self.axis_sizes) if self.axis_sizes else 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no axes."""
+        return not self.axis_names
+
+    def _of_type(self, wanted: AxisType) -> tuple[Hashable, ...]:
+        named = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple(name for name, kind in named if kind is wanted)
+
+    @property
+    def auto_axes(self) -> tuple[Hashable, ...]:
+        """Names of the axes of type `Auto`."""
+        return self._of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Hashable, ...]:
+        """Names of the axes of type `Explicit`."""
+        return self._of_type(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Hashable, ...]:
+        """Names of the axes of type `Manual`."""
+        return self._of_type(AxisType.Manual)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """Whether all axes are of type `Auto`."""
+        return all(kind is AxisType.Auto for kind in self.axis_types)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """Whether all axes are of type `Explicit`."""
+        return all(kind is AxisType.Explicit for kind in self.axis_types)
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether all axes are of type `Manual`."""
+        return all(kind is AxisType.Manual for kind in self.axis_types)
+
+    def _key(self) -> tuple[UserObject, ...]:
+        return self.axis_sizes, self.axis_names, self.axis_types
+
+    def _described(self) -> str:
+        axes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+        types = ", ".join(map(repr, self.axis_types))
+        comma = "," if len(self.axis_types) == 1 else ""
+        return f"{axes}{', ' if axes else ''}axis_types=({types}{comma})"
+
+
+class AbstractMesh(_Axes):
+    """A mesh without devices: extents and names of axes.
+
+    Args:
+        axis_sizes: Extents.
+        axis_names: Names.
+        axis_types: A type for each axis, or one for all; `Auto` by default.
+        abstract_device: What its devices are like, if known.
+
+    Raises:
+        ParameterError: if these do not fit together.
+
+    >>> AbstractMesh((4, 2), ("data", "model")).shape["model"]
+    2
+    """
+
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: Sequence[Hashable],
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
+    ):
+        self._name(axis_sizes, axis_names, axis_types)
+        self.abstract_device = abstract_device
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh itself."""
+        return self
+
+    def update(self, **changes: Options) -> AbstractMesh:
+        """Returns the mesh with some of its arguments replaced."""
+        fields = ("axis_sizes", "axis_names", "axis_types", "abstract_device")
+        return AbstractMesh(**{**{name: getattr(self, name) for name in fields}, **changes})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractMesh) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"AbstractMesh({self._described()})"
+
+
+class Mesh(_Axes):
+    """Devices in an array with named axes. A context, in which specifications alone suffice.
+
+    Args:
+        devices: An array of devices, or one of them.
+        axis_names: Names of its axes.
+        axis_types: A type for each axis, or one for all; `Auto` by default.
+
+    Raises:
+        ParameterError: if there is not one name for each axis.
+
+    >>> import axir
+    >>> Mesh(axir.devices()[:1], ("data",))
+    Mesh('data': 1, axis_types=(Auto,))
+    """
+
+    def __init__(
+        self,
+        devices: UserObject,
+        axis_names: str | Sequence[Hashable],
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ):
+        self.devices = _as_array(devices)
+        names = (axis_names,) if isinstance(axis_names, str) else axis_names
+        is_empty = not self.devices.size and not names
+        if not is_empty and len(tuple(names)) != self.devices.ndim:
+            raise ParameterError(
+                "Mesh requires the ndim of its first argument (`devices`) to equal the length of "
+                "its second argument (`axis_names`), but got devices.ndim == "
+                f"{self.devices.ndim} and axis_names={names!r}.",
+                "Reshape the devices, or use axir.make_mesh(shape, names).",
+            )
+        self._name(() if is_empty else self.devices.shape, names, axis_types)
+        self._before: list[Mesh | AbstractMesh | None] = []
+
+    @property
+    def device_ids(self) -> np.ndarray:
+        """Numbers of the devices."""
+        return np.array([d.id for d in self.devices.flat], np.int64).reshape(self.devices.shape)
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The part of this process: all."""
+        return self
+
+    @property
+    def local_devices(self) -> list[Device]:
+        """The devices of this process: all."""
+        return list(self.devices.flat)
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether devices belong to several processes: False."""
+        return False
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh without its devices."""
+        if self.empty or not self.devices.size:
+            return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        first = self.devices.flat[0]
+        like = AbstractDevice(first.device_kind, None, first.platform)
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=like)
+
+    def __enter__(self) -> Mesh:
+        self._before.append(context.mesh)
+        context.mesh = self
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        context.mesh = self._before.pop()
+
+    def _identity(self) -> tuple[UserObject, ...]:
+        return *self._key(), tuple(self.devices.flat)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mesh) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __repr__(self) -> str:
+        return f"Mesh({self._described()})"
+
+
+def _as_array(found: UserObject) -> np.ndarray:
+    array = np.asarray(found, dtype=object)
+    for x in array.flat:
+        if not isinstance(x, Device):
+            raise ParameterError(f"Mesh: {x!r} is not a device.", "Take those of axir.devices().")
+    return array
+
+
+# The mesh in use ---------------------------------------------------------------------------------
+
+
+class _Context(threading.local):
+    """The mesh that a thread uses where only a specification is given."""
+
+    mesh: Mesh | AbstractMesh | None = None
+
+
+context = _Context()
+_NO_AXES = AbstractMesh((), ())
+_NO_DEVICES = Mesh((), ())
+
+
+class set_mesh:
+    """Makes a mesh the one in use: from now on, or while a `with` block runs.
+
+    Args:
+        mesh: The mesh; None for none.
+
+    >>> import axir
+    >>> with set_mesh(axir.make_mesh((1,), ("data",))):
+    ...     get_abstract_mesh().axis_names
+    ('data',)
+    >>> get_abstract_mesh().empty
+    True
+    """
+
+    def __init__(self, mesh: Mesh | AbstractMesh | None):
+        if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise ParameterError(
+                f"set_mesh: {mesh!r} is not a mesh.", "Make one with axir.make_mesh(shape, names)."
+            )
+        self._before = context.mesh
+        self._mesh = context.mesh = mesh
+
+    def __enter__(self) -> Mesh | AbstractMesh | None:
+        context.mesh = self._mesh
+        return self._mesh
+
+    def __exit__(self, *exception: object) -> None:
+        context.mesh = self._before
+
+
+class use_abstract_mesh(set_mesh):
+    """Makes a mesh without devices the one in use while a `with` block runs; see `set_mesh`."""
+
+
+def get_mesh() -> Mesh:
+    """Returns the mesh in use, one without axes if there is none."""
+    if isinstance(context.mesh, Mesh):
+        return context.mesh
+    return _NO_DEVICES
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """Returns the mesh in use without its devices, one without axes if there is none."""
+    return _NO_AXES if context.mesh is None else context.mesh.abstract_mesh
+
+
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[Hashable],
+    axis_types: Sequence[AxisType] | None = None,
+    *,
+    devices: Sequence[Device] | None = None,
+) -> Mesh:
+    """Makes a mesh of the first devices there are.
+
+    Args:
+        axis_shapes: Extents of the axes.
+        axis_names: Their names.
+        axis_types: Their types; `Explicit` by default.
+        devices: The devices to choose from; all of the default platform by default.
+
+    Raises:
+        ParameterError: if there are too few devices, or not as many names as extents.
+
+    >>> make_mesh((1, 1), ("data", "model")).size
+    1
+    """
+    available = list(devices) if devices is not None else _all_devices()
+    count = math.prod(axis_shapes)
+    if count > len(available):
+        raise ParameterError(
+            f"Number of devices {len(available)} must be >= the product of mesh_shape "
+            f"{tuple(axis_shapes)}.",
+            "Make the mesh smaller; shard_map takes an AbstractMesh of any size, and computes all "
+            "of it on one device.",
+        )
+    types = axis_types if axis_types is not None else (AxisType.Explicit,) * len(axis_names)
+    chosen = np.empty(count, object)
+    chosen[:] = available[:count]
+    return Mesh(chosen.reshape(tuple(axis_shapes)), tuple(axis_names), types)
+
+
+_all_devices = devices

@@ -1,0 +1,345 @@
+"""How arrays are spread over meshes: `PartitionSpec` and `NamedSharding`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.runtime import Device
+
+from .meshes import AbstractMesh, Mesh, context
+from .sharding import MEMORY_KIND, Index, Sharding, SingleDeviceSharding
+
+Partition: TypeAlias = "Hashable | tuple[Hashable, ...] | None"
+"""The axes of a mesh along which a dimension is cut."""
+
+
+class DuplicateSpecError(ParameterError):
+    """A specification names an axis of its mesh twice."""
+
+
+class MissingMeshError(ParameterError, RuntimeError):
+    """A specification was given without a mesh, and none is in use."""
+
+
+class _Unconstrained:
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+
+class PartitionSpec:
+    """Along which axes of a mesh each dimension of an array is cut.
+
+    Args:
+        *partitions: For each dimension the name of an axis, a tuple of names, or None for a
+            dimension that is whole; dimensions at the end may be left out.
+        unreduced: Names of axes along which parts are yet to be summed.
+        reduced: Names of axes along which they have been.
+
+    >>> spec = PartitionSpec("data", None, ("x", "y"))
+    >>> spec[2], len(spec)
+    (('x', 'y'), 3)
+    """
+
+    UNCONSTRAINED = _Unconstrained()
+
+    __slots__ = ("partitions", "reduced", "unreduced")
+
+    def __init__(
+        self,
+        *partitions: Partition,
+        unreduced: frozenset[Hashable] | set[Hashable] = frozenset(),
+        reduced: frozenset[Hashable] | set[Hashable] = frozenset(),
+    ):
+        self.partitions = tuple(tuple(p) if isinstance(p, list) else p for p in partitions)
+        self.unreduced = frozenset(unreduced)
+        self.reduced = frozenset(reduced)
+
+    def update(self, **changes: UserObject) -> PartitionSpec:
+        """Returns the specification with `partitions`, `unreduced` or `reduced` replaced."""
+        partitions = changes.pop("partitions", self.partitions)
+        marks = {"unreduced": self.unreduced, "reduced": self.reduced, **changes}
+        return PartitionSpec(*partitions, **marks)
+
+    def names_of(self, dimension: int) -> tuple[Hashable, ...]:
+        """Returns the names of the axes along which a dimension is cut."""
+        partition = self.partitions[dimension] if dimension < len(self.partitions) else None
+        if partition is None or partition is PartitionSpec.UNCONSTRAINED:
+            return ()
+        return partition if isinstance(partition, tuple) else (partition,)
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """The names of all axes along which a dimension is cut."""
+        return tuple(name for d in range(len(self.partitions)) for name in self.names_of(d))
+
+    def index(self, value: Partition) -> int:
+        """Returns the first dimension with a partition."""
+        return self.partitions.index(value)
+
+    def count(self, value: Partition) -> int:
+        """Returns how many dimensions have a partition."""
+        return self.partitions.count(value)
+
+    def __iter__(self) -> Iterator[UserObject]:
+        return iter(self.partitions)
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __getitem__(self, place: UserObject) -> UserObject:
+        return self.partitions[place]
+
+    def __add__(self, other: PartitionSpec | tuple[Partition, ...]) -> PartitionSpec:
+        return PartitionSpec(*self.partitions, *other)
+
+    def _key(self) -> tuple[UserObject, ...]:
+        return self.partitions, self.unreduced, self.reduced
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartitionSpec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[UserObject, ...]:
+        return _spec, self._key()
+
+    def __repr__(self) -> str:
+        shown = [*map(repr, self.partitions)]
+        shown += [f"{n}={set(v)}" for n, v in (("unreduced", self.unreduced),) if v]
+        comma = "," if len(self.partitions) == 1 == len(shown) else ""
+        return f"PartitionSpec({', '.join(shown)}{comma})"
+
+
+def _spec(
+    partitions: tuple[Partition, ...], unreduced: frozenset[Hashable], reduced: frozenset[Hashable]
+) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+
+
+@dataclass(frozen=True, repr=False)
+class NamedSharding(Sharding):
+    """The sharding of an array whose dimensions are cut along axes of a mesh.
+
+    Attributes:
+        mesh: The mesh.
+        spec: Along which axes each dimension is cut.
+        memory_kind: Which of the devices' memories: `"device"`, the only one.
+
+    Raises:
+        ParameterError: if the specification names an axis that the mesh does not have.
+        DuplicateSpecError: if it names one twice.
+
+    >>> import axir
+    >>> NamedSharding(axir.make_mesh((1,), ("x",)), PartitionSpec("x")).shard_shape((4, 3))
+    (4, 3)
+    """
+
+    mesh: Mesh | AbstractMesh
+    spec: PartitionSpec
+    memory_kind: str = MEMORY_KIND
+
+    def __init__(
+        self,
+        mesh: Mesh | AbstractMesh,
+        spec: PartitionSpec,
+        *,
+        memory_kind: str | None = None,
+        _logical_device_ids: UserObject = None,
+    ):
+        if not isinstance(mesh, (Mesh, AbstractMesh)) or not isinstance(spec, PartitionSpec):
+            raise ParameterError(
+                f"NamedSharding takes a mesh and a PartitionSpec, not {mesh!r} and {spec!r}."
+            )
+        object.__setattr__(self, "mesh", mesh)
+        object.__setattr__(self, "spec", spec)
+        object.__setattr__(self, "memory_kind", memory_kind or MEMORY_KIND)
+        for name in spec.names:
+            if name not in mesh.axis_names:
+                raise ParameterError(
+                    f"Resource axis: {name} of {spec} is not found in mesh: {mesh.axis_names}."
+                )
+        if len(set(spec.names)) != len(spec.names):
+            raise DuplicateSpecError(
+                "A single NamedSharding spec specification can map every mesh axis to at most one "
+                f"positional dimension, but {spec} has duplicate entries."
+            )
+
+    def update(self, **changes: UserObject) -> NamedSharding:
+        """Returns the sharding with `mesh`, `spec` or `memory_kind` replaced."""
+        fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind, **changes}
+        return NamedSharding(fields["mesh"], fields["spec"], memory_kind=fields["memory_kind"])
+
+    @property
+    def devices(self) -> np.ndarray:
+        """The devices in the form of the mesh."""
+        if isinstance(self.mesh, AbstractMesh):
+            raise ParameterError(
+                f"{self} has no devices, for its mesh is abstract.", "Use a Mesh of devices."
+            )
+        return self.mesh.devices
+
+    @property
+    def device_set(self) -> set[Device]:
+        """The devices."""
+        return set(self.devices.flat)
+
+    addressable_devices = device_set
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices there are."""
+        return self.mesh.size
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can reach all of the array: True."""
+        return True
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """Whether this process can reach any of the array: True."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds all of the array."""
+        return all(self.mesh.shape[name] == 1 for name in self.spec.names)
+
+    @property
+    def replicated_axes(self) -> tuple[Hashable, ...]:
+        """Names of the axes along which nothing is cut."""
+        return tuple(name for name in self.mesh.axis_names if name not in self.spec.names)
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Raises `ShapeError` if arrays of a shape cannot be cut so."""
+        self.shard_shape(aval_shape)
+
+    def parts(self, dimension: int) -> int:
+        """Returns into how many parts a dimension is cut."""
+        return math.prod(self.mesh.shape[name] for name in self.spec.names_of(dimension))
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """Returns the shape of what a device holds of an array of a shape.
+
+        Raises:
+            ShapeError: if the array has too few dimensions, or an extent is no multiple of the
+                number of parts.
+        """
+        if len(self.spec) > len(global_shape):
+            raise ShapeError(
+                f"{self} is for arrays of at least {len(self.spec)} dimensions, but the shape is "
+                f"{tuple(global_shape)}."
+            )
+        for dimension, extent in enumerate(global_shape):
+            if extent % self.parts(dimension):
+                raise ShapeError(
+                    f"{self} cuts dimension {dimension} into {self.parts(dimension)} parts, of "
+                    f"which the extent in {tuple(global_shape)} is no multiple.",
+                    "Pad the array.",
+                )
+        return tuple(extent // self.parts(d) for d, extent in enumerate(global_shape))
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """Returns which part of an array of a shape each device holds."""
+        shard = self.shard_shape(global_shape)
+        found = {}
+        for place in np.ndindex(*self.devices.shape):
+            at = dict(zip(self.mesh.axis_names, place, strict=True))
+            index = tuple(self._slice(d, at, extent) for d, extent in enumerate(shard))
+            found[self.devices[place]] = index
+        return found
+
+    def _slice(self, dimension: int, at: dict[Hashable, int], extent: int) -> slice:
+        names = self.spec.names_of(dimension)
+        if self.parts(dimension) == 1:
+            return slice(None)
+        part = 0
+        for name in names:
+            part = part * self.mesh.shape[name] + at[name]
+        return slice(part * extent, (part + 1) * extent)
+
+    addressable_devices_indices_map = devices_indices_map
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
+        if isinstance(other, SingleDeviceSharding):
+            return self.device_set == other.device_set
+        if not isinstance(other, NamedSharding) or self.device_set != other.device_set:
+            return False
+        return all(self.parts(d) == other.parts(d) for d in range(ndim)) and (
+            self.num_devices == 1 or self._cuts(ndim) == other._cuts(ndim)
+        )
+
+    def _cuts(self, ndim: int) -> list[tuple[UserObject, ...]]:
+        return [(self.spec.names_of(d), self.mesh) for d in range(ndim)]
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        """Returns the sharding for another memory of the devices."""
+        return self.update(memory_kind=kind)
+
+    def __repr__(self) -> str:
+        return (
+            f"NamedSharding(mesh={self.mesh!r}, spec={self.spec}, memory_kind={self.memory_kind})"
+        )
+
+
+def as_sharding(place: UserObject, what: str) -> Sharding:
+    """Returns a sharding, a device or a specification for the mesh in use as a sharding.
+
+    Args:
+        place: What the user gave.
+        what: The function that it was given to, for errors.
+
+    Raises:
+        MissingMeshError: for a specification if no mesh is in use.
+        ParameterError: for anything else.
+    """
+    if isinstance(place, Sharding):
+        return place
+    if isinstance(place, Device):
+        return SingleDeviceSharding(place)
+    if isinstance(place, PartitionSpec):
+        if context.mesh is None:
+            raise MissingMeshError(
+                f"{what} requires a non-empty mesh in context if you are passing `PartitionSpec`s.",
+                "Choose one with axir.set_mesh(mesh), or pass NamedSharding(mesh, spec).",
+            )
+        return NamedSharding(context.mesh, place)
+    inner = getattr(place, "sharding", None)
+    if isinstance(inner, Sharding):  # a `Format`
+        return inner
+    raise ParameterError(
+        f"{what}: {place!r} is neither a device nor a sharding.",
+        "Take one of axir.devices(), or a sharding of axir.sharding.",
+    )
+
+
+def only_device(place: Sharding, what: str) -> Device:
+    """Returns the device of a sharding that has one.
+
+    Raises:
+        ParameterError: if it spreads arrays over several.
+    """
+    found = sorted({d.id: d for d in place.device_set}.items())
+    if len(place.device_set) != 1:
+        raise ParameterError(
+            f"{what}: {place} spreads arrays over {len(found)} devices, but an array lies on one.",
+            "Use a mesh of one device; shard_map with an AbstractMesh computes all parts on one.",
+        )
+    return next(iter(place.device_set))
+
+
+def shards_of(place: Sharding, shape: Sequence[int]) -> Iterator[tuple[Device, Index, int]]:
+    """Yields for each device of a sharding which part it holds, and the how manieth copy it is."""
+    counts: dict[str, Iterator[int]] = {}
+    for device, index in place.devices_indices_map(shape).items():
+        yield device, index, next(counts.setdefault(str(index), itertools.count()))
