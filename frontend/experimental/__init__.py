@@ -13,12 +13,19 @@ from axir.dialect.core.annotations import UserObject
 _LOADED_WHEN_NAMED = frozenset(
     (
         "checkify",
+        "compilation_cache",
         "jet",
         "kernels",
+        "layout",
         "loops",
+        "mesh_utils",
+        "multihost_utils",
         "ode",
         "optimizers",
         "optix",
+        "pjit",
+        "serialize_executable",
+        "shard_map",
         "stax",
         "vectorize",
     )

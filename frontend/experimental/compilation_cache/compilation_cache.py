@@ -1,0 +1,43 @@
+"""Where compiled programs are kept on disk: the option `axir_cache_dir`.
+
+What does not live here: the cache, which works without being asked for
+(`axir.runtime.compiler.cache`).
+"""
+
+from __future__ import annotations
+
+import os
+
+from axir.dialect.core.config import config
+from axir.runtime.compiler.cache import cache_directory
+
+__all__ = ["get_cache_dir", "initialize_cache", "reset_cache", "set_cache_dir"]
+
+
+def set_cache_dir(path: str | os.PathLike[str]) -> None:
+    """Keeps compiled programs in a folder from now on.
+
+    Args:
+        path: The folder, which is made when it is needed.
+
+    >>> import axir
+    >>> before = axir.config.axir_cache_dir
+    >>> set_cache_dir("/tmp/programs")
+    >>> get_cache_dir()
+    '/tmp/programs'
+    >>> axir.config.update("axir_cache_dir", before)
+    """
+    config.update("axir_cache_dir", os.fspath(path))
+
+
+initialize_cache = set_cache_dir
+
+
+def get_cache_dir() -> str:
+    """Returns the folder where compiled programs are kept."""
+    return str(cache_directory())
+
+
+def reset_cache() -> None:
+    """Keeps compiled programs in the user's cache folder again; no file is deleted."""
+    config.update("axir_cache_dir", None)

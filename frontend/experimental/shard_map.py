@@ -1,0 +1,34 @@
+"""`axir.shard_map`, under its older name and with its older order of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Set
+
+from axir._devices.meshes import AbstractMesh, Mesh
+from axir._transforms import shard_mapping
+from axir.dialect.core.annotations import PyTree, UserFunction
+
+__all__ = ["shard_map"]
+
+
+def shard_map(
+    f: UserFunction,
+    mesh: Mesh | AbstractMesh,
+    in_specs: PyTree,
+    out_specs: PyTree,
+    check_rep: bool = True,
+    auto: Set[Hashable] = frozenset(),
+) -> UserFunction:
+    """Returns a function of arrays, given one of their parts; see `axir.shard_map`.
+
+    Args:
+        f: Function of parts.
+        mesh: The mesh.
+        in_specs: How arguments are cut.
+        out_specs: How results are joined.
+        check_rep: Accepted for compatibility.
+        auto: Axes of the mesh along which nothing is cut.
+    """
+    return shard_mapping.shard_map(
+        f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_rep=check_rep, auto=auto
+    )
