@@ -10,6 +10,7 @@ from __future__ import annotations
 import linecache
 from types import CodeType
 
+from .annotations import UserObject
 from .context import describe_location, user_frame
 from .state import state
 
@@ -99,6 +100,23 @@ class NonArrayArgumentError(AxirError, TypeError):
 
 class ImmutableArrayError(AxirError, TypeError):
     """An array was assigned to."""
+
+
+class RefScopeError(AxirError, ValueError):
+    """A ref is used in a traced function that does not carry it.
+
+    Attributes:
+        ref: The ref.
+    """
+
+    def __init__(self, ref: UserObject):
+        self.ref = ref
+        super().__init__(
+            f"{ref!r} is used in a traced function that does not carry it.",
+            "Functions that jit, grad, vmap, scan, while_loop and cond trace may use refs from "
+            "outside, and those of jit may take them as arguments; elsewhere pass ref[...] and "
+            "return the new value.",
+        )
 
 
 class DeletedArrayError(AxirError, RuntimeError):

@@ -15,7 +15,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
-from axir.dialect.core.errors import AxirError, NonArrayArgumentError, TreeError
+from axir.dialect.core.errors import AxirError, NonArrayArgumentError, RefScopeError, TreeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name
@@ -55,6 +55,8 @@ def to_value(x: UserObject, describe: Callable[[], str]) -> Value:
     except (AxirError, TypeError, ValueError) as error:
         if isinstance(error, OverflowError):
             raise
+        if getattr(x, "_is_ref", False):
+            raise RefScopeError(x) from None
         raise NonArrayArgumentError(
             f"{describe()} is {_shorten(x)} of type {type(x).__name__!r}, which is not an array.",
             "Pass arrays or Python scalars; make other arguments static with static_argnums, or "

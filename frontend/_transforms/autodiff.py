@@ -30,10 +30,11 @@ from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name
-from axir.dialect.program.rules import Value
+from axir.dialect.program.rules import Tangent, Value
 from axir.passes.transforms.jvp import jvp as push_forward
 from axir.passes.transforms.linearize import linearize as linearize_traced
 
+from .carried_refs import differentiated
 from .linearization import (
     LinearFunction,
     Linearization,
@@ -92,13 +93,23 @@ def jvp(
             f"jvp: primals and tangents differ in structure: {in_tree} and {tangent_tree}.",
             "Give a tangent for each primal.",
         )
-    flat = FlatFunction(fun, in_tree, has_aux)
-    values = to_values(leaves, tuple(primals), flat.name)
+    name = function_name(fun)
+    values = to_values(leaves, tuple(primals), name)
     moving = check_tangents(
         [x.type for x in values],
-        to_values(without_float0(tangent_leaves), tuple(tangents), flat.name),
+        to_values(without_float0(tangent_leaves), tuple(tangents), name),
         "Tangent",
     )
+
+    def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
+        return _pushed(FlatFunction(function, in_tree, has_aux), values, moving)
+
+    return differentiated(run, fun, has_aux)
+
+
+def _pushed(
+    flat: FlatFunction, values: Sequence[Value], moving: Sequence[Tangent]
+) -> tuple[UserObject, ...]:
     function, known = trace_known(flat, values, "Jvp")
     outs, out_tangents = push_forward(
         function, [*values, *function.captured], [*moving, *_captured_zeros(function)], known
@@ -109,7 +120,7 @@ def jvp(
         flat.out_tree.unflatten(outs[:count]),
         flat.out_tree.unflatten([materialize(t) for t in out_tangents[:count]]),
     )
-    if has_aux:
+    if flat.has_aux:
         assert flat.auxiliary_tree is not None
         return (*result, flat.auxiliary_tree.unflatten(outs[count:]))
     return result
@@ -204,12 +215,16 @@ def linearize(
     """
     check_callable(fun, "linearize")
     point = flat_arguments(primals, function_name(fun))
-    derivative = Derivative(fun, point, has_aux, "Linearize")
-    linear = LinearFunction(derivative.linearization(), derivative.residuals)
-    outputs = derivative.flat.out_tree.unflatten(derivative.outs)
-    if has_aux:
-        return outputs, linear, derivative.auxiliary_result()
-    return outputs, linear
+
+    def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
+        derivative = Derivative(function, point, has_aux, "Linearize")
+        linear = LinearFunction(derivative.linearization(), derivative.residuals)
+        outputs = derivative.flat.out_tree.unflatten(derivative.outs)
+        if has_aux:
+            return outputs, linear, derivative.auxiliary_result()
+        return outputs, linear
+
+    return differentiated(run, fun, has_aux)
 
 
 def _check_reduce_axes(name: str, reduce_axes: Sequence[Hashable]) -> None:
@@ -250,12 +265,17 @@ def vjp(
     """
     check_callable(fun, "vjp")
     _check_reduce_axes("vjp", reduce_axes)
-    derivative = Derivative(fun, flat_arguments(primals, function_name(fun)), has_aux, "Vjp")
-    pullback = Pullback(derivative.linearization(), derivative.residuals)
-    outputs = derivative.flat.out_tree.unflatten(derivative.outs)
-    if has_aux:
-        return outputs, pullback, derivative.auxiliary_result()
-    return outputs, pullback
+    point = flat_arguments(primals, function_name(fun))
+
+    def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
+        derivative = Derivative(function, point, has_aux, "Vjp")
+        pullback = Pullback(derivative.linearization(), derivative.residuals)
+        outputs = derivative.flat.out_tree.unflatten(derivative.outs)
+        if has_aux:
+            return outputs, pullback, derivative.auxiliary_result()
+        return outputs, pullback
+
+    return differentiated(run, fun, has_aux)
 
 
 def _check_scalar(out: Sequence[Value], spec: UserObject, holomorphic: bool, name: str) -> Value:
@@ -327,16 +347,21 @@ def value_and_grad(
         name = getattr(fun, "__name__", "function")
         point = flat_arguments(selected, name)
         check_differentiable(point.values, holomorphic, "grad", allow_int)
-        derivative = Derivative(partial, point, has_aux, "Grad")
-        value = _check_scalar(derivative.outs, derivative.flat.out_tree, holomorphic, name)
-        one = ConcreteArray(value.type, np.ones((), value.dtype))
-        gradients = [materialize(ct) for ct in derivative.pull([one])]
-        gradient = derivative.in_tree.unflatten(gradients)[0]
-        if is_single:
-            gradient = gradient[0]
-        if has_aux:
-            return (value, derivative.auxiliary_result()), gradient
-        return value, gradient
+
+        def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
+            derivative = Derivative(function, point, has_aux, "Grad")
+            value = _check_scalar(derivative.outs, derivative.flat.out_tree, holomorphic, name)
+            one = ConcreteArray(value.type, np.ones((), value.dtype))
+            gradients = [materialize(ct) for ct in derivative.pull([one])]
+            gradient = derivative.in_tree.unflatten(gradients)[0]
+            if is_single:
+                gradient = gradient[0]
+            return (
+                (value, gradient, derivative.auxiliary_result()) if has_aux else (value, gradient)
+            )
+
+        value, gradient, *auxiliary = differentiated(run, partial, has_aux)
+        return ((value, *auxiliary) if has_aux else value), gradient
 
     return value_and_gradient
 

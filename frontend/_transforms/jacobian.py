@@ -23,6 +23,7 @@ from axir.dialect.program.rules import Value
 from axir.passes.transforms.vmap import batch, to_axis
 
 from .autodiff import Derivative
+from .carried_refs import differentiated
 
 
 def _basis(types: Sequence[ShapedArray]) -> tuple[list[Value], int]:
@@ -85,14 +86,14 @@ def jacfwd(
 
     @wraps(fun)
     def jacobian(*args: Options, **kwargs: Options) -> UserObject:
-        derivative, is_single = _jacobian_setup(
+        derivative, is_single, auxiliary = _jacobian_setup(
             fun, args, kwargs, argnums, has_aux, holomorphic, "jacfwd"
         )
         columns, size = _basis([x.type for x in derivative.values])
         outs = derivative.outs
         rows = _batched(lambda *dx: _numbers(derivative.push(dx), outs), columns, size)
         blocks = [_split(moved, derivative.values) for moved in (_last(row) for row in rows)]
-        return _assemble(derivative, blocks, is_single, has_aux)
+        return _assemble(derivative, blocks, is_single, auxiliary)
 
     return jacobian
 
@@ -117,7 +118,7 @@ def jacrev(
 
     @wraps(fun)
     def jacobian(*args: Options, **kwargs: Options) -> UserObject:
-        derivative, is_single = _jacobian_setup(
+        derivative, is_single, auxiliary = _jacobian_setup(
             fun, args, kwargs, argnums, has_aux, holomorphic, "jacrev", allow_int
         )
         rows, size = _basis([x.type for x in derivative.outs])
@@ -128,7 +129,7 @@ def jacrev(
         )
         by_input = [_split_rows(column, derivative.outs) for column in columns]
         blocks = [list(row) for row in zip(*by_input, strict=True)]
-        return _assemble(derivative, blocks, is_single, has_aux)
+        return _assemble(derivative, blocks, is_single, auxiliary)
 
     return jacobian
 
@@ -142,7 +143,7 @@ def _jacobian_setup(
     holomorphic: bool,
     name: str,
     allow_int: bool = False,
-) -> tuple[Derivative, bool]:
+) -> tuple[Derivative, bool, list[UserObject]]:
     chosen, is_single = normalize_argnums(argnums, len(args), name)
     selected = tuple(args[number] for number in chosen)
     point = flat_arguments(selected, name)
@@ -154,7 +155,12 @@ def _jacobian_setup(
             "Differentiate in the real and imaginary parts, or set holomorphic=True.",
         )
     partial = select_arguments(fun, args, kwargs, chosen)
-    derivative = Derivative(partial, point, has_aux, name.capitalize())
+
+    def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
+        derivative = Derivative(function, point, has_aux, name.capitalize())
+        return (derivative, derivative.auxiliary_result()) if has_aux else (derivative,)
+
+    derivative, *auxiliary = differentiated(run, partial, has_aux)
     if name == "jacrev" and not holomorphic:
         for out in derivative.outs:
             if not dtypes.is_float(out.dtype):
@@ -162,7 +168,7 @@ def _jacobian_setup(
                     f"jacrev requires real-valued outputs, but got {out.type}.",
                     "Set holomorphic=True for holomorphic functions, else split the complex parts.",
                 )
-    return derivative, is_single
+    return derivative, is_single, auxiliary
 
 
 def _last(value: Value) -> Value:
@@ -191,7 +197,10 @@ def _split_rows(stacked: Value, outputs: Sequence[Value]) -> list[Value]:
 
 
 def _assemble(
-    derivative: Derivative, blocks: Sequence[Sequence[Value]], is_single: bool, has_aux: bool
+    derivative: Derivative,
+    blocks: Sequence[Sequence[Value]],
+    is_single: bool,
+    auxiliary: Sequence[UserObject],
 ) -> UserObject:
     """Builds the tree of Jacobians: outputs outside, inputs inside."""
 
@@ -200,7 +209,7 @@ def _assemble(
         return arguments[0] if is_single else arguments
 
     result = derivative.flat.out_tree.unflatten([inner(row) for row in blocks])
-    return (result, derivative.auxiliary_result()) if has_aux else result
+    return (result, *auxiliary) if auxiliary else result
 
 
 def hessian(

@@ -26,7 +26,12 @@ from axir._arguments.arguments import (
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.config import config
-from axir.dialect.core.errors import DonationError, ParameterError, StaticArgumentError
+from axir.dialect.core.errors import (
+    DonationError,
+    ParameterError,
+    RefScopeError,
+    StaticArgumentError,
+)
 from axir.dialect.core.single_flight import made_once
 from axir.dialect.core.state import state
 from axir.dialect.ops.calls.jit_call import call
@@ -125,6 +130,8 @@ class JitFunction:
         self._entries = _table_of(function, self._options)
         # Entries by what `signature` says of a call.
         self._known: dict[UserObject, _Entry] = {}
+        # What carries refs, by where in a call these are.
+        self._ref_forms: dict[UserObject, tuple[UserFunction, UserObject]] = {}
         _functions.add(self)
 
     def __repr__(self) -> str:
@@ -169,7 +176,10 @@ class JitFunction:
                 results = entry.compiled.run(values)  # type: ignore[union-attr]
                 return results[0] if entry.returns_one_array else entry.out_tree.unflatten(results)
         leaves, in_tree = tree.flatten((args, kwargs))
-        return self._call_with(leaves, in_tree, args, kwargs, static, key)
+        try:
+            return self._call_with(leaves, in_tree, args, kwargs, static, key)
+        except RefScopeError as error:
+            return self._call_with_refs(args, kwargs, static, error)
 
     def _call_with(
         self,
@@ -203,6 +213,21 @@ class JitFunction:
             for x in results:
                 x._device = committed
         return entry.out_tree.unflatten(results)
+
+    def _call_with_refs(
+        self,
+        args: tuple[UserObject, ...],
+        kwargs: dict[str, Options],
+        static: UserObject,
+        error: RefScopeError,
+    ) -> UserObject:
+        from .refs import call_with_refs  # late: few programs have refs
+
+        def make(function: UserFunction) -> JitFunction:
+            return JitFunction(function, (), (), (), (), self._device, self._inline, self._wait)
+
+        function = self._function if static is None else self._bound(static)
+        return call_with_refs(self, function, (args, kwargs), static, make, error.ref)
 
     def _remember(self, signature_key: UserObject, entry: _Entry) -> None:
         if len(self._known) >= _ENTRY_LIMIT:
@@ -317,6 +342,7 @@ class JitFunction:
         """Forgets all traced and compiled versions."""
         self._entries.clear()
         self._known.clear()
+        self._ref_forms.clear()
 
 
 class _TypedKey:
@@ -445,8 +471,7 @@ def clear_caches() -> None:
     >>> axir.clear_caches()
     """
     for function in list(_functions):
-        function._entries.clear()
-        function._known.clear()
+        function.clear_cache()
     clear_tables()
 
 

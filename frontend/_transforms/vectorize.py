@@ -16,6 +16,8 @@ from axir.dialect.program.named_axes import BatchFrame, named_axis
 from axir.dialect.program.rules import Value
 from axir.passes.transforms.vmap import batch, to_axis
 
+from .carried_refs import carrying, values_of, with_refs
+
 
 def vmap(
     fun: UserFunction,
@@ -59,13 +61,24 @@ def vmap(
     @wraps(fun)
     def mapped(*args: Options, **kwargs: Options) -> UserObject:
         check_number(in_axes, args, fun_name)
-        flat, values, axes, size = mapped_arguments(
-            fun, args, kwargs, in_axes, axis_size, traces_unmapped=False
+        return with_refs(
+            lambda: apply(fun, out_axes, args, kwargs),
+            lambda refs: apply(_with_values(fun, refs), (out_axes, None), args, kwargs),
         )
-        function = trace_element(flat, values, axes, size, axis_name, "Vmap")
-        axes += [None] * len(function.captures)
+
+    def apply(
+        function: UserFunction,
+        out_axes: PyTree,
+        args: tuple[UserObject, ...],
+        kwargs: dict[str, Options],
+    ) -> UserObject:
+        flat, values, axes, size = mapped_arguments(
+            function, args, kwargs, in_axes, axis_size, traces_unmapped=False
+        )
+        traced = trace_element(flat, values, axes, size, axis_name, "Vmap")
+        axes += [None] * len(traced.captures)
         frame = BatchFrame(size, axis_name)
-        outputs, found = batch(function, [*values, *function.captured], axes, frame)
+        outputs, found = batch(traced, [*values, *traced.captured], axes, frame)
         outputs = [as_value(x) for x in outputs]
         result = flat.out_tree.unflatten(outputs)
         wanted = tree.broadcast_prefix(out_axes, result, "out_axes")
@@ -76,6 +89,12 @@ def vmap(
         return flat.out_tree.unflatten(placed)
 
     return mapped
+
+
+def _with_values(function: UserFunction, refs: Sequence[UserObject]) -> UserFunction:
+    """Returns a function that returns its result and the new values of refs, for all places."""
+    inside, values = carrying(function, refs), values_of(refs)
+    return wraps(function)(lambda *args, **kwargs: inside(values, *args, **kwargs))
 
 
 def mapped_arguments(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from axir._arguments.arguments import to_value
+from axir._transforms.carried_refs import branched
 from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import IndexLike, UserFunction, UserObject
@@ -153,6 +154,19 @@ def switch(
 
 
 def _branch(
+    what: str,
+    index: IndexLike,
+    branches: Sequence[UserFunction],
+    names: Sequence[str],
+    operands: tuple[UserObject, ...],
+) -> UserObject:
+    def run(branches: Sequence[UserFunction], operands: tuple[UserObject, ...]) -> UserObject:
+        return _chosen(what, index, branches, names, operands)
+
+    return branched(run, branches, operands)
+
+
+def _chosen(
     what: str,
     index: IndexLike,
     branches: Sequence[UserFunction],

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from axir._arguments.arguments import to_value
+from axir._transforms.carried_refs import repeated
 from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserFunction, UserObject
@@ -51,6 +52,10 @@ def while_loop(cond_fun: UserFunction, body_fun: UserFunction, init_val: UserObj
     """
     check_body(cond_fun, "while_loop: cond_fun")
     check_body(body_fun, "while_loop: body_fun")
+    return repeated(_repeated, cond_fun, body_fun, init_val)
+
+
+def _repeated(cond_fun: UserFunction, body_fun: UserFunction, init_val: UserObject) -> UserObject:
     if config.jax_disable_jit:
         try:
             value = init_val

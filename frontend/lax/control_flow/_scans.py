@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import index as as_index
 
+from axir._transforms.carried_refs import scanned
 from axir._transforms.vectorize import vmap
 from axir._trees import tree
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
@@ -77,8 +78,24 @@ def scan(
     slices, xs_tree = flatten_values(xs, "scan")
     count = _length(slices, xs_tree, length)
     passes = unroll_count(unroll, count)
+
+    def run(body: UserFunction, first: PyTree) -> tuple[UserObject, UserObject]:
+        return _scanned(body, first, xs, slices, count, reverse, passes)
+
+    return scanned(run, f, init)
+
+
+def _scanned(
+    f: UserFunction,
+    init: PyTree,
+    xs: PyTree,
+    slices: Sequence[UserObject],
+    count: int,
+    reverse: bool,
+    passes: int,
+) -> tuple[UserObject, UserObject]:
     if config.jax_disable_jit:
-        return _scan_in_python(f, init, slices, xs_tree, count, reverse)
+        return _scan_in_python(f, init, slices, tree.structure(xs), count, reverse)
     carry, carry_tree = flatten_values(init, "scan")
     x_types = [ShapedArray(x.shape[1:], x.dtype, x.weak_type) for x in slices]
     in_tree = tree.structure(((init, xs), {}))

@@ -1,0 +1,176 @@
+"""How traced functions carry refs from outside: they take their values, and return the new ones.
+
+What does not live here: refs (`refs.py`), which most programs have none of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.array import Array
+from axir.dialect.core.errors import RefScopeError, TreeError
+from axir.dialect.core.state import state
+
+if TYPE_CHECKING:
+    from .refs import Ref
+
+Values: TypeAlias = tuple[Array, ...]
+"""Values of refs, in their order."""
+
+_Result = TypeVar("_Result")
+
+
+def with_refs(
+    attempt: Callable[[], _Result],
+    carried: Callable[[Sequence[Ref]], tuple[_Result, Sequence[Array]]],
+) -> _Result:
+    """Applies a transformation, again with the refs that its function turns out to use.
+
+    Args:
+        attempt: Applies it to the function as it is.
+        carried: Applies it to the function as one that carries refs; returns the result, and the
+            new values of these.
+    """
+    try:
+        return attempt()
+    except RefScopeError as error:
+        touched = error.ref
+    return carry((touched,), carried)
+
+
+def carry(
+    refs: tuple[Ref, ...],
+    carried: Callable[[Sequence[Ref]], tuple[_Result, Sequence[Array]]],
+) -> _Result:
+    while True:
+        for ref in refs:
+            ref.check_at_home()  # else the next transformation outwards carries it
+        try:
+            result, values = carried(refs)
+        except RefScopeError as error:
+            if error.ref in refs:
+                raise
+            refs = (*refs, error.ref)
+            continue
+        for ref, value in zip(refs, values, strict=True):
+            ref._value = value
+        return result
+
+
+def values_of(refs: Sequence[Ref]) -> Values:
+    """Returns the values of refs."""
+    return tuple(ref.load() for ref in refs)
+
+
+def carrying(function: UserFunction, refs: Sequence[Ref]) -> UserFunction:
+    """Returns a function that takes values of refs first, and returns the new ones last."""
+
+    def carried(values: Values, *args: Options, **kwargs: Options) -> tuple[UserObject, Values]:
+        before = [(ref._value, ref._home) for ref in refs]
+        for ref, value in zip(refs, values, strict=True):
+            ref._value, ref._home = value, state.ambient
+        try:
+            result = function(*args, **kwargs)
+            return result, values_of(refs)
+        finally:
+            for ref, (value, home) in zip(refs, before, strict=True):
+                ref._value, ref._home = value, home
+
+    return carried
+
+
+def differentiated(
+    run: Callable[[UserFunction, bool], tuple[UserObject, ...]],
+    function: UserFunction,
+    has_aux: bool,
+) -> tuple[UserObject, ...]:
+    """Differentiates a function that may use refs from outside.
+
+    Their values are constants of the derivative; what is assigned to them is a further result.
+
+    Args:
+        run: From a function, and whether it has an auxiliary result, to a tuple, in which that
+            comes last.
+        function: The function.
+        has_aux: Whether it returns a pair of which only the first is differentiated.
+    """
+
+    def carried(refs: Sequence[Ref]) -> tuple[tuple[UserObject, ...], Values]:
+        inside, values = carrying(function, refs), values_of(refs)
+
+        def with_values(*args: Options, **kwargs: Options) -> UserObject:
+            result, after = inside(values, *args, **kwargs)
+            output, auxiliary = result if has_aux else (result, None)
+            return output, (auxiliary, after)
+
+        *results, (auxiliary, after) = run(with_values, True)
+        return ((*results, auxiliary) if has_aux else tuple(results)), after
+
+    return with_refs(lambda: run(function, has_aux), carried)
+
+
+def scanned(
+    run: Callable[[UserFunction, PyTree], tuple[UserObject, UserObject]],
+    body: UserFunction,
+    init: PyTree,
+) -> tuple[UserObject, UserObject]:
+    """Scans with a body that may use refs from outside; they are part of the carry.
+
+    Args:
+        run: From a body and a first carry to the last one and what was collected.
+        body: The body.
+        init: The first carry.
+    """
+
+    def carried(refs: Sequence[Ref]) -> tuple[tuple[UserObject, UserObject], Values]:
+        inside = carrying(body, refs)
+
+        def with_values(carry: PyTree, x: PyTree) -> tuple[PyTree, UserObject]:
+            pair, after = inside(carry[0], carry[1], x)
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise TreeError(f"scan: f must return a pair (carry, y), not {pair}.")
+            return (after, pair[0]), pair[1]
+
+        (after, carry), ys = run(with_values, (values_of(refs), init))
+        return (carry, ys), after
+
+    return with_refs(lambda: run(body, init), carried)
+
+
+def repeated(
+    run: Callable[[UserFunction, UserFunction, PyTree], PyTree],
+    condition: UserFunction,
+    body: UserFunction,
+    init: PyTree,
+) -> PyTree:
+    """Repeats a body that may use refs from outside, as a condition may; see `scanned`."""
+
+    def carried(refs: Sequence[Ref]) -> tuple[UserObject, Values]:
+        ask, inside = carrying(condition, refs), carrying(body, refs)
+
+        def holds(carry: PyTree) -> UserObject:
+            return ask(*carry)[0]
+
+        def advance(carry: PyTree) -> PyTree:
+            value, after = inside(*carry)
+            return after, value
+
+        after, value = run(holds, advance, (values_of(refs), init))
+        return value, after
+
+    return with_refs(lambda: run(condition, body, init), carried)
+
+
+def branched(
+    run: Callable[[Sequence[UserFunction], tuple[UserObject, ...]], UserObject],
+    branches: Sequence[UserFunction],
+    operands: tuple[UserObject, ...],
+) -> UserObject:
+    """Chooses among branches that may use refs from outside: all take and return their values."""
+
+    def carried(refs: Sequence[Ref]) -> tuple[UserObject, Values]:
+        return run([carrying(b, refs) for b in branches], (values_of(refs), *operands))
+
+    return with_refs(lambda: run(branches, operands), carried)
