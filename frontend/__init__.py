@@ -114,7 +114,7 @@ _PLACES = {
     "make_mesh": "axir._devices.meshes",
     "reshard": "axir.sharding",
     "set_mesh": "axir.sharding",
-    "shard_map": "axir._transforms.shard_mapping",
+    "shard_map": "axir._shard_mapping",
 }
 _OTHER_NAMES = {"P": "PartitionSpec"}
 

@@ -10,7 +10,7 @@ number of steps.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -26,7 +26,7 @@ from axir._trees import tree
 from axir.custom_derivatives import closure_convert, custom_vjp
 from axir.dialect.core.annotations import ArrayLike, PyTree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.dtypes import is_float, is_inexact
+from axir.dialect.core.dtypes import is_complex, is_float, is_inexact
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.flatten_util import ravel_pytree
 
@@ -81,7 +81,8 @@ def odeint(
         y0: State at the first time, a tree of arrays.
         t: Float array of times, ascending or descending.
         *args: Trees of arrays.
-        rtol: Tolerance of the error in a step, relative to each element of the state.
+        rtol: Tolerance of the error in a step, relative to each element of the state, of complex
+            ones to each part.
         atol: Tolerance besides, absolute.
         mxstep: Largest number of steps from a time of `t` to the next one.
         hmax: Largest step.
@@ -187,20 +188,25 @@ class _Dynamics:
 
     def __call__(self, y: PyTree, t: UserObject, *args: PyTree) -> PyTree:
         """Returns the rate of change."""
-        rate = self.converted.function(y, t, *args)
-        _check_rate(y, rate)
-        return rate
+        return _like(self.converted.function(y, t, *args), y)
 
 
-def _check_rate(y: PyTree, rate: PyTree) -> None:
-    found = [jnp.shape(x) for x in tree.leaves(rate)]
-    wanted = [jnp.shape(x) for x in tree.leaves(y)]
-    if found != wanted:
+def _like(rate: PyTree, y: PyTree) -> PyTree:
+    """Returns rates in the containers, shapes and dtypes of the state, element by element."""
+    leaves, structure = tree.flatten(y)
+    rates = tree.leaves(rate)
+    if sum(jnp.size(x) for x in rates) != sum(x.size for x in leaves):
         raise ShapeError(
-            f"odeint: func must return arrays like those of the state, of shapes {wanted}, but "
-            f"returned such of shapes {found}.",
+            "odeint: func must return arrays like those of the state, of shapes "
+            f"{[x.shape for x in leaves]}, but returned such of shapes "
+            f"{[jnp.shape(x) for x in rates]}.",
             "It returns the rate of change of each element.",
         )
+    if [jnp.shape(x) for x in rates] != [x.shape for x in leaves]:
+        rate = ravel_pytree(y)[1](ravel_pytree(rate)[0].astype(ravel_pytree(y)[0].dtype))
+        rates = tree.leaves(rate)
+    pairs = zip(rates, leaves, strict=True)
+    return structure.unflatten([jnp.asarray(x, like.dtype) for x, like in pairs])
 
 
 @dataclass(frozen=True)
@@ -225,7 +231,7 @@ class _Adjoint:
             merged = [
                 next(given) if moves else x for x, moves in zip(leaves, self.moving, strict=True)
             ]
-            return _like(self.dynamics(y, t, *structure.unflatten(merged)), y)
+            return self.dynamics(y, t, *structure.unflatten(merged))
 
         moved, pull = vjp(rate, y, _chosen(leaves, self.moving))
         return moved, *tree.map(jnp.negative, pull(y_bar))
@@ -233,13 +239,6 @@ class _Adjoint:
 
 def _chosen(leaves: Sequence[UserObject], marks: Sequence[bool]) -> list[UserObject]:
     return [x for x, mark in zip(leaves, marks, strict=True) if mark]
-
-
-def _like(rate: PyTree, y: PyTree) -> PyTree:
-    """Returns the rates in the containers and dtypes of the state."""
-    leaves, structure = tree.flatten(y)
-    rates = zip(tree.leaves(rate), leaves, strict=True)
-    return structure.unflatten([jnp.asarray(x, like.dtype) for x, like in rates])
 
 
 @dataclass(frozen=True)
@@ -268,18 +267,26 @@ def _integrated(solver: _Solver, y0: PyTree, times: UserObject, args: PyTree) ->
 
 @functools.partial(custom_vjp, nondiff_argnums=(0,))
 def _solve(solver: _Solver, y0: PyTree, times: UserObject, args: PyTree) -> PyTree:
-    start, unravel = ravel_pytree(y0)
+    start, unravel = _real_vector(y0)
     # Time runs forwards: towards later times, or earlier ones with the rates negated.
     sign = jnp.where(times[-1] < times[0], -1, 1).astype(times.dtype)
 
     @jit
     def rate(y: Vector, s: UserObject) -> Vector:
-        found = solver.dynamics(unravel(y), sign * s, *args)
-        flat, _ = ravel_pytree(_like(found, y0))
+        flat, _ = _real_vector(solver.dynamics(unravel(y), sign * s, *args))
         return sign.astype(y.dtype) * flat
 
     states = _trajectory(solver, rate, start, sign * times)
     return vmap(unravel)(states)
+
+
+def _real_vector(y: PyTree) -> tuple[Vector, Callable[[Vector], PyTree]]:
+    """Returns a state as a vector of real numbers, and what makes states of such."""
+    flat, unravel = ravel_pytree(y)
+    if not is_complex(flat.dtype):
+        return flat, unravel
+    parts = jnp.concatenate([jnp.real(flat), jnp.imag(flat)])
+    return parts, lambda x: unravel(lax.complex(*jnp.split(x, 2)))
 
 
 def _forward(
@@ -302,7 +309,7 @@ def _backward(solver: _Solver, residuals: UserObject, cotangent: PyTree) -> User
 
     def along(y: PyTree, t: UserObject, y_bar: PyTree) -> UserObject:
         """Returns how a cotangent changes with the time at which the state is taken."""
-        rate = _like(solver.dynamics(y, t, *args), y)
+        rate = solver.dynamics(y, t, *args)
         products = [
             jnp.sum(f * g) for f, g in zip(tree.leaves(rate), tree.leaves(y_bar), strict=True)
         ]
@@ -402,7 +409,7 @@ def _combined(weights: Sequence[float], slopes: Sequence[Vector]) -> Vector:
 def _error_ratio(solver: _Solver, error: Vector, before: Vector, after: Vector) -> UserObject:
     """Returns the root mean square of an error over what is tolerated: at most 1 is tolerable."""
     size = jnp.maximum(jnp.abs(before), jnp.abs(after))
-    ratio = jnp.abs(error) / (solver.atol + solver.rtol * size)
+    ratio = error / (solver.atol + solver.rtol * size)
     return jnp.sqrt(jnp.mean(jnp.square(ratio)))
 
 
@@ -420,7 +427,7 @@ def _first_step(
     scale = solver.atol + solver.rtol * jnp.abs(y)
 
     def norm(vector: Vector) -> UserObject:
-        return jnp.sqrt(jnp.sum(jnp.square(jnp.abs(vector) / scale)))
+        return jnp.sqrt(jnp.sum(jnp.square(vector / scale)))
 
     size, speed = norm(y), norm(slope)
     small = jnp.where((size < 1e-5) | (speed < 1e-5), 1e-6, 0.01 * size / speed)

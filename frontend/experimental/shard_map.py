@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Set
 
+from axir import _shard_mapping
 from axir._devices.meshes import AbstractMesh, Mesh
-from axir._transforms import shard_mapping
 from axir.dialect.core.annotations import PyTree, UserFunction
 
 __all__ = ["shard_map"]
@@ -29,6 +29,6 @@ def shard_map(
         check_rep: Accepted for compatibility.
         auto: Axes of the mesh along which nothing is cut.
     """
-    return shard_mapping.shard_map(
+    return _shard_mapping.shard_map(
         f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_rep=check_rep, auto=auto
     )

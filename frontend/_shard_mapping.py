@@ -15,11 +15,10 @@ from axir import numpy as jnp
 from axir._arguments.arguments import check_callable
 from axir._devices.meshes import AbstractMesh, Mesh, context
 from axir._devices.partitions import NamedSharding, PartitionSpec, only_device
+from axir._transforms.vectorize import vmap
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, ParameterError, ShapeError
-
-from .vectorize import vmap
 
 
 class ShardSpecError(AxirError, ValueError):
