@@ -132,6 +132,7 @@ class JitFunction:
         self._known: dict[UserObject, _Entry] = {}
         # What carries refs, by where in a call these are.
         self._ref_forms: dict[UserObject, tuple[UserFunction, UserObject]] = {}
+        self._outside_refs: dict[UserObject, tuple[UserObject, ...]] = {}
         _functions.add(self)
 
     def __repr__(self) -> str:
@@ -176,10 +177,13 @@ class JitFunction:
                 results = entry.compiled.run(values)  # type: ignore[union-attr]
                 return results[0] if entry.returns_one_array else entry.out_tree.unflatten(results)
         leaves, in_tree = tree.flatten((args, kwargs))
-        try:
-            return self._call_with(leaves, in_tree, args, kwargs, static, key)
-        except RefScopeError as error:
-            return self._call_with_refs(args, kwargs, static, error)
+        touched = None
+        if not self._ref_forms:
+            try:
+                return self._call_with(leaves, in_tree, args, kwargs, static, key)
+            except RefScopeError as error:
+                touched = error.ref
+        return self._call_with_refs(args, kwargs, static, touched)
 
     def _call_with(
         self,
@@ -219,7 +223,7 @@ class JitFunction:
         args: tuple[UserObject, ...],
         kwargs: dict[str, Options],
         static: UserObject,
-        error: RefScopeError,
+        touched: UserObject,
     ) -> UserObject:
         from .refs import call_with_refs  # late: few programs have refs
 
@@ -227,7 +231,7 @@ class JitFunction:
             return JitFunction(function, (), (), (), (), self._device, self._inline, self._wait)
 
         function = self._function if static is None else self._bound(static)
-        return call_with_refs(self, function, (args, kwargs), static, make, error.ref)
+        return call_with_refs(self, function, (args, kwargs), static, make, touched)
 
     def _remember(self, signature_key: UserObject, entry: _Entry) -> None:
         if len(self._known) >= _ENTRY_LIMIT:
@@ -343,6 +347,7 @@ class JitFunction:
         self._entries.clear()
         self._known.clear()
         self._ref_forms.clear()
+        self._outside_refs.clear()
 
 
 class _TypedKey:

@@ -329,7 +329,7 @@ def call_with_refs(
     arguments: tuple[tuple[UserObject, ...], dict[str, Options]],
     static: UserObject,
     make: Callable[[UserFunction], UserFunction],
-    touched: Ref,
+    touched: Ref | None,
 ) -> UserObject:
     """Calls a compiled function that has refs among its arguments, or uses some from outside.
 
@@ -339,7 +339,7 @@ def call_with_refs(
         arguments: The other arguments.
         static: A key of the static ones.
         make: Compiles a function.
-        touched: The ref that it was found to use.
+        touched: A ref that it was found to use, if this is not known from an earlier call.
     """
     leaves, structure = tree.flatten(arguments)
     passed = tuple({id(x): x for x in leaves if isinstance(x, Ref)}.values())
@@ -348,7 +348,9 @@ def call_with_refs(
 
     def carried(refs: Sequence[Ref]) -> tuple[UserObject, Values]:
         outside = tuple(ref for ref in refs if _place(ref, passed) is None)
-        key = (static, structure, places, tuple(map(id, outside)))
+        # A call begins with the refs that one before was found to use.
+        compiled._outside_refs[call] = outside
+        key = (call, tuple(map(id, outside)))
         form = compiled._ref_forms.get(key)
         if form is None:
             made = make(_carrying_arguments(function, structure, places, outside))
@@ -358,8 +360,10 @@ def call_with_refs(
         result, after = form[0](values_of(order), others)
         return result, [after[n] for n in (_place(ref, order) for ref in refs) if n is not None]
 
-    first = passed if touched in passed else (*passed, touched)
-    return carry(first, carried)
+    call = (static, structure, places)
+    known = compiled._outside_refs.get(call, ())
+    first = dict.fromkeys((*passed, *known, *(() if touched is None else (touched,))))
+    return carry(tuple(first), carried)
 
 
 def _place(x: UserObject, refs: Sequence[Ref]) -> int | None:
