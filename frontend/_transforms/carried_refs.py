@@ -69,8 +69,8 @@ def carrying(function: UserFunction, refs: Sequence[Ref]) -> UserFunction:
 
     def carried(values: Values, *args: Options, **kwargs: Options) -> tuple[UserObject, Values]:
         before = [(ref._value, ref._home) for ref in refs]
-        for ref, value in zip(refs, values, strict=True):
-            ref._value, ref._home = value, state.ambient
+        for ref, inside in zip(refs, values, strict=True):
+            ref._value, ref._home = inside, state.ambient
         try:
             result = function(*args, **kwargs)
             return result, values_of(refs)

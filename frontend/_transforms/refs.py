@@ -152,7 +152,7 @@ class Ref:
         addupdate(self, index, value)
 
     def __iter__(self) -> Iterator[Array]:
-        return iter(self.load())  # type: ignore[call-overload]
+        return iter(self.load())
 
     def __repr__(self) -> str:
         return f"Ref({repr(self._value).partition('(')[2]}" if self._value is not None else "Ref()"
@@ -346,7 +346,7 @@ def call_with_refs(
     places = tuple(_place(x, passed) for x in leaves)
     others = [x for x in leaves if not isinstance(x, Ref)]
 
-    def carried(refs: Sequence[Ref]) -> tuple[UserObject, Values]:
+    def carried(refs: Sequence[Ref]) -> tuple[UserObject, Sequence[Array]]:
         outside = tuple(ref for ref in refs if _place(ref, passed) is None)
         # A call begins with the refs that one before was found to use.
         compiled._outside_refs[call] = outside

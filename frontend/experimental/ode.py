@@ -106,14 +106,14 @@ def odeint(
     check_callable(func, "odeint")
     times = _times(t)
     values = to_values(*_leaves(args), "odeint")
-    args = tree.structure(args).unflatten(values)
+    arguments: UserObject = tree.structure(args).unflatten(values)
     state = tree.map(_inexact, y0)
     options = _options(rtol, atol, mxstep, hmax)
-    converted, consts = closure_convert(func, state, times[0], *args)
+    converted, consts = closure_convert(func, state, times[0], *arguments)
     # A function without closures of traces is itself, however often it is converted.
     identity = converted if consts else func
-    dynamics = _Dynamics(identity, len(args), _Unkeyed(converted))
-    return _integrated(_Solver(dynamics, *options), state, times, (*args, *consts))
+    dynamics = _Dynamics(identity, len(arguments), _Unkeyed(converted))
+    return _integrated(_Solver(dynamics, *options), state, times, (*arguments, *consts))
 
 
 def _leaves(args: PyTree) -> tuple[list[UserObject], PyTree]:

@@ -17,9 +17,11 @@ import numpy as np
 from axir._arguments.arguments import to_values
 from axir._transforms.stages import Compiled
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.annotations import AnyDtype, Options, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.dtypes import as_dtype
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.extended_dtypes import key_dtype, words_of
 from axir.dialect.core.types import ShapedArray
 from axir.runtime import Device, default_device, devices
 from axir.runtime.calls.compiled_function import buffer_of, compile_function
@@ -56,6 +58,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, tree.TreeDef, tree.TreeDef]:
         )
     unit = compiled.runtime_executable()
     function = unit.function
+    constants = [words_of(as_array(x).host()) for x in function.captured]
     header = {
         "format": _FORMAT,
         "name": function.name,
@@ -63,15 +66,14 @@ def serialize(compiled: Compiled) -> tuple[bytes, tree.TreeDef, tree.TreeDef]:
         "machine": Target(backend=unit.device.platform).machine,
         "arguments": [_described(t) for t in compiled.function.input_types],
         "results": [_described(t) for t in unit.result_types],
+        "constants": [[list(x.shape), x.dtype.name] for x in constants],
     }
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("header.json", json.dumps(header))
         archive.writestr("program.vmfb", compile_function(function, unit.device))
-        for number, x in enumerate(function.captured):
-            part = io.BytesIO()
-            np.save(part, as_array(x).host(), allow_pickle=False)
-            archive.writestr(f"constant{number}.npy", part.getvalue())
+        for number, host in enumerate(constants):
+            archive.writestr(f"constant{number}", host.tobytes())
     return file.getvalue(), compiled.in_tree, compiled.out_tree
 
 
@@ -80,8 +82,10 @@ def _described(array_type: ShapedArray) -> list[UserObject]:
 
 
 def _type_of(described: Sequence[UserObject]) -> ShapedArray:
-    shape, dtype, weak_type = described
-    return ShapedArray(tuple(shape), np.dtype(dtype), weak_type)
+    shape, name, weak_type = described
+    tag = name.removeprefix("key<").removesuffix(">")
+    dtype: AnyDtype = key_dtype(tag) if tag != name else as_dtype(name)
+    return ShapedArray(tuple(shape), dtype, weak_type)
 
 
 def deserialize_and_load(
@@ -108,10 +112,9 @@ def deserialize_and_load(
         with zipfile.ZipFile(io.BytesIO(serialized)) as archive:
             header = json.loads(archive.read("header.json"))
             binary = archive.read("program.vmfb")
-            names = [n for n in archive.namelist() if n.startswith("constant")]
             constants = [
-                np.load(io.BytesIO(archive.read(f"constant{number}.npy")), allow_pickle=False)
-                for number in range(len(names))
+                np.frombuffer(archive.read(f"constant{number}"), as_dtype(dtype)).reshape(shape)
+                for number, (shape, dtype) in enumerate(header["constants"])
             ]
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise LoadError(
@@ -159,7 +162,7 @@ class LoadedFunction:
         self._name = header["name"]
         self._types = [_type_of(t) for t in header["arguments"]]
         self._results = [_type_of(t) for t in header["results"]]
-        self._constants = [buffer_of(as_array(x), device) for x in constants]
+        self._constants = [device.put(x) for x in constants]
         self._executable = Program(binary, device).function("main")
 
     def __call__(self, *args: Options, **kwargs: Options) -> UserObject:

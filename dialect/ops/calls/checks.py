@@ -96,8 +96,8 @@ def _evaluate(
     pred: np.ndarray, *payload: np.ndarray, check: Check, debug: bool
 ) -> list[np.ndarray]:
     if not debug and not pred.all():
-        place = np.unravel_index(np.argmin(pred), pred.shape)
-        raise check.error([x[(*place, ...)] for x in payload])
+        place = int(np.argmin(pred))
+        raise check.error([x.reshape(-1, *x.shape[pred.ndim :])[place, ...] for x in payload])
     return []
 
 

@@ -108,7 +108,8 @@ def _check_of(
     detail: UserObject,
 ) -> Check:
     """Returns the check of an op of a function, always the same."""
-    return Check(category, signature, functools.partial(_MESSAGES[category], detail))
+    kind: UserObject = category
+    return Check(kind, signature, functools.partial(_MESSAGES[category], detail))
 
 
 def _index_message(shape: tuple[int, ...], payload: Sequence[np.ndarray]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from axir._trees.registration import register_pytree_node
-from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.annotations import IndexLike, UserObject
 from axir.dialect.core.array import from_numpy
 from axir.dialect.ops.calls.checks import Check, CheckFailedError, Signature
 
@@ -121,7 +121,8 @@ class Error:
             check = by_number.get(int(codes[place]))
             if check is not None:
                 slot = self.payload[self.signatures.index(check.signature)]
-                yield place, check, [np.asarray(x)[(*place, ...)] for x in slot]
+                index: IndexLike = (*place, ...)
+                yield place, check, [np.asarray(x)[index] for x in slot]
 
     def __str__(self) -> str:
         return f"Error({self.get()})"
