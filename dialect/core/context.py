@@ -57,6 +57,26 @@ if _BASE.name == "axir":  # installed as a wheel: every room lies below the pack
 
 _FILE_LINE = re.compile(r'loc\("(.*)":(\d+):\d+\)$')
 _is_internal: dict[str, bool] = {}
+
+
+class HiddenPaths(list[str]):
+    """Beginnings of the paths of files that are not the user's, though they are not axir's.
+
+    Libraries add their own, so that errors name the line of whoever calls them.
+    """
+
+    def append(self, path: str) -> None:
+        """Adds a path."""
+        super().append(path)
+        _is_internal.clear()
+
+    def remove(self, path: str) -> None:
+        """Takes a path away."""
+        super().remove(path)
+        _is_internal.clear()
+
+
+hidden_paths = HiddenPaths()
 _locations: dict[tuple[str, int, str], ir.Location] = {}
 
 
@@ -69,7 +89,7 @@ def is_user_file(filename: str) -> bool:
     """Tells whether `filename` lies outside axir's own rooms."""
     internal = _is_internal.get(filename)
     if internal is None:
-        internal = filename.startswith(_INTERNAL_FOLDERS) or filename.startswith("<frozen")
+        internal = filename.startswith((*_INTERNAL_FOLDERS, "<frozen", *hidden_paths))
         _is_internal[filename] = internal
     return not internal
 

@@ -185,6 +185,7 @@ class Trace:
     """
 
     __slots__ = (
+        "__weakref__",
         "_captured",
         "_constants",
         "_evaluated",

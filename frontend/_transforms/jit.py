@@ -32,6 +32,7 @@ from axir.dialect.core.errors import (
     RefScopeError,
     StaticArgumentError,
 )
+from axir.dialect.core.events import TRACED, timed
 from axir.dialect.core.single_flight import made_once
 from axir.dialect.core.state import state
 from axir.dialect.ops.calls.jit_call import call
@@ -269,7 +270,8 @@ class JitFunction:
     ) -> _Entry:
         function = self._function if static is None else self._bound(static)
         flat = FlatFunction(function, in_tree)
-        traced = trace_abstract(flat, types, "Jit")
+        with timed(TRACED, self.__name__):
+            traced = trace_abstract(flat, types, "Jit")
         return _Entry(traced, flat.out_tree)
 
     def _split_static(

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import ad, batching, mlir
+from . import ad, batching, mlir, partial_eval, pxla, xla
 
-__all__ = ["ad", "batching", "mlir"]
+__all__ = ["ad", "batching", "mlir", "partial_eval", "pxla", "xla"]

@@ -19,6 +19,7 @@ from ._rules import Rule, RuleTable
 __all__ = [
     "UndefinedPrimal",
     "Zero",
+    "add_jaxvals",
     "add_tangents",
     "defjvp",
     "deflinear",
@@ -41,6 +42,11 @@ primitive_jvps = RuleTable("value_and_jvp", _value_and_jvp)
 primitive_transposes = RuleTable("transpose")
 
 instantiate_zeros = instantiate
+
+
+def add_jaxvals(x: UserObject, y: UserObject) -> UserObject:
+    """Returns the sum of two tangents or cotangents, either of which may be `Zero`."""
+    return add_tangents(x, y)
 
 
 def zeros_like_aval(aval: ShapedArray) -> UserObject:

@@ -1,23 +1,35 @@
 """Batching rules of primitives.
 
 `primitive_batchers[p] = rule` with `rule(operands, axes, **params) -> (result, axis)`, where `axes`
-tells for each operand the position of the batch axis, or None if it has none.
+tells for each operand the position of the batch axis, or None if it has none. A rule that must
+know the axis itself stands in `fancy_primitive_batchers`: `rule(axis, operands, axes, **params)`
+with the `AxisData` of the axis, or in `axis_primitive_batchers`: `rule(size, name, None, operands,
+axes, **params)`.
 """
 
 from __future__ import annotations
 
-from axir.dialect.core.annotations import Param, UserObject
-from axir.dialect.ops.elementwise.family import batch_elementwise
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.ops.elementwise.family import as_value, batch_elementwise
 from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.primitive import Primitive
 from axir.passes.transforms.vmap import to_axis
 
 from ._rules import RuleTable
 
 __all__ = [
+    "AxisData",
+    "axis_primitive_batchers",
     "bdim_at_front",
+    "broadcast",
     "defbroadcasting",
+    "defreducer",
     "defvectorized",
+    "fancy_primitive_batchers",
     "moveaxis",
     "not_mapped",
     "primitive_batchers",
@@ -25,6 +37,57 @@ __all__ = [
 
 primitive_batchers = RuleTable("batch")
 not_mapped = None
+
+
+@dataclass(frozen=True)
+class AxisData:
+    """The axis over which a function is vectorized.
+
+    Attributes:
+        name: What collectives call it, or None.
+        size: Its extent.
+    """
+
+    name: Hashable | None
+    size: int
+
+
+class _RulesOfAxes:
+    """Takes rules that are told over which axis they vectorize."""
+
+    def __setitem__(self, primitive: Primitive, rule: UserFunction) -> None:
+        def batch(operands: UserObject, axes: UserObject, **params: Param) -> UserObject:
+            frame = current_frame()
+            return rule(AxisData(frame.name, frame.size), operands, axes, **params)
+
+        primitive_batchers[primitive] = batch
+
+
+class _RulesOfNamedAxes:
+    """Takes rules that are told the extent and the name of the axis over which they vectorize."""
+
+    def __setitem__(self, primitive: Primitive, rule: UserFunction) -> None:
+        def batch(
+            axis: AxisData, operands: UserObject, axes: UserObject, **params: Param
+        ) -> UserObject:
+            return rule(axis.size, axis.name, None, operands, axes, **params)
+
+        fancy_primitive_batchers[primitive] = batch
+
+
+fancy_primitive_batchers = _RulesOfAxes()
+axis_primitive_batchers = _RulesOfNamedAxes()
+
+
+def broadcast(
+    x: UserObject, sz: int, axis: int | None, mesh_axis: UserObject = None
+) -> UserObject:
+    """Gives a value a batch axis of an extent at a position; None leaves it as it is.
+
+    >>> broadcast(1.0, 2, 0)
+    Array([1., 1.], dtype=float32, weak_type=True)
+    """
+    return to_axis(as_value(x), None, axis, sz)
 
 
 def bdim_at_front(value: UserObject, axis: int | None, size: int) -> UserObject:
@@ -44,3 +107,17 @@ def defvectorized(primitive: Primitive) -> None:
 def defbroadcasting(primitive: Primitive) -> None:
     """Declares an elementwise primitive of several operands: their batch axes are aligned."""
     primitive_batchers[primitive] = batch_elementwise(primitive)
+
+
+def defreducer(primitive: Primitive) -> None:
+    """Declares a primitive of one operand that reduces along the axes of its parameter `axes`."""
+
+    def batch(
+        operands: UserObject, dims: UserObject, *, axes: Sequence[int], **params: Param
+    ) -> tuple[UserObject, int]:
+        (operand,), (place,) = operands, dims
+        moved = tuple(axis + (axis >= place) for axis in axes)
+        result = primitive.bind(operand, axes=moved, **params)
+        return result, place - sum(axis < place for axis in moved)
+
+    primitive_batchers[primitive] = batch

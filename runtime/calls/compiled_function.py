@@ -19,6 +19,7 @@ from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import DonationError
+from axir.dialect.core.events import LOWERED, timed
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import outside_traces
@@ -403,12 +404,13 @@ def compile_function(
     `host_functions` collects the Python functions that it calls, which are no part of the binary;
     None if it must run without this process.
     """
-    module = lower_functions({"main": function}, device.platform, donated, host_functions)
     # Whoever calls the binary has arguments of known types: see `CompiledFunction`.
     target = Target(
         backend=device.platform, opt_level=config.axir_opt_level, checks_arguments=False
     )
-    prepare_for_target(module, target)
+    with timed(LOWERED, function.name):
+        module = lower_functions({"main": function}, device.platform, donated, host_functions)
+        prepare_for_target(module, target)
     return compile_module(module, target, function.name)
 
 

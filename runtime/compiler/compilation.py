@@ -20,6 +20,7 @@ from iree.compiler import ir, version
 
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.events import CACHE_HIT, CACHE_MISS, COMPILED, tell_event, timed
 from axir.dialect.core.single_flight import single_flight
 from axir.dialect.text.parsing import set_trial
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
@@ -65,9 +66,10 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
 
     def binary() -> bytes:
         known = cache.get(key)
+        tell_event(CACHE_MISS if known is None else CACHE_HIT)
         if known is None:
             text = _written(source)
-            with announced_if_slow(name, text):
+            with announced_if_slow(name, text), timed(COMPILED, name):
                 known = _compile(text, target, flags, f"{name}-{key[:12]}")
             cache.put(key, known)
         return known

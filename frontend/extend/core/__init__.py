@@ -31,13 +31,27 @@ from axir.dialect.core.errors import VerificationError as JaxprTypeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import functions_in
 from axir.dialect.program.module_writer import write_module
+from axir.dialect.program.primitive import Primitive as PrimitiveOfTable
 from axir.dialect.program.tracer import Trace
 from axir.dialect.text.module_reader import parse_module
 
 from . import primitives
+from ._tracing import (
+    find_top_trace,
+    get_opaque_trace_state,
+    nonempty_axis_env_DO_NOT_USE,
+    set_current_trace,
+    take_current_trace,
+    unsafe_am_i_under_a_jit_DO_NOT_USE,
+    unsafe_am_i_under_a_vmap_DO_NOT_USE,
+    unsafe_get_axis_names_DO_NOT_USE,
+)
 
 __all__ = [
     "ClosedJaxpr",
+    "DropVar",
+    "Effect",
+    "Effects",
     "Jaxpr",
     "JaxprEqn",
     "JaxprTypeError",
@@ -48,15 +62,34 @@ __all__ = [
     "array_types",
     "check_jaxpr",
     "concrete_or_error",
+    "find_top_trace",
+    "get_opaque_trace_state",
     "jaxpr_as_fun",
     "jaxprs_in_params",
     "mapped_aval",
+    "no_effects",
+    "nonempty_axis_env_DO_NOT_USE",
     "primal_dtype_to_tangent_dtype",
     "primitives",
+    "set_current_trace",
     "subjaxprs",
+    "take_current_trace",
     "unmapped_aval",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE",
     "valid_jaxtype",
 ]
+
+Effect = PrimitiveOfTable
+"""What acts in a jaxpr is told by the primitives that do."""
+Effects = frozenset[Effect]
+no_effects: Effects = frozenset()
+
+
+class DropVar(Var):
+    """A result that nobody uses. Here such results are variables like others: none is one."""
+
 
 array_types = {ConcreteArray, np.ndarray, np.generic}
 

@@ -1,0 +1,88 @@
+"""What happens while programs run, told to those who listen: `axir.monitoring` has the names.
+
+Where something is timed, and whoever wants to know of it or sees it in the log, is one mechanism:
+`timed`. As long as nobody listens it reads one list.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from .config import config
+
+_LOGGER = logging.getLogger(__name__)
+
+EventListener = Callable[..., None]
+"""`(event, **metadata)`: something happened."""
+DurationListener = Callable[..., None]
+"""`(event, seconds, **metadata)`: something took so long."""
+SpanListener = Callable[..., None]
+"""`(event, start, end, **metadata)`: something went on between two times, in seconds."""
+ScalarListener = Callable[..., None]
+"""`(event, value, **metadata)`: something was measured."""
+
+event_listeners: list[EventListener] = []
+duration_listeners: list[DurationListener] = []
+span_listeners: list[SpanListener] = []
+scalar_listeners: list[ScalarListener] = []
+
+TRACED = "/jax/core/compile/jaxpr_trace_duration"
+LOWERED = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILED = "/jax/core/compile/backend_compile_duration"
+CACHE_HIT = "/jax/compilation_cache/cache_hits"
+CACHE_MISS = "/jax/compilation_cache/cache_misses"
+_IN_WORDS = {
+    TRACED: "tracing",
+    LOWERED: "lowering to StableHLO and legalizing",
+    COMPILED: "compiling",
+}
+
+
+def tell_event(event: str, **metadata: str | int) -> None:
+    """Tells listeners that something happened."""
+    for listener in tuple(event_listeners):
+        listener(event, **metadata)
+
+
+def tell_duration(event: str, seconds: float, **metadata: str | int) -> None:
+    """Tells listeners how long something took."""
+    for listener in tuple(duration_listeners):
+        listener(event, seconds, **metadata)
+
+
+def tell_span(event: str, start: float, end: float, **metadata: str | int) -> None:
+    """Tells listeners from when to when something went on."""
+    for listener in tuple(span_listeners):
+        listener(event, start, end, **metadata)
+
+
+def tell_scalar(event: str, value: float, **metadata: str | int) -> None:
+    """Tells listeners what was measured."""
+    for listener in tuple(scalar_listeners):
+        listener(event, value, **metadata)
+
+
+@contextmanager
+def timed(event: str, fun_name: str) -> Iterator[None]:
+    """Tells listeners, and the log under `jax_log_compiles`, how long a `with` block takes.
+
+    A block that raises is not told of.
+
+    Args:
+        event: `TRACED`, `LOWERED` or `COMPILED`.
+        fun_name: Name of the user's function.
+    """
+    if not (duration_listeners or span_listeners or config.jax_log_compiles):
+        yield
+        return
+    start = time.time()
+    before = time.perf_counter()
+    yield
+    seconds = time.perf_counter() - before
+    tell_duration(event, seconds, fun_name=fun_name)
+    tell_span(event, start, start + seconds, fun_name=fun_name)
+    if config.jax_log_compiles:
+        _LOGGER.warning("Finished %s %s in %.6f s", _IN_WORDS[event], fun_name, seconds)

@@ -1,0 +1,44 @@
+"""Puts axir in JAX's place, once in a process."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from axir.dialect.core.config import config
+from axir.dialect.core.options import OPTIONS
+
+from .errors import RealJaxLoadedError
+from .modules import JaxFinder, JaxModule
+
+# What today's JAX does by default and axir does not.
+DEFAULTS = {"jax_threefry_partitionable": True}
+
+
+def install() -> None:
+    """Makes `import jax` give axir in this process, with the defaults of today's JAX.
+
+    Raises:
+        RealJaxLoadedError: if JAX itself has been imported before.
+    """
+    if any(isinstance(finder, JaxFinder) for finder in sys.meta_path):
+        return
+    check_no_jax()
+    for name, value in DEFAULTS.items():
+        if not any(os.environ.get(variable) for variable in OPTIONS[name].environment):
+            config.update(name, value)
+    # Before all others, so that a JAX that is installed stays unseen.
+    sys.meta_path.insert(0, JaxFinder())
+
+
+def check_no_jax() -> None:
+    """Raises `RealJaxLoadedError` if this process has imported JAX itself."""
+    for name in ("jax", "jaxlib"):
+        module = sys.modules.get(name)
+        if module is not None and not isinstance(module, JaxModule):
+            place = getattr(module, "__file__", None) or "an unknown place"
+            raise RealJaxLoadedError(
+                f"axir.as_jax: this process has imported {name} from {place} before, and one "
+                "process cannot have two.",
+                "Make `import axir.as_jax` its first import, or run it by `python -m axir.as_jax`.",
+            )

@@ -1,0 +1,7 @@
+"""The module `jaxlib` where axir stands in for JAX: its version, of which libraries ask."""
+
+from __future__ import annotations
+
+from .version import __version__, __version_info__
+
+__all__ = ["__version__", "__version_info__"]

@@ -1,0 +1,105 @@
+"""axir's modules under JAX's names: the finder that answers `import jax`.
+
+`jax.numpy` is the very module `axir.numpy`: both names stand for one object, so that classes and
+states exist once. Only `jax` itself is another object than `axir`, since it has another version.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from types import ModuleType
+
+import axir
+from axir.dialect.core.annotations import UserObject
+
+from . import version
+from .distributions import StandInDistribution
+from .errors import JaxModuleNotFoundError, JaxNameError
+
+# Where modules are that axir does not have under the same name: the longest beginning counts.
+PLACES = {
+    "jax": "axir",
+    "jax._src": "axir._as_jax.src",
+    "jax.lib": "axir._as_jax.lib",
+    "jax.version": "axir._as_jax.version",
+    "jaxlib": "axir._as_jax.jaxlib",
+}
+
+
+def own_name(name: str) -> str:
+    """Returns the name of the module that a name of JAX's stands for.
+
+    >>> own_name("jax.numpy.linalg"), own_name("jax._src.core")
+    ('axir.numpy.linalg', 'axir._as_jax.src.core')
+    """
+    head, tail = name, ""
+    while head not in PLACES:
+        head, _, last = head.rpartition(".")
+        tail = f".{last}{tail}"
+    return PLACES[head] + tail
+
+
+class JaxModule(ModuleType):
+    """The module `jax`: what `axir` has, with JAX's version."""
+
+    def __init__(self) -> None:
+        super().__init__("jax", axir.__doc__)
+        public = {name: value for name, value in vars(axir).items() if not name.startswith("_")}
+        vars(self).update(public)
+        self.__version__ = version.__version__
+        self.__version_info__ = version.__version_info__
+        self.__file__ = axir.__file__
+        # Nothing is looked for in folders: the finder answers for all modules.
+        self.__path__: list[str] = []
+
+    def __getattr__(self, name: str) -> UserObject:
+        if not name.startswith("_") and hasattr(axir, name):
+            return getattr(axir, name)
+        raise JaxNameError("jax", name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *dir(axir)})
+
+
+class JaxFinder(DistributionFinder, Loader):
+    """Finds `jax`, `jaxlib` and their modules in axir, and the distributions of these names."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Returns what loads a module of JAX's, or None for modules of others.
+
+        Raises:
+            JaxModuleNotFoundError: if axir has no such module.
+        """
+        if fullname.partition(".")[0] not in PLACES:
+            return None
+        own = own_name(fullname)
+        is_private = own.startswith("axir._") and not own.startswith("axir._as_jax.")
+        if is_private or own not in sys.modules and importlib.util.find_spec(own) is None:
+            raise JaxModuleNotFoundError(fullname, own)
+        return ModuleSpec(fullname, self, origin=axir.__file__, is_package=fullname == "jax")
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Returns the module `jax`; of others Python makes an empty one, which is replaced."""
+        return JaxModule() if spec.name == "jax" else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Puts axir's module where Python looks for the one that was asked for."""
+        if not isinstance(module, JaxModule):
+            name = module.__name__
+            sys.modules[name] = importlib.import_module(own_name(name))
+
+    def find_distributions(
+        self, context: DistributionFinder.Context = DistributionFinder.Context()
+    ) -> Iterator[Distribution]:
+        """Yields the distributions that stand in for JAX's, if they are asked for."""
+        for name in ("jax", "jaxlib"):
+            if context.name is None or context.name.lower() == name:
+                yield StandInDistribution(name)

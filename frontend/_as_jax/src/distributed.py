@@ -1,0 +1,9 @@
+"""Names of `jax._src.distributed`: the state of one process that computes alone."""
+
+from __future__ import annotations
+
+from axir.distributed import initialize, is_initialized, shutdown, state
+
+__all__ = ["global_state", "initialize", "is_initialized", "shutdown"]
+
+global_state = state

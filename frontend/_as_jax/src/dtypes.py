@@ -1,0 +1,50 @@
+"""Names of `jax._src.dtypes`: dtypes, how they promote, and those that are not NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from axir.dialect.core.annotations import DTypeLike
+from axir.dialect.core.extended_dtypes import KeyDtype
+from axir.dtypes import (
+    TypePromotionError,
+    bfloat16,
+    canonicalize_dtype,
+    extended,
+    finfo,
+    float0,
+    iinfo,
+    issubdtype,
+    prng_key,
+    result_type,
+    scalar_type_of,
+)
+
+__all__ = [
+    "DType",
+    "ExtendedDType",
+    "TypePromotionError",
+    "bfloat16",
+    "canonicalize_dtype",
+    "extended",
+    "finfo",
+    "float0",
+    "iinfo",
+    "issubdtype",
+    "prng_key",
+    "result_type",
+    "scalar_type_of",
+    "supports_inf",
+]
+
+DType = np.dtype
+ExtendedDType = KeyDtype
+
+
+def supports_inf(dtype: DTypeLike) -> bool:
+    """Tells whether a dtype of floats has infinities.
+
+    >>> supports_inf("float32"), supports_inf("float8_e4m3fn")
+    (True, False)
+    """
+    return bool(np.isinf(np.asarray(np.inf, canonicalize_dtype(dtype)).astype(np.float32)))

@@ -1,0 +1,1 @@
+"""Names of `jax._src.interpreters`: rules of primitives."""

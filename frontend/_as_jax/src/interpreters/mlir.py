@@ -1,0 +1,5 @@
+"""Names of `jax._src.interpreters.mlir`: those of `jax.interpreters.mlir`."""
+
+from __future__ import annotations
+
+from axir.interpreters.mlir import *  # noqa: F403

@@ -1,0 +1,5 @@
+"""Names of `jax._src.interpreters.partial_eval`: those of `jax.interpreters.partial_eval`."""
+
+from __future__ import annotations
+
+from axir.interpreters.partial_eval import *  # noqa: F403

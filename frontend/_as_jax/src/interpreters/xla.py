@@ -1,0 +1,5 @@
+"""Names of `jax._src.interpreters.xla`: those of `jax.interpreters.xla`."""
+
+from __future__ import annotations
+
+from axir.interpreters.xla import *  # noqa: F403

@@ -1,0 +1,5 @@
+"""Names of `jax._src.linear_util`: those of `axir.extend.linear_util`."""
+
+from __future__ import annotations
+
+from axir.extend.linear_util import *  # noqa: F403

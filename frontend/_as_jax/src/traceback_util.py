@@ -1,0 +1,31 @@
+"""Names of `jax._src.traceback_util`: whose lines errors name.
+
+axir's errors name the innermost line that is neither its own nor that of a library which has said so
+here.
+"""
+
+from __future__ import annotations
+
+from types import FrameType
+
+from axir.dialect.core.annotations import UserFunction
+from axir.dialect.core.context import hidden_paths, is_user_file
+
+__all__ = ["api_boundary", "include_frame", "register_exclusion"]
+
+_exclude_paths = hidden_paths
+
+
+def register_exclusion(path: str) -> None:
+    """Has errors name no lines of the files whose paths begin so."""
+    hidden_paths.append(path)
+
+
+def include_frame(f: FrameType) -> bool:
+    """Tells whether a frame belongs to the user."""
+    return is_user_file(f.f_code.co_filename)
+
+
+def api_boundary(fun: UserFunction, **options: bool) -> UserFunction:
+    """Returns the function: tracebacks stay whole, and errors name the user's line."""
+    return fun

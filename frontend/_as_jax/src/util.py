@@ -1,0 +1,83 @@
+"""Names of `jax._src.util`: small functions on sequences."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from axir.api_util import safe_map
+from axir.dialect.core.annotations import UserFunction, UserObject
+
+__all__ = [
+    "partition_list",
+    "safe_map",
+    "safe_zip",
+    "split_list",
+    "unzip2",
+    "unzip3",
+    "wraps",
+]
+
+Item = TypeVar("Item")
+
+
+def safe_zip(*sequences: Sequence[UserObject]) -> list[tuple[UserObject, ...]]:
+    """Returns the items of sequences of one length as tuples; ValueError if the lengths differ."""
+    return list(zip(*sequences, strict=True))
+
+
+def unzip2(pairs: Iterable[tuple[UserObject, UserObject]]) -> tuple[tuple[UserObject, ...], ...]:
+    """Returns the first items of pairs, and the second ones."""
+    return tuple(zip(*pairs, strict=True)) or ((), ())
+
+
+def unzip3(triples: Iterable[Sequence[UserObject]]) -> tuple[tuple[UserObject, ...], ...]:
+    """Returns the first, the second and the third items of triples."""
+    return tuple(zip(*triples, strict=True)) or ((), (), ())
+
+
+def split_list(items: Sequence[Item], lengths: Sequence[int]) -> list[list[Item]]:
+    """Returns the first items, the next ones, and so on, and what is left.
+
+    >>> split_list([1, 2, 3, 4], [1, 2])
+    [[1], [2, 3], [4]]
+    """
+    parts, start = [], 0
+    for length in lengths:
+        parts.append(list(items[start : start + length]))
+        start += length
+    return [*parts, list(items[start:])]
+
+
+def partition_list(marks: Sequence[bool], items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
+    """Returns the items that are not marked, and those that are.
+
+    >>> partition_list([True, False], ["a", "b"])
+    (['b'], ['a'])
+    """
+    pairs = list(zip(items, marks, strict=True))
+    return [x for x, mark in pairs if not mark], [x for x, mark in pairs if mark]
+
+
+def wraps(
+    wrapped: UserFunction, namestr: str | None = None, docstr: str | None = None
+) -> Callable[[UserFunction], UserFunction]:
+    """Gives a function the name and docstring of another one, or what is made of these.
+
+    Args:
+        wrapped: The other function.
+        namestr: A format string that may mention `{fun}`, its name.
+        docstr: A format string that may mention `{fun}` and `{doc}`, its docstring.
+    """
+
+    def named(function: UserFunction) -> UserFunction:
+        functools.update_wrapper(function, wrapped)
+        name = getattr(wrapped, "__name__", "<unnamed function>")
+        if namestr is not None:
+            function.__name__ = namestr.format(fun=name)
+        if docstr is not None:
+            function.__doc__ = docstr.format(fun=name, doc=wrapped.__doc__ or "")
+        return function
+
+    return named

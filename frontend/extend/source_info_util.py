@@ -1,0 +1,128 @@
+"""Where operations come from, under the names of `jax.extend.source_info_util`.
+
+Each operation knows the user's line that made it, and the names of the scopes around that line.
+
+>>> import axir
+>>> with axir.named_scope("attention"):
+...     str(current_name_stack())
+'attention'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.context import hidden_paths
+from axir.dialect.core.errors import user_line
+from axir.dialect.core.state import Change, state, within_scope
+
+__all__ = [
+    "NameStack",
+    "SourceInfo",
+    "current",
+    "current_name_stack",
+    "extend_name_stack",
+    "new_name_stack",
+    "new_source_info",
+    "register_exclusion",
+    "reset_name_stack",
+    "set_name_stack",
+    "summarize",
+    "transform_name_stack",
+    "user_context",
+]
+
+
+@dataclass(frozen=True)
+class NameStack:
+    """Names of scopes, from the outermost one.
+
+    >>> str(new_name_stack("layer").extend("attention"))
+    'layer/attention'
+    """
+
+    names: tuple[str, ...] = ()
+
+    def extend(self, name: str) -> NameStack:
+        """Returns the names with one more inside."""
+        return NameStack((*self.names, name))
+
+    def __add__(self, other: NameStack) -> NameStack:
+        return NameStack(self.names + other.names)
+
+    def __str__(self) -> str:
+        return "/".join(self.names)
+
+
+@dataclass(frozen=True)
+class SourceInfo:
+    """Where an operation comes from.
+
+    Attributes:
+        line: The user's line, as `file:line in function: source`, or None.
+        name_stack: The scopes around it.
+    """
+
+    line: str | None
+    name_stack: NameStack
+
+
+def new_name_stack(name: str = "") -> NameStack:
+    """Returns names of scopes: one, or none."""
+    return NameStack((name,) if name else ())
+
+
+def current_name_stack() -> NameStack:
+    """Returns the names of the scopes around the code that runs."""
+    return NameStack(tuple(filter(None, state.scope.split("/"))))
+
+
+def current() -> SourceInfo:
+    """Returns where an operation would come from that is recorded now."""
+    return SourceInfo(user_line(), current_name_stack())
+
+
+def new_source_info() -> SourceInfo:
+    """Returns a place of which nothing is known."""
+    return SourceInfo(None, NameStack())
+
+
+def extend_name_stack(name: str) -> AbstractContextManager[None]:
+    """Names the operations that are recorded inside a `with`; see `axir.named_scope`."""
+    return within_scope(name)
+
+
+# Names of transformations stand in the same place as those of scopes.
+transform_name_stack = extend_name_stack
+
+
+@contextmanager
+def set_name_stack(name_stack: NameStack) -> Iterator[None]:
+    """Has the operations that are recorded inside a `with` carry these names and no others."""
+    with Change(scope=str(name_stack)):
+        yield
+
+
+def reset_name_stack() -> AbstractContextManager[None]:
+    """Has the operations that are recorded inside a `with` carry no names."""
+    return set_name_stack(NameStack())
+
+
+def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
+    """Returns a place in words."""
+    return source_info.line or "unknown"
+
+
+@contextmanager
+def user_context(traceback: UserObject, *, name_stack: NameStack | None = None) -> Iterator[None]:
+    """Has the operations that are recorded inside a `with` carry names; lines are found anew."""
+    with set_name_stack(current_name_stack() if name_stack is None else name_stack):
+        yield
+
+
+def register_exclusion(path: str) -> None:
+    """Has errors and operations name no lines of the files whose paths begin so."""
+    hidden_paths.append(path)

@@ -1,0 +1,198 @@
+"""Programs of which a part is known, under the names of `jax.interpreters.partial_eval`.
+
+While axir traces a function, it computes at once what depends on known values alone. So splitting
+off the known part of a program is tracing it with some arguments known (`trace_to_jaxpr_nounits`).
+
+>>> import axir.numpy as jnp
+>>> from axir.core import ShapedArray
+>>> from axir.extend import linear_util
+>>> fun = linear_util.wrap_init(lambda x, y: [x + 1, x * y])
+>>> known, unknown = PartialVal.known(2.0), PartialVal.unknown(ShapedArray((), jnp.float32))
+>>> jaxpr, results, consts = trace_to_jaxpr_nounits(fun, [known, unknown])
+>>> results
+[(None, 3.0), (ShapedArray(float32[]), None)]
+>>> jaxpr
+{ lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from axir.api_util import shaped_abstractify
+from axir.core import Jaxpr
+from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.effects import is_effectful
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.restriction import restricted
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Trace, Tracer
+from axir.dialect.program.walk import backward_slice
+from axir.extend.linear_util import WrappedFun
+
+__all__ = [
+    "DynamicJaxprTracer",
+    "JaxprTracer",
+    "PartialVal",
+    "Val",
+    "custom_partial_eval_rules",
+    "dce_jaxpr",
+    "dce_jaxpr_consts",
+    "dce_rules",
+    "partial_eval_jaxpr_custom_rules",
+    "trace_to_jaxpr_dynamic",
+    "trace_to_jaxpr_nounits",
+]
+
+# There is one class of tracers.
+DynamicJaxprTracer = JaxprTracer = Tracer
+Val = UserObject
+
+# Rules for primitives whose known part is not what their operands tell. No primitive here needs
+# one; those that programs write are kept, and nothing asks for them.
+custom_partial_eval_rules: dict[Primitive, UserFunction] = {}
+partial_eval_jaxpr_custom_rules: dict[Primitive, UserFunction] = {}
+dce_rules: dict[Primitive, UserFunction] = {}
+
+
+class _Parts(NamedTuple):
+    aval: ShapedArray | None
+    value: UserObject
+
+
+class PartialVal(_Parts):
+    """What is known of a value: the value itself, or its type.
+
+    It is a pair of type and value, one of which is None.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def known(cls, value: UserObject) -> PartialVal:
+        """Returns what is known of a value that is there."""
+        return cls(None, value)
+
+    @classmethod
+    def unknown(cls, aval: ShapedArray) -> PartialVal:
+        """Returns what is known of a value of a type."""
+        return cls(aval, None)
+
+    def is_known(self) -> bool:
+        """Tells whether the value is there."""
+        return self.aval is None
+
+    def get_known(self) -> UserObject:
+        """Returns the value, or None."""
+        return self.value
+
+    def get_aval(self) -> ShapedArray:
+        """Returns the type."""
+        return shaped_abstractify(self.value) if self.aval is None else self.aval
+
+    def __repr__(self) -> str:
+        return f"({self.aval!r}, {self.value!r})"
+
+
+def trace_to_jaxpr_nounits(
+    fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[PartialVal], list[Value]]:
+    """Computes the known part of a function, and traces the rest.
+
+    Args:
+        fun: A function of flat values that returns a sequence of them.
+        pvals: What is known of its arguments.
+        instantiate: Which results to take as unknown in any case.
+
+    Returns:
+        The jaxpr of the unknown results as a function of the unknown arguments; what is known of
+        all results; and the values of the jaxpr's constants.
+    """
+    with Trace(fun.__name__, "Jaxpr", is_ambient=False) as trace:
+        arguments = [
+            pval.value if pval.aval is None else trace.add_input(pval.aval) for pval in pvals
+        ]
+        results = list(fun.call_wrapped(*arguments))
+        wanted = [instantiate] * len(results) if isinstance(instantiate, bool) else instantiate
+        unknown = [
+            is_wanted or (type(x) is Tracer and x.owner is trace)
+            for x, is_wanted in zip(results, wanted, strict=True)
+        ]
+        told = [
+            PartialVal.unknown(shaped_abstractify(x)) if is_unknown else PartialVal.known(x)
+            for x, is_unknown in zip(results, unknown, strict=True)
+        ]
+        function = trace.finish([x for x, u in zip(results, unknown, strict=True) if u])
+    return Jaxpr(function), told, list(function.captured)
+
+
+def trace_to_jaxpr_dynamic(
+    fun: WrappedFun, in_avals: Sequence[ShapedArray], *, keep_inputs: Sequence[bool] | None = None
+) -> tuple[Jaxpr, list[ShapedArray], list[Value]]:
+    """Traces a function of flat values.
+
+    Args:
+        fun: The function; it returns a sequence of values.
+        in_avals: Types of its arguments.
+        keep_inputs: Arguments that are not kept are no inputs of the jaxpr; the function must not
+            use them.
+
+    Returns:
+        The jaxpr, the types of its results, and the values of its constants.
+    """
+    with Trace(fun.__name__, "Jaxpr") as trace:
+        arguments = [trace.add_input(aval) for aval in in_avals]
+        function = trace.finish(list(fun.call_wrapped(*arguments)))
+    if keep_inputs is not None:
+        kept = [v for v, is_kept in zip(function.inputs, keep_inputs, strict=True) if is_kept]
+        function = restricted(function, function.equations, kept, function.outputs, "Jaxpr")
+    return Jaxpr(function), function.output_types, list(function.captured)
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool]]:
+    """Leaves out of a jaxpr what nobody uses; what acts stays.
+
+    Args:
+        jaxpr: The jaxpr.
+        used_outputs: Which of its results are used.
+        instantiate: Which of its inputs to keep even if nothing uses them.
+
+    Returns:
+        The jaxpr of the used results as a function of the inputs that are left, and which these
+        are.
+
+    >>> import axir, axir.numpy as jnp
+    >>> whole = axir.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y)))(1.0, 2.0).jaxpr
+    >>> dce_jaxpr(whole, [False, True])
+    ({ lambda ; a:f32[]. let b:f32[] = cos a in (b,) }, [False, True])
+    """
+    function = jaxpr.function
+    count = len(function.outputs)
+    marks = [used_outputs] * count if isinstance(used_outputs, bool) else list(used_outputs)
+    outputs = [v for v, is_used in zip(function.outputs, marks, strict=True) if is_used]
+    reached = backward_slice(function.equations, outputs, is_kept=is_effectful)
+    inputs = jaxpr.invars
+    forced = [instantiate] * len(inputs) if isinstance(instantiate, bool) else list(instantiate)
+    kept = [
+        is_reached or is_forced
+        for is_reached, is_forced in zip(reached.marks(inputs), forced, strict=True)
+    ]
+    left = [v for v, is_kept in zip(inputs, kept, strict=True) if is_kept]
+    return Jaxpr(restricted(function, reached.equations, left, outputs, "Jaxpr")), kept
+
+
+def dce_jaxpr_consts(
+    jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool], list[bool]]:
+    """Leaves out of a jaxpr what nobody uses; see `dce_jaxpr`.
+
+    Returns:
+        The jaxpr, which of its constants are left, and which of its inputs.
+    """
+    smaller, kept = dce_jaxpr(jaxpr, used_outputs, instantiate)
+    values = {id(x) for x in smaller.function.captured}
+    return smaller, [id(x) in values for x in jaxpr.function.captured], kept

@@ -1,0 +1,136 @@
+"""What happens while programs run, for those who listen: the names of `jax.monitoring`.
+
+axir tells how long it traced, lowered and compiled each function, and whether compiled programs
+came from the cache; libraries and programs tell events of their own.
+
+>>> def listen(event, **metadata):
+...     print(event, metadata)
+>>> register_event_listener(listen)
+>>> record_event("/my/event", kind="demonstration")
+/my/event {'kind': 'demonstration'}
+>>> unregister_event_listener(listen)
+"""
+
+from __future__ import annotations
+
+from axir.dialect.core import events
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.events import (
+    DurationListener,
+    EventListener,
+    ScalarListener,
+    SpanListener,
+)
+
+__all__ = [
+    "clear_event_listeners",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
+    "register_event_duration_secs_listener",
+    "register_event_listener",
+    "register_event_time_span_listener",
+    "register_scalar_listener",
+    "unregister_event_duration_listener",
+    "unregister_event_listener",
+    "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
+]
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Tells listeners that something happened.
+
+    Args:
+        event: Its name, such as `/my_library/saved`.
+        **kwargs: What else listeners get, by name.
+    """
+    events.tell_event(event, **kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
+    """Tells listeners how long something took, in seconds."""
+    events.tell_duration(event, duration, **kwargs)
+
+
+def record_event_time_span(
+    event: str, start_time: float, end_time: float, **kwargs: str | int
+) -> None:
+    """Tells listeners from when to when something went on, in seconds of `time.time()`."""
+    events.tell_span(event, start_time, end_time, **kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
+    """Tells listeners what was measured."""
+    events.tell_scalar(event, value, **kwargs)
+
+
+def register_event_listener(callback: EventListener) -> None:
+    """Has `callback(event, **metadata)` called for every event."""
+    events.event_listeners.append(callback)
+
+
+def register_event_duration_secs_listener(callback: DurationListener) -> None:
+    """Has `callback(event, seconds, **metadata)` called for every duration.
+
+    >>> import axir, axir.numpy as jnp
+    >>> heard = []
+    >>> def listen(event, seconds, **metadata):
+    ...     heard.append(event.rpartition("/")[2])
+    >>> register_event_duration_secs_listener(listen)
+    >>> _ = axir.jit(lambda x: jnp.sin(x) + 0.25)(1.0)
+    >>> unregister_event_duration_listener(listen)
+    >>> heard[0]
+    'jaxpr_trace_duration'
+    """
+    events.duration_listeners.append(callback)
+
+
+def register_event_time_span_listener(callback: SpanListener) -> None:
+    """Has `callback(event, start, end, **metadata)` called for every span of time."""
+    events.span_listeners.append(callback)
+
+
+def register_scalar_listener(callback: ScalarListener) -> None:
+    """Has `callback(event, value, **metadata)` called for everything measured."""
+    events.scalar_listeners.append(callback)
+
+
+def unregister_event_listener(callback: EventListener) -> None:
+    """Has a callback called no more for events; ParameterError if it never was."""
+    _unregister(events.event_listeners, callback)
+
+
+def unregister_event_duration_listener(callback: DurationListener) -> None:
+    """Has a callback called no more for durations; ParameterError if it never was."""
+    _unregister(events.duration_listeners, callback)
+
+
+def unregister_event_time_span_listener(callback: SpanListener) -> None:
+    """Has a callback called no more for spans of time; ParameterError if it never was."""
+    _unregister(events.span_listeners, callback)
+
+
+def unregister_scalar_listener(callback: ScalarListener) -> None:
+    """Has a callback called no more for what is measured; ParameterError if it never was."""
+    _unregister(events.scalar_listeners, callback)
+
+
+def clear_event_listeners() -> None:
+    """Has no callback called any more."""
+    for listeners in (
+        events.event_listeners,
+        events.duration_listeners,
+        events.span_listeners,
+        events.scalar_listeners,
+    ):
+        listeners.clear()
+
+
+def _unregister(listeners: list[EventListener], callback: EventListener) -> None:
+    if callback not in listeners:
+        raise ParameterError(
+            f"{callback!r} does not listen.", "Unregister what was registered, and once."
+        )
+    listeners.remove(callback)
