@@ -25,7 +25,7 @@ from axir._arguments.arguments import (
     check_callable,
     flat_arguments,
     to_value,
-    trace_known,
+    trace_abstract,
 )
 from axir._trees import tree
 from axir.dialect.core.annotations import ArrayLike, Options, PyTree, UserFunction, UserObject
@@ -81,7 +81,7 @@ def jet(
     scales = [factorial(k) if factorial_scaled else 1 for k in range(1, order + 1)]
     given = [_coefficients(x, terms, scales) for x, terms in zip(values, series, strict=True)]
     flat = FlatFunction(fun, in_tree)
-    function, _known = trace_known(flat, values, "Jet")
+    function = trace_abstract(flat, [x.type for x in values], "Jet")
     captured = [None] * len(function.captures)
     outs, found = run(function, [*values, *function.captured], [*given, *captured], order)
     terms = [_terms(x, s, scales) for x, s in zip(outs, found, strict=True)]
