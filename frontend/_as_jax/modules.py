@@ -82,7 +82,7 @@ class JaxFinder(DistributionFinder, Loader):
             return None
         own = own_name(fullname)
         is_private = own.startswith("axir._") and not own.startswith("axir._as_jax.")
-        if is_private or own not in sys.modules and importlib.util.find_spec(own) is None:
+        if is_private or (own not in sys.modules and importlib.util.find_spec(own) is None):
             raise JaxModuleNotFoundError(fullname, own)
         return ModuleSpec(fullname, self, origin=axir.__file__, is_package=fullname == "jax")
 

@@ -1,5 +1,6 @@
 """What those who extend axir use besides the public API: `axir.extend.core`, `extend.random`,
-`extend.linear_util`."""
+`extend.linear_util`.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ Stored = TypeVar("Stored")
 Layer = Callable[..., Generator[UserObject, UserObject, None]]
 
 
-class StoreException(AxirError):  # noqa: N818 - the name by which programs catch it
+class StoreException(AxirError):
     """What a layer leaves on the side was asked for before a call, or left twice."""
 
 

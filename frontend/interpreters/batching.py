@@ -79,9 +79,7 @@ fancy_primitive_batchers = _RulesOfAxes()
 axis_primitive_batchers = _RulesOfNamedAxes()
 
 
-def broadcast(
-    x: UserObject, sz: int, axis: int | None, mesh_axis: UserObject = None
-) -> UserObject:
+def broadcast(x: UserObject, sz: int, axis: int | None, mesh_axis: UserObject = None) -> UserObject:
     """Gives a value a batch axis of an extent at a position; None leaves it as it is.
 
     >>> broadcast(1.0, 2, 0)

@@ -84,21 +84,21 @@ def set_current_trace(trace: Trace | None, check_leaks: bool = False) -> Iterato
         yield
 
 
-def unsafe_get_axis_names_DO_NOT_USE() -> list[Hashable]:  # noqa: N802 - JAX's name
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Hashable]:
     """Returns the names of the mapped axes around the code that asks."""
     return list(state.axis_sizes)
 
 
-def nonempty_axis_env_DO_NOT_USE() -> bool:  # noqa: N802 - JAX's name
+def nonempty_axis_env_DO_NOT_USE() -> bool:
     """Tells whether there are named axes around the code that asks."""
     return bool(state.axis_sizes)
 
 
-def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:  # noqa: N802 - JAX's name
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     """Tells whether the code that asks is being traced for `jit`."""
     return state.ambient is not None and state.ambient.kind == "Jit"
 
 
-def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:  # noqa: N802 - JAX's name
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
     """Tells whether the code that asks is being traced for `vmap`."""
     return state.ambient is not None and state.ambient.kind == "Batch"
