@@ -31,6 +31,8 @@ PLACES = {
     "jaxlib": "axir._as_jax.jaxlib",
 }
 
+EVERYTHING = DistributionFinder.Context()
+
 
 def own_name(name: str) -> str:
     """Returns the name of the module that a name of JAX's stands for.
@@ -97,7 +99,7 @@ class JaxFinder(DistributionFinder, Loader):
             sys.modules[name] = importlib.import_module(own_name(name))
 
     def find_distributions(
-        self, context: DistributionFinder.Context = DistributionFinder.Context()
+        self, context: DistributionFinder.Context = EVERYTHING
     ) -> Iterator[Distribution]:
         """Yields the distributions that stand in for JAX's, if they are asked for."""
         for name in ("jax", "jaxlib"):

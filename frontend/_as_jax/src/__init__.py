@@ -1,4 +1,4 @@
-"""What libraries use of `jax._src`: names of JAX's that are not public, and that cost nothing here.
+"""What libraries use of `jax._src`: names of JAX's that are not public, and cost nothing here.
 
-Each module has those names which a library in use asks for; what is public elsewhere comes from there.
+Each module has the names that a library in use asks for; what is public comes from elsewhere.
 """

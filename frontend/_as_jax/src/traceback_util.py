@@ -1,7 +1,7 @@
 """Names of `jax._src.traceback_util`: whose lines errors name.
 
-axir's errors name the innermost line that is neither its own nor that of a library which has said so
-here.
+axir's errors name the innermost line that is neither its own nor that of a library which has
+said so here.
 """
 
 from __future__ import annotations
