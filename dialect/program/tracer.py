@@ -182,6 +182,8 @@ class Trace:
             if it only collects what depends on its own arguments.
         is_branch: Whether it also records ops whose operands are tracers of surrounding traces:
             what a branch does must happen only if the branch is chosen.
+        keeps_residuals: Whether residuals become captures even where they are scalars whose values
+            are known, so that a linear function has one jaxpr, whatever its residuals are.
     """
 
     __slots__ = (
@@ -200,6 +202,7 @@ class Trace:
         "equations",
         "inputs",
         "is_open",
+        "keeps_residuals",
         "kind",
         "level",
         "name",
@@ -214,6 +217,7 @@ class Trace:
         writes_descriptions: bool = False,
         is_ambient: bool = True,
         is_branch: bool = False,
+        keeps_residuals: bool = False,
     ):
         self.name = name
         self.kind = kind
@@ -227,6 +231,7 @@ class Trace:
         # Arrays whose ids are keys of `_captured`, while nothing else holds them.
         self._kept: list[ConcreteArray] = []
         self.writes_descriptions = writes_descriptions
+        self.keeps_residuals = keeps_residuals
         self._constants: dict[Hashable, Literal] = {}
         # Values one level out, by variable; None where only types are known.
         self.environment: Environment | None = None
@@ -344,14 +349,19 @@ class Trace:
             if known is not None:
                 self._captured[id(value)] = known
                 self._kept.append(value)
-        if known is None:
-            capture = known = self._argument(value.type)
+        return self.capture(value) if known is None else known
+
+    def capture(self, value: Value) -> Var:
+        """Brings a value from outside into the function as a capture, once."""
+        capture = self._captured.get(id(value))
+        if capture is None:
+            capture = self._argument(value.type)
             self._captured[id(value)] = capture
             self.captures.append(capture)
             self.captured.append(value)
             if self.environment is not None:
                 self.environment[capture] = value
-        return known
+        return capture
 
     def _literal(self, array: ConcreteArray) -> Literal:
         key = (array.host().tobytes(), array.type)

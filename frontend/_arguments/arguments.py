@@ -241,9 +241,13 @@ class ResultTree:
         )
 
 
-def trace_abstract(function: FlatFunction, types: Sequence[ShapedArray], kind: str) -> Function:
-    """Traces with nothing known but the types of the arguments."""
-    with Trace(function.name, kind, writes_descriptions=True) as trace:
+def trace_abstract(
+    function: FlatFunction, types: Sequence[ShapedArray], kind: str, keeps_residuals: bool = False
+) -> Function:
+    """Traces with nothing known but the types of the arguments; `keeps_residuals` as in `Trace`."""
+    with Trace(
+        function.name, kind, writes_descriptions=True, keeps_residuals=keeps_residuals
+    ) as trace:
         traced = trace.finish(function(*[trace.add_input(t) for t in types]))
     if config.jax_check_tracer_leaks:
         check_leaks(traced, kind)

@@ -19,6 +19,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import PyTree, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import GradientError, TreeError
+from axir.dialect.core.state import state
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -196,6 +197,17 @@ class Linearization:
         return f"<Linearization of {self.name!r}>"
 
 
+def residuals_of(values: Sequence[Value]) -> list[Value]:
+    """Returns residuals as the code that runs should use them: see `Trace.keeps_residuals`."""
+    trace = state.ambient
+    if trace is None or not trace.keeps_residuals:
+        return list(values)
+    return [
+        trace.capture(x) if type(x) is ConcreteArray and not x.type.shape else x  # type: ignore[misc]
+        for x in values
+    ]
+
+
 class _LinearMap:
     """A linear function that users hold; as a tree, its leaves are the residuals."""
 
@@ -223,7 +235,12 @@ class LinearFunction(_LinearMap):
         values = to_values(without_float0(leaves), tangents, at.name)
         moving = check_tangents(at.argument_types, values, "Tangent")
         outputs = push_through(
-            at.linear, self._residuals, moving, at.active, at.active_outputs, at.result_types
+            at.linear,
+            residuals_of(self._residuals),
+            moving,
+            at.active,
+            at.active_outputs,
+            at.result_types,
         )
         return at.out_tree.unflatten(outputs)
 
@@ -236,9 +253,13 @@ class Pullback(_LinearMap):
         at = self._linearization
         cotangents = checked_cotangents(cotangent, at.out_tree, at.result_types, at.name)
         results = pull_through(
-            at.linear, self._residuals, cotangents, at.active_outputs, at.active,
+            at.linear,
+            residuals_of(self._residuals),
+            cotangents,
+            at.active_outputs,
+            at.active,
             at.argument_types,
-        )  # fmt: skip
+        )
         arguments: UserObject = at.in_tree.unflatten([materialize(ct) for ct in results])
         return tuple(arguments[0])
 

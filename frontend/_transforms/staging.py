@@ -33,8 +33,8 @@ def trace_user_function(
 
     leaves, in_tree = tree.flatten((dynamic, kwargs))
     flat = FlatFunction(partial if static else fun, in_tree)
-    function = trace_abstract(flat, [type_of(x) for x in leaves], "Jit")
-    return function, flat
+    types = [type_of(x) for x in leaves]
+    return trace_abstract(flat, types, "Jit", keeps_residuals=True), flat
 
 
 def make_jaxpr(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axir.dialect.core.annotations import UserFunction, UserObject
+from axir._trees import tree
+from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import CustomRuleError, UndefinedRuleError, UnexpectedTracerError
 from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, spread
 from axir.dialect.ops.custom_rules.bodies import inexact_only
@@ -191,7 +192,9 @@ class _Applying(Applying):
                 "Return (output, residuals); residuals may be None.",
             )
         outs, self.out_tree = flatten_result(result[0], f"Primal output of {self.fwd_name!r} ")
+        flags = _flags_in(result[1])
         residuals, structure = flatten_result(result[1], f"Residual of {self.fwd_name!r} ")
+        residuals = [x for n, x in enumerate(residuals) if n not in flags]
         out_tree, out_types = self.out_tree, [x.type for x in outs]
 
         def backward(
@@ -200,7 +203,7 @@ class _Applying(Applying):
             full = spread(cotangents, inexact(out_types), out_types)
             result = self.bwd(
                 *self.call.fixed_arguments(self.call.operands),
-                structure.unflatten(residuals),
+                _with_flags(structure, residuals, flags),
                 out_tree.unflatten([shown(ct, self.symbolic_zeros) for ct in full]),
             )
             return cotangents_of(result, self.call, self.argument_types, self.bwd_name)
@@ -214,3 +217,21 @@ class _Applying(Applying):
             self.symbolic_zeros,
         )
         return outs, residuals, rule
+
+
+def _flags_in(residuals: PyTree) -> dict[int, bool]:
+    """Returns Python's bools among residuals by their numbers.
+
+    They say what the backward rule has to do, and stay what they are.
+    """
+    return {n: x for n, x in enumerate(tree.leaves(residuals)) if type(x) is bool}
+
+
+def _with_flags(
+    structure: tree.TreeDef, residuals: Sequence[Value], flags: dict[int, bool]
+) -> PyTree:
+    """Rebuilds residuals."""
+    remaining = iter(residuals)
+    return structure.unflatten(
+        [flags[n] if n in flags else next(remaining) for n in range(structure.num_leaves)]
+    )

@@ -22,6 +22,7 @@ from axir.dialect.ops.linalg.cholesky import cholesky as lower_triangle
 from axir.dialect.ops.linalg.eig import eig as general_eigen
 from axir.dialect.ops.linalg.eigh import check_subset
 from axir.dialect.ops.linalg.eigh import eigh as hermitian_eigen
+from axir.dialect.ops.linalg.geqrf import geqrf
 from axir.dialect.ops.linalg.qr import qr as orthogonal_factors
 from axir.dialect.ops.linalg.rules import check_matrix
 from axir.dialect.ops.linalg.svd import svd as singular_factors
@@ -198,10 +199,11 @@ def qr(a: ArrayLike, mode: str = "reduced") -> UserObject:
     Args:
         a: Matrices of shape (..., m, n).
         mode: 'reduced' (or 'full'): q has min(m, n) columns; 'complete': m columns; 'r': only r of
-            the reduced form.
+            the reduced form; 'raw': the reflections whose product is q, packed with r.
 
     Returns:
-        `QRResult`, or r.
+        `QRResult`, or r; for 'raw' the transposed packed form (..., n, m), and the factors of the
+        reflections, of shape (..., min(m, n)), as `axir.lax.linalg.ormqr` takes them.
 
     Raises:
         MatrixShapeError: for fewer than two axes.
@@ -214,12 +216,12 @@ def qr(a: ArrayLike, mode: str = "reduced") -> UserObject:
     (a,) = promote_inexact("linalg.qr", a)
     check_matrix("jnp.linalg.qr", a.type)
     if mode == "raw":
-        raise ParameterError(
-            "jnp.linalg.qr: mode='raw' gives LAPACK's packed form.",
-            "Use mode='complete' or mode='reduced'.",
-        )
+        packed, taus = geqrf(a)
+        return matrix_transpose(packed), taus
     if mode not in ("reduced", "full", "r", "complete"):
-        raise ParameterError(f"jnp.linalg.qr: mode={mode!r} must be 'reduced', 'complete' or 'r'.")
+        raise ParameterError(
+            f"jnp.linalg.qr: mode={mode!r} must be 'reduced', 'complete', 'r' or 'raw'."
+        )
     q, r = orthogonal_factors(a, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 

@@ -12,6 +12,7 @@ from . import (
     cholesky,
     eig,
     eigh,
+    geqrf,
     lu,
     lu_solve,
     qr,
@@ -22,6 +23,6 @@ from . import (
 )
 
 __all__ = [
-    "cholesky", "eig", "eigh", "lu", "lu_solve", "qr", "schur", "svd", "triangular_solve",
+    "cholesky", "eig", "eigh", "geqrf", "lu", "lu_solve", "qr", "schur", "svd", "triangular_solve",
     "tridiagonal_solve",
 ]  # fmt: skip

@@ -25,8 +25,8 @@ _CALLS = {
 }  # fmt: skip
 # Where infinite numbers meet, results depend on the order of LAPACK's and pocketfft's operations.
 _MATRICES = {
-    "triangular_solve", "cholesky", "eigh", "lu", "eig", "lu_solve", "qr", "householder_product",
-    "schur", "hessenberg", "tridiagonal", "svd", "tridiagonal_solve", "fft",
+    "triangular_solve", "cholesky", "eigh", "lu", "eig", "lu_solve", "qr", "geqrf",
+    "householder_product", "schur", "hessenberg", "tridiagonal", "svd", "tridiagonal_solve", "fft",
 }  # fmt: skip
 # Ops along an axis, of which a scalar has none.
 _ALONG_AXIS = {

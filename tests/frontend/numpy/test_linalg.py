@@ -115,6 +115,14 @@ def test_eigenvectors_diagonalize() -> None:
     np.testing.assert_allclose(_rebuilt(jnp, "eig")(x), MATRIX, atol=1e-4)
 
 
+@pytest.mark.parametrize("x", [TALL, WIDE])
+def test_packed_reflections_are_those_of_jax(x: np.ndarray) -> None:
+    def factors(library: Any) -> Callable[..., Any]:
+        return lambda x: library.linalg.qr(x, mode="raw")
+
+    compare(factors(jnp), factors(jax.numpy), x, factor=FACTOR)
+
+
 _SYMMETRIC = 0.5 * (POSITIVE + POSITIVE.T)
 _DIFFERENTIATED: dict[str, tuple[Callable[[Any], Callable[..., Any]], tuple[np.ndarray, ...]]] = {
     "solve": (lambda m: lambda a, b: m.linalg.solve(a, b), (MATRIX, TALL[:4])),
