@@ -18,8 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from axir._arguments.arguments import type_of
 from axir._transforms.scopes import ensure_compile_time_eval
-from axir.dialect.core.annotations import Param, Params, UserObject
+from axir.dialect.core.annotations import Param, Params, UserFunction, UserObject
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
@@ -52,7 +56,14 @@ __all__ = [
     "jaxpr_as_fun",
     "max_dim",
     "min_dim",
+    "pytype_aval_mappings",
 ]
+
+# What takes the type of a value, by its class. Classes that are added are not asked for: a class
+# says how it becomes an array by `__jax_array__`.
+pytype_aval_mappings: dict[type, UserFunction] = dict.fromkeys(
+    (ConcreteArray, Tracer, np.ndarray, np.generic, bool, int, float, complex), type_of
+)
 
 # There is one class of types, and a literal is a variable.
 AbstractValue = ShapedArray

@@ -24,8 +24,10 @@ from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full, instantiate
+from axir.dialect.program.equation import Equation, Literal
 from axir.dialect.program.function import Function
-from axir.dialect.program.rules import Cotangent, Tangent, TransposeOperand, Value
+from axir.dialect.program.rules import Cotangent, Results, Tangent, TransposeOperand, Value
+from axir.dialect.program.walk import Bind
 from axir.passes.transforms.transpose import transpose as pull_back
 
 # Tangents and cotangents -------------------------------------------------------------------------
@@ -99,7 +101,7 @@ def push_through(
         types: Types of all outputs.
     """
     moving = [instantiate(t) for t, is_active in zip(tangents, active, strict=True) if is_active]
-    remaining = iter(linear.interpret([*moving, *residuals]))
+    remaining = iter(linear.interpret([*moving, *residuals], constants_kept()))
     return [
         next(remaining) if is_active else materialize(Zero(t.to_tangent_aval()))
         for t, is_active in zip(types, active_outputs, strict=True)
@@ -206,6 +208,26 @@ def residuals_of(values: Sequence[Value]) -> list[Value]:
         trace.capture(x) if type(x) is ConcreteArray and not x.type.shape else x  # type: ignore[misc]
         for x in values
     ]
+
+
+def constants_kept() -> Bind | None:
+    """Returns what applies equations so that residuals which are their literals become captures.
+
+    That is wanted where `residuals_of` changes something: whether the value of a residual was known
+    when the function was linearized should not tell in its jaxpr. Elsewhere None.
+    """
+    trace = state.ambient
+    if trace is None or not trace.keeps_residuals:
+        return None
+
+    def bind(equation: Equation, operands: list[Value]) -> Results:
+        kept = [
+            trace.capture(x) if type(v) is Literal else x
+            for v, x in zip(equation.operands, operands, strict=True)
+        ]
+        return equation.primitive.bind(*kept, **equation.params)
+
+    return bind
 
 
 class _LinearMap:

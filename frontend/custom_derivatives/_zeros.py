@@ -64,15 +64,22 @@ def custom_vjp_primal_tree_values(tree: PyTree) -> UserObject:
     return map_leaves(lambda primal: primal.value, tree)
 
 
-def zero_from_primal(val: UserObject, symbolic_zeros: bool = False) -> UserObject:
-    """Returns the zero tangent of a value.
+def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
+    """Returns the zero tangents of values.
 
     Args:
-        val: An array or scalar.
-        symbolic_zeros: Whether to return a `SymbolicZero` in place of an array of zeros.
+        val: Array, scalar, or tree of them.
+        symbolic_zeros: Whether to return `SymbolicZero`s in place of arrays of zeros.
+
+    >>> zero_from_primal({"x": 1.0})
+    {'x': Array(0., dtype=float32, weak_type=True)}
     """
-    zero = Zero(type_of(val).to_tangent_aval())
-    return SymbolicZero(zero.aval) if symbolic_zeros else materialized(zero)
+
+    def zero_of(leaf: UserObject) -> UserObject:
+        zero = Zero(type_of(leaf).to_tangent_aval())
+        return SymbolicZero(zero.aval) if symbolic_zeros else materialized(zero)
+
+    return map_leaves(zero_of, val)
 
 
 def materialized(zero: Zero) -> UserObject:

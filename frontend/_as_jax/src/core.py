@@ -16,6 +16,7 @@ from axir.core import (
     Var,
     eval_jaxpr,
     jaxpr_as_fun,
+    pytype_aval_mappings,
 )
 from axir.dialect.core.array import Array
 from axir.extend.core import (
@@ -29,7 +30,6 @@ from axir.extend.core import (
     valid_jaxtype,
 )
 from axir.extend.core._tracing import trace_state_clean
-from axir.interpreters.xla import pytype_aval_mappings
 
 __all__ = [
     "AbstractValue",

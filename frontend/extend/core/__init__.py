@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
@@ -81,8 +82,15 @@ __all__ = [
     "valid_jaxtype",
 ]
 
-Effect = PrimitiveOfTable
-"""What acts in a jaxpr is told by the primitives that do."""
+
+class Effect(ABC):  # noqa: B024 - what acts has nothing in common
+    """What a primitive does besides giving results.
+
+    The effects of a jaxpr are the primitives that act in it: these count as effects.
+    """
+
+
+Effect.register(PrimitiveOfTable)
 Effects = frozenset[Effect]
 no_effects: Effects = frozenset()
 

@@ -1,0 +1,25 @@
+"""Names of `jax.experimental.colocated_python`: Python that runs where the devices are, so here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from axir.dialect.core.annotations import UserFunction
+from axir.runtime import Device, devices
+
+__all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"]
+
+
+def colocated_python(fun: UserFunction) -> UserFunction:
+    """Returns the function: the process that calls it has the devices."""
+    return fun
+
+
+def colocated_python_class(cls: type) -> type:
+    """Returns the class: the process that makes its objects has the devices."""
+    return cls
+
+
+def colocated_cpu_devices(accelerators: Sequence[Device]) -> tuple[Device, ...]:
+    """Returns the CPU beside each device."""
+    return tuple(devices("cpu")[0] for _ in accelerators)

@@ -1,0 +1,117 @@
+"""Names of `jax.experimental.hijax`: types and primitives of a library's own.
+
+Libraries declare them when they are imported, and use them only if they are asked to. Declaring is
+what works here: programs hold arrays, so what binds such a primitive raises `HiPrimitiveError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from axir.core import AbstractValue
+from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
+from axir.interpreters.ad import instantiate_zeros
+
+from .errors import HiPrimitiveError
+
+__all__ = [
+    "AbstractValue",
+    "AvalMutableQDD",
+    "AvalQDD",
+    "HiPrimitive",
+    "HiType",
+    "MutableHiType",
+    "Zero",
+    "aval_method",
+    "aval_property",
+    "control_flow_allowed_effects",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "register_hitype",
+]
+
+
+class HiPrimitive:
+    """A primitive on values that are no arrays.
+
+    Args:
+        name: Its name.
+
+    Raises:
+        HiPrimitiveError: where it is bound.
+    """
+
+    multiple_results = False
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def bind(self, *args: UserObject, **params: Param) -> UserObject:
+        """Raises: programs hold arrays."""
+        raise HiPrimitiveError(
+            f"{self.name} is a primitive on values that are no arrays, which programs here do not "
+            "hold.",
+            "Use the form of the library that keeps trees of arrays; it is the default.",
+        )
+
+
+class HiType:
+    """A type of values that are no arrays."""
+
+
+class MutableHiType(HiType):
+    """A type of values that change."""
+
+
+class AvalQDD(NamedTuple):
+    """A type, and what of it changes."""
+
+    aval: UserObject
+    qdd: UserObject
+
+
+class AvalMutableQDD(NamedTuple):
+    """A type, and a place for what of it changes."""
+
+    aval: UserObject
+    mutable_qdd: UserObject
+
+
+class aval_property:
+    """A property of tracers that their type computes."""
+
+    def __init__(self, fget: UserFunction):
+        self.fget = fget
+
+
+class aval_method:
+    """A method of tracers that their type computes."""
+
+    def __init__(self, fun: UserFunction):
+        self.fun = fun
+
+
+class _EffectTypes:
+    """Kinds of effects that control flow may have; here all may."""
+
+    def __init__(self) -> None:
+        self._types: list[type] = []
+
+    def add_type(self, effect_type: type) -> None:
+        """Adds a kind."""
+        self._types.append(effect_type)
+
+    def contains(self, effect: UserObject) -> bool:
+        """Tells whether an effect is of such a kind."""
+        return isinstance(effect, tuple(self._types))
+
+
+control_flow_allowed_effects = _EffectTypes()
+_types: dict[type, Callable[[UserObject], HiType]] = {}
+
+
+def register_hitype(val_cls: type, typeof_fn: Callable[[UserObject], HiType]) -> None:
+    """Tells the type of the values of a class."""
+    _types[val_cls] = typeof_fn

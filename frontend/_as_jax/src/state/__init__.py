@@ -1,0 +1,1 @@
+"""Names of `jax._src.state`: arrays that are assigned to."""
