@@ -33,7 +33,3 @@ class JaxModuleNotFoundError(AxirError, ModuleNotFoundError):
         # Not the name under which it was asked for: Python then replaces `from jax import name`'s
         # error by one that does not say whose module it was.
         self.name = own_name
-
-
-class HiPrimitiveError(AxirError, NotImplementedError):
-    """A primitive on values that are no arrays was bound."""

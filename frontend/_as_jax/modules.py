@@ -26,8 +26,6 @@ from .errors import JaxModuleNotFoundError, JaxNameError
 PLACES = {
     "jax": "axir",
     "jax._src": "axir._as_jax.src",
-    "jax.experimental.colocated_python": "axir._as_jax.colocated_python",
-    "jax.experimental.hijax": "axir._as_jax.hijax",
     "jax.lib": "axir._as_jax.lib",
     "jax.version": "axir._as_jax.version",
     "jaxlib": "axir._as_jax.jaxlib",

@@ -72,7 +72,7 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
         symbolic_zeros: Whether to return `SymbolicZero`s in place of arrays of zeros.
 
     >>> zero_from_primal({"x": 1.0})
-    {'x': Array(0., dtype=float32, weak_type=True)}
+    {'x': Array(0., dtype=float32)}
     """
 
     def zero_of(leaf: UserObject) -> UserObject:

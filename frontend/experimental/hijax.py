@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from axir.core import AbstractValue
 from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.errors import AxirError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.interpreters.ad import instantiate_zeros
-
-from .errors import HiPrimitiveError
 
 __all__ = [
     "AbstractValue",
@@ -31,6 +30,10 @@ __all__ = [
     "is_undefined_primal",
     "register_hitype",
 ]
+
+
+class HiPrimitiveError(AxirError, NotImplementedError):
+    """A primitive on values that are no arrays was bound."""
 
 
 class HiPrimitive:

@@ -1,0 +1,9 @@
+"""Names of `jax.experimental.colocated_python.serialization`: lists of devices."""
+
+from __future__ import annotations
+
+from axir.runtime import Device
+
+__all__ = ["DeviceList"]
+
+DeviceList = tuple[Device, ...]
