@@ -65,12 +65,17 @@ def _leaves(
     structure = tree.structure(argument)
     if entry is None:
         return [None] * structure.num_leaves
+    # None is an empty container in arguments, and may stand for a leaf in cotangents: it counts as
+    # a leaf in both.
+    places, spec = tree.flatten(argument, is_leaf=_is_none)
     try:
-        subtrees = tree.flatten_like(structure, _with_nones(entry), "cotangent")
+        subtrees = tree.flatten_like(spec, _with_nones(entry), "cotangent")
     except TreeError:
         subtrees = None
     is_exact = subtrees is not None and all(
-        isinstance(x, (_Missing, SymbolicZero)) or tree.structure(x).is_leaf() for x in subtrees
+        isinstance(x, _Missing)
+        or (place is not None and (isinstance(x, SymbolicZero) or tree.structure(x).is_leaf()))
+        for place, x in zip(places, subtrees, strict=True)
     )
     if subtrees is None or not is_exact:
         raise CustomRuleError(
@@ -79,15 +84,20 @@ def _leaves(
             "Custom VJP bwd rules must return a cotangent of the same container (pytree) structure "
             "for each argument; None stands for zeros.",
         )
-    return [None if isinstance(x, _Missing) else x for x in subtrees]
+    pairs = zip(places, subtrees, strict=True)
+    return [None if isinstance(x, _Missing) else x for place, x in pairs if place is not None]
 
 
 class _Missing:
     """Stands for None, which trees take for a container."""
 
 
+def _is_none(x: UserObject) -> bool:
+    return x is None
+
+
 def _with_nones(entry: UserObject) -> UserObject:
-    leaves, structure = tree.flatten(entry, is_leaf=lambda x: x is None)
+    leaves, structure = tree.flatten(entry, is_leaf=_is_none)
     return structure.unflatten([_Missing() if x is None else x for x in leaves])
 
 

@@ -289,3 +289,32 @@ def test_constants_may_be_closed_over() -> None:
 def test_a_rule_that_outlives_what_it_closes_over_is_explained() -> None:
     with pytest.raises(UnexpectedTracerError, match="rule .* closes over a traced value"):
         axir.grad(axir.jit(lambda x, y: closing_over(y)(x)))(3.0, 2.0)
+
+
+def test_none_in_arguments_is_a_container_and_in_cotangents_zeros() -> None:
+    @axir.custom_vjp
+    def total(tree: Any) -> Any:
+        return tree["x"] + 2 * tree["y"][1]
+
+    total.defvjp(lambda tree: (total(tree), None), lambda _, ct: ({"x": ct, "y": (None, None)},))
+    argument = {"x": 1.0, "y": (None, 2.0)}
+    gradient = axir.grad(total)(argument)
+    assert gradient["y"][0] is None
+    assert [float(x) for x in axir.tree.leaves(gradient)] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, axir.jit], ids=["eager", "jit"])
+def test_bools_among_residuals_stay_bools(wrap: Any) -> None:
+    seen = []
+
+    @axir.custom_vjp
+    def doubled(x: Any) -> Any:
+        return 2 * x
+
+    def backward(residuals: Any, ct: Any) -> Any:
+        seen.append(residuals["is_scaled"])
+        return (2 * ct if residuals["is_scaled"] else ct,)
+
+    doubled.defvjp(lambda x: (2 * x, {"is_scaled": True, "x": x}), backward)
+    assert float(axir.grad(wrap(doubled))(1.0)) == 2.0
+    assert seen == [True]
