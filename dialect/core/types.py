@@ -16,6 +16,7 @@ from .annotations import AnyDtype, Dtype, Options
 from .context import context
 from .errors import DTypeError, ShapeError
 from .extended_dtypes import KeyDtype, key_dtype
+from .fixed_options import check_layout
 
 _SHORT_NAMES = {
     dtypes.bool_: "bool",
@@ -102,12 +103,26 @@ class ShapedArray:
     ndim: int
     _mlir: ir.Type | None
 
-    def __new__(cls, shape: Iterable[int], dtype: AnyDtype, weak_type: bool = False) -> ShapedArray:
+    def __new__(
+        cls,
+        shape: Iterable[int],
+        dtype: AnyDtype,
+        weak_type: bool = False,
+        *,
+        sharding: None = None,
+    ) -> ShapedArray:
         """Returns the one object of this type, making it on first sight."""
+        if sharding is not None:
+            check_layout("ShapedArray", sharding)
         try:
             return _interned[shape, dtype, weak_type]  # type: ignore[index]
         except (KeyError, TypeError):
             return _intern(cls, shape, dtype, weak_type)
+
+    @property
+    def sharding(self) -> None:
+        """Where arrays of the type lie: types do not say."""
+        return None
 
     @property
     def size(self) -> int:

@@ -10,7 +10,13 @@ import functools
 from collections.abc import Sequence
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, PrecisionLike, UserObject
+from axir.dialect.core.annotations import (
+    ArrayLike,
+    DTypeLike,
+    PrecisionLike,
+    UserFunction,
+    UserObject,
+)
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.contraction.dot_general import dot_general
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -37,6 +43,7 @@ def einsum(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
     out_sharding: UserObject = None,
+    _dot_general: UserFunction = dot_general,
 ) -> Value:
     """Sums products of arrays, as Einstein's notation says.
 
@@ -51,6 +58,8 @@ def einsum(
             True, False (from left to right), or a path.
         precision, preferred_element_type: As in `matmul`.
         out_sharding: Accepted for compatibility; must be None.
+        _dot_general: What multiplies pairs of operands, called as `axir.lax.dot_general` is:
+            libraries replace it.
 
     Raises:
         ParameterError: if the subscripts cannot be read, or do not fit the operands.
@@ -71,6 +80,9 @@ def einsum(
     dtype, is_weak = values[0].dtype, all(x.type.weak_type for x in values)
     if preferred_element_type is not None:
         dtype, is_weak = dtypes.canonicalize_dtype(preferred_element_type), False
+    multiply = functools.partial(
+        _dot_general, precision=precision, preferred_element_type=preferred_element_type
+    )
     path = tuple(map(tuple, optimize)) if isinstance(optimize, list) else optimize
     shapes = tuple([x.shape for x in values])
     names, steps = _plan(subscripts, shapes, path)
@@ -80,7 +92,7 @@ def einsum(
     ]
     for positions, _, result in steps:
         chosen = [terms.pop(i) for i in sorted(positions, reverse=True)]
-        terms.append(_contract(chosen, result, precision, preferred_element_type))
+        terms.append(_contract(chosen, result, multiply))
     return convert_element_type(terms[0][0], dtype, weak_type=is_weak)
 
 
@@ -220,14 +232,14 @@ def _without_ones(x: Value, given: str, used: str) -> Value:
 
 
 def _contract(
-    terms: Sequence[tuple[Value, str]], result: str, precision: PrecisionLike, preferred: UserObject
+    terms: Sequence[tuple[Value, str]], result: str, multiply: UserFunction
 ) -> tuple[Value, str]:
     """Contracts operands, the last of them first, to the given indices."""
     terms = list(terms)
     while len(terms) > 1:
         second, first = terms.pop(), terms.pop()
         needed = set(result).union(*[names for _, names in terms])
-        terms.append(_contract_pair(second, first, needed, precision, preferred))
+        terms.append(_contract_pair(second, first, needed, multiply))
     x, names = _sum_out(*_with_distinct(*terms[0]), set(result))
     order = tuple([names.index(c) for c in result])
     return (x if order == tuple(range(x.ndim)) else transpose(x, order)), result
@@ -257,8 +269,7 @@ def _contract_pair(
     lhs: tuple[Value, str],
     rhs: tuple[Value, str],
     needed: set[str],
-    precision: PrecisionLike,
-    preferred: UserObject,
+    multiply: UserFunction,
 ) -> tuple[Value, str]:
     x, x_names = _with_distinct(*lhs)
     y, y_names = _with_distinct(*rhs)
@@ -271,6 +282,6 @@ def _contract_pair(
         (tuple([x_names.index(c) for c in group]), tuple([y_names.index(c) for c in group]))
         for group in (contract, batch)
     )
-    product = dot_general(x, y, numbers, precision, preferred)
+    product = multiply(x, y, numbers)
     free = [c for names in (x_names, y_names) for c in names if c not in shared]
     return product, "".join([*batch, *free])

@@ -38,7 +38,7 @@ def loss_of(weights, graph):
 losses = []
 for _ in range(10):
     loss, grads = jax.value_and_grad(loss_of)(weights, graph)
-    weights = jax.tree.map(lambda w, g: w - 0.05 * g, weights, grads)
+    weights = jax.tree.map(lambda w, g: w - 0.01 * g, weights, grads)
     losses.append(loss)
 padded = jraph.pad_with_graphs(graph, 8, 10, 4)
 attended = jraph.segment_softmax(graph.edges[:, 0], graph.receivers, 5)

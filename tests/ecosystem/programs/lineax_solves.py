@@ -15,8 +15,7 @@ for name, array, solver, tags in (
     ("svd", matrix[:, :3], lx.SVD(), ()),
     ("cholesky", spd, lx.Cholesky(), lx.positive_semidefinite_tag),
     ("cg", spd, lx.CG(rtol=1e-5, atol=1e-5), lx.positive_semidefinite_tag),
-    ("gmres", matrix, lx.GMRES(rtol=1e-5, atol=1e-5), ()),
-    ("bicgstab", matrix, lx.BiCGStab(rtol=1e-5, atol=1e-5), ()),
+    ("gmres", matrix, lx.GMRES(rtol=1e-3, atol=1e-3, restart=5), ()),
 ):
     operator = lx.MatrixLinearOperator(array, tags)
     results[name] = jax.jit(lambda v, o=operator, s=solver: lx.linear_solve(o, v, s).value)(vector)
