@@ -239,6 +239,14 @@ class SerializationError(AxirError, ValueError):
     """A function holds a parameter that has no textual form."""
 
 
+class BundleError(AxirError, ValueError):
+    """A file is not a bundle, or one that is damaged or was changed."""
+
+
+class BundleVersionError(BundleError):
+    """A bundle was written by a newer version of axir."""
+
+
 class FloatingPointError_(AxirError, FloatingPointError):
     """A NaN or an infinity came out of an operation while the debugging options forbid it."""
 

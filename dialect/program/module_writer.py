@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from iree.compiler import ir
 
@@ -109,15 +109,22 @@ def _renamed(attribute: ir.Attribute, symbols: Mapping[str, str]) -> ir.Attribut
     return None
 
 
-def embed_captures(function: Function) -> Function:
-    """Returns a function whose captured arrays are `jaxpr.constant` ops: one that can be saved."""
+def embed_captures(
+    function: Function, is_embedded: Callable[[ConcreteArray], bool] = lambda array: True
+) -> Function:
+    """Returns a function whose captured arrays are `jaxpr.constant` ops: one that can be saved.
+
+    Args:
+        function: The function.
+        is_embedded: Which arrays; the others stay captures.
+    """
     if not function.captures:
         return function
     with Trace(function.name) as trace:
 
         def embed(values: Sequence[Value]) -> Sequence[Value]:
             for value in values:
-                if type(value) is ConcreteArray:
+                if type(value) is ConcreteArray and is_embedded(value):
                     trace.embed(value)
             return values
 

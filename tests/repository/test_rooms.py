@@ -80,6 +80,7 @@ ORDER = (
     "frontend/numpy/_methods",
     "frontend/numpy",
     "frontend/_programs",
+    "frontend/_bundles",
     "frontend",
 )
 # Where imports point back, each with the reason in its own text.

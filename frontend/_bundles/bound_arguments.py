@@ -1,0 +1,88 @@
+"""Arguments that `functools.partial` binds: arrays among them become parameters of a bundle.
+
+What does not live here: arrays in a function's surroundings (`captures.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import NamedTuple
+
+import numpy as np
+
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.array import ConcreteArray, as_array
+
+
+class Bound(NamedTuple):
+    """Arguments that a function has been given before it is called.
+
+    Attributes:
+        args: The first positional ones.
+        kwargs: Those by keyword.
+    """
+
+    args: tuple[UserObject, ...]
+    kwargs: dict[str, UserObject]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+        return not (self.args or self.kwargs)
+
+    def taking_them_last(self, fun: UserFunction) -> UserFunction:
+        """Returns `fun` as a function of the other arguments, then of these."""
+
+        @functools.wraps(fun)
+        def called(
+            args: tuple[UserObject, ...],
+            kwargs: dict[str, Options],
+            first: tuple[UserObject, ...],
+            named: dict[str, Options],
+        ) -> UserObject:
+            return fun(*first, *args, **named, **kwargs)
+
+        return called
+
+    def by_name(self, fun: UserFunction) -> dict[str, ConcreteArray]:
+        """Returns the arrays in them, named as `fun` names its parameters, in their order."""
+        positional, rest = parameter_names(fun)
+        names = [*positional, *(f"{rest}[{n}]" for n in range(len(self.args)))]
+        groups = [*zip(names, self.args, strict=False), *sorted(self.kwargs.items())]
+        return {
+            name + path: as_array(leaf)
+            for name, value in groups
+            for path, leaf in zip(tree.paths(value), tree.leaves(value), strict=True)
+        }
+
+
+def unbound(fun: UserFunction) -> tuple[UserFunction, Bound]:
+    """Returns the function that partial applications made `fun` of, and what they bound.
+
+    Only trees of arrays are taken out. An argument that is anything else, such as a number or the
+    name of an activation, stays bound, and those before it that are arrays stay with it.
+    """
+    if not isinstance(fun, functools.partial) or not all(map(_holds_arrays, fun.args)):
+        return fun, Bound((), {})
+    kept = {name: value for name, value in fun.keywords.items() if not _holds_arrays(value)}
+    taken = {name: value for name, value in fun.keywords.items() if name not in kept}
+    inner = functools.partial(fun.func, **kept) if kept else fun.func
+    return inner, Bound(fun.args, taken)
+
+
+def _holds_arrays(value: UserObject) -> bool:
+    leaves = tree.leaves(value)
+    return bool(leaves) and all(isinstance(x, (ConcreteArray, np.ndarray)) for x in leaves)
+
+
+def parameter_names(fun: UserFunction) -> tuple[list[str], str]:
+    """Returns the names of the positional parameters, and of the one that takes the rest."""
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (ValueError, TypeError):
+        return [], "args"
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    return [p.name for p in parameters if p.kind in positional], rest[0] if rest else "args"

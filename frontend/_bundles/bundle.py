@@ -1,0 +1,236 @@
+"""`Bundle`: functions that share parameters, in one file.
+
+What does not live here: one function (`exported.py`), the format (`manifest.py`, `archive.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import BundleError
+from axir.dialect.core.extended_dtypes import keys_of
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.function import Function
+from axir.dialect.text.module_reader import parse_module, read_module
+
+from .archive import Archive, archive_bytes
+from .captures import with_captures
+from .exported import Exported, trees_of
+from .manifest import FunctionEntry, ProgramEntry, read_manifest
+from .saving import MANIFEST, bundle_entries, check_names, save_bundle, shared_parameters
+from .tensors import read_tensors
+
+# What is larger is checked when it is first used: to read it all takes longer than to map it.
+_CHECKED_AT_ONCE = 1 << 22
+
+
+class Bundle(Mapping[str, Exported]):
+    """Functions by name, and the parameters that they share.
+
+    Args:
+        functions: By name.
+        programs: What is compiled of them: bytes, and what the manifest says of these.
+
+    Raises:
+        ParameterError: if a function has a name that is none in Python.
+
+    >>> import axir.numpy as jnp
+    >>> from axir.export import export
+    >>> w = jnp.ones(2)
+    >>> bundle = export({"apply": lambda x: x @ w, "norm": lambda: w @ w})(apply=(w,), norm=())
+    >>> bundle
+    <Bundle of apply(x), norm()>
+    >>> list(bundle.parameters), bundle.apply(w), bundle["norm"]()
+    (['w'], Array(2., dtype=float32), Array(2., dtype=float32))
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str, Exported],
+        programs: tuple[tuple[ProgramEntry, bytes | memoryview], ...] = (),
+    ):
+        check_names(functions)
+        self._functions = dict(functions)
+        self.programs = programs
+
+    @property
+    def parameters(self) -> dict[str, ConcreteArray]:
+        """The arrays that functions share, by name."""
+        return shared_parameters(self._functions)
+
+    def __getitem__(self, name: str) -> Exported:
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __getattr__(self, name: str) -> Exported:
+        functions = self.__dict__.get("_functions", {})
+        if name not in functions:
+            raise AttributeError(f"The bundle has no function {name!r}: it has {list(functions)}.")
+        return functions[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._functions]
+
+    def __repr__(self) -> str:
+        calls = (f"{n}({', '.join(f.argument_names)})" for n, f in self.items())
+        return f"<Bundle of {', '.join(calls)}>"
+
+    def save(self, path: str | Path) -> None:
+        """Writes the bundle to a `.axir` file; readers see the whole file or none.
+
+        Raises:
+            ParameterError: if the suffix is another one.
+            SerializationError: if a function has no textual form.
+        """
+        save_bundle(self, path, self.programs)
+
+    def serialize(self) -> bytes:
+        """Returns the content of the file that `save` would write."""
+        return archive_bytes(bundle_entries(self, self.programs))
+
+
+def open_bundle(source: str | Path | bytes, name: str | None = None) -> Bundle:
+    """Opens a bundle: a file, which is mapped, or the content of one.
+
+    Raises:
+        OSError: if the file cannot be read.
+        BundleVersionError: if a newer axir wrote it.
+        BundleError: if it is no bundle, or one that is damaged or was changed.
+    """
+    if not isinstance(source, bytes):
+        source = Path(source)
+    return _Reader(source, name or (str(source) if isinstance(source, Path) else "bundle")).bundle()
+
+
+class _Reader:
+    """Reads what is asked for of a bundle, once, and checks it before."""
+
+    def __init__(self, source: Path | bytes, name: str):
+        self.name = name
+        self.entries = Archive(source, name).entries
+        if MANIFEST not in self.entries:
+            raise BundleError(
+                f"{name} is a zip archive without {MANIFEST}, so it is no bundle.",
+                "Bundles are written by axir.export: exported.save('model.axir').",
+                where="",
+            )
+        self.manifest = read_manifest(bytes(self.entries[MANIFEST]), name)
+        self._checked: set[str] = set()
+        self._lock = threading.Lock()
+        self._functions: dict[str, Function] | None = None
+        self._check_files()
+
+    def bundle(self) -> Bundle:
+        """Returns the bundle, whose module is read when a function is asked for."""
+        manifest = self.manifest
+        parameters = self._parameters()
+        functions = {
+            name: Exported(
+                entry,
+                self._reading(entry, parameters),
+                parameters,
+                *trees_of(entry.signature, f"{self.name}: {name}"),
+            )
+            for name, entry in manifest.functions.items()
+        }
+        programs = tuple((entry, self.entries[entry.file]) for entry in manifest.programs)
+        return Bundle(functions, programs)
+
+    def _check_files(self) -> None:
+        """Compares the archive with what the manifest says of it."""
+        described = {MANIFEST, *self.manifest.files}
+        if set(self.entries) != described:
+            others = sorted(described.symmetric_difference(self.entries))
+            raise self._damaged(f"it lacks, or has besides what its manifest names, {others[0]!r}")
+        for file, (size, _) in self.manifest.files.items():
+            found = len(self.entries[file])
+            if found != size:
+                raise self._damaged(f"{file} has {found:,} bytes instead of {size:,}")
+            if size <= _CHECKED_AT_ONCE:
+                self.check(file)
+
+    def check(self, file: str) -> None:
+        """Compares the SHA-256 of an entry with that in the manifest, once."""
+        with self._lock:
+            if file in self._checked:
+                return
+            if hashlib.sha256(self.entries[file]).hexdigest() != self.manifest.files[file][1]:
+                raise self._damaged(f"the content of {file} is not what its checksum says")
+            self._checked.add(file)
+
+    def _damaged(self, reason: str) -> BundleError:
+        return BundleError(
+            f"{self.name} is damaged or was changed: {reason}.",
+            "Copy it again from where it was made, or save it again.",
+            where="",
+        )
+
+    def _parameters(self) -> dict[str, ConcreteArray]:
+        manifest = self.manifest
+        if manifest.parameter_file is None:
+            return {}
+        stored = read_tensors(self.entries[manifest.parameter_file], self.name)
+        if set(stored) != set(manifest.parameters):
+            others = sorted(set(stored).symmetric_difference(manifest.parameters))
+            raise self._damaged(f"parameters and manifest do not both have {others[0]!r}")
+        return {
+            name: self._parameter(name, kind, stored[name])
+            for name, kind in manifest.parameters.items()
+        }
+
+    def _parameter(self, name: str, kind: ShapedArray, stored: HostArray) -> ConcreteArray:
+        host: UserObject = stored
+        if dtypes.is_key(kind.dtype):
+            if (stored.shape, stored.dtype) == (kind.words.shape, kind.words.dtype):
+                return ConcreteArray(kind, keys_of(stored, kind.dtype))
+        elif dtypes.is_complex(kind.dtype):
+            real = dtypes.real_dtype(kind.dtype)
+            if (stored.shape, stored.dtype) == ((*kind.shape, 2), real):
+                host = stored.view(kind.dtype).reshape(kind.shape)
+                host.flags.writeable = False
+        if (host.shape, host.dtype) != (kind.shape, kind.dtype):
+            raise self._damaged(
+                f"the parameter {name!r} is {host.dtype}{list(host.shape)} instead of {kind}"
+            )
+        return ConcreteArray(kind, host)
+
+    def _reading(
+        self, entry: FunctionEntry, parameters: Mapping[str, ConcreteArray]
+    ) -> Callable[[], Function]:
+        return lambda: self._function(entry, parameters)
+
+    def _function(self, entry: FunctionEntry, parameters: Mapping[str, ConcreteArray]) -> Function:
+        """Returns a function of the module, its parameters as captures."""
+        with self._lock:
+            if self._functions is None:
+                text = bytes(self.entries[self.manifest.module])
+                where = f"{self.name}:{self.manifest.module}"
+                self._functions = read_module(parse_module(text, where))
+        if entry.parameters:
+            self.check(self.manifest.parameter_file or "")
+        read = self._functions.get(entry.name)
+        captured = [parameters[name] for name in entry.parameters]
+        wanted = [value.type for value in entry.signature.arguments]
+        results = [value.type for value in entry.signature.results]
+        types = [*wanted, *(x.type for x in captured)]
+        if read is None or not (
+            _are_same(read.input_types, types) and _are_same(read.output_types, results)
+        ):
+            raise self._damaged(f"{entry.name} is not in its module as the manifest describes it")
+        return with_captures(read, len(wanted), captured)
+
+
+def _are_same(found: list[ShapedArray], wanted: list[ShapedArray]) -> bool:
+    pairs = [(x.shape, x.dtype) for x in found], [(x.shape, x.dtype) for x in wanted]
+    return pairs[0] == pairs[1]

@@ -1,0 +1,176 @@
+"""What functions captured, as parameters: named, shared, or part of the program if it is small.
+
+A captured array is named as in the source of the function that captured it: after the variable of
+the surroundings that holds it, and the path there (`params['w']`). What does not live here: tracing
+(`axir.export`), writing (`saving.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from collections.abc import Container, Iterator, Mapping, Sequence
+from types import FunctionType, MethodType
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from axir._trees import tree
+from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.program.function import Function
+from axir.dialect.program.module_writer import embed_captures
+
+# Arrays without a name, and not larger than this, are constants of the program.
+_SMALL_BYTES = 1024
+_ANONYMOUS = "constant"
+_Place: TypeAlias = tuple[str, int]
+
+
+def names_in(fun: UserFunction) -> dict[_Place, str]:
+    """Returns names of the arrays that a function finds in its surroundings, by their places."""
+    found: dict[_Place, str] = {}
+    for name, value in _surroundings(fun):
+        for path, leaf in zip(tree.paths(value), tree.leaves(value), strict=True):
+            if isinstance(leaf, (ConcreteArray, np.ndarray)):
+                for place in _places(leaf):
+                    found.setdefault(place, name + path)
+    return found
+
+
+def _surroundings(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
+    """Yields the variables around a function, and around the functions that these hold."""
+    pending, seen = [fun], set()
+    while pending:
+        fun = pending.pop(0)
+        if id(fun) in seen:
+            continue
+        seen.add(id(fun))
+        for name, value in _variables(fun):
+            if isinstance(value, (FunctionType, MethodType, functools.partial)):
+                pending.append(value)
+            elif hasattr(value, "__wrapped__"):
+                pending.append(value.__wrapped__)
+            else:
+                yield name, value
+
+
+def _variables(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
+    """Yields the variables around a function, and what it is bound to."""
+    fun = inspect.unwrap(fun)
+    if isinstance(fun, functools.partial):
+        yield "", fun.func
+        yield from zip(inspect.signature(fun.func).parameters, fun.args, strict=False)
+        yield from fun.keywords.items()
+    elif isinstance(fun, MethodType):
+        yield "", fun.__func__
+        yield from getattr(fun.__self__, "__dict__", {}).items()
+    elif isinstance(fun, FunctionType):
+        variables = inspect.getclosurevars(fun)
+        yield from variables.nonlocals.items()
+        yield from variables.globals.items()
+    else:
+        yield from getattr(fun, "__dict__", {}).items()
+
+
+def _places(x: ConcreteArray | np.ndarray) -> Iterator[_Place]:
+    """Yields what tells an array apart: the object, and the memory, whoever refers to it."""
+    yield "object", id(x)
+    host = x._host if isinstance(x, ConcreteArray) else x
+    if host is not None and host.size:
+        yield "memory", int(host.__array_interface__["data"][0])
+
+
+class Parametrized(NamedTuple):
+    """A function whose captures are parameters, and the values of these by name, in order."""
+
+    function: Function
+    parameters: dict[str, ConcreteArray]
+
+
+def parametrized(
+    function: Function, names: Mapping[_Place, str], bound: Mapping[str, ConcreteArray]
+) -> Parametrized:
+    """Splits what a function captured into parameters, which stay captures, and constants.
+
+    Args:
+        function: A traced function whose captures are arrays.
+        names: Names of arrays; see `names_in`.
+        bound: Values of its last inputs, by name, which become parameters as well.
+    """
+    name_of = {id(x): _name(x, names) for x in map(as_array, function.captured)}
+
+    def is_embedded(array: ConcreteArray) -> bool:
+        return name_of.get(id(array)) is None and array.nbytes <= _SMALL_BYTES
+
+    function = embed_captures(function, is_embedded)
+    named = dict(bound)
+    for x in map(as_array, function.captured):
+        named[_free_name(name_of.get(id(x)) or _ANONYMOUS, named)] = x
+    count = len(function.inputs) - len(bound)
+    return Parametrized(with_captures(function, count, list(named.values())), named)
+
+
+def _name(x: ConcreteArray, names: Mapping[_Place, str]) -> str | None:
+    return next((names[place] for place in _places(x) if place in names), None)
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    """Returns a name with a number behind it if it is taken."""
+    found, number = name, 1
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found
+
+
+def shared(functions: Mapping[str, Parametrized]) -> dict[str, Parametrized]:
+    """Gives equal parameters of several functions one name, and others different names.
+
+    Parameters are equal if they hold the same numbers under the same name, or have none.
+    """
+    values: dict[str, ConcreteArray] = {}
+    names: dict[tuple[UserObject, ...], str] = {}
+    found = {}
+    for symbol, (function, parameters) in functions.items():
+        renamed = {}
+        for name, x in parameters.items():
+            base = None if name.startswith(_ANONYMOUS) else name
+            key = (base, *_content(x))
+            if key not in names or names[key] in renamed:
+                names[key] = _free_name(name, values)
+            values[names[key]] = renamed[names[key]] = values.get(names[key], x)
+        captured = list(renamed.values())
+        found[symbol] = Parametrized(
+            with_captures(function, len(function.inputs), captured), renamed
+        )
+    return found
+
+
+def with_captures(function: Function, count: int, captured: Sequence[ConcreteArray]) -> Function:
+    """Returns the function with so many inputs; what it takes after them is captured.
+
+    Args:
+        function: The function, of which other captures are forgotten.
+        count: How many inputs it keeps.
+        captured: Values of all further inputs and of the captures.
+    """
+    arguments = (*function.inputs, *function.captures)
+    copy = Function(
+        function.name,
+        function.op,
+        arguments[:count],
+        arguments[count:],
+        captured,
+        function.outputs,
+        function.equations,
+    )
+    copy.owner = function.owner
+    return copy
+
+
+def _content(x: ConcreteArray) -> tuple[UserObject, ...]:
+    """Returns what equal arrays have in common."""
+    host = np.ascontiguousarray(words_of(x.host()))
+    return x.type, hashlib.sha256(host.reshape(-1).view(np.uint8)).digest()

@@ -1,0 +1,233 @@
+"""`Exported`: a function that is saved, or ready to be.
+
+It is called, differentiated and vectorized like any function, with or without its Python source.
+What does not live here: how it comes to be (`axir.export`), files (`saving.py`, `bundle.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from axir._programs.files import write_module_file
+from axir._programs.saved_arguments import conform
+from axir._trees import text as tree_text
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import TreeError, VerificationError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import call
+from axir.dialect.program.function import Function
+from axir.dialect.program.module_writer import embed_captures
+from axir.dialect.program.tracer import Tracer
+from axir.dialect.text.module_reader import read_module
+from axir.dialect.text.signature import Argument, Signature, annotate, signatures
+from axir.passes.transforms.lower_to_stablehlo import lower_functions
+from axir.runtime.calls.compiled_function import compiled, device_of
+
+from .archive import archive_bytes
+from .manifest import FunctionEntry
+from .modules import module_of
+from .saving import bundle_entries, save_bundle
+
+
+class Exported:
+    """A function saved, or ready to be.
+
+    Args:
+        entry: Its name, arguments, results and parameters.
+        function: The traced function, or what reads it when it is first asked for.
+        parameters: The values of `entry.parameters`, by name.
+        in_tree: Structure of `(args, kwargs)`.
+        out_tree: Structure of the result.
+
+    Attributes:
+        entry: What a bundle's manifest says of it.
+        parameters: The arrays that it captured, by name; what is small is part of the program.
+        in_tree: Structure of `(args, kwargs)`.
+        out_tree: Structure of the result.
+    """
+
+    def __init__(
+        self,
+        entry: FunctionEntry,
+        function: Function | Callable[[], Function],
+        parameters: Mapping[str, ConcreteArray],
+        in_tree: tree.TreeDef,
+        out_tree: tree.TreeDef,
+    ):
+        self.entry = entry
+        self.parameters = {name: parameters[name] for name in entry.parameters}
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self._function = function
+
+    @staticmethod
+    def from_module(module: UserObject, where: str, symbol: str = "main") -> Exported:
+        """Returns a function of a module, verified.
+
+        Raises:
+            UnknownOpError, VerificationError: if the module is not valid.
+            ParseError: if its trees are not those of the function.
+        """
+        functions = read_module(module)
+        found = signatures(module)
+        if symbol not in found:
+            raise VerificationError(
+                f"{where} has no public function {symbol!r}.",
+                f"It has {', '.join(found) or 'none at all'}.",
+                where="",
+            )
+        return Exported.of_signature(symbol, found[symbol], functions[symbol], where)
+
+    @staticmethod
+    def of_signature(
+        name: str, signature: Signature, function: Function, where: str = ""
+    ) -> Exported:
+        """Returns a function without captures, whose trees are those that a signature notes."""
+        in_tree, out_tree = trees_of(signature, where)
+        return Exported(FunctionEntry(name, signature), function, {}, in_tree, out_tree)
+
+    @property
+    def function(self) -> Function:
+        """The traced function; its captures are the parameters."""
+        if not isinstance(self._function, Function):
+            self._function = self._function()
+        return self._function
+
+    @property
+    def fun_name(self) -> str:
+        """What the function was called."""
+        return self.entry.name
+
+    @property
+    def signature(self) -> Signature:
+        """Names and types of arguments and results, and the notation of their trees."""
+        return self.entry.signature
+
+    @property
+    def argument_names(self) -> list[str]:
+        """Where each argument comes from: `x`, `params['w']`."""
+        return [value.name for value in self.signature.arguments]
+
+    @property
+    def result_names(self) -> list[str]:
+        """Where each result goes: `result`, `result['loss']`."""
+        return [value.name for value in self.signature.results]
+
+    @property
+    def in_avals(self) -> tuple[ShapedArray, ...]:
+        """Types of the arguments, flat."""
+        return tuple(value.type for value in self.signature.arguments)
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        """Types of the results, flat."""
+        return tuple(value.type for value in self.signature.results)
+
+    def module(self) -> UserObject:
+        """Returns the program as an MLIR module of the jaxpr dialect, with `main`.
+
+        The parameters are constants in it.
+
+        Raises:
+            SerializationError: if an op is a primitive of the user's own, has a parameter that is
+                a Python object, or a custom rule that closes over values of the function.
+        """
+        module = module_of({"main": embed_captures(self.function)})
+        annotate(module, "main", self.signature)
+        return module
+
+    def mlir_module(self) -> str:
+        """Returns the program as text of the jaxpr dialect, with the user's lines as locations."""
+        return self.module().operation.get_asm(enable_debug_info=True)
+
+    def stablehlo(self) -> str:
+        """Returns the program as portable StableHLO text."""
+        return str(lower_functions({"main": embed_captures(self.function)}))
+
+    def save(self, path: str | Path) -> None:
+        """Writes the function to a file.
+
+        The suffix says what: `.axir` a bundle, `.mlir` a module as text, `.mlirbc` the same as
+        MLIR bytecode. Readers see the whole file or none, also when writing fails.
+
+        Raises:
+            ParameterError: if the suffix is another one.
+            SerializationError: if the program has no textual form; see `module`.
+        """
+        if Path(path).suffix == ".axir":
+            save_bundle({self.fun_name: self}, path)
+        else:
+            write_module_file(self.module(), path)
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        """Returns the content of the bundle that `save` would write.
+
+        Args:
+            vjp_order: Ignored: what is saved can be differentiated as often as one likes.
+        """
+        return bytearray(archive_bytes(bundle_entries({self.fun_name: self})))
+
+    def call(self, *args: Options, **kwargs: Options) -> UserObject:
+        """Calls the function, compiled; inside a transformation it becomes part of its trace.
+
+        Raises:
+            TreeError: if the arguments are not the tree it was exported for.
+            ShapeError, DTypeError: if an argument has another shape or dtype.
+        """
+        leaves, structure = tree.flatten((args, kwargs))
+        # Containers whose classes a saved module cannot name are known by their notation.
+        if structure != self.in_tree and tree_text.write(structure) != self.signature.in_tree:
+            raise TreeError(
+                f"{self.fun_name!r} was exported for arguments {self.signature.in_tree}, but was "
+                f"called with {tree_text.write(structure)}.",
+                f"Its arguments are {', '.join(self.argument_names)}.",
+            )
+        values = list(map(conform, leaves, self.signature.arguments))
+        return self.out_tree.unflatten(self._run(values))
+
+    def _run(self, values: list[UserObject]) -> list[UserObject]:
+        if any(type(x) is Tracer for x in values):
+            return list(call(self.function, *values))
+        return compiled(self.function, device_of(values)).run(values)
+
+    __call__ = call
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(map("{}: {}".format, self.argument_names, self.in_avals))
+        return f"<Exported {self.fun_name}({arguments}) -> {', '.join(map(str, self.out_avals))}>"
+
+
+def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeDef]:
+    """Returns the structures of arguments and results; flat ones where nothing is noted.
+
+    Raises:
+        ParseError: if a notation is not that of a tree.
+        VerificationError: if it has other leaves.
+    """
+    count, results = len(signature.arguments), len(signature.results)
+    in_tree = tree_text.structure(signature.in_tree, count, where)
+    out_tree = tree_text.structure(signature.out_tree, results, where)
+    # A tree without leaves counts as false.
+    if in_tree is None:
+        in_tree = tree.structure(((0,) * count, {}))
+    if out_tree is None:
+        out_tree = tree.structure(0 if results == 1 else (0,) * results)
+    return in_tree, out_tree
+
+
+def signature_of(
+    function: Function, in_tree: tree.TreeDef, out_tree: tree.TreeDef, names: Sequence[str]
+) -> Signature:
+    """Returns the signature of a traced function, whose arguments have given names."""
+    skeleton = out_tree.unflatten(range(out_tree.num_leaves))
+    results = [f"result{path}" for path in tree.paths(skeleton)]
+    return Signature(
+        tuple(map(Argument, names, function.input_types)),
+        tuple(map(Argument, results, function.output_types)),
+        tree_text.write(in_tree),
+        tree_text.write(out_tree),
+        True,
+    )

@@ -1,0 +1,382 @@
+"""The manifest of a bundle: what is in it, as JSON, checked when it is read.
+
+What does not live here: the zip file (`archive.py`), reading and calling functions (`bundle.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.errors import AxirError, BundleError, BundleVersionError
+from axir.dialect.core.extended_dtypes import key_dtype
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.text.signature import Argument, Signature
+
+FORMAT = "axir bundle"
+VERSION = 1
+_MOST_BYTES = 1 << 62
+_Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The leading dimension that a function leaves open.
+
+    Attributes:
+        symbol: What it is called: `b`.
+        arguments: For each argument, whether it has the dimension.
+        results: For each result, whether it has the dimension.
+        sizes: The extents for which programs are made, ascending; none for any, as they come.
+    """
+
+    symbol: str
+    arguments: tuple[bool, ...]
+    results: tuple[bool, ...]
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class FunctionEntry:
+    """A function of a bundle.
+
+    Attributes:
+        name: What it is called, in the module as well.
+        signature: Arguments and results, without the leading dimension that `batch` leaves open.
+        parameters: What the function of the module takes after the arguments, by name.
+        donated: Numbers of the arguments whose memory results may take.
+        batch: The leading dimension that is open, or None.
+        updates: For each result the parameter whose new value it is, or None.
+    """
+
+    name: str
+    signature: Signature
+    parameters: tuple[str, ...] = ()
+    donated: tuple[int, ...] = ()
+    batch: Batch | None = None
+    updates: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProgramEntry:
+    """A program of a bundle: functions compiled for a machine.
+
+    Attributes:
+        file: The entry of the archive.
+        target: What it was compiled for: `platform`, `cpu`, `machine`, `compiler`, ...
+        functions: By the function's name, and by the extent of its open dimension (0 if it has
+            none), what it is called in the program.
+    """
+
+    file: str
+    target: Mapping[str, str]
+    functions: Mapping[str, Mapping[int, str]]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a bundle holds.
+
+    Attributes:
+        functions: By name, in order.
+        parameters: Types of the parameters by name.
+        programs: What is compiled.
+        module: The entry with the module.
+        parameter_file: The entry with the parameters; None if there are none.
+        versions: What wrote it: `axir`, `compiler`.
+        files: Size and SHA-256 of each entry but the manifest.
+    """
+
+    functions: Mapping[str, FunctionEntry]
+    parameters: Mapping[str, ShapedArray]
+    programs: tuple[ProgramEntry, ...] = ()
+    module: str = "module.mlir"
+    parameter_file: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Returns the manifest as JSON."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "written_by": dict(self.versions),
+            "module": self.module,
+            "functions": {name: _function(entry) for name, entry in self.functions.items()},
+            "parameters": {
+                "file": self.parameter_file,
+                "arrays": {name: _type(kind) for name, kind in self.parameters.items()},
+            },
+            "programs": [_program(entry) for entry in self.programs],
+            "files": {n: {"bytes": size, "sha256": sha} for n, (size, sha) in self.files.items()},
+        }
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _type(kind: ShapedArray, symbol: str | None = None) -> dict[str, UserObject]:
+    extents = [*([symbol] if symbol else []), *kind.shape]
+    weak = {"weak_type": True} if kind.weak_type else {}
+    return {"dtype": str(kind.dtype), "shape": extents, **weak}
+
+
+def _function(entry: FunctionEntry) -> dict[str, UserObject]:
+    signature, batch = entry.signature, entry.batch
+    open_arguments = batch.arguments if batch else (False,) * len(signature.arguments)
+    open_results = batch.results if batch else (False,) * len(signature.results)
+    symbol = batch.symbol if batch else None
+
+    def row(value: Argument, is_open: bool) -> dict[str, UserObject]:
+        return {"name": value.name, **_type(value.type, symbol if is_open else None)}
+
+    arguments = list(map(row, signature.arguments, open_arguments))
+    for number in entry.donated:
+        arguments[number]["donated"] = True
+    results = list(map(row, signature.results, open_results))
+    for result, name in zip(results, entry.updates, strict=False):
+        if name is not None:
+            result["updates"] = name
+    return {
+        "arguments": arguments,
+        "parameters": list(entry.parameters),
+        "results": results,
+        "in_tree": signature.in_tree,
+        "out_tree": signature.out_tree,
+        "batch": {"symbol": batch.symbol, "sizes": list(batch.sizes)} if batch else None,
+    }
+
+
+def _program(entry: ProgramEntry) -> dict[str, UserObject]:
+    functions = {
+        name: {str(size): symbol for size, symbol in sizes.items()}
+        for name, sizes in entry.functions.items()
+    }
+    return {"file": entry.file, "target": dict(entry.target), "functions": functions}
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def read_manifest(text: bytes, name: str) -> Manifest:
+    """Reads a manifest.
+
+    Args:
+        text: JSON.
+        name: What to call the bundle in errors.
+
+    Raises:
+        BundleVersionError: if a newer axir wrote it.
+        BundleError: if it is none.
+    """
+    try:
+        content = json.loads(text.decode())
+    except (ValueError, RecursionError) as error:
+        raise _damaged(name, f"the manifest is no JSON: {str(error)[:80]}") from None
+    try:
+        root = _Fields(content)
+        if root.get("format", str) != FORMAT:
+            raise ValueError("it is of another format")
+        version = root.get("version", int)
+    except ValueError as error:
+        raise _damaged(name, str(error)) from None
+    if version > VERSION:
+        raise BundleVersionError(
+            f"{name} is a bundle of version {version}, written by axir "
+            f"{_version_of(content)!s}; this axir reads up to version {VERSION}.",
+            "Install a newer axir, or save the bundle with this one.",
+            where="",
+        )
+    try:
+        return _manifest(root)
+    except (ValueError, AxirError, RecursionError) as error:
+        said = error.message if isinstance(error, AxirError) else str(error)
+        raise _damaged(name, said) from None
+
+
+def _version_of(content: UserObject) -> UserObject:
+    written_by = content.get("written_by")
+    return written_by.get("axir", "?") if isinstance(written_by, dict) else "?"
+
+
+def _damaged(name: str, reason: str) -> BundleError:
+    return BundleError(
+        f"{name}: {reason.rstrip('.')}.",
+        "The bundle is damaged or was changed: copy it again, or save it again.",
+        where="",
+    )
+
+
+class _Fields:
+    """A table of JSON whose values are asked for by name and kind; raises ValueError."""
+
+    def __init__(self, content: UserObject, place: str = "manifest"):
+        if not isinstance(content, dict):
+            raise ValueError(f"{place} is no table")
+        self.content: dict[str, UserObject] = content
+        self.place = place
+
+    def get(self, key: str, kind: type[_Made]) -> _Made:
+        """Returns a value of a kind."""
+        value = self.content.get(key)
+        if type(value) is not kind:
+            raise ValueError(f"{self.place}: {key} is no {kind.__name__}")
+        return value
+
+    def optional(self, key: str, kind: type[_Made]) -> _Made | None:
+        """Returns a value of a kind, or None."""
+        return None if self.content.get(key) is None else self.get(key, kind)
+
+    def number(self, key: str) -> int:
+        """Returns a natural number."""
+        return _natural(self.content.get(key), f"{self.place}: {key}")
+
+    def table(self, key: str) -> _Fields:
+        """Returns a table."""
+        return _Fields(self.content.get(key), f"{self.place}: {key}")
+
+    def tables(self, key: str) -> list[_Fields]:
+        """Returns a list of tables."""
+        place = f"{self.place}: {key}"
+        return [_Fields(item, f"{place}[{n}]") for n, item in enumerate(self.get(key, list))]
+
+    def items(self) -> list[tuple[str, _Fields]]:
+        """Returns the tables in this one by name."""
+        return [(key, _Fields(value, f"{self.place}: {key}")) for key, value in self._pairs()]
+
+    def texts(self) -> dict[str, str]:
+        """Returns the values, which are texts, by name."""
+        return {key: self.get(key, str) for key, _ in self._pairs()}
+
+    def _pairs(self) -> list[tuple[str, UserObject]]:
+        return list(self.content.items())
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """Returns a list of texts."""
+        found = self.get(key, list)
+        if not all(type(item) is str for item in found):
+            raise ValueError(f"{self.place}: {key} holds something else than names")
+        return tuple(found)
+
+
+def _natural(value: UserObject, place: str) -> int:
+    if type(value) is not int or not 0 <= value < _MOST_BYTES:
+        raise ValueError(f"{place} is no natural number")
+    return value
+
+
+def _manifest(root: _Fields) -> Manifest:
+    parameters = root.table("parameters")
+    arrays = {name: _read_type(each)[0] for name, each in parameters.table("arrays").items()}
+    functions = {n: _read_function(n, each) for n, each in root.table("functions").items()}
+    files = {
+        name: (each.number("bytes"), each.get("sha256", str))
+        for name, each in root.table("files").items()
+    }
+    found = Manifest(
+        functions,
+        arrays,
+        tuple(_read_program(each) for each in root.tables("programs")),
+        root.get("module", str),
+        parameters.optional("file", str),
+        root.table("written_by").texts(),
+        files,
+    )
+    _check_references(found)
+    return found
+
+
+def _check_references(found: Manifest) -> None:
+    """Raises ValueError if the manifest names what it does not describe."""
+    if not found.functions:
+        raise ValueError("the bundle has no function")
+    if (found.parameter_file is None) != (not found.parameters):
+        raise ValueError("the bundle has parameters without a file, or a file without any")
+    named = [found.module, *(entry.file for entry in found.programs)]
+    named += [found.parameter_file] if found.parameter_file else []
+    if sorted(named) != sorted(found.files):
+        raise ValueError("the manifest names other files than it describes")
+    for entry in found.functions.values():
+        used = [*entry.parameters, *(name for name in entry.updates if name is not None)]
+        for name in used:
+            if name not in found.parameters:
+                raise ValueError(f"{entry.name} takes a parameter {name!r}, which there is not")
+    for program in found.programs:
+        for name in program.functions:
+            if name not in found.functions:
+                raise ValueError(f"{program.file} has a function {name!r}, which there is not")
+
+
+def _read_type(fields: _Fields) -> tuple[ShapedArray, str | None]:
+    """Returns a type, without its leading extent if that is a symbol, and the symbol."""
+    extents = fields.get("shape", list)
+    symbol = extents[0] if extents and type(extents[0]) is str else None
+    place = f"{fields.place}: shape"
+    shape = [_natural(extent, place) for extent in extents[symbol is not None :]]
+    name = fields.get("dtype", str)
+    if name.startswith("key<") and name.endswith(">"):
+        dtype: UserObject = key_dtype(name[4:-1])
+    else:
+        dtype = dtypes.as_dtype(name)
+        if dtype not in dtypes.ALL or str(dtype) != name:
+            raise ValueError(f"{fields.place}: there are no arrays of dtype {name!r}")
+    kind = ShapedArray(shape, dtype, bool(fields.optional("weak_type", bool)))
+    if kind.size >= _MOST_BYTES:
+        raise ValueError(f"{place} is that of an array larger than any")
+    return kind, symbol
+
+
+def _read_function(name: str, fields: _Fields) -> FunctionEntry:
+    batch = fields.table("batch") if fields.content.get("batch") is not None else None
+    symbol = batch.get("symbol", str) if batch else None
+    groups: list[tuple[Argument, ...]] = []
+    is_open: list[tuple[bool, ...]] = []
+    for group in ("arguments", "results"):
+        rows = [(each, *_read_type(each)) for each in fields.tables(group)]
+        for each, _, found in rows:
+            if found is not None and found != symbol:
+                raise ValueError(f"{each.place}: shape has the extent {found!r}, not declared")
+        groups.append(tuple(Argument(each.get("name", str), kind) for each, kind, _ in rows))
+        is_open.append(tuple(found is not None for _, _, found in rows))
+    arguments, results = fields.tables("arguments"), fields.tables("results")
+    signature = Signature(
+        groups[0],
+        groups[1],
+        fields.optional("in_tree", str),
+        fields.optional("out_tree", str),
+        True,
+    )
+    return FunctionEntry(
+        name,
+        signature,
+        fields.names("parameters"),
+        tuple(n for n, each in enumerate(arguments) if each.optional("donated", bool)),
+        None if batch is None else _read_batch(batch, is_open),
+        tuple(each.optional("updates", str) for each in results),
+    )
+
+
+def _read_batch(fields: _Fields, is_open: Sequence[tuple[bool, ...]]) -> Batch:
+    sizes = tuple(_natural(s, f"{fields.place}: sizes") for s in fields.get("sizes", list))
+    if 0 in sizes or list(sizes) != sorted(set(sizes)):
+        raise ValueError(f"{fields.place}: sizes do not ascend from 1")
+    if not any(is_open[0]):
+        raise ValueError(f"{fields.place}: no argument has the open dimension")
+    return Batch(fields.get("symbol", str), is_open[0], is_open[1], sizes)
+
+
+def _read_program(fields: _Fields) -> ProgramEntry:
+    functions: dict[str, dict[int, str]] = {}
+    for name, sizes in fields.table("functions").items():
+        functions[name] = {
+            _number(size, sizes.place): symbol for size, symbol in sizes.texts().items()
+        }
+    return ProgramEntry(fields.get("file", str), fields.table("target").texts(), functions)
+
+
+def _number(text: str, place: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ValueError(f"{place}: {text!r} is no extent")
+    return int(text)

@@ -1,0 +1,132 @@
+"""Writing bundles: functions, parameters and programs become the entries of an archive.
+
+What does not live here: reading them (`bundle.py`).
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.text.signature import Argument, Signature, annotate
+
+from .archive import Pieces, byte_count, digest, write_archive
+from .manifest import Manifest, ProgramEntry
+from .modules import module_of
+from .tensors import write_tensors
+
+if TYPE_CHECKING:
+    from .exported import Exported
+
+MANIFEST = "manifest.json"
+MODULE = "module.mlir"
+PARAMETERS = "parameters.safetensors"
+
+# A program and what the manifest says of it.
+Programs = Sequence[tuple[ProgramEntry, bytes | memoryview]]
+
+
+def save_bundle(
+    functions: Mapping[str, Exported], path: str | Path, programs: Programs = ()
+) -> None:
+    """Writes a bundle; readers see the whole file or none.
+
+    Raises:
+        ParameterError: if the suffix is not `.axir`, or a function has no name of Python's.
+        SerializationError: if a function has no textual form.
+    """
+    path = Path(path)
+    if path.suffix != ".axir":
+        raise ParameterError(
+            f"{path}: a bundle is saved as .axir, not {path.suffix or 'without a suffix'!r}.",
+            "A single function can also be saved as .mlir or .mlirbc.",
+        )
+    write_archive(path, bundle_entries(functions, programs))
+
+
+def bundle_entries(functions: Mapping[str, Exported], programs: Programs = ()) -> dict[str, Pieces]:
+    """Returns the entries of a bundle's archive, the manifest first."""
+    check_names(functions)
+    parameters = shared_parameters(functions)
+    entries: dict[str, Pieces] = {MODULE: [_module_text(functions)]}
+    if parameters:
+        stored = {name: stored_form(x) for name, x in parameters.items()}
+        entries[PARAMETERS] = write_tensors(stored)
+    for entry, binary in programs:
+        entries[entry.file] = [binary]
+    manifest = Manifest(
+        {name: replace(each.entry, name=name) for name, each in functions.items()},
+        {name: x.type for name, x in parameters.items()},
+        tuple(entry for entry, _ in programs),
+        MODULE,
+        PARAMETERS if parameters else None,
+        {"axir": metadata.version("axir"), "iree": metadata.version("iree-base-compiler")},
+        {name: (byte_count(pieces), digest(pieces)) for name, pieces in entries.items()},
+    )
+    return {MANIFEST: [manifest.to_json().encode()], **entries}
+
+
+def check_names(functions: Mapping[str, Exported]) -> None:
+    """Refuses names of functions that Python and C++ could not call.
+
+    Raises:
+        ParameterError: if there is one, or no function.
+    """
+    if not functions:
+        raise ParameterError("A bundle without functions.", "Export at least one function.")
+    for name in functions:
+        if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
+            raise ParameterError(
+                f"A function of a bundle cannot be called {name!r}.",
+                "Give it a name of letters, digits and underscores: export({'predict': f}).",
+            )
+
+
+def shared_parameters(functions: Mapping[str, Exported]) -> dict[str, ConcreteArray]:
+    """Returns the parameters of all functions by name."""
+    found: dict[str, ConcreteArray] = {}
+    for each in functions.values():
+        found.update(each.parameters)
+    return found
+
+
+def _module_text(functions: Mapping[str, Exported]) -> bytes:
+    module = module_of({name: each.function for name, each in functions.items()})
+    for name, each in functions.items():
+        annotate(module, name, flat_signature(each))
+    text: str = module.operation.get_asm(enable_debug_info=True)
+    return text.encode()
+
+
+def flat_signature(exported: Exported) -> Signature:
+    """Returns what the function of the module takes: the parameters after the arguments."""
+    entry = exported.entry
+    values = (exported.parameters[name] for name in entry.parameters)
+    parameters = (Argument(n, x.type) for n, x in zip(entry.parameters, values, strict=True))
+    arguments = (*entry.signature.arguments, *parameters)
+    return Signature(arguments, entry.signature.results, None, None, True)
+
+
+def stored_form(array: ConcreteArray) -> HostArray:
+    """Returns an array as the file of parameters has it: complex numbers as pairs, keys as words.
+
+    >>> from axir.dialect.core.array import as_array
+    >>> stored_form(as_array(np.array([1 + 2j], np.complex64)))
+    array([[1., 2.]], dtype=float32)
+    """
+    host = words_of(array.host())
+    if not dtypes.is_complex(host.dtype):
+        return host
+    pairs = np.ascontiguousarray(host).reshape(host.shape)
+    return pairs.view(dtypes.real_dtype(host.dtype)).reshape((*host.shape, 2))
