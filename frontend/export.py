@@ -20,6 +20,7 @@ from axir._bundles.bundle import Bundle, open_bundle
 from axir._bundles.captures import Parametrized, names_in, parametrized, shared
 from axir._bundles.exported import Exported, signature_of
 from axir._bundles.manifest import FunctionEntry
+from axir._bundles.saving import is_function_name
 from axir._programs.compiled_modules import open_program
 from axir._transforms.jit import JitFunction, jit
 from axir._trees import tree
@@ -148,8 +149,8 @@ def _trace(
 
 
 def _symbol(name: str) -> str:
-    """Returns what a single function is called: its name, or `main` if it has none."""
-    return name if name.isascii() and name.isidentifier() and not name.startswith("_") else "main"
+    """Returns what a single function is called: its name, or `main` if it is a lambda."""
+    return name if is_function_name(name) else "main"
 
 
 def _exported(traced: _Traced, found: Parametrized) -> Exported:
@@ -211,7 +212,7 @@ def deserialize(blob: bytes | bytearray) -> UserObject:
         BundleError, BundleVersionError: if they are damaged, or of a newer axir.
 
     >>> deserialize(export(lambda x: x + 1)(1.0).serialize())(2.0)
-    Array(3., dtype=float32, weak_type=True)
+    Array(3., dtype=float32)
     """
     return _only(open_bundle(bytes(blob)))
 

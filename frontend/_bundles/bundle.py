@@ -40,14 +40,15 @@ class Bundle(Mapping[str, Exported]):
     Raises:
         ParameterError: if a function has a name that is none in Python.
 
-    >>> import axir.numpy as jnp
+    >>> import functools, axir.numpy as jnp
     >>> from axir.export import export
-    >>> w = jnp.ones(2)
-    >>> bundle = export({"apply": lambda x: x @ w, "norm": lambda: w @ w})(apply=(w,), norm=())
+    >>> w = jnp.array([1.0, 2.0])
+    >>> scale, shift = (functools.partial(f, w) for f in (jnp.multiply, jnp.add))
+    >>> bundle = export({"scale": scale, "shift": shift})(scale=(w,), shift=(w,))
     >>> bundle
-    <Bundle of apply(x), norm()>
-    >>> list(bundle.parameters), bundle.apply(w), bundle["norm"]()
-    (['w'], Array(2., dtype=float32), Array(2., dtype=float32))
+    <Bundle of scale(y), shift(y)>
+    >>> list(bundle.parameters), bundle.scale(w)
+    (['x'], Array([1., 4.], dtype=float32))
     """
 
     def __init__(

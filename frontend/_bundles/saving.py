@@ -86,11 +86,20 @@ def check_names(functions: Mapping[str, Exported]) -> None:
     if not functions:
         raise ParameterError("A bundle without functions.", "Export at least one function.")
     for name in functions:
-        if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
+        if not is_function_name(name):
             raise ParameterError(
                 f"A function of a bundle cannot be called {name!r}.",
                 "Give it a name of letters, digits and underscores: export({'predict': f}).",
             )
+
+
+def is_function_name(name: str) -> bool:
+    """Tells whether Python and C++ can call a function by this name.
+
+    >>> is_function_name("predict"), is_function_name("lambda"), is_function_name("a-b")
+    (True, False, False)
+    """
+    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 
 def shared_parameters(functions: Mapping[str, Exported]) -> dict[str, ConcreteArray]:
