@@ -9,46 +9,67 @@ The names are those of `jax.export`. What does not live here: what is saved and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from axir._arguments.arguments import check_callable
-from axir._bundles.bound_arguments import parameter_names, unbound
+from axir._arguments.arguments import check_callable, type_of
+from axir._arguments.dimensions import SymbolicDim, is_symbolic_dim, symbolic_shape
 from axir._bundles.bundle import Bundle, open_bundle
-from axir._bundles.captures import Parametrized, names_in, parametrized, shared
-from axir._bundles.exported import Exported, signature_of
-from axir._bundles.manifest import FunctionEntry
-from axir._bundles.saving import is_function_name
+from axir._bundles.captures import shared
+from axir._bundles.exported import Exported
+from axir._bundles.safety_checks import DisabledSafetyCheck
+from axir._bundles.tracing import trace
+from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._programs.compiled_modules import open_program
-from axir._transforms.jit import JitFunction, jit
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
-from axir.dialect.core.errors import ParameterError, UnexpectedTracerError
-from axir.dialect.program.tracer import Tracer
+from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.errors import ParameterError
 from axir.dialect.text.module_reader import read_file
 from axir.dialect.text.summary import summarize
+from axir.runtime import default_device
+from axir.runtime.compiler.target import BACKENDS
 
-__all__ = ["Bundle", "Exported", "deserialize", "export", "load"]
+__all__ = [
+    "Bundle",
+    "DisabledSafetyCheck",
+    "Exported",
+    "SymbolicDim",
+    "default_export_platform",
+    "deserialize",
+    "export",
+    "is_symbolic_dim",
+    "load",
+    "symbolic_args_specs",
+    "symbolic_shape",
+]
 
 
-def export(fun: UserFunction | Mapping[str, UserFunction]) -> Callable[..., UserObject]:
+def export(
+    fun: UserFunction | Mapping[str, UserFunction],
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+) -> Callable[..., UserObject]:
     """Returns a function that exports `fun` for the types of given arguments.
 
     Args:
         fun: A jitted function, or a plain one. Static arguments are fixed to the values given.
             Or several of these by name, which become a `Bundle`. What `functools.partial` binds
             becomes parameters, which are saved with the function.
+        platforms: What it should run on: some of "cpu", "cuda", "vulkan". It runs on all of them.
+        disabled_checks: What not to look at; see `DisabledSafetyCheck`.
 
     Returns:
         A function of arrays, or of anything with `shape` and `dtype` such as `ShapeDtypeStruct`,
-        that returns an `Exported`. For several functions it takes the arguments of each as a tuple
-        under its name, and returns a `Bundle`.
+        that returns an `Exported`. The leading dimension may be open (`symbolic_shape`). For
+        several functions it takes the arguments of each as a tuple under its name, and returns a
+        `Bundle`.
 
     Raises:
         NonArrayArgumentError: if `fun` is not callable, or by the call, if an argument is no array.
-        ParameterError: by the call, if the arguments of a function are missing.
+        ParameterError: if there is no such platform; by the call, if the arguments of a function
+            are missing.
+        DependentRowsError: by the call, if the leading dimension is open and `fun` mixes its rows.
         UnexpectedTracerError: by the call, if `fun` uses values of a trace that is going on.
 
     >>> import axir, axir.numpy as jnp
@@ -66,18 +87,30 @@ def export(fun: UserFunction | Mapping[str, UserFunction]) -> Callable[..., User
     >>> export({"double": lambda x: x * 2, "half": lambda x: x / 2})(double=(1.0,), half=(1.0,))
     <Bundle of double(x), half(x)>
     """
+    _check_platforms(platforms)
+    checks_rows = DisabledSafetyCheck.rows() not in disabled_checks
     if isinstance(fun, Mapping):
-        return _exporter_of_several(fun)
+        return _exporter_of_several(fun, checks_rows)
     check_callable(fun, "export")
 
     def exporter(*args: Options, **kwargs: Options) -> Exported:
-        traced = _trace(fun, args, kwargs)
-        return _exported(traced, traced.found)
+        traced = trace(fun, args, kwargs, checks_rows=checks_rows)
+        return traced.exported(traced.found)
 
     return exporter
 
 
-def _exporter_of_several(functions: Mapping[str, UserFunction]) -> Callable[..., Bundle]:
+def _check_platforms(platforms: Sequence[str] | None) -> None:
+    for name in platforms or ():
+        if name not in BACKENDS:
+            raise ParameterError(
+                f"export: there is no platform {name!r}.", f"Choose among {', '.join(BACKENDS)}."
+            )
+
+
+def _exporter_of_several(
+    functions: Mapping[str, UserFunction], checks_rows: bool
+) -> Callable[..., Bundle]:
     for fun in functions.values():
         check_callable(fun, "export")
 
@@ -93,9 +126,9 @@ def _exporter_of_several(functions: Mapping[str, UserFunction]) -> Callable[...,
         traced = {}
         for name, fun in functions.items():
             args, kwargs = _split(arguments[name])
-            traced[name] = _trace(fun, args, kwargs, name)
+            traced[name] = trace(fun, args, kwargs, name, checks_rows)
         found = shared({name: each.found for name, each in traced.items()})
-        return Bundle({name: _exported(each, found[name]) for name, each in traced.items()})
+        return Bundle({name: each.exported(found[name]) for name, each in traced.items()})
 
     return exporter
 
@@ -107,79 +140,36 @@ def _split(arguments: UserObject) -> tuple[tuple[UserObject, ...], dict[str, Opt
     return tuple(arguments) if isinstance(arguments, (tuple, list)) else (arguments,), {}
 
 
-class _Traced(NamedTuple):
-    """A function traced: what the manifest says of it, the function, and its structures."""
+def symbolic_args_specs(args: PyTree, shapes_specs: PyTree) -> PyTree:
+    """Returns what arguments are like, some of their extents open.
 
-    entry: FunctionEntry
-    found: Parametrized
-    in_tree: tree.TreeDef
-    out_tree: tree.TreeDef
+    Args:
+        args: A tree of arrays, or of anything with a shape and a dtype.
+        shapes_specs: A tree of texts for `symbolic_shape`, which may be a prefix of that of the
+            arguments; None, or `...` in a text, for what stays as it is.
 
+    Raises:
+        ParameterError: if a text does not fit.
+        TreeError: if the trees do not fit.
 
-def _trace(
-    fun: UserFunction,
-    args: tuple[UserObject, ...],
-    kwargs: dict[str, Options],
-    name: str | None = None,
-) -> _Traced:
-    """Traces a function for given arguments, under a name if one is given."""
-    fun, bound = unbound(fun)
-    jitted = fun if isinstance(fun, JitFunction) else jit(fun)
-    if bound.is_empty:
-        lowered = jitted.lower(*args, **kwargs)
-        in_tree, values = lowered.in_tree, {}
-    else:
-        lowered = jit(bound.taking_them_last(fun)).lower(args, kwargs, *bound)
-        in_tree, values = tree.structure((args, kwargs)), bound.by_name(fun)
-    function = lowered.function
-    if any(type(x) is Tracer for x in function.captured):
-        raise UnexpectedTracerError(
-            f"export: {function.name!r} uses values of a function that is being traced.",
-            "Export outside of jit, grad and vmap, or pass these values as arguments.",
-        )
-    names = list(_argument_names(jitted, args, kwargs, len(bound.args)))
-    found = parametrized(function, names_in(jitted._function), values)
-    entry = FunctionEntry(
-        name or _symbol(function.name),
-        signature_of(found.function, in_tree, lowered.out_tree, names),
-        tuple(found.parameters),
-        () if values else tuple(lowered._donated),
-    )
-    return _Traced(entry, found, in_tree, lowered.out_tree)
-
-
-def _symbol(name: str) -> str:
-    """Returns what a single function is called: its name, or `main` if it is a lambda."""
-    return name if is_function_name(name) else "main"
-
-
-def _exported(traced: _Traced, found: Parametrized) -> Exported:
-    entry = replace(traced.entry, parameters=tuple(found.parameters))
-    return Exported(entry, found.function, found.parameters, traced.in_tree, traced.out_tree)
-
-
-def _argument_names(
-    jitted: JitFunction,
-    args: tuple[UserObject, ...],
-    kwargs: dict[str, Options],
-    skipped: int = 0,
-) -> Iterator[str]:
-    """Yields the name of each leaf: that of the parameter, and the path below it.
-
-    The first positional parameters are skipped where they are bound.
+    >>> import numpy as np
+    >>> symbolic_args_specs((np.ones((4, 3), np.float32),), "b, ...")
+    (ShapeDtypeStruct(shape=(b, 3), dtype=float32),)
     """
-    positional, rest = parameter_names(jitted)
-    positional = positional[skipped:]
-    static = {n % len(args) for n in jitted._static_argnums} if args else set()
-    for index, value in enumerate(args):
-        if index in static:
-            continue
-        beyond = index - len(positional)
-        name = positional[index] if beyond < 0 else f"{rest}[{beyond}]"
-        yield from (name + path for path in tree.paths(value))
-    for name in sorted(kwargs):
-        if name not in jitted._static_argnames:
-            yield from (name + path for path in tree.paths(kwargs[name]))
+    texts = tree.broadcast_prefix(shapes_specs, args, "shapes_specs")
+    leaves, structure = tree.flatten(args)
+    return structure.unflatten(list(map(_open_spec, leaves, texts)))
+
+
+def _open_spec(leaf: UserObject, text: str | None) -> ShapeDtypeStruct:
+    kind = type_of(leaf)
+    shape = kind.shape if text is None else symbolic_shape(text, like=kind.shape)
+    return ShapeDtypeStruct(shape, kind.dtype, weak_type=kind.weak_type)
+
+
+def default_export_platform() -> str:
+    """Returns the platform that programs run on by default: `cpu`, `cuda` or `vulkan`."""
+    return default_device().platform
 
 
 def load(path: str | Path) -> UserObject:

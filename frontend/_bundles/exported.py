@@ -7,15 +7,18 @@ What does not live here: how it comes to be (`axir.export`), files (`saving.py`,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from axir._arguments.dimensions import SymbolicDim
+from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._programs.files import write_module_file
 from axir._programs.saved_arguments import conform
 from axir._trees import text as tree_text
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import TreeError, VerificationError
+from axir.dialect.core.errors import ParameterError, TreeError, VerificationError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
@@ -27,7 +30,8 @@ from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime.calls.compiled_function import compiled, device_of
 
 from .archive import archive_bytes
-from .manifest import FunctionEntry
+from .batching import of_rows, row_count, run_rows, type_of_rows
+from .manifest import Batch, FunctionEntry
 from .modules import module_of
 from .saving import bundle_entries, save_bundle
 
@@ -117,14 +121,89 @@ class Exported:
         return [value.name for value in self.signature.results]
 
     @property
-    def in_avals(self) -> tuple[ShapedArray, ...]:
-        """Types of the arguments, flat."""
-        return tuple(value.type for value in self.signature.arguments)
+    def in_avals(self) -> tuple[ShapedArray | ShapeDtypeStruct, ...]:
+        """Types of the arguments, flat; with an open dimension as `ShapeDtypeStruct`."""
+        return self._avals(self.signature.arguments, self.batch and self.batch.arguments)
 
     @property
-    def out_avals(self) -> tuple[ShapedArray, ...]:
-        """Types of the results, flat."""
-        return tuple(value.type for value in self.signature.results)
+    def out_avals(self) -> tuple[ShapedArray | ShapeDtypeStruct, ...]:
+        """Types of the results, flat; with an open dimension as `ShapeDtypeStruct`."""
+        return self._avals(self.signature.results, self.batch and self.batch.results)
+
+    def _avals(
+        self, values: Sequence[Argument], is_open: Sequence[bool] | None
+    ) -> tuple[ShapedArray | ShapeDtypeStruct, ...]:
+        kinds = [value.type for value in values]
+        if self.batch is None or is_open is None:
+            return tuple(kinds)
+        dimension = SymbolicDim(self.batch.symbol)
+        return tuple(
+            ShapeDtypeStruct((dimension, *kind.shape), kind.dtype, weak_type=kind.weak_type)
+            if rows
+            else kind
+            for kind, rows in zip(kinds, is_open, strict=True)
+        )
+
+    @property
+    def batch(self) -> Batch | None:
+        """The leading dimension that is open, and the numbers of rows that programs are for."""
+        return self.entry.batch
+
+    def with_rows(self, *counts: int) -> Exported:
+        """Returns the function with programs for some numbers of rows, which others are filled to.
+
+        Without any, a program is made for each number of rows that comes.
+
+        Raises:
+            ParameterError: if the function has no open dimension, or a number is not positive.
+        """
+        if self.batch is None:
+            raise self._fixed()
+        if any(type(count) is not int or count < 1 for count in counts):
+            raise ParameterError(
+                f"with_rows: {counts} are no numbers of rows.", "Give positive integers: 1, 8, 64."
+            )
+        entry = replace(self.entry, batch=replace(self.batch, sizes=tuple(sorted(set(counts)))))
+        return Exported(entry, self._function, self.parameters, self.in_tree, self.out_tree)
+
+    def _fixed(self) -> ParameterError:
+        return ParameterError(
+            f"{self.fun_name!r} was exported for arguments of fixed shapes.",
+            "Export it with a symbolic leading dimension: symbolic_shape('b, 3').",
+        )
+
+    def of_rows(self, count: int) -> Exported:
+        """Returns the function for a number of rows, where the leading dimension is open.
+
+        Raises:
+            ParameterError: if it is not.
+
+        >>> import axir, axir.numpy as jnp
+        >>> from axir.export import export, symbolic_args_specs
+        >>> spec = symbolic_args_specs(jnp.ones((1, 2)), "b, ...")
+        >>> export(lambda x: x.sum(-1))(spec).of_rows(3)
+        <Exported main(x: float32[3,2]) -> float32[3]>
+        """
+        batch, signature = self.batch, self.signature
+        if batch is None:
+            raise self._fixed()
+
+        def sized(values: Sequence[Argument], is_open: Sequence[bool]) -> tuple[Argument, ...]:
+            return tuple(
+                Argument(v.name, type_of_rows(v.type, count)) if rows else v
+                for v, rows in zip(values, is_open, strict=True)
+            )
+
+        signature = replace(
+            signature,
+            arguments=sized(signature.arguments, batch.arguments),
+            results=sized(signature.results, batch.results),
+        )
+        entry = replace(self.entry, signature=signature, batch=None)
+        function = of_rows(self.function, batch, count)
+        captured = dict(zip(entry.parameters, function.captured, strict=False))
+        made = Exported(entry, function, captured, self.in_tree, self.out_tree)  # type: ignore[arg-type]
+        return made
 
     def module(self) -> UserObject:
         """Returns the program as an MLIR module of the jaxpr dialect, with `main`.
@@ -185,19 +264,41 @@ class Exported:
                 f"called with {tree_text.write(structure)}.",
                 f"Its arguments are {', '.join(self.argument_names)}.",
             )
-        values = list(map(conform, leaves, self.signature.arguments))
-        return self.out_tree.unflatten(self._run(values))
-
-    def _run(self, values: list[UserObject]) -> list[UserObject]:
+        arguments: Sequence[Argument] = self.signature.arguments
+        if self.batch is None:
+            return self.out_tree.unflatten(self._run(0, list(map(conform, leaves, arguments))))
+        count = row_count(self.fun_name, leaves, self.batch, self.argument_names)
+        arguments = [
+            Argument(a.name, type_of_rows(a.type, count)) if rows else a
+            for a, rows in zip(arguments, self.batch.arguments, strict=True)
+        ]
+        values = list(map(conform, leaves, arguments))
         if any(type(x) is Tracer for x in values):
-            return list(call(self.function, *values))
-        return compiled(self.function, device_of(values)).run(values)
+            return self.out_tree.unflatten(self._run(count, values))
+        return self.out_tree.unflatten(run_rows(self.batch, count, values, self._run))
+
+    def _run(self, count: int, values: list[UserObject]) -> list[UserObject]:
+        """Calls the function, or that of so many rows if their number is open."""
+        function = self.function
+        if self.batch is not None:
+            function = of_rows(function, self.batch, count)
+        if any(type(x) is Tracer for x in values):
+            return list(call(function, *values))
+        return compiled(function, device_of(values)).run(values)
 
     __call__ = call
 
     def __repr__(self) -> str:
-        arguments = ", ".join(map("{}: {}".format, self.argument_names, self.in_avals))
-        return f"<Exported {self.fun_name}({arguments}) -> {', '.join(map(str, self.out_avals))}>"
+        arguments = ", ".join(
+            f"{name}: {_shown(kind)}"
+            for name, kind in zip(self.argument_names, self.in_avals, strict=True)
+        )
+        results = ", ".join(map(_shown, self.out_avals))
+        return f"<Exported {self.fun_name}({arguments}) -> {results}>"
+
+
+def _shown(kind: ShapedArray | ShapeDtypeStruct) -> str:
+    return str(kind) if type(kind) is ShapedArray else f"{kind.dtype}{list(kind.shape)}"
 
 
 def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeDef]:

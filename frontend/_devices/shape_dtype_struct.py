@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from axir._arguments.dimensions import Extent, SymbolicDim
 from axir.dialect.core.annotations import DTypeLike, Options, UserObject
 from axir.dialect.core.dtypes import as_dtype
 from axir.dialect.core.errors import AxirError, ParameterError
@@ -23,7 +24,7 @@ class ShapeDtypeStruct:
     """Shape and dtype of an array that need not exist. Immutable and hashable.
 
     Args:
-        shape: Extents of the axes.
+        shape: Extents of the axes; the first one may be a symbolic dimension for `axir.export`.
         dtype: Its dtype, or a name or scalar type of one.
         sharding: Where it lies, or None.
         weak_type: Whether the dtype yields to others.
@@ -44,7 +45,7 @@ class ShapeDtypeStruct:
 
     def __init__(
         self,
-        shape: Sequence[int],
+        shape: Sequence[Extent],
         dtype: DTypeLike,
         *,
         sharding: Sharding | None = None,
@@ -58,7 +59,7 @@ class ShapeDtypeStruct:
                 "Leave it out, or pass a SingleDeviceSharding.",
             )
         assign = super().__setattr__
-        assign("shape", tuple(int(extent) for extent in shape))
+        assign("shape", tuple(x if isinstance(x, SymbolicDim) else int(x) for x in shape))
         assign("dtype", as_dtype(dtype))
         assign("sharding", sharding)
         assign("weak_type", bool(weak_type))

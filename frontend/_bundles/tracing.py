@@ -1,0 +1,216 @@
+"""Tracing functions that are exported: arguments named, parameters taken out, rows one by one.
+
+What does not live here: what users call (`axir.export`), tracing as such (`axir.jit`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from axir._arguments.arguments import to_value
+from axir._arguments.dimensions import open_dimension
+from axir._devices.shape_dtype_struct import ShapeDtypeStruct
+from axir._transforms.jit import JitFunction, jit
+from axir._transforms.stages import Lowered
+from axir._trees import tree
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.errors import UnexpectedTracerError
+from axir.dialect.ops.shape.broadcasting import expand_dims
+from axir.dialect.ops.shape.rearranging import squeeze
+from axir.dialect.program.tracer import Tracer
+
+from .batching import WITNESSES, check_rows, open_results
+from .bound_arguments import Bound, parameter_names, unbound
+from .captures import Parametrized, names_in, parametrized
+from .exported import Exported, signature_of
+from .manifest import Batch, FunctionEntry
+from .saving import is_function_name
+
+
+class Traced(NamedTuple):
+    """A function traced: what the manifest says of it, the function, and its structures."""
+
+    entry: FunctionEntry
+    found: Parametrized
+    in_tree: tree.TreeDef
+    out_tree: tree.TreeDef
+
+    def exported(self, found: Parametrized) -> Exported:
+        """Returns the function, its parameters named as `found` names them."""
+        entry = replace(self.entry, parameters=tuple(found.parameters))
+        return Exported(entry, found.function, found.parameters, self.in_tree, self.out_tree)
+
+
+def trace(
+    fun: UserFunction,
+    args: tuple[UserObject, ...],
+    kwargs: dict[str, Options],
+    name: str | None = None,
+    checks_rows: bool = True,
+) -> Traced:
+    """Traces a function for given arguments.
+
+    Args:
+        fun: The function, jitted or not.
+        args: Arrays, or what has a shape and a dtype, and the values of static arguments.
+        kwargs: Those by keyword.
+        name: What to call it; by default its own name.
+        checks_rows: Whether to look, with an open leading dimension, at how it treats rows.
+
+    Raises:
+        UnexpectedTracerError: if it uses values of a trace that is going on.
+        ShapeError: if a dimension other than one leading one is open.
+        DependentRowsError: if the function mixes the rows of the open dimension.
+    """
+    called = _Called(fun, args, kwargs)
+    leaves, in_tree = tree.flatten((called.args, called.kwargs))
+    dimension = open_dimension([x.shape for x in leaves if isinstance(x, ShapeDtypeStruct)])
+    batch = None
+    if dimension is None:
+        lowered = called.lower(called, leaves, in_tree)
+    else:
+        is_open = [isinstance(x, ShapeDtypeStruct) and dimension in x.shape for x in leaves]
+        lowered, batch = _rows(called, leaves, in_tree, is_open, dimension.name, checks_rows)
+    found = parametrized(lowered.function, names_in(called.function), called.parameters())
+    signature = signature_of(found.function, in_tree, lowered.out_tree, list(called.names()))
+    entry = FunctionEntry(
+        name or _symbol(lowered.function.name),
+        signature,
+        tuple(found.parameters),
+        called.donated(),
+        batch,
+    )
+    return Traced(entry, found, in_tree, lowered.out_tree)
+
+
+def _symbol(name: str) -> str:
+    """Returns what a single function is called: its name, or `main` if it is a lambda."""
+    return name if is_function_name(name) else "main"
+
+
+class _Called:
+    """A function with the arguments that it is exported for: static and bound ones taken out.
+
+    Attributes:
+        function: The user's function.
+        args: The positional arguments that are neither static nor bound.
+        kwargs: Likewise those by keyword.
+    """
+
+    def __init__(self, fun: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]):
+        fun, self.bound = unbound(fun)
+        jitted = fun if isinstance(fun, JitFunction) else jit(fun)
+        self.function = jitted._function
+        self._jitted = jitted
+        first = len(self.bound.args)
+        static = {n if n >= 0 else n + first + len(args) for n in jitted._static_argnums}
+        self._numbers = [n for n in range(len(args)) if n + first not in static]
+        self._count = len(args)
+        self._fixed = {n: args[n] for n in range(len(args)) if n + first in static}
+        self._named = {k: v for k, v in kwargs.items() if k in jitted._static_argnames}
+        self.args = tuple(args[n] for n in self._numbers)
+        self.kwargs = {k: v for k, v in kwargs.items() if k not in self._named}
+        functools.update_wrapper(self, self.function)
+
+    def __call__(
+        self,
+        args: tuple[UserObject, ...],
+        kwargs: dict[str, Options],
+        bound: Bound,
+    ) -> UserObject:
+        """Calls the function with values of the arguments, and of those that are bound."""
+        values = {**self._fixed, **dict(zip(self._numbers, args, strict=True))}
+        given = [values[n] for n in range(self._count)]
+        return self.function(*bound.args, *given, **bound.kwargs, **self._named, **kwargs)
+
+    def lower(
+        self, function: UserFunction, leaves: Sequence[UserObject], in_tree: tree.TreeDef
+    ) -> Lowered:
+        """Traces a function of arguments and bound arguments for the types of leaves.
+
+        Raises:
+            UnexpectedTracerError: if it uses values of a trace that is going on.
+        """
+        args, kwargs = in_tree.unflatten(leaves)
+        lowered = jit(function).lower(args, kwargs, self.bound)
+        if any(type(x) is Tracer for x in lowered.function.captured):
+            raise UnexpectedTracerError(
+                f"export: {lowered.function.name!r} uses values of a function that is being "
+                "traced.",
+                "Export outside of jit, grad and vmap, or pass these values as arguments.",
+            )
+        return lowered
+
+    def parameters(self) -> dict[str, UserObject]:
+        """Returns the arrays that are bound, by name."""
+        return self.bound.by_name(self.function)
+
+    def names(self) -> Iterator[str]:
+        """Yields the name of each leaf: that of the function's parameter, and the path below it."""
+        positional, rest = parameter_names(self.function)
+        first = len(self.bound.args)
+        for number, value in zip(self._numbers, self.args, strict=True):
+            beyond = number + first - len(positional)
+            name = positional[number + first] if beyond < 0 else f"{rest}[{beyond}]"
+            yield from (name + path for path in tree.paths(value))
+        for name in sorted(self.kwargs):
+            yield from (name + path for path in tree.paths(self.kwargs[name]))
+
+    def donated(self) -> tuple[int, ...]:
+        """Returns the numbers of the leaves whose memory results may take."""
+        counted = tree.structure((self.args, self.kwargs))
+        args, kwargs = counted.unflatten(range(counted.num_leaves))
+        found: list[int] = []
+        for number, value in zip(self._numbers, args, strict=True):
+            if number + len(self.bound.args) in self._jitted._donate_argnums:
+                found += tree.leaves(value)
+        for name in self._jitted._donate_argnames:
+            found += tree.leaves(kwargs.get(name, ()))
+        return tuple(found)
+
+
+def _rows(
+    called: _Called,
+    leaves: Sequence[UserObject],
+    in_tree: tree.TreeDef,
+    is_open: Sequence[bool],
+    symbol: str,
+    checks_rows: bool,
+) -> tuple[Lowered, Batch]:
+    """Traces a function for one row of those leaves that have rows."""
+
+    def sized(count: int) -> list[UserObject]:
+        return [_sized(x, count) if rows else x for x, rows in zip(leaves, is_open, strict=True)]
+
+    several = called.lower(called, sized(WITNESSES), in_tree)
+    one = called.lower(called, sized(1), in_tree)
+    name = several.function.name
+    results = open_results(name, one.function.output_types, several.function.output_types)
+
+    @functools.wraps(called.function)
+    def row(args: tuple[UserObject, ...], kwargs: dict[str, Options], bound: Bound) -> UserObject:
+        flat = tree.leaves((args, kwargs))
+        rows = [expand_dims(x, (0,)) if r else x for x, r in zip(flat, is_open, strict=True)]
+        outputs, out_tree = tree.flatten(called(*in_tree.unflatten(rows), bound))
+        values = [to_value(x, lambda: "A result") for x in outputs]
+        return out_tree.unflatten(
+            [squeeze(x, (0,)) if r else x for x, r in zip(values, results, strict=True)]
+        )
+
+    single = [_sized(x) if rows else x for x, rows in zip(leaves, is_open, strict=True)]
+    lowered = called.lower(row, single, in_tree)
+    batch = Batch(symbol, tuple(is_open), tuple(results))
+    bound_leaves = (False,) * (len(lowered.function.inputs) - len(is_open))
+    checked = replace(batch, arguments=(*batch.arguments, *bound_leaves))
+    if checks_rows:
+        check_rows(name, several.function, lowered.function, checked)
+    return lowered, batch
+
+
+def _sized(x: ShapeDtypeStruct, count: int | None = None) -> ShapeDtypeStruct:
+    """Returns the type of so many rows, or of one without the dimension."""
+    shape = x.shape[1:] if count is None else (count, *x.shape[1:])
+    return ShapeDtypeStruct(shape, x.dtype, weak_type=x.weak_type)

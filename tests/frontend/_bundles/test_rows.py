@@ -1,0 +1,140 @@
+"""Functions whose leading dimension is open: traced for a row, called with any number of rows."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import axir
+import axir.numpy as jnp
+from axir import random
+from axir._arguments.dimensions import SymbolicDimError
+from axir._bundles.batching import DependentRowsError, pieces_of
+from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.export import (
+    DisabledSafetyCheck,
+    deserialize,
+    export,
+    is_symbolic_dim,
+    symbolic_args_specs,
+    symbolic_shape,
+)
+
+RNG = np.random.default_rng(1)
+W = jnp.asarray(RNG.normal(size=(6, 4)).astype(np.float32))
+(B,) = symbolic_shape("b")
+ROWS = axir.ShapeDtypeStruct((B, 6), "float32")
+
+
+def model(w: Any, x: Any) -> Any:
+    hidden = jnp.tanh(x @ w)
+    return {"label": jnp.argmax(hidden, -1), "scores": axir.nn.softmax(hidden), "w": w}
+
+
+@pytest.fixture(scope="module")
+def exported() -> Any:
+    return export(functools.partial(model, W))(ROWS)
+
+
+def test_shapes_show_the_open_dimension(exported: Any) -> None:
+    assert [x.shape for x in exported.in_avals] == [(B, 6)]
+    assert [x.shape for x in exported.out_avals] == [(B,), (B, 4), (6, 4)]
+    assert repr(exported).startswith("<Exported model(x: float32[b, 6]) -> int32[b], ")
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 11])
+def test_any_number_of_rows(exported: Any, count: int) -> None:
+    x = RNG.normal(size=(count, 6)).astype(np.float32)
+    found = deserialize(exported.with_rows(2, 4).serialize())(x)
+    expected = model(W, x)
+    np.testing.assert_array_equal(found["label"], expected["label"])
+    np.testing.assert_allclose(found["scores"], expected["scores"], rtol=1e-5)
+    np.testing.assert_array_equal(found["w"], W)
+
+
+def test_open_functions_are_transformed(exported: Any) -> None:
+    x = RNG.normal(size=(3, 6)).astype(np.float32)
+    found = axir.grad(lambda x: exported(x)["scores"][:, 0].sum())(jnp.asarray(x))
+    expected = axir.grad(lambda x: model(W, x)["scores"][:, 0].sum())(jnp.asarray(x))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    assert axir.eval_shape(axir.vmap(exported), jnp.ones((2, 5, 6)))["label"].shape == (2, 5)
+
+
+def test_keys_labels_and_conditions_have_rows_too() -> None:
+    def sample(key: Any, x: Any, label: Any) -> Any:
+        noise = axir.vmap(lambda k: random.normal(k, (6,)))(key)
+        kept = axir.lax.cond(True, lambda x: x + noise, lambda x: x, x)
+        return kept[jnp.arange(len(x)), label]
+
+    keys = random.split(random.key(0), 3)
+    x = RNG.normal(size=(3, 6)).astype(np.float32)
+    label = np.array([0, 5, 2], np.int32)
+    specs = symbolic_args_specs((keys, x, label), ("n,", "n, ...", "n"))
+    found = export(sample)(*specs)(keys, x, label)
+    np.testing.assert_allclose(found, sample(keys, jnp.asarray(x), label), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: x - x.mean(0), "result 0 of a row depends on the other rows"),
+        (lambda x: x / x.shape[0], "or on how many there are"),
+        (lambda x: jnp.cumsum(x, 0), "result 0 of a row depends"),
+        (lambda x: x.mean(), "result 0 depends on all rows"),
+        (lambda x: x[0], "result 0 depends on all rows"),
+        (lambda x: x @ x.T, r"shape \(1, 1\) for 1 row and \(3, 3\) for 3"),
+        (lambda x: x.T, r"shape \(6, 1\) for 1 row and \(6, 3\) for 3"),
+    ],
+)
+def test_functions_that_mix_rows_are_refused(function: Any, reason: str) -> None:
+    with pytest.raises(DependentRowsError, match=reason):
+        export(function)(ROWS)
+
+
+def test_the_check_of_rows_can_be_left_out() -> None:
+    unchecked = export(lambda x: x - x.mean(0), disabled_checks=[DisabledSafetyCheck.rows()])
+    found = unchecked(ROWS)(np.ones((2, 6), np.float32))
+    np.testing.assert_array_equal(found, np.zeros((2, 6)))
+
+
+def test_wrong_rows_are_refused() -> None:
+    both = export(lambda x, y: x + y)(ROWS, ROWS)
+    with pytest.raises(ShapeError, match="b differs between arguments: x has 2, y has 3"):
+        both(np.ones((2, 6), np.float32), np.ones((3, 6), np.float32))
+    with pytest.raises(ShapeError, match="'x' is a scalar, but has a leading dimension b"):
+        both(np.float32(1), np.ones((3, 6), np.float32))
+    with pytest.raises(ShapeError, match=r"'y' must have shape \(2, 6\), not \(2, 5\)"):
+        both(np.ones((2, 6), np.float32), np.ones((2, 5), np.float32))
+
+
+def test_only_one_leading_dimension_is_open() -> None:
+    with pytest.raises(ShapeError, match="stands behind another dimension"):
+        export(jnp.sin)(axir.ShapeDtypeStruct(symbolic_shape("3, b"), "float32"))
+    with pytest.raises(ShapeError, match="several symbolic dimensions: b, c"):
+        export(jnp.add)(ROWS, axir.ShapeDtypeStruct(symbolic_shape("c, 6"), "float32"))
+    with pytest.raises(ParameterError, match="was exported for arguments of fixed shapes"):
+        export(jnp.sin)(1.0).of_rows(2)
+
+
+def test_symbolic_shapes() -> None:
+    assert symbolic_shape("(b, _, ...)", like=(1, 2, 3, 4)) == (B, 2, 3, 4)
+    assert symbolic_shape("") == ()
+    assert [is_symbolic_dim(x) for x in (B, 3)] == [True, False]
+    with pytest.raises(ParameterError, match=r"'2\*b' in '2\*b, 3' is neither a number nor a name"):
+        symbolic_shape("2*b, 3")
+    with pytest.raises(ParameterError, match="leaves extents out, and like is not given"):
+        symbolic_shape("b, ...")
+    with pytest.raises(ParameterError, match="'b, _' has 2 extents"):
+        symbolic_shape("b, _", like=(1, 2, 3))
+    with pytest.raises(SymbolicDimError, match="The extent b is not known"):
+        int(B)
+    with pytest.raises(SymbolicDimError, match="stands first in shapes that are given to axir"):
+        axir.jit(jnp.sin).lower(ROWS)
+
+
+def test_pieces_take_the_next_larger_size() -> None:
+    assert list(pieces_of(0, (2, 4))) == [(0, 0, 2)]
+    assert list(pieces_of(9, (2, 4))) == [(0, 4, 4), (4, 8, 4), (8, 9, 2)]
