@@ -20,6 +20,7 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.core.extended_dtypes import keys_of
+from axir.dialect.core.memo import derived
 from axir.dialect.core.state import outside_traces
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
@@ -36,6 +37,7 @@ class DependentRowsError(ShapeError):
     """A function whose leading dimension should be open mixes rows, or depends on their number."""
 
 
+@derived
 def of_rows(function: Function, batch: Batch, count: int) -> Function:
     """Returns the function of so many rows, of the function of one.
 
