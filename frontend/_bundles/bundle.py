@@ -6,8 +6,9 @@ What does not live here: one function (`exported.py`), the format (`manifest.py`
 from __future__ import annotations
 
 import hashlib
+import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from axir.dialect.core import dtypes
@@ -18,11 +19,13 @@ from axir.dialect.core.extended_dtypes import keys_of
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.dialect.text.module_reader import parse_module, read_module
+from axir.runtime import Target
 
 from .archive import Archive, archive_bytes
 from .captures import with_captures
 from .exported import Exported, trees_of
 from .manifest import FunctionEntry, ProgramEntry, read_manifest
+from .programs import Programs, compile_functions, target_of
 from .saving import MANIFEST, bundle_entries, check_names, save_bundle, shared_parameters
 from .tensors import read_tensors
 
@@ -35,7 +38,7 @@ class Bundle(Mapping[str, Exported]):
 
     Args:
         functions: By name.
-        programs: What is compiled of them: bytes, and what the manifest says of these.
+        programs: What is compiled of them.
 
     Raises:
         ParameterError: if a function has a name that is none in Python.
@@ -54,16 +57,49 @@ class Bundle(Mapping[str, Exported]):
     def __init__(
         self,
         functions: Mapping[str, Exported],
-        programs: tuple[tuple[ProgramEntry, bytes | memoryview], ...] = (),
+        programs: Programs | None = None,
     ):
         check_names(functions)
         self._functions = dict(functions)
-        self.programs = programs
+        self._programs = programs
 
     @property
     def parameters(self) -> dict[str, ConcreteArray]:
         """The arrays that functions share, by name."""
         return shared_parameters(self._functions)
+
+    @property
+    def programs(self) -> tuple[ProgramEntry, ...]:
+        """What is compiled: files in the bundle, their targets, and the names of functions."""
+        return self._programs.entries if self._programs else ()
+
+    def _contents(self) -> tuple[tuple[ProgramEntry, bytes | memoryview], ...]:
+        return self._programs.content() if self._programs else ()
+
+    def compile(self, target: Target, *, rows: Sequence[int] = ()) -> Bundle:
+        """Returns the bundle with a program for a machine besides those that it has.
+
+        Args:
+            target: What to compile for. A program for the same target is replaced.
+            rows: Numbers of rows for functions whose leading dimension is open, if they name none.
+
+        Raises:
+            ParameterError: if it is a CPU that a bundle cannot know again, or the number of rows
+                of a function is open and none is named.
+            CompileError: if IREE cannot compile a function.
+        """
+        functions = {
+            name: each.with_rows(*rows) if rows and each.batch else each
+            for name, each in self.items()
+        }
+        described = target_of(target)
+        kept = [(entry, data) for entry, data in self._contents() if entry.target != described]
+        taken = {entry.file for entry, _ in kept}
+        file = next(f for n in itertools.count() if (f := f"programs/{n}.vmfb") not in taken)
+        made = compile_functions(functions, target, file)
+        contents = {entry.file: data for entry, data in [*kept, made]}
+        programs = Programs([*(entry for entry, _ in kept), made[0]], contents.__getitem__)
+        return Bundle({n: each.with_programs(programs) for n, each in functions.items()}, programs)
 
     def __getitem__(self, name: str) -> Exported:
         return self._functions[name]
@@ -94,11 +130,11 @@ class Bundle(Mapping[str, Exported]):
             ParameterError: if the suffix is another one.
             SerializationError: if a function has no textual form.
         """
-        save_bundle(self, path, self.programs)
+        save_bundle(self, path, self._contents())
 
     def serialize(self) -> bytes:
         """Returns the content of the file that `save` would write."""
-        return archive_bytes(bundle_entries(self, self.programs))
+        return archive_bytes(bundle_entries(self, self._contents()))
 
 
 def open_bundle(source: str | Path | bytes, name: str | None = None) -> Bundle:
@@ -136,16 +172,17 @@ class _Reader:
         """Returns the bundle, whose module is read when a function is asked for."""
         manifest = self.manifest
         parameters = self._parameters()
+        programs = Programs(manifest.programs, self._read)
         functions = {
             name: Exported(
                 entry,
                 self._reading(entry, parameters),
                 parameters,
                 *trees_of(entry.signature, f"{self.name}: {name}"),
+                programs,
             )
             for name, entry in manifest.functions.items()
         }
-        programs = tuple((entry, self.entries[entry.file]) for entry in manifest.programs)
         return Bundle(functions, programs)
 
     def _check_files(self) -> None:
@@ -160,6 +197,13 @@ class _Reader:
                 raise self._damaged(f"{file} has {found:,} bytes instead of {size:,}")
             if size <= _CHECKED_AT_ONCE:
                 self.check(file)
+
+    def _read(self, file: str) -> memoryview:
+        """Returns an entry that is a program, and checks it and what it is called with."""
+        self.check(file)
+        if self.manifest.parameter_file is not None:
+            self.check(self.manifest.parameter_file)
+        return self.entries[file]
 
     def check(self, file: str) -> None:
         """Compares the SHA-256 of an entry with that in the manifest, once."""

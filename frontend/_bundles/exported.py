@@ -33,6 +33,7 @@ from .archive import archive_bytes
 from .batching import of_rows, row_count, run_rows, type_of_rows
 from .manifest import Batch, FunctionEntry
 from .modules import module_of
+from .programs import Programs
 from .saving import bundle_entries, save_bundle
 
 
@@ -45,6 +46,7 @@ class Exported:
         parameters: The values of `entry.parameters`, by name.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
+        programs: What is compiled of it.
 
     Attributes:
         entry: What a bundle's manifest says of it.
@@ -60,12 +62,14 @@ class Exported:
         parameters: Mapping[str, ConcreteArray],
         in_tree: tree.TreeDef,
         out_tree: tree.TreeDef,
+        programs: Programs | None = None,
     ):
         self.entry = entry
         self.parameters = {name: parameters[name] for name in entry.parameters}
         self.in_tree = in_tree
         self.out_tree = out_tree
         self._function = function
+        self._programs = programs
 
     @staticmethod
     def from_module(module: UserObject, where: str, symbol: str = "main") -> Exported:
@@ -164,7 +168,15 @@ class Exported:
                 f"with_rows: {counts} are no numbers of rows.", "Give positive integers: 1, 8, 64."
             )
         entry = replace(self.entry, batch=replace(self.batch, sizes=tuple(sorted(set(counts)))))
-        return Exported(entry, self._function, self.parameters, self.in_tree, self.out_tree)
+        return self._changed(entry, self._programs)
+
+    def with_programs(self, programs: Programs) -> Exported:
+        """Returns the function with what is compiled of it."""
+        return self._changed(self.entry, programs)
+
+    def _changed(self, entry: FunctionEntry, programs: Programs | None) -> Exported:
+        trees = self.in_tree, self.out_tree
+        return Exported(entry, lambda: self.function, self.parameters, *trees, programs)
 
     def _fixed(self) -> ParameterError:
         return ParameterError(
@@ -279,10 +291,16 @@ class Exported:
 
     def _run(self, count: int, values: list[UserObject]) -> list[UserObject]:
         """Calls the function, or that of so many rows if their number is open."""
+        is_traced = any(type(x) is Tracer for x in values)
+        if self._programs is not None and not is_traced:
+            given = [*values, *self.parameters.values()]
+            results = self._programs.run(self.fun_name, count, device_of(values), given)
+            if results is not None:
+                return results
         function = self.function
         if self.batch is not None:
             function = of_rows(function, self.batch, count)
-        if any(type(x) is Tracer for x in values):
+        if is_traced:
             return list(call(function, *values))
         return compiled(function, device_of(values)).run(values)
 

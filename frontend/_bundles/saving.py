@@ -19,11 +19,12 @@ from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.extended_dtypes import words_of
-from axir.dialect.text.signature import Argument, Signature, annotate
+from axir.dialect.text.signature import annotate
 
 from .archive import Pieces, byte_count, digest, write_archive
 from .manifest import Manifest, ProgramEntry
 from .modules import module_of
+from .programs import flat_signature
 from .tensors import write_tensors
 
 if TYPE_CHECKING:
@@ -116,15 +117,6 @@ def _module_text(functions: Mapping[str, Exported]) -> bytes:
         annotate(module, name, flat_signature(each))
     text: str = module.operation.get_asm(enable_debug_info=True)
     return text.encode()
-
-
-def flat_signature(exported: Exported) -> Signature:
-    """Returns what the function of the module takes: the parameters after the arguments."""
-    entry = exported.entry
-    values = (exported.parameters[name] for name in entry.parameters)
-    parameters = (Argument(n, x.type) for n, x in zip(entry.parameters, values, strict=True))
-    arguments = (*entry.signature.arguments, *parameters)
-    return Signature(arguments, entry.signature.results, None, None, True)
 
 
 def stored_form(array: ConcreteArray) -> HostArray:

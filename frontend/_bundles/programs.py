@@ -1,0 +1,205 @@
+"""Programs of a bundle: its functions compiled for machines, and which of them fits this one.
+
+A program for CPUs is one of a level of x86-64, of any CPU of an architecture (`generic`), or of
+those that have all features of the CPU that it was compiled on (`host`). IREE's binaries are read
+by the version that wrote them; with another one functions are compiled from the module again. What
+does not live here: compiling as such (`axir.runtime`).
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from axir._programs.compiled_modules import Program
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.program.function import Function
+from axir.dialect.program.module_writer import embed_captures
+from axir.dialect.text.signature import Argument, Signature, attach_reflection
+from axir.passes.transforms.lower_to_stablehlo import lower_functions
+from axir.passes.transforms.simplify import simplify_function
+from axir.runtime import LoadError, Target, check_binary, compile_module
+from axir.runtime.calls.compiled_function import prepare_for_target
+from axir.runtime.compiler.target import host_cpu_flags
+
+from .captures import with_captures
+from .manifest import ProgramEntry
+
+if TYPE_CHECKING:
+    from .exported import Exported
+
+_LOGGER = logging.getLogger(__name__)
+# Of the levels of x86-64, by the names that Linux has for them, what compiled code may use:
+# https://gitlab.com/x86-psABIs/x86-64-ABI
+_LEVEL_2 = "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"
+_LEVEL_3 = f"{_LEVEL_2} avx avx2 bmi1 bmi2 f16c fma abm movbe"
+_LEVEL_4 = f"{_LEVEL_3} avx512f avx512bw avx512cd avx512dq avx512vl"
+_FEATURES = {
+    "generic": "",
+    "x86-64": "",
+    "x86-64-v2": _LEVEL_2,
+    "x86-64-v3": _LEVEL_3,
+    "x86-64-v4": _LEVEL_4,
+}
+# Beginnings of the names of features that compiled code uses, as the CPU's own are written down.
+_USED = ("sse", "ssse", "pni", "avx", "fma", "f16c", "bmi", "abm", "popcnt", "movbe", "amx")
+_USED += ("cx16", "lahf_lm", "vaes", "vpclmul", "aes", "pclmul", "gfni", "sha_ni", "adx")
+
+
+def target_of(target: Target) -> dict[str, str]:
+    """Returns what a manifest says of a target.
+
+    Raises:
+        ParameterError: if it is a CPU of which the features are not known here.
+    """
+    described = {"platform": target.backend, "iree": metadata.version("iree-base-compiler")}
+    if target.backend != "cpu":
+        return {**described, "gpu": target.gpu_architecture or ""}
+    if target.cpu == "host":
+        used = sorted(flag for flag in host_cpu_flags() if flag.startswith(_USED))
+        features = " ".join(used)
+    elif target.cpu in _FEATURES:
+        features = _FEATURES[target.cpu]
+    else:
+        raise ParameterError(
+            f"A bundle cannot have a program for the CPU {target.cpu!r}: where it would run is not "
+            "known when the bundle is opened.",
+            f"Choose host or one of {', '.join(_FEATURES)}, or compile the function to a .vmfb.",
+            where="",
+        )
+    machine = platform.machine()
+    return {**described, "cpu": target.cpu, "machine": machine, "features": features}
+
+
+def compile_functions(
+    functions: Mapping[str, Exported], target: Target, file: str
+) -> tuple[ProgramEntry, bytes]:
+    """Compiles functions, all into one program; those with open rows for the numbers of rows named.
+
+    Raises:
+        ParameterError: if a function has open rows, and no number of them is named.
+        CompileError: if IREE cannot compile one.
+    """
+    described = target_of(target)
+    whole: dict[str, Function] = {}
+    signatures: dict[str, Signature] = {}
+    symbols: dict[str, dict[int, str]] = {}
+    for name, exported in functions.items():
+        if exported.batch is not None and not exported.batch.sizes:
+            raise ParameterError(
+                f"The number of rows of {name!r} is open.",
+                "Say for which to compile: --batch 1,8,64, or exported.with_rows(1, 8, 64).",
+                where="",
+            )
+        for count in exported.batch.sizes if exported.batch else (0,):
+            fixed = exported.of_rows(count) if count else exported
+            symbol = f"{name}_rows{count}" if count else name
+            symbols.setdefault(name, {})[count] = symbol
+            whole[symbol] = _closed(fixed)
+            signatures[symbol] = flat_signature(fixed)
+    module = lower_functions(whole, target.backend)
+    prepare_for_target(module, target)
+    attach_reflection(module, signatures, target.backend)
+    binary = compile_module(module, target, next(iter(functions)))
+    return ProgramEntry(file, described, symbols), binary
+
+
+def flat_signature(exported: Exported) -> Signature:
+    """Returns what the function of the module takes: the parameters after the arguments."""
+    entry = exported.entry
+    parameters = (Argument(name, exported.parameters[name].type) for name in entry.parameters)
+    arguments = (*entry.signature.arguments, *parameters)
+    return Signature(arguments, entry.signature.results, None, None, True)
+
+
+def _closed(exported: Exported) -> Function:
+    """Returns a function of the arguments and the parameters, which captures nothing."""
+    function, parameters = exported.function, exported.entry.parameters
+    count = len(function.inputs) + len(parameters)
+    rest: Sequence[UserObject] = function.captured[len(parameters) :]
+    closed = embed_captures(with_captures(function, count, rest))
+    return simplify_function(closed, is_final=True)
+
+
+class Programs:
+    """The programs of a bundle, loaded when they are first called.
+
+    Args:
+        entries: What the manifest says of them.
+        read: Returns the content of a file of the bundle, checked.
+    """
+
+    def __init__(self, entries: Sequence[ProgramEntry], read: Callable[[str], bytes | memoryview]):
+        self.entries = tuple(entries)
+        self._read = read
+        self._lock = threading.Lock()
+        self._loaded: dict[tuple[str, UserObject], Program | None] = {}
+
+    def content(self) -> tuple[tuple[ProgramEntry, bytes | memoryview], ...]:
+        """Returns the programs with what the manifest says of them."""
+        return tuple((entry, self._read(entry.file)) for entry in self.entries)
+
+    def run(
+        self, name: str, count: int, device: UserObject, values: Sequence[ConcreteArray]
+    ) -> list[ConcreteArray] | None:
+        """Runs a function on arguments and parameters; returns None if no program fits.
+
+        Args:
+            name: What the function is called.
+            count: Its number of rows; 0 if that is not open.
+            device: Where to run.
+            values: The arguments, then the parameters.
+        """
+        fitting = [
+            entry
+            for entry in self.entries
+            if count in entry.functions.get(name, ()) and fits(entry.target, device.platform)
+        ]
+        # The one that asks most of the machine is the fastest.
+        for entry in sorted(fitting, key=_demand, reverse=True):
+            program = self._program(entry, device)
+            if program is not None:
+                return program.run(values, entry.functions[name][count])
+        return None
+
+    def _program(self, entry: ProgramEntry, device: UserObject) -> Program | None:
+        key = (entry.file, device)
+        with self._lock:
+            if key not in self._loaded:
+                self._loaded[key] = self._load(entry, device)
+            return self._loaded[key]
+
+    def _load(self, entry: ProgramEntry, device: UserObject) -> Program | None:
+        binary = bytes(self._read(entry.file))
+        try:
+            check_binary(binary, entry.file)
+            return Program(binary, None, device)
+        except LoadError as error:
+            _LOGGER.info("%s is compiled again: %s", entry.file, error.message)
+            return None
+
+
+def _demand(entry: ProgramEntry) -> int:
+    return len(entry.target.get("features", "").split())
+
+
+def fits(target: Mapping[str, str], on: str) -> bool:
+    """Tells whether a program for a target runs here, on a platform.
+
+    >>> here = {"platform": "cpu", "machine": platform.machine(), "features": ""}
+    >>> version = metadata.version("iree-base-runtime")
+    >>> fits({**here, "iree": version}, "cpu"), fits({**here, "iree": "0.1"}, "cpu")
+    (True, False)
+    """
+    if target.get("platform") != on or target.get("iree") != metadata.version("iree-base-runtime"):
+        return False
+    if on != "cpu":
+        return True
+    is_same = target.get("machine") == platform.machine()
+    return is_same and set(target.get("features", "").split()) <= host_cpu_flags()
