@@ -75,3 +75,77 @@ def _scalar_operations(equation: Equation) -> int:
 
 def _sizes(equation: Equation) -> list[int]:
     return [v.type.size for v in (*equation.operands, *equation.results)]
+
+
+# What a function asks for, whatever runs it -------------------------------------------------------
+
+# Arithmetic of a factorization of an n x n matrix, in n³, as counted in Golub and Van Loan, Matrix
+# Computations, 4th edition.
+_FACTORIZATIONS = {
+    "cholesky": 1 / 3,
+    "lu": 2 / 3,
+    "qr": 4 / 3,
+    "geqrf": 4 / 3,
+    "triangular_solve": 1.0,
+    "eigh": 9.0,
+    "eig": 25.0,
+    "svd": 21.0,
+}
+
+
+@quickly_derived
+def arithmetic_operations(function: Function) -> int:
+    """Counts the additions, multiplications and functions of numbers that a call computes.
+
+    A product of matrices has two for each pair of factors, an elementwise op one for each element,
+    an op that only moves elements none. The passes of a loop count if their number is known, else
+    one; of branches the one with most.
+    """
+    return sum(map(_arithmetic_of, function.equations))
+
+
+def _arithmetic_of(equation: Equation) -> int:
+    name, params = equation.primitive.name, equation.params
+    bodies = [arithmetic_operations(f) for f in functions_of(params)]
+    if bodies:
+        return max(bodies) if name == "cond" else sum(bodies) * params.get("length", 1)
+    sizes = _sizes(equation)
+    result = equation.results[0].type.size if equation.results else 0
+    if name == "dot_general":
+        (contracted, _), _ = params["dimension_numbers"]
+        shape = equation.operands[0].type.shape
+        return 2 * result * math.prod(shape[axis] for axis in contracted)
+    if name == "conv_general_dilated":
+        kernel = equation.operands[1].type
+        features = kernel.shape[params["dimension_numbers"].rhs_spec[0]]
+        return 2 * result * (kernel.size // max(1, features))
+    if name in _FACTORIZATIONS and equation.operands[0].type.ndim >= 2:
+        shape = equation.operands[0].type.shape
+        order, columns = min(shape[-2:]), max(shape[-2:])
+        if name == "triangular_solve":
+            columns = equation.operands[1].type.size // max(1, math.prod(shape[:-1]))
+        return int(_FACTORIZATIONS[name] * math.prod(shape[:-2]) * order**2 * columns)
+    return 0 if equation.primitive.moves_elements else max(sizes, default=0)
+
+
+@quickly_derived
+def temporary_bytes(function: Function) -> int:
+    """Counts the bytes of values that live at the same time, at most, besides what a call is given.
+
+    That is what an op-by-op evaluation holds, results included. A compiled program, in which most
+    values stay in registers, needs less.
+    """
+    last_use = {v: n for n, each in enumerate(function.equations) for v in each.operands}
+    last_use.update(dict.fromkeys(function.outputs, len(function.equations)))
+    alive, peak = 0, 0
+    freed: dict[int, int] = {}
+    for number, equation in enumerate(function.equations):
+        inner = max(map(temporary_bytes, functions_of(equation.params)), default=0)
+        for result in equation.results:
+            size = result.type.size * result.type.dtype.itemsize
+            alive += size
+            end = last_use.get(result, number)
+            freed[end] = freed.get(end, 0) + size
+        peak = max(peak, alive + inner)
+        alive -= freed.pop(number, 0)
+    return peak

@@ -39,6 +39,7 @@ class Bundle(Mapping[str, Exported]):
     Args:
         functions: By name.
         programs: What is compiled of them.
+        reader: What reads the file that they come from.
 
     Raises:
         ParameterError: if a function has a name that is none in Python.
@@ -58,15 +59,36 @@ class Bundle(Mapping[str, Exported]):
         self,
         functions: Mapping[str, Exported],
         programs: Programs | None = None,
+        reader: _Reader | None = None,
     ):
         check_names(functions)
         self._functions = dict(functions)
         self._programs = programs
+        self._reader = reader
 
     @property
     def parameters(self) -> dict[str, ConcreteArray]:
         """The arrays that functions share, by name."""
         return shared_parameters(self._functions)
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Versions of what wrote the file that it was opened from, by name; else nothing."""
+        return self._reader.manifest.versions if self._reader else {}
+
+    def verify(self) -> None:
+        """Compares all of the file that it was opened from with its checksums, and its functions.
+
+        What is larger than 4 MiB is else compared when it is first used.
+
+        Raises:
+            BundleError: if something differs.
+        """
+        if self._reader is not None:
+            for file in self._reader.manifest.files:
+                self._reader.check(file)
+            for exported in self.values():
+                _ = exported.function
 
     @property
     def programs(self) -> tuple[ProgramEntry, ...]:
@@ -100,6 +122,17 @@ class Bundle(Mapping[str, Exported]):
         contents = {entry.file: data for entry, data in [*kept, made]}
         programs = Programs([*(entry for entry, _ in kept), made[0]], contents.__getitem__)
         return Bundle({n: each.with_programs(programs) for n, each in functions.items()}, programs)
+
+    def changed(self, functions: Mapping[str, Exported]) -> Bundle:
+        """Returns the bundle with further functions, or others in the place of its own.
+
+        Of those whose place is taken nothing is compiled any more.
+        """
+        programs = self._programs.without(set(functions)) if self._programs else None
+        kept = {
+            name: each.with_programs(programs) if programs else each for name, each in self.items()
+        }
+        return Bundle({**kept, **functions}, programs)
 
     def __getitem__(self, name: str) -> Exported:
         return self._functions[name]
@@ -183,7 +216,7 @@ class _Reader:
             )
             for name, entry in manifest.functions.items()
         }
-        return Bundle(functions, programs)
+        return Bundle(functions, programs, self)
 
     def _check_files(self) -> None:
         """Compares the archive with what the manifest says of it."""

@@ -200,16 +200,10 @@ class Exported:
         if batch is None:
             raise self._fixed()
 
-        def sized(values: Sequence[Argument], is_open: Sequence[bool]) -> tuple[Argument, ...]:
-            return tuple(
-                Argument(v.name, type_of_rows(v.type, count)) if rows else v
-                for v, rows in zip(values, is_open, strict=True)
-            )
-
         signature = replace(
             signature,
-            arguments=sized(signature.arguments, batch.arguments),
-            results=sized(signature.results, batch.results),
+            arguments=in_rows(signature.arguments, batch.arguments, count),
+            results=in_rows(signature.results, batch.results, count),
         )
         entry = replace(self.entry, signature=signature, batch=None)
         function = of_rows(self.function, batch, count)
@@ -277,17 +271,19 @@ class Exported:
                 f"Its arguments are {', '.join(self.argument_names)}.",
             )
         arguments: Sequence[Argument] = self.signature.arguments
+        if self.batch is not None:
+            count = row_count(self.fun_name, leaves, self.batch, self.argument_names)
+            arguments = in_rows(arguments, self.batch.arguments, count)
+        return self.out_tree.unflatten(self.run_flat(list(map(conform, leaves, arguments))))
+
+    def run_flat(self, values: list[UserObject]) -> list[UserObject]:
+        """Calls the function with its arguments, flat, of the types that it takes."""
         if self.batch is None:
-            return self.out_tree.unflatten(self._run(0, list(map(conform, leaves, arguments))))
-        count = row_count(self.fun_name, leaves, self.batch, self.argument_names)
-        arguments = [
-            Argument(a.name, type_of_rows(a.type, count)) if rows else a
-            for a, rows in zip(arguments, self.batch.arguments, strict=True)
-        ]
-        values = list(map(conform, leaves, arguments))
+            return self._run(0, values)
+        count = row_count(self.fun_name, values, self.batch, self.argument_names)
         if any(type(x) is Tracer for x in values):
-            return self.out_tree.unflatten(self._run(count, values))
-        return self.out_tree.unflatten(run_rows(self.batch, count, values, self._run))
+            return self._run(count, values)
+        return list(run_rows(self.batch, count, values, self._run))
 
     def _run(self, count: int, values: list[UserObject]) -> list[UserObject]:
         """Calls the function, or that of so many rows if their number is open."""
@@ -317,6 +313,16 @@ class Exported:
 
 def _shown(kind: ShapedArray | ShapeDtypeStruct) -> str:
     return str(kind) if type(kind) is ShapedArray else f"{kind.dtype}{list(kind.shape)}"
+
+
+def in_rows(
+    values: Sequence[Argument], is_open: Sequence[bool], count: int
+) -> tuple[Argument, ...]:
+    """Returns arguments or results with so many rows where they have any."""
+    return tuple(
+        Argument(v.name, type_of_rows(v.type, count)) if rows else v
+        for v, rows in zip(values, is_open, strict=True)
+    )
 
 
 def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeDef]:

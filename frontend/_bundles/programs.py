@@ -11,7 +11,8 @@ from __future__ import annotations
 import logging
 import platform
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING
 
@@ -140,6 +141,15 @@ class Programs:
         self._read = read
         self._lock = threading.Lock()
         self._loaded: dict[tuple[str, UserObject], Program | None] = {}
+
+    def without(self, names: Container[str]) -> Programs:
+        """Returns the programs for functions other than these."""
+        kept = []
+        for entry in self.entries:
+            functions = {n: sizes for n, sizes in entry.functions.items() if n not in names}
+            if functions:
+                kept.append(replace(entry, functions=functions))
+        return Programs(kept, self._read)
 
     def content(self) -> tuple[tuple[ProgramEntry, bytes | memoryview], ...]:
         """Returns the programs with what the manifest says of them."""

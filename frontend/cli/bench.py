@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from .bundles import chosen
 from .group import Verb, module_argument, verbose_option
 from .inputs import read_inputs
 from .run import open_for_running, program_options
@@ -32,13 +33,13 @@ _FEWEST_CALLS = 10
 def bench(
     file: Path,
     inputs: tuple[str, ...],
-    function: str,
+    function: str | None,
     device: str | None,
     repeat: int | None,
     warm_up: int,
     as_json: bool,
 ) -> None:
-    """Time calls of the module in FILE (.mlir, .mlirbc, .vmfb): the median, after a warm-up.
+    """Time calls of the module in FILE (.axir, .mlir, .mlirbc, .vmfb): the median, after a warm-up.
 
     INPUTs are those of `axir run`; arguments that are not given are random numbers.
 
@@ -46,7 +47,8 @@ def bench(
       axir bench model.vmfb
       axir bench model.mlir x=@x.npy --repeat 1000 --json
     """
-    program = open_for_running(file, device)
+    program = open_for_running(file, device, inputs)
+    function = chosen(program.signatures, function)
     values = read_inputs(inputs, program.signature(function), function, fills_missing=True)
     for _ in range(warm_up):
         program.run(values, function)

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import click
 
+from axir._bundles.bundle import open_bundle
 from axir._programs.compiled_modules import TargetWithFlags, compile_saved
 from axir._programs.files import write_file
-from axir.runtime import compile_command
+from axir.runtime import Target, compile_command
 
+from .bundles import BUNDLE
 from .group import JobError, Verb, module_argument, note, read_input, verbose_option
+from .progress import progress
 
 # The compiler does not survive the name of a machine that it does not know.
 _PROBE = """
@@ -54,7 +57,15 @@ _KNOWN = re.compile(r"List of accepted CPUs: (.*)")
 @click.option(
     "-O", "opt_level", type=click.IntRange(0, 3), default=2, show_default=True, help="Optimization."
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write (.vmfb).")
+@click.option(
+    "--batch",
+    "rows",
+    metavar="N,...",
+    help="Numbers of rows for functions whose leading dimension is open: 1,8,64.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="File to write (.vmfb, .axir)."
+)
 @verbose_option
 def compile_(
     file: Path,
@@ -63,19 +74,29 @@ def compile_(
     target_cpu: str,
     target_gpu: str | None,
     opt_level: int,
+    rows: str | None,
     output: Path | None,
 ) -> None:
     """Compile the module in FILE, of jaxpr or StableHLO, to an IREE program (.vmfb).
 
     The program keeps the names of its arguments. Flags after -- go to iree-compile; -v prints
-    the whole iree-compile command.
+    the whole iree-compile command. Of a bundle (.axir) all functions are compiled, and the program
+    becomes part of the bundle that is written, beside those for other machines; a call takes the
+    one that fits.
 
     Examples:
+      axir compile model.axir --target-cpu x86-64-v3 --batch 1,8,64 -o model.axir
       axir compile model.mlir -o model.vmfb
       axir compile model.mlir --target-cpu host -O3 -o model.vmfb
       axir compile model.mlir --target vulkan --target-gpu rdna3 -o model.vmfb
       axir compile model.mlir -o model.vmfb -- --iree-llvmcpu-enable-ukernels=all
     """
+    if file.suffix == BUNDLE:
+        chosen = Target(target, target_cpu, opt_level, None, target_gpu)
+        _compile_bundle(file, chosen, rows, output or file, flags)
+        return
+    if rows is not None:
+        raise click.UsageError("--batch is for bundles (.axir) with open rows.")
     if output is None:
         if str(file) == "-":
             raise click.UsageError("A module from stdin needs -o FILE.")
@@ -88,11 +109,35 @@ def compile_(
         raise JobError(f"There is no folder {output.parent}.")
     _check_machine(chosen)
     start = time.perf_counter()
-    binary = compile_saved(module, dialect, chosen, output.stem)
+    with progress(f"compiling {file.name} for {target}"):
+        binary = compile_saved(module, dialect, chosen, output.stem)
     note(compile_command(chosen.flags(), "MODULE.mlir", str(output)))
     write_file(output, binary)
     seconds = time.perf_counter() - start
     note(f"wrote {output}: {len(binary):,} bytes for {target}, {seconds:.2f} s")
+
+
+def _compile_bundle(
+    file: Path, target: Target, rows: str | None, output: Path, flags: tuple[str, ...]
+) -> None:
+    """Adds a program to a bundle."""
+    if output.suffix != BUNDLE:
+        raise click.UsageError(
+            f"-o {output}: the program of a bundle is part of a bundle, a .axir file."
+        )
+    if flags:
+        raise click.UsageError("Flags after -- are for modules: a bundle would not keep them.")
+    counts = [word for word in (rows or "").split(",") if word.strip()]
+    if not all(word.strip().isdecimal() and int(word) for word in counts):
+        raise click.UsageError(f"--batch {rows}: write numbers of rows as 1,8,64.")
+    bundle = open_bundle(file)
+    start = time.perf_counter()
+    names = ", ".join(bundle)
+    with progress(f"compiling {names} for {target.backend} {target.cpu}"):
+        made = bundle.compile(target, rows=[int(word) for word in counts])
+    made.save(output)
+    seconds = time.perf_counter() - start
+    note(f"wrote {output}: {len(made.programs)} programs of {names}, {seconds:.2f} s")
 
 
 def _check_machine(target: TargetWithFlags) -> None:

@@ -6,7 +6,7 @@ import cmath
 import difflib
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +117,43 @@ def normal_name(name: str) -> str:
     'params.w.0'
     """
     return re.sub(r"[\[\]'\".]+", ".", name).strip(".")
+
+
+def shape_of_input(
+    text: str, names: Sequence[str], number: int
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yields names of arguments and the shapes that an input gives them, where it tells.
+
+    Args:
+        text: The input.
+        names: Normal names of the arguments.
+        number: Which argument it stands for if it names none.
+
+    >>> list(shape_of_input("x=2x3xf32=1", ["x", "y"], 0)), list(shape_of_input("1.5", ["x"], 0))
+    ([('x', (2, 3))], [])
+    """
+    ends = (found.start() for found in re.finditer("=", text))
+    end = next((end for end in ends if normal_name(text[:end]) in names), None)
+    value = text if end is None else text[end + 1 :]
+    if end is None and _is_archive(value):
+        content = _load(Path(value[1:]))
+        if isinstance(content, dict):
+            yield from ((normal_name(name), x.shape) for name, x in content.items())
+        return
+    if end is not None:
+        name = normal_name(text[:end])
+    elif number < len(names):
+        name = names[number]
+    else:
+        return
+    if value.startswith("@"):
+        content = _load(Path(value[1:]))
+        if isinstance(content, np.ndarray):
+            yield name, content.shape
+    elif (stated := _LITERAL.fullmatch(value)) or (stated := _FILL.fullmatch(value)):
+        kind = stated[1] if stated.re is _LITERAL else stated[2]
+        if kind:
+            yield name, parse_type(kind).shape
 
 
 def shell_name(name: str) -> str:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
+from axir._bundles.bundle import open_bundle
 from axir._programs.compiled_modules import binary_signatures, binary_target
 from axir.dialect.core.annotations import Options
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.costs import arithmetic_operations, temporary_bytes
+from axir.dialect.program.function import Function
+from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.signature import Argument, Signature, signatures
 from axir.dialect.text.summary import summarize
 from axir.runtime import Program as LoadedProgram
 from axir.runtime import devices
 
+from .bundles import BUNDLE
 from .group import Verb, module_argument, read_input, verbose_option
 
 
@@ -22,15 +30,20 @@ from .group import Verb, module_argument, read_input, verbose_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @verbose_option
 def inspect(file: Path, as_json: bool) -> None:
-    """Show functions, their arguments, ops and constants of FILE.
+    """Show functions, their arguments, ops, costs and constants of FILE.
 
-    FILE is a module (.mlir, .mlirbc, - for stdin) of any dialect, or a compiled program (.vmfb).
+    FILE is a bundle (.axir), whose checksums are compared, a module (.mlir, .mlirbc, - for stdin)
+    of any dialect, or a compiled program (.vmfb). Costs of a function are the arithmetic
+    operations of a call, and the bytes of its arguments, results, parameters and of what is
+    computed in between, op by op. With open rows they are those of one row.
 
     Examples:
+      axir inspect model.axir
       axir inspect model.mlir
       axir inspect model.vmfb --json
     """
-    description = _describe_binary(file) if file.suffix == ".vmfb" else _describe_module(file)
+    describe = {".vmfb": _describe_binary, BUNDLE: _describe_bundle}.get(file.suffix)
+    description = (describe or _describe_module)(file)
     if as_json:
         click.echo(json.dumps(description, indent=2))
     else:
@@ -41,12 +54,77 @@ def _describe_module(file: Path) -> dict[str, Options]:
     module, dialect = read_input(file)
     summary = summarize(module)
     lines = {place: size for place, size in summary.constants.most_common() if size}
+    functions = {name: _rows(found) for name, found in signatures(module).items()}
+    if dialect == "jaxpr":
+        read = read_module(module)
+        for name, described in functions.items():
+            described["costs"] = _costs(read[name])
     return {
         "file": str(file),
         "kind": dialect,
-        "functions": {name: _rows(found) for name, found in signatures(module).items()},
+        "functions": functions,
         "operations": dict(summary.operations.most_common()),
         "constants": {"bytes": sum(lines.values()), "lines": lines},
+    }
+
+
+def _describe_bundle(file: Path) -> dict[str, Options]:
+    bundle = open_bundle(file)
+    bundle.verify()
+    functions: dict[str, Options] = {}
+    for name, each in bundle.items():
+        described = functions[name] = _rows(each.signature)
+        if each.batch is not None:
+            for group, is_open in (
+                ("arguments", each.batch.arguments),
+                ("results", each.batch.results),
+            ):
+                for row, rows in zip(described[group], is_open, strict=True):
+                    if rows:
+                        row["shape"].insert(0, each.batch.symbol)
+                        row["type"] = f"{each.batch.symbol}x{row['type']}"
+            described["rows"] = {"symbol": each.batch.symbol, "sizes": list(each.batch.sizes)}
+        described["parameters"] = list(each.parameters)
+        described["costs"] = _costs(each.function)
+        described["operations"] = dict(_operations(each.function).most_common())
+    return {
+        "file": str(file),
+        "kind": "bundle",
+        "bytes": file.stat().st_size,
+        "written_by": dict(bundle.versions),
+        "functions": functions,
+        "parameters": [
+            {**_row(Argument(name, x.type)), "bytes": x.nbytes}
+            for name, x in bundle.parameters.items()
+        ],
+        "programs": [
+            {"file": entry.file, "target": dict(entry.target), "functions": dict(entry.functions)}
+            for entry in bundle.programs
+        ],
+    }
+
+
+def _operations(function: Function) -> Counter[str]:
+    found: Counter[str] = Counter(f"jaxpr.{e.primitive.name}" for e in function.equations)
+    for callee in function.callees():
+        found += _operations(callee)
+    return found
+
+
+def _costs(function: Function) -> dict[str, Options]:
+    """Returns the arithmetic operations of a call, and the bytes that it works on."""
+
+    def size(types: Iterable[ShapedArray]) -> int:
+        return sum(t.size * t.dtype.itemsize for t in types)
+
+    return {
+        "flops": arithmetic_operations(function),
+        "bytes": {
+            "arguments": size(function.input_types),
+            "results": size(function.output_types),
+            "parameters": size(v.type for v in function.captures),
+            "temporaries": temporary_bytes(function),
+        },
     }
 
 
@@ -63,38 +141,87 @@ def _describe_binary(file: Path) -> dict[str, Options]:
 
 
 def _rows(signature: Signature) -> dict[str, Options]:
-    def row(value: Argument) -> dict[str, Options]:
-        return {
-            "name": value.name,
-            "type": value.text,
-            "dtype": str(value.type.dtype),
-            "shape": list(value.type.shape),
-        }
-
     return {
-        "arguments": [row(value) for value in signature.arguments],
-        "results": [row(value) for value in signature.results],
+        "arguments": [_row(value) for value in signature.arguments],
+        "results": [_row(value) for value in signature.results],
     }
 
 
+def _row(value: Argument) -> dict[str, Options]:
+    return {
+        "name": value.name,
+        "type": value.text,
+        "dtype": str(value.type.dtype),
+        "shape": list(value.type.shape),
+    }
+
+
+_KINDS = {
+    "bundle": "bundle",
+    "vmfb": "compiled program",
+    "jaxpr": "jaxpr module",
+    "stablehlo": "StableHLO module",
+}
+
+
 def _print(description: dict[str, Options]) -> None:
-    kinds = {"vmfb": "compiled program", "jaxpr": "jaxpr module", "stablehlo": "StableHLO module"}
-    kind = kinds.get(description["kind"], f"module of {description['kind']}")
+    kind = _KINDS.get(description["kind"], f"module of {description['kind']}")
     where = f" for {description['platform']}" if description.get("platform") else ""
     size = f", {description['bytes']:,} bytes" if "bytes" in description else ""
     click.echo(f"{description['file']}: {kind}{where}{size}")
     for name, function in description["functions"].items():
-        click.echo(f"\n@{name}")
-        rows = [("argument", v) for v in function["arguments"]]
-        rows += [("result", v) for v in function["results"]]
-        width = max((len(v["name"]) for _, v in rows), default=0)
-        for role, value in rows:
-            click.echo(f"  {role:<8}  {value['name']:<{width}}  {value['type']}")
+        _print_function(name, function)
     if "operations" in description:
-        click.echo(f"\nops: {sum(description['operations'].values())}")
-        for name, count in description["operations"].items():
-            click.echo(f"  {count:>6}  {name}")
+        _print_operations(description["operations"])
         constants = description["constants"]
         click.echo(f"\nconstants: {constants['bytes']:,} bytes")
         for place, count in constants["lines"].items():
             click.echo(f"  {count:>10,}  {place}")
+    if description["kind"] == "bundle":
+        _print_parameters(description["parameters"])
+        _print_programs(description["programs"])
+
+
+def _print_function(name: str, function: dict[str, Options]) -> None:
+    click.echo(f"\n@{name}")
+    rows = [("argument", v) for v in function["arguments"]]
+    rows += [("result", v) for v in function["results"]]
+    width = max((len(v["name"]) for _, v in rows), default=0)
+    for role, value in rows:
+        click.echo(f"  {role:<8}  {value['name']:<{width}}  {value['type']}")
+    if "rows" in function:
+        sizes = ", ".join(map(str, function["rows"]["sizes"])) or "any number"
+        click.echo(f"  rows      {function['rows']['symbol']}: {sizes}")
+    if "costs" in function:
+        costs = function["costs"]
+        memory = ", ".join(f"{size:,} of {role}" for role, size in costs["bytes"].items() if size)
+        click.echo(f"  costs     {costs['flops']:,} operations; bytes: {memory or 'none'}")
+    if function.get("parameters"):
+        click.echo(f"  takes     {', '.join(function['parameters'])}")
+    if "operations" in function:
+        _print_operations(function["operations"])
+
+
+def _print_operations(operations: dict[str, int]) -> None:
+    click.echo(f"\nops: {sum(operations.values())}")
+    for name, count in operations.items():
+        click.echo(f"  {count:>6}  {name}")
+
+
+def _print_parameters(parameters: list[dict[str, Options]]) -> None:
+    click.echo(f"\nparameters: {sum(row['bytes'] for row in parameters):,} bytes")
+    width = max((len(row["name"]) for row in parameters), default=0)
+    for row in parameters:
+        click.echo(f"  {row['bytes']:>10,}  {row['name']:<{width}}  {row['type']}")
+
+
+def _print_programs(programs: list[dict[str, Options]]) -> None:
+    click.echo(f"\nprograms: {len(programs)}")
+    for program in programs:
+        target = program["target"]
+        machine = " ".join(target[key] for key in ("platform", "cpu", "machine") if key in target)
+        functions = ", ".join(
+            name + (f" ({', '.join(map(str, sizes))} rows)" if 0 not in sizes else "")
+            for name, sizes in program["functions"].items()
+        )
+        click.echo(f"  {program['file']}  {machine}  {functions}")

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import click
 
+from axir._bundles.bundle import Bundle, open_bundle
 from axir._programs.compiled_modules import verify_module
 from axir._programs.files import write_file, write_module_file
 from axir.dialect.core.annotations import UserObject
@@ -18,6 +19,7 @@ from axir.passes.framework.module_functions import linear_arguments
 from axir.passes.framework.naming import signatures_after
 from axir.passes.framework.pipeline import Pipeline
 
+from .bundles import BUNDLE, bundle_of_module, changed_bundle, chosen, module_of_function
 from .group import JobError, Verb, module_argument, note, read_input, verbose_option
 
 _LOWERING = "lower-to-stablehlo"
@@ -58,7 +60,13 @@ class _Stage(Pass):
     "--to", "target", type=click.Choice(["jaxpr", "stablehlo"]), help="Dialect to end in."
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="File to write (.mlir, .mlirbc)."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File to write (.mlir, .mlirbc, .axir).",
+)
+@click.option(
+    "--function", metavar="NAME", help="Function of a bundle, by default the only one or main."
 )
 @click.option("--verify-only", is_flag=True, help="Check the module and print nothing.")
 @click.option(
@@ -80,6 +88,7 @@ def opt(
     pipelines: tuple[str, ...],
     target: str | None,
     output: Path | None,
+    function: str | None,
     verify_only: bool,
     print_ir_after_all: bool,
     printed: tuple[str, ...],
@@ -89,18 +98,20 @@ def opt(
 ) -> None:
     """Transform the module in FILE (- for stdin) and print it.
 
-    A module is verified before the first pass and after the last one.
+    A module is verified before the first pass and after the last one. Of a bundle (.axir) one
+    function is transformed; as a module it takes the parameters after its arguments.
 
     Examples:
       axir opt model.mlir -p jvp
       axir opt model.mlir -p 'vmap{axis_size=5,in_axes=0},jvp,simplify' -o out.mlir
       axir opt model.mlir --to stablehlo > model.stablehlo.mlir
       axir opt model.mlir --verify-only
+      axir opt model.axir --function loss -p simplify -o simplified.axir
       cat model.mlir | axir opt - -p linearize --print-ir-after-all
     """
     pipeline = Pipeline.parse(",".join(pipelines)) if pipelines else Pipeline(())
     _check_printed(printed, pipeline)
-    module, dialect = read_input(file)
+    bundle, module, dialect = _read(file, function)
     verify_module(module, dialect)
     if verify_only:
         return
@@ -112,7 +123,33 @@ def opt(
     verify_module(module, dialect)
     if target == "jaxpr" and dialect != "jaxpr":
         raise JobError(f"The result is a module of {dialect}, which cannot become one of jaxpr.")
-    _write(module, output, generic, debug_info)
+    if output is not None and output.suffix == BUNDLE:
+        _write_bundle(bundle, function, module, dialect, output)
+    else:
+        _write(module, output, generic, debug_info)
+
+
+def _read(file: Path, function: str | None) -> tuple[Bundle | None, UserObject, str]:
+    """Returns the bundle in a file, if it is one, and the module to transform with its dialect."""
+    if file.suffix != BUNDLE:
+        if function is not None:
+            raise click.UsageError("--function is for bundles: passes work on main.")
+        return None, *read_input(file)
+    bundle = open_bundle(file)
+    return bundle, module_of_function(bundle[chosen(bundle, function)]), "jaxpr"
+
+
+def _write_bundle(
+    bundle: Bundle | None, function: str | None, module: UserObject, dialect: str, output: Path
+) -> None:
+    if dialect != "jaxpr":
+        raise JobError(f"{output}: a bundle holds a module of jaxpr, not of {dialect}.")
+    if bundle is None:
+        bundle = bundle_of_module(module, str(output))
+    else:
+        bundle = changed_bundle(bundle, chosen(bundle, function), module)
+    bundle.save(output)
+    note(f"wrote {output}")
 
 
 def _check_printed(printed: tuple[str, ...], pipeline: Pipeline) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from axir._bundles.bundle import open_bundle
 from axir._programs.compiled_modules import Program, compile_program, open_program
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
@@ -15,6 +16,7 @@ from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.signature import Signature, signatures
 
+from .bundles import BUNDLE, BundleProgram, chosen
 from .group import Verb, module_argument, read_input, verbose_option
 from .inputs import read_inputs
 from .outputs import check_outputs, print_results, save_results
@@ -23,7 +25,7 @@ from .outputs import check_outputs, print_results, save_results
 def program_options(command: UserObject) -> UserObject:
     """Gives a verb the options of choosing a function and a device."""
     command = click.option(
-        "--function", default="main", show_default=True, metavar="NAME", help="Function to call."
+        "--function", metavar="NAME", help="Function to call, by default the only one or main."
     )(command)
     return click.option(
         "--device", type=click.Choice(["cpu", "vulkan", "cuda"]), help="Where to run."
@@ -46,12 +48,14 @@ def program_options(command: UserObject) -> UserObject:
 def run(
     file: Path,
     inputs: tuple[str, ...],
-    function: str,
+    function: str | None,
     device: str | None,
     outputs: tuple[Path, ...],
     eager: bool,
 ) -> None:
-    """Call the module in FILE (.mlir, .mlirbc, .vmfb, - for stdin) and print or save its results.
+    """Call the module in FILE (.axir, .mlir, .mlirbc, .vmfb, -) and print or save its results.
+
+    Without a file name, for -, a module is read from stdin.
 
     An INPUT is NAME=VALUE, or VALUE for the next argument. A VALUE is
       @x.npy          a file; @inputs.npz gives all arguments by name
@@ -64,15 +68,18 @@ def run(
       axir run model.vmfb x=2x2xf32=1,2,3,4 "params['w']=@w.npy"
       axir run model.mlir @inputs.npz --out results.npz
       axir run model.mlir zeros:3xf32 --eager
+      axir run model.axir --function predict x=@rows.npy
     """
-    if eager:
+    if eager and file.suffix != BUNDLE:
+        function = function or "main"
         signature, call = _open_eager(file, function)
     else:
-        program = open_for_running(file, device)
-        signature = program.signature(function)
+        program = open_for_running(file, device, inputs, eager)
+        name = function = chosen(program.signatures, function)
+        signature = program.signature(name)
 
         def call(values: Sequence[ConcreteArray]) -> Sequence[ConcreteArray]:
-            return program.run(values, function)
+            return program.run(values, name)
 
     check_outputs(outputs, len(signature.results))
     values = read_inputs(inputs, signature, function)
@@ -83,8 +90,19 @@ def run(
         print_results(results, signature)
 
 
-def open_for_running(file: Path, device: str | None) -> Program:
-    """Opens a module or a compiled program; `-` is a module from stdin."""
+def open_for_running(
+    file: Path, device: str | None, inputs: Sequence[str] = (), is_eager: bool = False
+) -> Program | BundleProgram:
+    """Opens a module, a compiled program or a bundle; `-` is a module from stdin.
+
+    Args:
+        file: What to open.
+        device: The platform to run on.
+        inputs: What the command line gives, which tells how many rows there are.
+        is_eager: Whether a bundle's functions are evaluated op by op.
+    """
+    if file.suffix == BUNDLE:
+        return BundleProgram(open_bundle(file), inputs, device, is_eager)
     if str(file) != "-":
         return open_program(file, device)
     module, dialect = read_input(file)

@@ -1,0 +1,210 @@
+"""Bundles on the command line: which function is meant, how many rows, and modules of functions.
+
+What does not live here: bundles as such (`frontend/_bundles/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from axir._bundles.bundle import Bundle, open_bundle
+from axir._bundles.captures import with_captures
+from axir._bundles.exported import Exported, in_rows
+from axir._bundles.manifest import FunctionEntry
+from axir._bundles.programs import flat_signature
+from axir._programs.compiled_modules import open_module
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import ParameterError, ParseError
+from axir.dialect.program.function import Function
+from axir.dialect.program.module_writer import embed_captures, write_module
+from axir.dialect.program.tracer import Trace
+from axir.dialect.text.module_reader import read_module
+from axir.dialect.text.signature import Signature, annotate, signatures
+from axir.runtime import devices
+
+from .inputs import normal_name, shape_of_input
+
+BUNDLE = ".axir"
+
+
+def open_functions(file: Path) -> Bundle:
+    """Opens a bundle, or a module of the jaxpr dialect as one of its public functions.
+
+    Raises:
+        ParseError: if it is a module of another dialect.
+    """
+    if file.suffix == BUNDLE:
+        return open_bundle(file)
+    module, dialect = open_module(file)
+    if dialect != "jaxpr":
+        raise ParseError(
+            f"{file} is a module of {dialect}, which cannot be transformed.",
+            "`axir opt FILE -p raise-stablehlo` makes one of jaxpr of a module of StableHLO.",
+            where="",
+        )
+    return bundle_of_module(module, str(file))
+
+
+def bundle_of_module(module: UserObject, where: str) -> Bundle:
+    """Returns the public functions of a module of the jaxpr dialect."""
+    functions = read_module(module)
+    return Bundle(
+        {
+            name: Exported.of_signature(name, signature, functions[name], where)
+            for name, signature in signatures(module).items()
+        }
+    )
+
+
+def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:
+    """Returns the name of the function that is meant: the one named, the only one, or `main`.
+
+    Raises:
+        ParameterError: if there is no such function, or several and none is named.
+    """
+    if name is None and len(functions) == 1:
+        return next(iter(functions))
+    found = "main" if name is None else name
+    if found not in functions:
+        said = f"There is no function {found!r}." if name else "There are several functions."
+        raise ParameterError(
+            said, f"The functions are {', '.join(functions)}; --function names one.", where=""
+        )
+    return found
+
+
+def sized(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, int]:
+    """Returns what a function takes, for as many rows as inputs of the command line have.
+
+    Args:
+        exported: The function.
+        inputs: As for `read_inputs`.
+
+    Returns:
+        The signature, and the number of rows, 1 if no input tells; 0 if that is not open.
+    """
+    batch, signature = exported.batch, exported.signature
+    if batch is None:
+        return signature, 0
+    names = [normal_name(name) for name in exported.argument_names]
+    is_open = dict(zip(names, batch.arguments, strict=True))
+    count = 1
+    for number, text in enumerate(inputs):
+        for name, shape in shape_of_input(text, names, number):
+            if is_open.get(name) and shape:
+                count = shape[0]
+    arguments = in_rows(signature.arguments, batch.arguments, count)
+    results = in_rows(signature.results, batch.results, count)
+    return Signature(arguments, results, is_named=True), count
+
+
+class BundleProgram:
+    """The functions of a bundle, to be run from the command line.
+
+    Args:
+        bundle: The bundle.
+        inputs: The inputs of the command line, which tell how many rows there are.
+        device: The platform to run on; by default the default device's.
+        is_eager: Whether to evaluate functions op by op.
+    """
+
+    def __init__(
+        self, bundle: Bundle, inputs: Sequence[str], device: str | None, is_eager: bool = False
+    ):
+        self.signatures = {name: sized(each, inputs)[0] for name, each in bundle.items()}
+        self._counts = {name: sized(each, inputs)[1] for name, each in bundle.items()}
+        self._bundle = bundle
+        self._device = devices(device)[0] if device else None
+        self._is_eager = is_eager
+
+    def signature(self, name: str) -> Signature:
+        """Returns what a function takes, with as many rows as the inputs have."""
+        return self.signatures[name]
+
+    def run(self, values: Sequence[ConcreteArray], name: str) -> list[ConcreteArray]:
+        """Calls a function with arrays of the types that it takes."""
+        exported = self._bundle[name]
+        if self._is_eager:
+            fixed = exported.of_rows(self._counts[name]) if exported.batch else exported
+            return fixed.function.evaluate(*values)
+        if self._device is not None:
+            values = [ConcreteArray(x.type, x.host(), device=self._device) for x in values]
+        return exported.run_flat(list(values))
+
+
+# Modules of functions, and back -------------------------------------------------------------------
+
+
+def module_of_function(exported: Exported) -> UserObject:
+    """Returns a module of one function, `main`, which takes the parameters after its arguments."""
+    function = exported.function
+    count = len(function.inputs) + len(exported.parameters)
+    rest = function.captured[len(exported.parameters) :]
+    module = write_module({"main": embed_captures(with_captures(function, count, rest))})
+    signature = flat_signature(exported)
+    if not exported.parameters:
+        signature = exported.signature
+    annotate(module, "main", signature)
+    return module
+
+
+def changed_bundle(bundle: Bundle, name: str, module: UserObject) -> Bundle:
+    """Returns a bundle in which a function is what passes made of it.
+
+    Args:
+        bundle: The bundle.
+        name: The function.
+        module: What `module_of_function` made of it, changed. `main` is the function; others are
+            added to the bundle. Arguments with the names and types of parameters are parameters.
+    """
+    functions, found = read_module(module), signatures(module)
+    made: dict[str, Exported] = {}
+    for symbol, signature in found.items():
+        own = name if symbol == "main" else symbol
+        made[own] = bound_to(functions[symbol], signature, own, bundle.parameters)
+    before, after = bundle[name], made[name]
+    if (after.signature.arguments, after.out_avals) == (
+        before.signature.arguments,
+        tuple(value.type for value in before.signature.results),
+    ):
+        entry = replace(after.entry, signature=before.signature, batch=before.batch)
+        trees = before.in_tree, before.out_tree
+        made[name] = Exported(entry, after.function, after.parameters, *trees)
+    return bundle.changed(made)
+
+
+def bound_to(
+    function: Function, signature: Signature, name: str, parameters: Mapping[str, ConcreteArray]
+) -> Exported:
+    """Returns a function whose arguments that are parameters, by name and type, are these."""
+    is_bound = [
+        a.name in parameters and parameters[a.name].type.shape == a.type.shape
+        for a in signature.arguments
+    ]
+    if not any(is_bound):
+        return Exported.of_signature(name, signature, function)
+    order = [n for n, bound in enumerate(is_bound) if not bound]
+    order += [n for n, bound in enumerate(is_bound) if bound]
+    count = is_bound.count(False)
+    named = [signature.arguments[n].name for n in order[count:]]
+    captured = {each: parameters[each] for each in named}
+    taken = tuple(signature.arguments[n] for n in order[:count])
+    rest = Signature(taken, signature.results, None, signature.out_tree, True)
+    whole = reordered(function, order)
+    made = with_captures(whole, count, list(captured.values()))
+    entry = FunctionEntry(name, rest, tuple(named))
+    fresh = Exported.of_signature(name, rest, made)
+    return Exported(entry, made, captured, fresh.in_tree, fresh.out_tree)
+
+
+def reordered(function: Function, order: Sequence[int]) -> Function:
+    """Returns a function that takes its arguments in another order."""
+    with Trace(function.name) as trace:
+        inputs = [trace.add_input(function.inputs[n].type) for n in order]
+        values: list[UserObject] = [None] * len(order)
+        for place, tracer in zip(order, inputs, strict=True):
+            values[place] = tracer
+        return trace.finish(function.evaluate(*values))
