@@ -174,6 +174,10 @@ class Exported:
         """Returns the function with what is compiled of it."""
         return self._changed(self.entry, programs)
 
+    def with_batch(self, batch: Batch) -> Exported:
+        """Returns the function with other results that have the open dimension."""
+        return self._changed(replace(self.entry, batch=batch), None)
+
     def _changed(self, entry: FunctionEntry, programs: Programs | None) -> Exported:
         trees = self.in_tree, self.out_tree
         return Exported(entry, lambda: self.function, self.parameters, *trees, programs)

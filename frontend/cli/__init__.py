@@ -9,11 +9,14 @@ import click
 
 from .bench import bench
 from .compile import compile_
+from .completion import completion
+from .diff import diff
 from .group import Group, verbose_option
 from .info import cache, info, passes
 from .inspect import inspect
 from .opt import opt
 from .run import run
+from .transforms import grad, vmap
 
 __all__ = ["cli", "main"]
 
@@ -25,14 +28,28 @@ def cli() -> None:
     """Inspect, transform, compile and run saved modules.
 
     Examples:
-      axir inspect model.mlir
+      axir inspect model.axir
+      axir grad model.axir --function loss --wrt params -o model.axir
       axir opt model.mlir -p 'vmap{axis_size=5,in_axes=0},jvp,simplify' -o out.mlir
       axir compile model.mlir --target cpu -o model.vmfb
       axir run model.vmfb x=@x.npy --out y.npy
     """
 
 
-for verb in (inspect, opt, compile_, run, bench, info, cache, passes):
+for verb in (
+    inspect,
+    diff,
+    opt,
+    grad,
+    vmap,
+    compile_,
+    run,
+    bench,
+    info,
+    cache,
+    passes,
+    completion,
+):
     cli.add_command(verb)
 
 

@@ -151,28 +151,31 @@ def module_of_function(exported: Exported) -> UserObject:
     return module
 
 
-def changed_bundle(bundle: Bundle, name: str, module: UserObject) -> Bundle:
-    """Returns a bundle in which a function is what passes made of it.
+def changed_bundle(
+    bundle: Bundle, name: str, module: UserObject, new_name: str | None = None
+) -> Bundle:
+    """Returns a bundle with what passes made of a function.
 
     Args:
         bundle: The bundle.
         name: The function.
+        new_name: What to call what became of it; by default it takes its place.
         module: What `module_of_function` made of it, changed. `main` is the function; others are
             added to the bundle. Arguments with the names and types of parameters are parameters.
     """
     functions, found = read_module(module), signatures(module)
     made: dict[str, Exported] = {}
     for symbol, signature in found.items():
-        own = name if symbol == "main" else symbol
+        own = (new_name or name) if symbol == "main" else symbol
         made[own] = bound_to(functions[symbol], signature, own, bundle.parameters)
-    before, after = bundle[name], made[name]
+    before, after = bundle[name], made[new_name or name]
     if (after.signature.arguments, after.out_avals) == (
         before.signature.arguments,
         tuple(value.type for value in before.signature.results),
     ):
         entry = replace(after.entry, signature=before.signature, batch=before.batch)
         trees = before.in_tree, before.out_tree
-        made[name] = Exported(entry, after.function, after.parameters, *trees)
+        made[new_name or name] = Exported(entry, after.function, after.parameters, *trees)
     return bundle.changed(made)
 
 
@@ -193,7 +196,7 @@ def bound_to(
     captured = {each: parameters[each] for each in named}
     taken = tuple(signature.arguments[n] for n in order[:count])
     rest = Signature(taken, signature.results, None, signature.out_tree, True)
-    whole = reordered(function, order)
+    whole = embed_captures(reordered(function, order))
     made = with_captures(whole, count, list(captured.values()))
     entry = FunctionEntry(name, rest, tuple(named))
     fresh = Exported.of_signature(name, rest, made)

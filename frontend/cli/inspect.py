@@ -86,7 +86,7 @@ def _describe_bundle(file: Path) -> dict[str, Options]:
             described["rows"] = {"symbol": each.batch.symbol, "sizes": list(each.batch.sizes)}
         described["parameters"] = list(each.parameters)
         described["costs"] = _costs(each.function)
-        described["operations"] = dict(_operations(each.function).most_common())
+        described["operations"] = dict(operations(each.function).most_common())
     return {
         "file": str(file),
         "kind": "bundle",
@@ -104,10 +104,11 @@ def _describe_bundle(file: Path) -> dict[str, Options]:
     }
 
 
-def _operations(function: Function) -> Counter[str]:
+def operations(function: Function) -> Counter[str]:
+    """Counts the ops of a function and of those that it calls."""
     found: Counter[str] = Counter(f"jaxpr.{e.primitive.name}" for e in function.equations)
     for callee in function.callees():
-        found += _operations(callee)
+        found += operations(callee)
     return found
 
 

@@ -118,7 +118,7 @@ def opt(
     stages = pipeline.passes
     if target == "stablehlo" and dialect == "jaxpr" and _LOWERING not in [s.name for s in stages]:
         stages += Pipeline.parse(_LOWERING).passes
-    _run(module, stages, print_ir_after_all, printed, timing)
+    run_stages(module, stages, print_ir_after_all, printed, timing)
     dialect = summarize(module).dialect
     verify_module(module, dialect)
     if target == "jaxpr" and dialect != "jaxpr":
@@ -126,7 +126,7 @@ def opt(
     if output is not None and output.suffix == BUNDLE:
         _write_bundle(bundle, function, module, dialect, output)
     else:
-        _write(module, output, generic, debug_info)
+        write_module(module, output, generic, debug_info)
 
 
 def _read(file: Path, function: str | None) -> tuple[Bundle | None, UserObject, str]:
@@ -162,13 +162,14 @@ def _check_printed(printed: tuple[str, ...], pipeline: Pipeline) -> None:
             )
 
 
-def _run(
+def run_stages(
     module: UserObject,
     stages: tuple[Pass, ...],
-    prints_all: bool,
-    printed: tuple[str, ...],
-    timing: bool,
+    prints_all: bool = False,
+    printed: tuple[str, ...] = (),
+    timing: bool = False,
 ) -> None:
+    """Runs passes, which keep the names of arguments; prints what those named have made."""
     wrapped = [_Stage(stage, prints_all or stage.name in printed) for stage in stages]
     for stage in wrapped:
         # MLIR's report names a pass by this.
@@ -176,7 +177,13 @@ def _run(
     Pipeline(tuple(wrapped)).run(module, timing=timing)
 
 
-def _write(module: UserObject, output: Path | None, generic: bool, debug_info: bool | None) -> None:
+def write_module(
+    module: UserObject,
+    output: Path | None,
+    generic: bool = False,
+    debug_info: bool | None = None,
+) -> None:
+    """Writes a module to a file, or prints it."""
     is_located = debug_info if debug_info is not None else output is not None
     if output is not None and (not generic or output.suffix != ".mlir"):
         if generic:

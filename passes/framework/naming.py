@@ -57,6 +57,8 @@ def _renamed(stage: Pass, old: Signature, after: Signature) -> Signature | None:
         return _with_tangents(stage, old, after)
     if stage.name == "linearize":
         return _with_residuals(old, after)
+    if stage.name == "grad":
+        return _with_gradients(stage, old, after)
     return None
 
 
@@ -97,6 +99,13 @@ def _fitting(after: Signature, arguments: list[str], results: list[str]) -> Sign
 def _with_tangents(stage: Pass, old: Signature, after: Signature) -> Signature | None:
     inputs, outputs = _tangents(stage, old)
     return _fitting(after, [*_names(old.arguments), *inputs], [*_names(old.results), *outputs])
+
+
+def _with_gradients(stage: Pass, old: Signature, after: Signature) -> Signature | None:
+    tangents, _ = _tangents(stage, old)
+    gradients = [f"grad_{name.removeprefix('d')}" for name in tangents]
+    values = _names(old.results) if getattr(stage, "with_value", False) else []
+    return _fitting(after, _names(old.arguments), [*values, *gradients])
 
 
 def _with_residuals(old: Signature, after: Signature) -> Signature | None:

@@ -10,6 +10,7 @@ from .errors import UnknownPassError
 
 _FOLDERS: dict[str, tuple[str, ...]] = {
     "transforms": (
+        "grad",
         "jvp",
         "linearize",
         "lower-to-stablehlo",

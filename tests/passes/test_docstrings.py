@@ -18,7 +18,15 @@ EXAMPLE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 # Passes over the jaxpr dialect show whole functions; those over StableHLO may abbreviate.
-MUST_SHOW_AN_EXAMPLE = {"jvp", "linearize", "lower-to-stablehlo", "simplify", "transpose", "vmap"}
+MUST_SHOW_AN_EXAMPLE = {
+    "grad",
+    "jvp",
+    "linearize",
+    "lower-to-stablehlo",
+    "simplify",
+    "transpose",
+    "vmap",
+}
 
 
 def example_of(found: type[Pass]) -> re.Match[str] | None:

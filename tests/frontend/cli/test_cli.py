@@ -26,7 +26,8 @@ from axir.passes.framework.registry import pass_names
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 W = np.array([[1.0], [0.5], [0.25]], np.float32)
 EXPECTED = np.tanh(X @ W)
-VERBS = ["bench", "cache", "compile", "info", "inspect", "opt", "passes", "run"]
+VERBS = ["bench", "cache", "compile", "completion", "diff", "grad", "info", "inspect", "opt"]
+VERBS += ["passes", "run", "vmap"]
 
 
 def predict(params: Any, x: Any) -> Any:

@@ -1,0 +1,214 @@
+"""`axir grad` and `axir vmap`: short forms of pass pipelines, with arguments by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from axir._bundles.bundle import Bundle, open_bundle
+from axir._bundles.exported import Exported
+from axir._programs.compiled_modules import verify_module
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.text.signature import Argument, signatures
+from axir.passes.framework.pipeline import Pipeline
+
+from .bundles import BUNDLE, changed_bundle, chosen, module_of_function
+from .group import JobError, Verb, module_argument, note, read_input, verbose_option
+from .inputs import normal_name
+from .opt import run_stages, write_module
+
+
+def _transform_options(command: UserObject) -> UserObject:
+    """Gives a verb the options of choosing a function, and of what to write."""
+    for option in (
+        click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write."),
+        click.option("--name", metavar="NAME", help="What to call the new function of a bundle."),
+        click.option("--function", metavar="NAME", help="Function of a bundle to transform."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(cls=Verb)
+@module_argument
+@click.option(
+    "--wrt",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Arguments or parameters to differentiate in; all below a name, such as params.",
+)
+@click.option("--result", metavar="NAME", help="Result to differentiate, by default the first one.")
+@click.option("--value", "with_value", is_flag=True, help="Return the results, too.")
+@_transform_options
+@verbose_option
+def grad(
+    file: Path,
+    names: tuple[str, ...],
+    result: str | None,
+    with_value: bool,
+    function: str | None,
+    name: str | None,
+    output: Path | None,
+) -> None:
+    """Differentiate a function of FILE (.axir, .mlir, .mlirbc), a real scalar.
+
+    Without --wrt these are the parameters of a bundle, or all arguments if it has none. A bundle
+    that is written has the gradient besides its functions, as FUNCTION_grad; a module has it as
+    main.
+
+    Examples:
+      axir grad model.axir --function loss --wrt params -o model.axir
+      axir grad loss.mlir --wrt w --value -o gradient.mlir
+    """
+    source = _Source(file, function)
+    arguments = source.arguments
+    if names:
+        argnums = [n for wanted in names for n in _matching(wanted, arguments)]
+    else:
+        bound = range(len(arguments) - source.parameter_count, len(arguments))
+        argnums = [n for n in bound or range(len(arguments)) if _is_real(arguments[n])]
+    source.check_rows(argnums)
+    number = 0 if result is None else _matching(result, source.results)[0]
+    options = f"argnums={_tuple(sorted(set(argnums)))},result={number},with_value="
+    source.run(f"grad{{{options}{str(with_value).lower()}}},simplify")
+    source.write(output, name or f"{source.name}_grad")
+
+
+@click.command(cls=Verb)
+@module_argument
+@click.option("--size", type=click.IntRange(min=1), required=True, help="Extent of the new axis.")
+@click.option(
+    "--in",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Arguments that get the axis, in front; by default all, but no parameters.",
+)
+@_transform_options
+@verbose_option
+def vmap(
+    file: Path,
+    size: int,
+    names: tuple[str, ...],
+    function: str | None,
+    name: str | None,
+    output: Path | None,
+) -> None:
+    """Vectorize a function of FILE (.axir, .mlir, .mlirbc) over a new leading axis.
+
+    A bundle that is written has the vectorized function besides its functions, as FUNCTION_vmap; a
+    module has it as main.
+
+    Examples:
+      axir vmap model.axir --size 8 -o batched.axir
+      axir vmap model.mlir --size 8 --in x -o batched.mlir
+    """
+    source = _Source(file, function)
+    if source.exported is not None and source.exported.batch is not None:
+        raise JobError(
+            f"@{source.name} takes any number of rows already.\n"
+            "  `axir compile --batch 1,8,64` makes programs for some."
+        )
+    arguments = source.arguments
+    mapped = set(range(len(arguments) - source.parameter_count))
+    if names:
+        mapped = {n for wanted in names for n in _matching(wanted, arguments)}
+    axes = ["0" if n in mapped else "none" for n in range(len(arguments))]
+    source.run(f"vmap{{axis_size={size},in_axes={_tuple(axes)}}},simplify")
+    source.write(output, name or f"{source.name}_vmap")
+
+
+class _Source:
+    """A function of a file, as the `main` of a module that passes change.
+
+    Attributes:
+        name: What it is called.
+        arguments: Its arguments, and its parameters after them.
+        results: Its results.
+        parameter_count: How many of the arguments are parameters of a bundle.
+        exported: The function of a bundle; None for one of a module.
+    """
+
+    def __init__(self, file: Path, function: str | None):
+        self.exported: Exported | None = None
+        self._bundle: Bundle | None = None
+        if file.suffix == BUNDLE:
+            self._bundle = open_bundle(file)
+            self.name = chosen(self._bundle, function)
+            self.exported = self._bundle[self.name]
+            self._module = module_of_function(self.exported)
+        elif function is not None:
+            raise click.UsageError("--function is for bundles: passes work on main.")
+        else:
+            self.name = "main"
+            self._module, dialect = read_input(file)
+            if dialect != "jaxpr":
+                raise JobError(f"{file} is a module of {dialect}, which cannot be transformed.")
+            verify_module(self._module, dialect)
+        found = signatures(self._module).get("main")
+        if found is None:
+            raise JobError(f"{file} has no function main.\n  Rename one to main.")
+        self.arguments, self.results = found.arguments, found.results
+        self.parameter_count = len(self.exported.parameters) if self.exported else 0
+
+    def check_rows(self, argnums: Sequence[int]) -> None:
+        """Refuses gradients in what all rows share, where the number of rows is open."""
+        batch = self.exported.batch if self.exported else None
+        if batch is None:
+            return
+        for number in argnums:
+            if number >= len(batch.arguments) or not batch.arguments[number]:
+                raise JobError(
+                    f"@{self.name} takes any number of rows, and all of them share "
+                    f"{self.arguments[number].name}.\n"
+                    "  Its gradient is a sum over rows: export the function for a number of rows."
+                )
+
+    def run(self, pipeline: str) -> None:
+        """Runs passes."""
+        run_stages(self._module, Pipeline.parse(pipeline).passes)
+
+    def write(self, output: Path | None, name: str) -> None:
+        """Writes the module, or the bundle with the function under a new name."""
+        if output is None or output.suffix != BUNDLE:
+            write_module(self._module, output)
+            return
+        if self._bundle is None or self.exported is None:
+            raise click.UsageError(f"-o {output}: what is made of a module is a .mlir file.")
+        made = changed_bundle(self._bundle, self.name, self._module, name)
+        if self.exported.batch is not None:
+            batch = replace(self.exported.batch, results=(True,) * len(made[name].out_avals))
+            made = made.changed({name: made[name].with_batch(batch)})
+        made.save(output)
+        note(f"wrote {output}: {name}")
+
+
+def _matching(name: str, values: Sequence[Argument]) -> list[int]:
+    """Returns the numbers of the values of a name, or of those below it."""
+    wanted = normal_name(name)
+    found = [
+        number
+        for number, value in enumerate(values)
+        if normal_name(value.name) == wanted or normal_name(value.name).startswith(f"{wanted}.")
+    ]
+    if not found:
+        raise ParameterError(
+            f"There is no {name!r}.",
+            f"There are {', '.join(value.name for value in values)}.",
+            where="",
+        )
+    return found
+
+
+def _is_real(value: Argument) -> bool:
+    return dtypes.is_inexact(value.type.dtype)
+
+
+def _tuple(items: Sequence[object]) -> str:
+    return f"({','.join(map(str, items))}{',' if len(items) == 1 else ''})"
