@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from axir._arguments.arguments import check_callable, type_of
 from axir._arguments.dimensions import SymbolicDim, is_symbolic_dim, symbolic_shape
@@ -49,6 +50,7 @@ def export(
     *,
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
+    updates: Mapping[str, UserObject] = MappingProxyType({}),
 ) -> Callable[..., UserObject]:
     """Returns a function that exports `fun` for the types of given arguments.
 
@@ -58,6 +60,8 @@ def export(
             becomes parameters, which are saved with the function.
         platforms: What it should run on: some of "cpu", "cuda", "vulkan". It runs on all of them.
         disabled_checks: What not to look at; see `DisabledSafetyCheck`.
+        updates: By name, or by what several names begin with, parameters and the results that are
+            their new values: `{"params": "result[0]"}`. For several functions by their names.
 
     Returns:
         A function of arrays, or of anything with `shape` and `dtype` such as `ShapeDtypeStruct`,
@@ -68,7 +72,7 @@ def export(
     Raises:
         NonArrayArgumentError: if `fun` is not callable, or by the call, if an argument is no array.
         ParameterError: if there is no such platform; by the call, if the arguments of a function
-            are missing.
+            are missing, or what `updates` names.
         DependentRowsError: by the call, if the leading dimension is open and `fun` mixes its rows.
         UnexpectedTracerError: by the call, if `fun` uses values of a trace that is going on.
 
@@ -90,11 +94,11 @@ def export(
     _check_platforms(platforms)
     checks_rows = DisabledSafetyCheck.rows() not in disabled_checks
     if isinstance(fun, Mapping):
-        return _exporter_of_several(fun, checks_rows)
+        return _exporter_of_several(fun, checks_rows, updates)
     check_callable(fun, "export")
 
     def exporter(*args: Options, **kwargs: Options) -> Exported:
-        traced = trace(fun, args, kwargs, checks_rows=checks_rows)
+        traced = trace(fun, args, kwargs, checks_rows=checks_rows, updates=updates)
         return traced.exported(traced.found)
 
     return exporter
@@ -109,10 +113,18 @@ def _check_platforms(platforms: Sequence[str] | None) -> None:
 
 
 def _exporter_of_several(
-    functions: Mapping[str, UserFunction], checks_rows: bool
+    functions: Mapping[str, UserFunction],
+    checks_rows: bool,
+    updates: Mapping[str, Mapping[str, str]],
 ) -> Callable[..., Bundle]:
     for fun in functions.values():
         check_callable(fun, "export")
+    if not set(updates) <= set(functions):
+        raise ParameterError(
+            f"export: updates are those of {', '.join(updates)}; the functions are "
+            f"{', '.join(functions)}.",
+            "Write updates={'step': {'params': 'result[0]'}}.",
+        )
 
     def exporter(**arguments: UserObject) -> Bundle:
         wrong = set(arguments).symmetric_difference(functions)
@@ -126,7 +138,7 @@ def _exporter_of_several(
         traced = {}
         for name, fun in functions.items():
             args, kwargs = _split(arguments[name])
-            traced[name] = trace(fun, args, kwargs, name, checks_rows)
+            traced[name] = trace(fun, args, kwargs, name, checks_rows, updates.get(name, {}))
         found = shared({name: each.found for name, each in traced.items()})
         return Bundle({name: each.exported(found[name]) for name, each in traced.items()})
 

@@ -11,8 +11,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.annotations import HostArray, Options, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import BundleError
 from axir.dialect.core.extended_dtypes import keys_of
@@ -123,12 +124,57 @@ class Bundle(Mapping[str, Exported]):
         programs = Programs([*(entry for entry, _ in kept), made[0]], contents.__getitem__)
         return Bundle({n: each.with_programs(programs) for n, each in functions.items()}, programs)
 
+    def with_parameters(self, values: Mapping[str, UserObject]) -> Bundle:
+        """Returns the bundle with other values of some parameters, in all functions.
+
+        Raises:
+            ParameterError: if there is no such parameter.
+            ShapeError, DTypeError: if a value is not of the type of the parameter.
+        """
+        known = self.parameters
+        unknown = [name for name in values if name not in known]
+        if unknown:
+            raise ParameterError(
+                f"The bundle has no parameter {unknown[0]!r}.",
+                f"It has {', '.join(known) or 'none at all'}.",
+            )
+        functions = {
+            name: each.with_parameters({n: x for n, x in values.items() if n in each.parameters})
+            for name, each in self.items()
+        }
+        return Bundle(functions, self._programs)
+
+    def advance(self, name: str, *args: Options, **kwargs: Options) -> tuple[UserObject, Bundle]:
+        """Calls a function, and takes over those of its results that are new parameters.
+
+        Args:
+            name: The function; `export(..., updates=...)` said which results these are.
+            *args: Its arguments.
+            **kwargs: Those by keyword.
+
+        Returns:
+            Its results, and the bundle with the new parameters.
+
+        >>> import functools, axir, axir.numpy as jnp
+        >>> from axir.export import export
+        >>> step = functools.partial(lambda n, x: (n + x, n), jnp.zeros(1))
+        >>> counter = export({"add": step}, updates={"add": {"n": "result[0]"}})(add=(1.0,))
+        >>> _, counter = counter.advance("add", 2.0)
+        >>> counter.parameters
+        {'n': Array([2.], dtype=float32)}
+        """
+        exported = self[name]
+        results = exported.call(*args, **kwargs)
+        pairs = zip(exported.entry.updates, tree.leaves(results), strict=False)
+        new = {parameter: value for parameter, value in pairs if parameter is not None}
+        return results, self.with_parameters(new)
+
     def changed(self, functions: Mapping[str, Exported]) -> Bundle:
         """Returns the bundle with further functions, or others in the place of its own.
 
         Of those whose place is taken nothing is compiled any more.
         """
-        programs = self._programs.without(set(functions)) if self._programs else None
+        programs = self._programs.only(set(self) - set(functions)) if self._programs else None
         kept = {
             name: each.with_programs(programs) if programs else each for name, each in self.items()
         }

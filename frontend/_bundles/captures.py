@@ -22,6 +22,7 @@ from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures
+from axir.dialect.program.rules import Value
 
 # Arrays without a name, and not larger than this, are constants of the program.
 _SMALL_BYTES = 1024
@@ -148,7 +149,7 @@ def shared(functions: Mapping[str, Parametrized]) -> dict[str, Parametrized]:
     return found
 
 
-def with_captures(function: Function, count: int, captured: Sequence[ConcreteArray]) -> Function:
+def with_captures(function: Function, count: int, captured: Sequence[Value]) -> Function:
     """Returns the function with so many inputs; what it takes after them is captured.
 
     Args:
@@ -170,7 +171,12 @@ def with_captures(function: Function, count: int, captured: Sequence[ConcreteArr
     return copy
 
 
+def without_parameters(function: Function, count: int) -> Function:
+    """Returns the function that takes its first captures, so many, after its arguments."""
+    return with_captures(function, len(function.inputs) + count, function.captured[count:])
+
+
 def _content(x: ConcreteArray) -> tuple[UserObject, ...]:
     """Returns what equal arrays have in common."""
     host = np.ascontiguousarray(words_of(x.host()))
-    return x.type, hashlib.sha256(host.reshape(-1).view(np.uint8)).digest()
+    return x.type, hashlib.sha256(host.reshape(-1).view(np.uint8).data).digest()

@@ -31,10 +31,14 @@ from axir.runtime.calls.compiled_function import compiled, device_of
 
 from .archive import archive_bytes
 from .batching import of_rows, row_count, run_rows, type_of_rows
-from .manifest import Batch, FunctionEntry
+from .captures import with_captures, without_parameters
+from .manifest import Batch, FunctionEntry, ProgramEntry
 from .modules import module_of
 from .programs import Programs
 from .saving import bundle_entries, save_bundle
+
+# Numbers of rows of which functions are remembered.
+_MOST_COUNTS = 64
 
 
 class Exported:
@@ -70,6 +74,9 @@ class Exported:
         self.out_tree = out_tree
         self._function = function
         self._programs = programs
+        # By number of rows, the function that takes the parameters after its arguments: one for
+        # all values of the parameters.
+        self._whole: dict[int, Function] = {}
 
     @staticmethod
     def from_module(module: UserObject, where: str, symbol: str = "main") -> Exported:
@@ -127,12 +134,16 @@ class Exported:
     @property
     def in_avals(self) -> tuple[ShapedArray | ShapeDtypeStruct, ...]:
         """Types of the arguments, flat; with an open dimension as `ShapeDtypeStruct`."""
-        return self._avals(self.signature.arguments, self.batch and self.batch.arguments)
+        return self._avals(
+            self.signature.arguments, None if self.batch is None else self.batch.arguments
+        )
 
     @property
     def out_avals(self) -> tuple[ShapedArray | ShapeDtypeStruct, ...]:
         """Types of the results, flat; with an open dimension as `ShapeDtypeStruct`."""
-        return self._avals(self.signature.results, self.batch and self.batch.results)
+        return self._avals(
+            self.signature.results, None if self.batch is None else self.batch.results
+        )
 
     def _avals(
         self, values: Sequence[Argument], is_open: Sequence[bool] | None
@@ -178,9 +189,48 @@ class Exported:
         """Returns the function with other results that have the open dimension."""
         return self._changed(replace(self.entry, batch=batch), None)
 
-    def _changed(self, entry: FunctionEntry, programs: Programs | None) -> Exported:
-        trees = self.in_tree, self.out_tree
-        return Exported(entry, lambda: self.function, self.parameters, *trees, programs)
+    def with_parameters(self, values: Mapping[str, UserObject]) -> Exported:
+        """Returns the function with other values of some of its parameters; nothing is traced.
+
+        Raises:
+            ParameterError: if there is no such parameter.
+            ShapeError, DTypeError: if a value is not of the type of the parameter.
+
+        >>> import functools, axir.numpy as jnp
+        >>> from axir.export import export
+        >>> scale = export(functools.partial(jnp.multiply, jnp.array([1.0, 2.0])))(1.0)
+        >>> scale.with_parameters({"x": jnp.array([3.0, 4.0])})(10.0)
+        Array([30., 40.], dtype=float32)
+        """
+        unknown = [name for name in values if name not in self.parameters]
+        if unknown:
+            raise ParameterError(
+                f"{self.fun_name!r} has no parameter {unknown[0]!r}.",
+                f"It has {', '.join(self.parameters) or 'none at all'}.",
+            )
+        parameters = dict(self.parameters)
+        for name, value in values.items():
+            parameters[name] = conform(value, Argument(name, parameters[name].type))
+
+        def function() -> Function:
+            own = self.function
+            rest = own.captured[len(parameters) :]
+            return with_captures(own, len(own.inputs), [*parameters.values(), *rest])  # type: ignore[list-item]
+
+        return self._changed(self.entry, self._programs, function, parameters)
+
+    def _changed(
+        self,
+        entry: FunctionEntry,
+        programs: Programs | None,
+        function: Callable[[], Function] | None = None,
+        parameters: Mapping[str, ConcreteArray] | None = None,
+    ) -> Exported:
+        own = function or (lambda: self.function)
+        values = self.parameters if parameters is None else parameters
+        made = Exported(entry, own, values, self.in_tree, self.out_tree, programs)
+        made._whole = self._whole
+        return made
 
     def _fixed(self) -> ParameterError:
         return ParameterError(
@@ -247,7 +297,7 @@ class Exported:
             SerializationError: if the program has no textual form; see `module`.
         """
         if Path(path).suffix == ".axir":
-            save_bundle({self.fun_name: self}, path)
+            save_bundle({self.fun_name: self}, path, self._contents())
         else:
             write_module_file(self.module(), path)
 
@@ -257,7 +307,10 @@ class Exported:
         Args:
             vjp_order: Ignored: what is saved can be differentiated as often as one likes.
         """
-        return bytearray(archive_bytes(bundle_entries({self.fun_name: self})))
+        return bytearray(archive_bytes(bundle_entries({self.fun_name: self}, self._contents())))
+
+    def _contents(self) -> Sequence[tuple[ProgramEntry, bytes | memoryview]]:
+        return self._programs.only({self.fun_name}).content() if self._programs else ()
 
     def call(self, *args: Options, **kwargs: Options) -> UserObject:
         """Calls the function, compiled; inside a transformation it becomes part of its trace.
@@ -292,17 +345,25 @@ class Exported:
     def _run(self, count: int, values: list[UserObject]) -> list[UserObject]:
         """Calls the function, or that of so many rows if their number is open."""
         is_traced = any(type(x) is Tracer for x in values)
+        given = [*values, *self.parameters.values()]
         if self._programs is not None and not is_traced:
-            given = [*values, *self.parameters.values()]
             results = self._programs.run(self.fun_name, count, device_of(values), given)
             if results is not None:
                 return results
-        function = self.function
-        if self.batch is not None:
-            function = of_rows(function, self.batch, count)
         if is_traced:
-            return list(call(function, *values))
-        return compiled(function, device_of(values)).run(values)
+            return list(call(self._of_count(count), *values))
+        return compiled(self._taking_parameters(count), device_of(values)).run(given)
+
+    def _of_count(self, count: int) -> Function:
+        return self.function if self.batch is None else of_rows(self.function, self.batch, count)
+
+    def _taking_parameters(self, count: int) -> Function:
+        """Returns the function whose parameters are arguments after the others."""
+        if count not in self._whole:
+            if len(self._whole) >= _MOST_COUNTS:
+                self._whole.clear()
+            self._whole[count] = without_parameters(self._of_count(count), len(self.parameters))
+        return self._whole[count]
 
     __call__ = call
 

@@ -29,7 +29,7 @@ from axir.runtime import LoadError, Target, check_binary, compile_module
 from axir.runtime.calls.compiled_function import prepare_for_target
 from axir.runtime.compiler.target import host_cpu_flags
 
-from .captures import with_captures
+from .captures import without_parameters
 from .manifest import ProgramEntry
 
 if TYPE_CHECKING:
@@ -49,8 +49,10 @@ _FEATURES = {
     "x86-64-v4": _LEVEL_4,
 }
 # Beginnings of the names of features that compiled code uses, as the CPU's own are written down.
-_USED = ("sse", "ssse", "pni", "avx", "fma", "f16c", "bmi", "abm", "popcnt", "movbe", "amx")
-_USED += ("cx16", "lahf_lm", "vaes", "vpclmul", "aes", "pclmul", "gfni", "sha_ni", "adx")
+_USED = tuple(
+    "sse ssse pni avx fma f16c bmi abm popcnt movbe amx cx16 lahf_lm vaes vpclmul aes pclmul gfni "
+    "sha_ni adx".split()
+)
 
 
 def target_of(target: Target) -> dict[str, str]:
@@ -121,11 +123,8 @@ def flat_signature(exported: Exported) -> Signature:
 
 def _closed(exported: Exported) -> Function:
     """Returns a function of the arguments and the parameters, which captures nothing."""
-    function, parameters = exported.function, exported.entry.parameters
-    count = len(function.inputs) + len(parameters)
-    rest: Sequence[UserObject] = function.captured[len(parameters) :]
-    closed = embed_captures(with_captures(function, count, rest))
-    return simplify_function(closed, is_final=True)
+    whole = without_parameters(exported.function, len(exported.parameters))
+    return simplify_function(embed_captures(whole), is_final=True)
 
 
 class Programs:
@@ -142,11 +141,11 @@ class Programs:
         self._lock = threading.Lock()
         self._loaded: dict[tuple[str, UserObject], Program | None] = {}
 
-    def without(self, names: Container[str]) -> Programs:
-        """Returns the programs for functions other than these."""
+    def only(self, names: Container[str]) -> Programs:
+        """Returns the programs, only for these functions."""
         kept = []
         for entry in self.entries:
-            functions = {n: sizes for n, sizes in entry.functions.items() if n not in names}
+            functions = {n: sizes for n, sizes in entry.functions.items() if n in names}
             if functions:
                 kept.append(replace(entry, functions=functions))
         return Programs(kept, self._read)

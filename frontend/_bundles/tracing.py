@@ -6,8 +6,9 @@ What does not live here: what users call (`axir.export`), tracing as such (`axir
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from axir._arguments.arguments import to_value
@@ -17,10 +18,12 @@ from axir._transforms.jit import JitFunction, jit
 from axir._transforms.stages import Lowered
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
-from axir.dialect.core.errors import UnexpectedTracerError
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import ParameterError, UnexpectedTracerError
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.tracer import Tracer
+from axir.dialect.text.signature import Signature
 
 from .batching import WITNESSES, check_rows, open_results
 from .bound_arguments import Bound, parameter_names, unbound
@@ -40,7 +43,10 @@ class Traced(NamedTuple):
 
     def exported(self, found: Parametrized) -> Exported:
         """Returns the function, its parameters named as `found` names them."""
-        entry = replace(self.entry, parameters=tuple(found.parameters))
+        # Several functions together may have given parameters other names.
+        names = dict(zip(self.entry.parameters, found.parameters, strict=True))
+        updates = tuple(name and names[name] for name in self.entry.updates)
+        entry = replace(self.entry, parameters=tuple(found.parameters), updates=updates)
         return Exported(entry, found.function, found.parameters, self.in_tree, self.out_tree)
 
 
@@ -50,6 +56,7 @@ def trace(
     kwargs: dict[str, Options],
     name: str | None = None,
     checks_rows: bool = True,
+    updates: Mapping[str, str] = MappingProxyType({}),
 ) -> Traced:
     """Traces a function for given arguments.
 
@@ -58,6 +65,8 @@ def trace(
         args: Arrays, or what has a shape and a dtype, and the values of static arguments.
         kwargs: Those by keyword.
         name: What to call it; by default its own name.
+        updates: Names of parameters, or what several begin with, and those of the results that are
+            their new values.
         checks_rows: Whether to look, with an open leading dimension, at how it treats rows.
 
     Raises:
@@ -82,8 +91,45 @@ def trace(
         tuple(found.parameters),
         called.donated(),
         batch,
+        updates_of(signature, found.parameters, updates),
     )
     return Traced(entry, found, in_tree, lowered.out_tree)
+
+
+def updates_of(
+    signature: Signature, parameters: Mapping[str, ConcreteArray], updates: Mapping[str, str]
+) -> tuple[str | None, ...]:
+    """Returns for each result the parameter whose new value it is, or None.
+
+    Args:
+        signature: What the function takes and returns.
+        parameters: What it is given besides, by name.
+        updates: As for `trace`.
+
+    Raises:
+        ParameterError: if there is no such parameter, or no such result of its type.
+    """
+    kinds = {value.name: value.type for value in signature.results}
+    found: dict[str, str] = {}
+    for prefix, result in updates.items():
+        named = [n for n in parameters if n == prefix or n.startswith((f"{prefix}[", f"{prefix}."))]
+        if not named:
+            raise ParameterError(
+                f"export: updates names a parameter {prefix!r}, which there is not.",
+                f"The parameters are {', '.join(parameters) or 'none'}: bind arguments with "
+                "functools.partial to make them parameters.",
+            )
+        for name in named:
+            target = result + name[len(prefix) :]
+            kind, wanted = kinds.get(target), parameters[name].type
+            if kind is None or (kind.shape, kind.dtype) != (wanted.shape, wanted.dtype):
+                raise ParameterError(
+                    f"export: there is no result {target!r} of type {wanted} for the parameter "
+                    f"{name!r}.",
+                    f"The results are {', '.join(f'{n}: {t}' for n, t in kinds.items())}.",
+                )
+            found[target] = name
+    return tuple(found.get(name) for name in kinds) if found else ()
 
 
 def _symbol(name: str) -> str:
@@ -162,7 +208,8 @@ class _Called:
     def donated(self) -> tuple[int, ...]:
         """Returns the numbers of the leaves whose memory results may take."""
         counted = tree.structure((self.args, self.kwargs))
-        args, kwargs = counted.unflatten(range(counted.num_leaves))
+        numbers: UserObject = counted.unflatten(range(counted.num_leaves))
+        args, kwargs = numbers
         found: list[int] = []
         for number, value in zip(self._numbers, args, strict=True):
             if number + len(self.bound.args) in self._jitted._donate_argnums:
@@ -194,7 +241,8 @@ def _rows(
     def row(args: tuple[UserObject, ...], kwargs: dict[str, Options], bound: Bound) -> UserObject:
         flat = tree.leaves((args, kwargs))
         rows = [expand_dims(x, (0,)) if r else x for x, r in zip(flat, is_open, strict=True)]
-        outputs, out_tree = tree.flatten(called(*in_tree.unflatten(rows), bound))
+        given: UserObject = in_tree.unflatten(rows)
+        outputs, out_tree = tree.flatten(called(*given, bound))
         values = [to_value(x, lambda: "A result") for x in outputs]
         return out_tree.unflatten(
             [squeeze(x, (0,)) if r else x for x, r in zip(values, results, strict=True)]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from axir._bundles.bundle import Bundle, open_bundle
-from axir._bundles.captures import with_captures
+from axir._bundles.captures import with_captures, without_parameters
 from axir._bundles.exported import Exported, in_rows
 from axir._bundles.manifest import FunctionEntry
 from axir._bundles.programs import flat_signature
@@ -140,14 +140,11 @@ class BundleProgram:
 
 def module_of_function(exported: Exported) -> UserObject:
     """Returns a module of one function, `main`, which takes the parameters after its arguments."""
-    function = exported.function
-    count = len(function.inputs) + len(exported.parameters)
-    rest = function.captured[len(exported.parameters) :]
-    module = write_module({"main": embed_captures(with_captures(function, count, rest))})
-    signature = flat_signature(exported)
-    if not exported.parameters:
-        signature = exported.signature
-    annotate(module, "main", signature)
+    whole = without_parameters(exported.function, len(exported.parameters))
+    module = write_module({"main": embed_captures(whole)})
+    annotate(
+        module, "main", flat_signature(exported) if exported.parameters else exported.signature
+    )
     return module
 
 

@@ -88,22 +88,26 @@ def _changes(one: Exported, other: Exported) -> list[str]:
         after = [f"{v.name}: {v.text}" for v in getattr(other.signature, what)]
         if before != after:
             lines.append(f"{what} ({', '.join(before)}) became ({', '.join(after)})")
-    for what, before, after in (
-        ("parameters", sorted(one.parameters), sorted(other.parameters)),
-        ("rows", one.batch and one.batch.sizes, other.batch and other.batch.sizes),
-        ("trees", str((one.in_tree, one.out_tree)), str((other.in_tree, other.out_tree))),
-    ):
-        if before != after:
-            lines.append(f"{what} {before} became {after}")
-    before, after = operations(one.function), operations(other.function)
+    facts = zip(_facts(one).items(), _facts(other).values(), strict=True)
+    lines += [f"{what} {x} became {y}" for (what, x), y in facts if x != y]
+    counts, others = operations(one.function), operations(other.function)
     lines += [
-        f"{op} {before[op]} became {after[op]}"
-        for op in sorted(before | after)
-        if before[op] != after[op]
+        f"{op} {counts[op]} became {others[op]}"
+        for op in sorted(counts | others)
+        if counts[op] != others[op]
     ]
     if not lines and _lines(one) != _lines(other):
         lines.append("the same ops, put together in another way")
     return lines
+
+
+def _facts(exported: Exported) -> dict[str, str]:
+    sizes = exported.batch.sizes if exported.batch else None
+    return {
+        "parameters": ", ".join(sorted(exported.parameters)),
+        "rows": "fixed" if sizes is None else ", ".join(map(str, sizes)) or "any",
+        "trees": f"{exported.signature.in_tree} -> {exported.signature.out_tree}",
+    }
 
 
 def _parameters(
