@@ -15,7 +15,7 @@ from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import HostArray, Options, UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import BundleError
+from axir.dialect.core.errors import BundleError, ParameterError
 from axir.dialect.core.extended_dtypes import keys_of
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function

@@ -215,7 +215,7 @@ class Exported:
         def function() -> Function:
             own = self.function
             rest = own.captured[len(parameters) :]
-            return with_captures(own, len(own.inputs), [*parameters.values(), *rest])  # type: ignore[list-item]
+            return with_captures(own, len(own.inputs), [*parameters.values(), *rest])
 
         return self._changed(self.entry, self._programs, function, parameters)
 

@@ -242,7 +242,8 @@ def _rows(
         flat = tree.leaves((args, kwargs))
         rows = [expand_dims(x, (0,)) if r else x for x, r in zip(flat, is_open, strict=True)]
         given: UserObject = in_tree.unflatten(rows)
-        outputs, out_tree = tree.flatten(called(*given, bound))
+        args, kwargs = given
+        outputs, out_tree = tree.flatten(called(args, kwargs, bound))
         values = [to_value(x, lambda: "A result") for x in outputs]
         return out_tree.unflatten(
             [squeeze(x, (0,)) if r else x for x, r in zip(values, results, strict=True)]
