@@ -99,12 +99,15 @@ class Bundle(Mapping[str, Exported]):
     def _contents(self) -> tuple[tuple[ProgramEntry, bytes | memoryview], ...]:
         return self._programs.content() if self._programs else ()
 
-    def compile(self, target: Target, *, rows: Sequence[int] = ()) -> Bundle:
+    def compile(
+        self, target: Target, *, rows: Sequence[int] = (), debug_info: bool = True
+    ) -> Bundle:
         """Returns the bundle with a program for a machine besides those that it has.
 
         Args:
             target: What to compile for. A program for the same target is replaced.
             rows: Numbers of rows for functions whose leading dimension is open, if they name none.
+            debug_info: Whether the program holds the lines of the source that ops come from.
 
         Raises:
             ParameterError: if it is a CPU that a bundle cannot know again, or the number of rows
@@ -119,7 +122,7 @@ class Bundle(Mapping[str, Exported]):
         kept = [(entry, data) for entry, data in self._contents() if entry.target != described]
         taken = {entry.file for entry, _ in kept}
         file = next(f for n in itertools.count() if (f := f"programs/{n}.vmfb") not in taken)
-        made = compile_functions(functions, target, file)
+        made = compile_functions(functions, target, file, debug_info)
         contents = {entry.file: data for entry, data in [*kept, made]}
         programs = Programs([*(entry for entry, _ in kept), made[0]], contents.__getitem__)
         return Bundle({n: each.with_programs(programs) for n, each in functions.items()}, programs)
@@ -202,14 +205,19 @@ class Bundle(Mapping[str, Exported]):
         calls = (f"{n}({', '.join(f.argument_names)})" for n, f in self.items())
         return f"<Bundle of {', '.join(calls)}>"
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, debug_info: bool = True) -> None:
         """Writes the bundle to a `.axir` file; readers see the whole file or none.
+
+        Args:
+            path: The file.
+            debug_info: Whether to write the lines of the source that ops come from, and with them
+                the paths of its files.
 
         Raises:
             ParameterError: if the suffix is another one.
             SerializationError: if a function has no textual form.
         """
-        save_bundle(self, path, self._contents())
+        save_bundle(self, path, self._contents(), debug_info)
 
     def serialize(self) -> bytes:
         """Returns the content of the file that `save` would write."""

@@ -16,7 +16,7 @@ from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from axir._programs.compiled_modules import Program
+from axir._programs.compiled_modules import Program, TargetWithFlags
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
@@ -53,6 +53,11 @@ _USED = tuple(
     "sse ssse pni avx fma f16c bmi abm popcnt movbe amx cx16 lahf_lm vaes vpclmul aes pclmul gfni "
     "sha_ni adx".split()
 )
+# With other flags it is another program to the cache, too, which knows nothing of lines.
+_WITHOUT_LINES = (
+    "--iree-vm-bytecode-module-strip-source-map=true",
+    "--iree-llvmcpu-debug-symbols=false",
+)
 
 
 def target_of(target: Target) -> dict[str, str]:
@@ -81,9 +86,15 @@ def target_of(target: Target) -> dict[str, str]:
 
 
 def compile_functions(
-    functions: Mapping[str, Exported], target: Target, file: str
+    functions: Mapping[str, Exported], target: Target, file: str, debug_info: bool = True
 ) -> tuple[ProgramEntry, bytes]:
     """Compiles functions, all into one program; those with open rows for the numbers of rows named.
+
+    Args:
+        functions: By name.
+        target: What to compile for.
+        file: What the program is called in the bundle.
+        debug_info: Whether the program holds the lines of the source.
 
     Raises:
         ParameterError: if a function has open rows, and no number of them is named.
@@ -109,7 +120,9 @@ def compile_functions(
     module = lower_functions(whole, target.backend)
     prepare_for_target(module, target)
     attach_reflection(module, signatures, target.backend)
-    binary = compile_module(module, target, next(iter(functions)))
+    if not debug_info:
+        target = TargetWithFlags(**vars(target), extra=_WITHOUT_LINES)
+    binary = compile_module(module if debug_info else str(module), target, next(iter(functions)))
     return ProgramEntry(file, described, symbols), binary
 
 
@@ -124,7 +137,7 @@ def flat_signature(exported: Exported) -> Signature:
 def _closed(exported: Exported) -> Function:
     """Returns a function of the arguments and the parameters, which captures nothing."""
     whole = without_parameters(exported.function, len(exported.parameters))
-    return simplify_function(embed_captures(whole), is_final=True)
+    return embed_captures(simplify_function(whole, is_final=True))
 
 
 class Programs:

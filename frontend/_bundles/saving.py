@@ -39,9 +39,12 @@ Programs = Sequence[tuple[ProgramEntry, bytes | memoryview]]
 
 
 def save_bundle(
-    functions: Mapping[str, Exported], path: str | Path, programs: Programs = ()
+    functions: Mapping[str, Exported],
+    path: str | Path,
+    programs: Programs = (),
+    debug_info: bool = True,
 ) -> None:
-    """Writes a bundle; readers see the whole file or none.
+    """Writes a bundle, perhaps with the lines of the source; readers see the whole file or none.
 
     Raises:
         ParameterError: if the suffix is not `.axir`, or a function has no name of Python's.
@@ -53,14 +56,16 @@ def save_bundle(
             f"{path}: a bundle is saved as .axir, not {path.suffix or 'without a suffix'!r}.",
             "A single function can also be saved as .mlir or .mlirbc.",
         )
-    write_archive(path, bundle_entries(functions, programs))
+    write_archive(path, bundle_entries(functions, programs, debug_info))
 
 
-def bundle_entries(functions: Mapping[str, Exported], programs: Programs = ()) -> dict[str, Pieces]:
+def bundle_entries(
+    functions: Mapping[str, Exported], programs: Programs = (), debug_info: bool = True
+) -> dict[str, Pieces]:
     """Returns the entries of a bundle's archive, the manifest first."""
     check_names(functions)
     parameters = shared_parameters(functions)
-    entries: dict[str, Pieces] = {MODULE: [_module_text(functions)]}
+    entries: dict[str, Pieces] = {MODULE: [_module_text(functions, debug_info)]}
     if parameters:
         stored = {name: stored_form(x) for name, x in parameters.items()}
         entries[PARAMETERS] = write_tensors(stored)
@@ -111,11 +116,11 @@ def shared_parameters(functions: Mapping[str, Exported]) -> dict[str, ConcreteAr
     return found
 
 
-def _module_text(functions: Mapping[str, Exported]) -> bytes:
+def _module_text(functions: Mapping[str, Exported], debug_info: bool) -> bytes:
     module = module_of({name: each.function for name, each in functions.items()})
     for name, each in functions.items():
         annotate(module, name, flat_signature(each))
-    text: str = module.operation.get_asm(enable_debug_info=True)
+    text: str = module.operation.get_asm(enable_debug_info=debug_info)
     return text.encode()
 
 
