@@ -12,7 +12,7 @@ from pathlib import Path
 
 from axir._arguments.dimensions import SymbolicDim
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
-from axir._programs.files import write_module_file
+from axir._programs.files import bytecode_of, write_module_file
 from axir._programs.saved_arguments import conform
 from axir._trees import text as tree_text
 from axir._trees import tree
@@ -32,16 +32,18 @@ from axir.runtime.calls.compiled_function import compiled, device_of
 from .archive import archive_bytes
 from .batching import of_rows, row_count, run_rows, type_of_rows
 from .captures import with_captures, without_parameters
+from .facts import Facts
 from .manifest import Batch, FunctionEntry, ProgramEntry
 from .modules import module_of
 from .programs import Programs
+from .pullbacks import pullback, pullback_signature
 from .saving import bundle_entries, save_bundle
 
 # Numbers of rows of which functions are remembered.
 _MOST_COUNTS = 64
 
 
-class Exported:
+class Exported(Facts):
     """A function saved, or ready to be.
 
     Args:
@@ -281,6 +283,35 @@ class Exported:
     def mlir_module(self) -> str:
         """Returns the program as text of the jaxpr dialect, with the user's lines as locations."""
         return self.module().operation.get_asm(enable_debug_info=True)
+
+    @property
+    def mlir_module_serialized(self) -> bytes:
+        """The program as MLIR bytecode of the jaxpr dialect."""
+        return bytecode_of(self.module())
+
+    def vjp(self) -> Exported:
+        """Returns the pullback: from arguments and cotangents of the results to cotangents.
+
+        It takes the arguments, then a cotangent for each inexact result, flat, and returns a
+        cotangent for each inexact argument, as a tuple if these are several.
+
+        Raises:
+            ParameterError: if the number of rows is open, over which cotangents would be summed.
+
+        >>> import axir.numpy as jnp
+        >>> from axir.export import export
+        >>> export(jnp.sin)(0.0).vjp()(0.0, 2.0)
+        Array(2., dtype=float32)
+        """
+        if self.batch is not None:
+            raise ParameterError(
+                f"The number of rows of {self.fun_name!r} is open.",
+                "Differentiate it for a number of rows: exported.of_rows(8).vjp().",
+            )
+        signature = pullback_signature(self.signature)
+        entry = FunctionEntry(f"{self.fun_name}_vjp", signature, self.entry.parameters)
+        function = pullback(self.function, len(self.parameters))
+        return Exported(entry, function, self.parameters, *trees_of(signature, self.fun_name))
 
     def stablehlo(self) -> str:
         """Returns the program as portable StableHLO text."""

@@ -32,6 +32,13 @@ def write_module_file(module: UserObject, path: str | Path, debug_info: bool = T
     write_file(path, lambda name: module.operation.write_bytecode(name))
 
 
+def bytecode_of(module: UserObject) -> bytes:
+    """Returns a module as MLIR bytecode."""
+    with tempfile.NamedTemporaryFile() as file:
+        module.operation.write_bytecode(file.name)
+        return Path(file.name).read_bytes()
+
+
 def write_file(path: Path, content: bytes | Callable[[str], UserObject]) -> None:
     """Writes a file whole or not at all: to a temporary one beside it, which is then renamed.
 

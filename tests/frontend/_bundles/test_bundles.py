@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import mmap
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from safetensors.numpy import load as load_safetensors
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.core.errors import ParameterError
+from axir import random
+from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.export import Bundle, Exported, deserialize, export, load
 
 RNG = np.random.default_rng(0)
@@ -43,7 +45,8 @@ def bundle() -> Bundle:
         "predict": functools.partial(predict, PARAMS),
         "step": functools.partial(step, PARAMS, rate=0.5),
     }
-    return export(functions)(predict=(X,), step=(X, Y))
+    exporter = export(functions, updates={"step": {"params": "result[0]"}})
+    return exporter(predict=(X,), step=(X, Y))
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +107,92 @@ def test_a_single_function_is_loaded_as_it_was_exported() -> None:
     assert loaded.in_tree == exported.in_tree
     assert loaded.argument_names == ["params['b']", "params['w']", "x"]
     np.testing.assert_allclose(loaded(PARAMS, X), predict(PARAMS, X), rtol=1e-5)
+
+
+def test_a_step_renews_the_parameters_of_all_functions(path: Path, tmp_path: Path) -> None:
+    model = load(path)
+    expected = PARAMS
+    for _ in range(2):
+        (new, _), model = model.advance("step", X, Y)
+        expected, _ = step(expected, X, Y, 0.5)
+        np.testing.assert_array_equal(new["w"], model.parameters["params['w']"])
+    np.testing.assert_allclose(model.predict(X), predict(expected, X), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(axir.jit(model.predict)(X), model.predict(X), rtol=1e-6)
+    model.save(tmp_path / "trained.axir")
+    np.testing.assert_array_equal(load(tmp_path / "trained.axir").predict(X), model.predict(X))
+
+
+def test_wrong_parameters_are_refused(path: Path) -> None:
+    model = load(path)
+    with pytest.raises(ParameterError, match="The bundle has no parameter 'v'"):
+        model.with_parameters({"v": X})
+    with pytest.raises(ShapeError, match=r"must have shape \(8,\), not \(4, 16\)"):
+        model.with_parameters({"params['b']": X})
+    with pytest.raises(DTypeError, match="must have dtype float32, not int32"):
+        model["predict"].with_parameters({"params['b']": np.zeros(8, np.int32)})
+
+
+@pytest.mark.parametrize(
+    ("updates", "reason"),
+    [
+        ({"predict": {"p": "result"}}, "names a parameter 'p', which there is not"),
+        ({"predict": {"params": "result"}}, r"no result \"result\['b'\]\" of type float32\[8\]"),
+        ({"other": {}}, "updates are those of other; the functions are predict"),
+    ],
+)
+def test_wrong_updates_are_refused(updates: Any, reason: str) -> None:
+    functions = {"predict": functools.partial(predict, PARAMS)}
+    with pytest.raises(ParameterError, match=reason):
+        export(functions, updates=updates)(predict=(X,))
+
+
+def test_large_parameters_are_mapped(path: Path) -> None:
+    owner: Any = load(path).parameters["params['w']"].host()
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    assert isinstance(owner.obj, mmap.mmap)
+
+
+def test_the_names_of_jax(path: Path) -> None:
+    exported = load(path)["step"]
+    assert exported.nr_devices == 1
+    assert "cpu" in exported.platforms
+    assert exported.module_kept_var_idx == (0, 1)
+    assert exported.in_shardings_hlo == (None, None)
+    assert exported.has_vjp()
+    assert exported.mlir_module_serialized.startswith(b"ML\xefR")
+    assert [str(x) for x in exported.in_avals] == ["float32[4,16]", "float32[4,8]"]
+    pull = export(functools.partial(predict, PARAMS))(X).vjp()
+    expected = axir.vjp(functools.partial(predict, PARAMS), jnp.asarray(X))[1](jnp.asarray(Y))[0]
+    np.testing.assert_allclose(deserialize(pull.serialize())(X, Y), expected, rtol=1e-4)
+    with pytest.raises(ParameterError, match="there is no platform 'tpu'"):
+        export(predict, platforms=["tpu"])
+
+
+def test_captured_arrays_are_named_after_variables() -> None:
+    def apply(x: Any) -> Any:
+        return predict(PARAMS, x) + large
+
+    large = jnp.asarray(RNG.normal(size=(4, 8)).astype(np.float32))
+    table = jnp.asarray(RNG.normal(size=(300,)).astype(np.float32))
+    both = export({"apply": apply, "look": lambda i: (table * 2)[i] + large[0, 0]})(
+        apply=(X,), look=(3,)
+    )
+    assert list(both["apply"].parameters) == ["PARAMS['w']", "large"]
+    assert list(both["look"].parameters) == ["constant"]  # twice the table has no name
+    np.testing.assert_allclose(both.look(5), table[5] * 2 + large[0, 0], rtol=1e-6)
+
+
+def test_random_keys_and_complex_numbers_are_parameters() -> None:
+    values = {"key": random.split(random.key(1), 2), "z": jnp.array([1 + 2j, 3j])}
+
+    def apply(values: Any, x: Any) -> Any:
+        return random.normal(values["key"][1], (2,)) * values["z"] + x
+
+    exported = export(functools.partial(apply, values))(1.0)
+    loaded = deserialize(exported.serialize())
+    assert str(loaded.parameters["values['key']"].dtype) == "key<fry>"
+    np.testing.assert_allclose(loaded(2.0), apply(values, 2.0), rtol=1e-5)
 
 
 def test_names_that_python_does_not_have_are_refused() -> None:
