@@ -301,7 +301,7 @@ class Exported(Facts):
         >>> import axir.numpy as jnp
         >>> from axir.export import export
         >>> export(jnp.sin)(0.0).vjp()(0.0, 2.0)
-        Array(2., dtype=float32)
+        Array(2., dtype=float32, weak_type=True)
         """
         if self.batch is not None:
             raise ParameterError(

@@ -165,15 +165,27 @@ def changed_bundle(
     for symbol, signature in found.items():
         own = (new_name or name) if symbol == "main" else symbol
         made[own] = bound_to(functions[symbol], signature, own, bundle.parameters)
-    before, after = bundle[name], made[new_name or name]
-    if (after.signature.arguments, after.out_avals) == (
-        before.signature.arguments,
-        tuple(value.type for value in before.signature.results),
-    ):
-        entry = replace(after.entry, signature=before.signature, batch=before.batch)
-        trees = before.in_tree, before.out_tree
-        made[new_name or name] = Exported(entry, after.function, after.parameters, *trees)
+    made[new_name or name] = _like(bundle[name], made[new_name or name])
     return bundle.changed(made)
+
+
+def _like(before: Exported, after: Exported) -> Exported:
+    """Returns a function with the trees, and open rows, that it has kept from what it was."""
+    old, new = before.signature, after.signature
+    in_tree, in_text = after.in_tree, new.in_tree
+    out_tree, out_text = after.out_tree, new.out_tree
+    if before.argument_names == after.argument_names:
+        in_tree, in_text = before.in_tree, old.in_tree
+    if before.result_names == after.result_names:
+        out_tree, out_text = before.out_tree, old.out_tree
+    is_same = (old.arguments, old.results) == (new.arguments, new.results)
+    entry = replace(
+        after.entry,
+        signature=replace(new, in_tree=in_text, out_tree=out_text),
+        batch=before.batch if is_same else None,
+        updates=before.entry.updates if before.result_names == after.result_names else (),
+    )
+    return Exported(entry, after.function, after.parameters, in_tree, out_tree)
 
 
 def bound_to(

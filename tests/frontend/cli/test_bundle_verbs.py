@@ -133,8 +133,8 @@ def test_vmap_leaves_parameters_alone(model: Path, folder: Path) -> None:
     out = folder / "batched.axir"
     chosen = ("--function", "loss", "--size", 2, "--in", "x", "--name", "both")
     succeeds("vmap", model, *chosen, "-o", out)
-    found = load(out).both(np.stack([X, 2 * X]), Y)[1]
-    np.testing.assert_allclose(found[1], loss(PARAMS, 2 * X, Y)["loss"], rtol=1e-5)
+    found = load(out).both(np.stack([X, 2 * X]), Y)
+    np.testing.assert_allclose(found["loss"][1], loss(PARAMS, 2 * X, Y)["loss"], rtol=1e-5)
 
 
 def test_opt_transforms_one_function(model: Path, folder: Path) -> None:

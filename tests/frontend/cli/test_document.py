@@ -1,7 +1,8 @@
-"""The commands of docs/saved_modules.md do what the page says, in its order."""
+"""The commands of docs/saved_modules.md and docs/export.md do what the pages say, in order."""
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import subprocess
@@ -18,12 +19,13 @@ import axir.numpy as jnp
 from axir.cli import cli
 from axir.export import export
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "saved_modules.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 W, B, X = np.eye(2, dtype=np.float32), np.zeros(2, np.float32), np.array([0.25, 2], np.float32)
 
 
-def commands() -> list[str]:
-    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+def commands(page: str) -> list[str]:
+    text = (DOCS / page).read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     return [line for block in blocks for line in block.splitlines()]
 
 
@@ -45,7 +47,7 @@ def test_commands_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     np.savez("inputs.npz", **{"params['w']": W, "params['b']": B, "x": X})
     np.save("x.npy", X)
     outputs = {}
-    for command in commands():
+    for command in commands("saved_modules.md"):
         program, *arguments = shlex.split(command)
         if program == "axir":
             result = CliRunner().invoke(cli, arguments, prog_name="axir")
@@ -61,3 +63,30 @@ def test_commands_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         np.testing.assert_allclose(found["ct_params['b']"], np.asarray(expected["b"]), rtol=1e-6)
     np.testing.assert_allclose(np.load("loss.npy"), 1.0625)
     assert "dresult: f32 = 0.5" in outputs["axir run tangent.mlir @inputs.npz dx=1,0"]
+
+
+def test_commands_on_bundles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    params = {"w": W, "b": np.array([0.5, -0.5], np.float32)}
+    x, y = np.ones((4, 2), np.float32), np.zeros((4, 2), np.float32)
+
+    def predict(params: Any, x: Any) -> Any:
+        return jnp.tanh(x @ params["w"] + params["b"])
+
+    def distance(params: Any, x: Any, y: Any) -> Any:
+        return {"loss": jnp.mean((predict(params, x) - y) ** 2)}
+
+    functions = {"predict": predict, "loss": distance}
+    bound = {name: functools.partial(f, params) for name, f in functions.items()}
+    export(bound)(predict=(x,), loss=(x, y)).save("model.axir")
+    codes = {}
+    for command in commands("export.md"):
+        result = CliRunner().invoke(cli, shlex.split(command)[1:], prog_name="axir")
+        codes[command.split()[1]] = result.exit_code
+        assert result.exit_code <= (command.split()[1] == "diff"), f"{command}\n{result.output}"
+    assert list(codes) == ["inspect", "run", "compile", "grad", "vmap", "opt", "diff"]
+    expected = axir.grad(lambda p: distance(p, x, y)["loss"])(axir.tree.map(jnp.asarray, params))
+    with np.load("gradient.npz") as found:
+        np.testing.assert_allclose(found["grad_params['w']"], expected["w"], rtol=1e-5)
+    found = axir.export.load("batched.axir").loss_vmap(np.stack([x] * 8), np.stack([y] * 8))
+    np.testing.assert_allclose(found["loss"], [distance(params, x, y)["loss"]] * 8, rtol=1e-5)
