@@ -136,8 +136,15 @@ def current_location() -> ir.Location:
 
 def describe_location(location: ir.Location) -> str | None:
     """Renders a location as `file:line` (`line n` in a text), or None if it names no file."""
-    while hasattr(location, "child_loc"):  # the name of a scope
-        location = location.child_loc
+    while not isinstance(location, ir.FileLineColLoc):
+        if hasattr(location, "child_loc"):  # the name of a scope
+            location = location.child_loc
+        elif hasattr(location, "callee"):  # where a function is inlined
+            location = location.callee
+        elif hasattr(location, "locations") and list(location.locations):
+            location = list(location.locations)[0]
+        else:
+            break
     try:
         if location.filename == "-":
             return f"line {location.start_line}"

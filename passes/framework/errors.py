@@ -54,6 +54,10 @@ class MissingFunctionError(AxirError, ValueError):
     """A module lacks the function that a pass works on."""
 
 
+class RaisingError(AxirError, ValueError):
+    """A module of StableHLO holds what the jaxpr dialect has no counterpart for."""
+
+
 class PassFailedError(AxirError, RuntimeError):
     """MLIR rejected the module that a pass left behind."""
 

@@ -77,6 +77,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "store-exponentials",
         "store-slices",
     ),
+    "raising": ("raise-stablehlo",),
     "fuse": (
         "fuse-loops",
         "fuse-moves",

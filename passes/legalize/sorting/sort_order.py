@@ -126,10 +126,12 @@ class Comparator:
     def _find_sides(self, value: ir.Value) -> frozenset[int] | None:
         if value in self._places:
             return frozenset({self._places[value][1]})
-        if isinstance(value, ir.BlockArgument) or value.owner.operation.block != self._block:
+        if isinstance(value, ir.BlockArgument):
             return None
-        if value.owner.name == "stablehlo.constant":
+        if value.owner.name == "stablehlo.constant":  # which may stand outside
             return frozenset()
+        if value.owner.operation.block != self._block:
+            return None
         if value.owner.name not in _ELEMENTWISE:
             return None
         sides = [self._sides_of(operand) for operand in value.owner.operands]

@@ -1,0 +1,97 @@
+"""Reading attributes of StableHLO operations, which the wheel has no Python classes for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import HostArray, Param
+from axir.dialect.core.attributes import dense_to_numpy
+from axir.dialect.core.errors import ParameterError
+from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
+
+__all__ = [
+    "DimensionNumbers",
+    "dense",
+    "dimension_numbers",
+    "flag",
+    "integer",
+    "integers",
+    "optional_integers",
+    "pairs",
+    "text",
+    "word",
+    "words",
+]
+
+
+def dense(attribute: ir.Attribute) -> HostArray:
+    """Returns the elements of an attribute that holds an array.
+
+    Raises:
+        ParameterError: if they are not in the module.
+    """
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return dense_to_numpy(attribute)
+    shown = str(attribute)
+    raise ParameterError(
+        f"its elements are {shown[:60]}{'...' if len(shown) > 60 else ''}, which cannot be read.",
+        "Write constants as dense<...>, or save the module as bytecode.",
+    )
+
+
+def integers(operation: ir.Operation, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
+    """Returns a list of integers, which older text has as `dense<...>`."""
+    found = optional_integers(operation, name)
+    return tuple(default) if found is None else found
+
+
+def optional_integers(operation: ir.Operation, name: str) -> tuple[int, ...] | None:
+    """Returns a list of integers; None if there is none."""
+    if name not in operation.attributes:
+        return None
+    attribute = operation.attributes[name]
+    if isinstance(attribute, (ir.DenseI64ArrayAttr, ir.DenseBoolArrayAttr)):
+        return tuple(attribute)
+    return tuple(dense(attribute).reshape(-1).tolist())
+
+
+def pairs(operation: ir.Operation, name: str, count: int) -> tuple[tuple[int, int], ...]:
+    """Returns pairs (low, high) for so many dimensions; zeros if there are none."""
+    flat = integers(operation, name, (0,) * (2 * count))
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
+def integer(operation: ir.Operation, name: str, default: int | None = None) -> int:
+    """Returns an integer."""
+    if default is not None and name not in operation.attributes:
+        return default
+    return ir.IntegerAttr(operation.attributes[name]).value
+
+
+def flag(operation: ir.Operation, name: str, default: bool = False) -> bool:
+    """Returns a truth value."""
+    if name not in operation.attributes:
+        return default
+    return ir.BoolAttr(operation.attributes[name]).value
+
+
+def text(operation: ir.Operation, name: str, default: str = "") -> str:
+    """Returns a text or the name of a function."""
+    if name not in operation.attributes:
+        return default
+    attribute: Param = operation.attributes[name]
+    return attribute.value
+
+
+def word(attribute: ir.Attribute) -> str:
+    """Returns the last word of an attribute such as `#stablehlo<comparison_direction LT>`."""
+    return str(attribute).rstrip(">").split()[-1]
+
+
+def words(operation: ir.Operation, name: str) -> list[str]:
+    """Returns the last words of a list of such attributes; none if there is no list."""
+    if name not in operation.attributes:
+        return []
+    return [word(entry) for entry in ir.ArrayAttr(operation.attributes[name])]

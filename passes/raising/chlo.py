@@ -1,0 +1,116 @@
+"""CHLO: special functions, implicit broadcasting, `top_k` and others above StableHLO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import Foreign, Param
+from axir.dialect.core.array import from_numpy
+from axir.dialect.ops.elementwise import arithmetic, conversion, transcendental
+from axir.dialect.ops.elementwise.arithmetic import abs, eq
+from axir.dialect.ops.elementwise.multiply_high import mulhi
+from axir.dialect.ops.sorting.sort import top_k
+from axir.dialect.ops.special import special_functions as special
+from axir.dialect.program.rules import Value
+
+from .attributes import integer, integers
+from .shapes import spread
+from .table import RULES, RaisingContext, raises, raises_elementwise, result_type
+
+
+def _infinity(x: Value) -> Value:
+    return from_numpy(np.asarray(np.inf).astype(x.dtype))
+
+
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "acos": transcendental.acos,
+    "acosh": transcendental.acosh,
+    "asin": transcendental.asin,
+    "asinh": transcendental.asinh,
+    "atan": transcendental.atan,
+    "atanh": transcendental.atanh,
+    "bessel_i1e": special.bessel_i1e,
+    "conj": conversion.conj,
+    "cosh": transcendental.cosh,
+    "digamma": special.digamma,
+    "erf": transcendental.erf,
+    "erf_inv": transcendental.erf_inv,
+    "erfc": transcendental.erfc,
+    "is_inf": lambda x: eq(abs(x), _infinity(x)),
+    "is_neg_inf": lambda x: eq(x, arithmetic.neg(_infinity(x))),
+    "is_pos_inf": lambda x: eq(x, _infinity(x)),
+    "lgamma": special.lgamma,
+    "mulhi": mulhi,
+    "next_after": arithmetic.nextafter,
+    "polygamma": special.polygamma,
+    "sinh": transcendental.sinh,
+    "square": arithmetic.square,
+    "tan": transcendental.tan,
+    "zeta": special.zeta,
+}
+raises_elementwise({f"chlo.{name}": function for name, function in _FUNCTIONS.items()})
+
+
+@raises("chlo.top_k")
+def _top_k(context: RaisingContext, operation: ir.Operation, x: Value) -> Sequence[Value]:
+    return top_k(x, integer(operation, "k"))
+
+
+def _top_k_of(attributes: Foreign, x: Value) -> Sequence[Value]:
+    return top_k(x, ir.IntegerAttr(attributes["k"]).value)
+
+
+def _ignoring(function: Callable[..., Value]) -> Callable[..., Param]:
+    return lambda attributes, *values: function(*values)
+
+
+COMPOSITES: dict[str, Callable[..., Param]] = {
+    **{name: _ignoring(function) for name, function in _FUNCTIONS.items()},
+    "top_k": _top_k_of,
+}
+"""What composites and custom calls of CHLO's names are, from their attributes and operands."""
+
+
+@raises("chlo.constant_like")
+def _constant_like(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    wanted = result_type(operation)
+    attribute = operation.attributes["value"]
+    number = ir.FloatAttr if isinstance(attribute, ir.FloatAttr) else ir.IntegerAttr
+    value = np.asarray(number(attribute).value).astype(wanted.dtype)
+    return spread(from_numpy(value), wanted.shape, ())
+
+
+# Implicit broadcasting --------------------------------------------------------------------------
+
+_BROADCASTING = (
+    "add and atan2 compare complex divide maximum minimum multiply or power remainder select "
+    "shift_left shift_right_arithmetic shift_right_logical subtract xor"
+).split()
+
+
+@raises(*(f"chlo.broadcast_{name}" for name in _BROADCASTING))
+def _broadcasting(context: RaisingContext, operation: ir.Operation, *values: Value) -> Param:
+    shape = result_type(operation).shape
+    dimensions = integers(operation, "broadcast_dimensions")
+    rank = max(x.ndim for x in values)
+    name = operation.name.removeprefix("chlo.broadcast_")
+    aligned = []
+    for x in values:
+        axes = tuple(range(len(shape) - x.ndim, len(shape)))
+        if dimensions and x.ndim < rank:
+            axes = dimensions
+        aligned.append(spread(x, shape, axes) if x.shape or name != "select" else x)
+    return RULES[f"stablehlo.{name}"](context, operation, *aligned)
+
+
+@raises("chlo.broadcast_next_after", "chlo.broadcast_zeta", "chlo.broadcast_polygamma")
+def _broadcasting_special(
+    context: RaisingContext, operation: ir.Operation, *values: Value
+) -> Value:
+    shape = result_type(operation).shape
+    ends = (tuple(range(len(shape) - x.ndim, len(shape))) for x in values)
+    aligned = (spread(x, shape, axes) for x, axes in zip(values, ends, strict=True))
+    return _FUNCTIONS[operation.name.removeprefix("chlo.broadcast_")](*aligned)

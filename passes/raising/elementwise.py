@@ -1,0 +1,136 @@
+"""Elementwise operations of StableHLO: arithmetic, comparisons, conversions."""
+
+from __future__ import annotations
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.core import dtypes
+from axir.dialect.ops.calls.optimization_barrier import optimization_barrier
+from axir.dialect.ops.elementwise import arithmetic, conversion, precision, transcendental
+from axir.dialect.ops.elementwise.arithmetic import (
+    add,
+    and_,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    mul,
+    ne,
+    or_,
+    select_n,
+    xor,
+)
+from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, convert_element_type
+from axir.dialect.program.rules import Value
+
+from .attributes import integer, word
+from .table import RaisingContext, raises, raises_elementwise, result_type
+
+raises_elementwise(
+    {
+        "stablehlo.abs": arithmetic.abs,
+        "stablehlo.and": arithmetic.and_,
+        "stablehlo.atan2": transcendental.atan2,
+        "stablehlo.cbrt": transcendental.cbrt,
+        "stablehlo.ceil": arithmetic.ceil,
+        "stablehlo.clamp": arithmetic.clamp,
+        "stablehlo.complex": conversion.complex_,
+        "stablehlo.cosine": transcendental.cos,
+        "stablehlo.count_leading_zeros": arithmetic.clz,
+        "stablehlo.divide": arithmetic.div,
+        "stablehlo.exponential": transcendental.exp,
+        "stablehlo.exponential_minus_one": transcendental.expm1,
+        "stablehlo.floor": arithmetic.floor,
+        "stablehlo.is_finite": arithmetic.is_finite,
+        "stablehlo.log": transcendental.log,
+        "stablehlo.log_plus_one": transcendental.log1p,
+        "stablehlo.logistic": transcendental.logistic,
+        "stablehlo.maximum": arithmetic.max,
+        "stablehlo.minimum": arithmetic.min,
+        "stablehlo.negate": arithmetic.neg,
+        "stablehlo.not": arithmetic.not_,
+        "stablehlo.or": arithmetic.or_,
+        "stablehlo.popcnt": arithmetic.population_count,
+        "stablehlo.power": transcendental.pow,
+        "stablehlo.remainder": arithmetic.rem,
+        "stablehlo.round_nearest_afz": lambda x: arithmetic.round(x, 0),
+        "stablehlo.round_nearest_even": lambda x: arithmetic.round(x, 1),
+        "stablehlo.rsqrt": transcendental.rsqrt,
+        "stablehlo.select": lambda which, on_true, on_false: select_n(which, on_false, on_true),
+        "stablehlo.shift_left": arithmetic.shift_left,
+        "stablehlo.shift_right_arithmetic": arithmetic.shift_right_arithmetic,
+        "stablehlo.shift_right_logical": arithmetic.shift_right_logical,
+        "stablehlo.sign": arithmetic.sign,
+        "stablehlo.sine": transcendental.sin,
+        "stablehlo.sqrt": transcendental.sqrt,
+        "stablehlo.subtract": arithmetic.sub,
+        "stablehlo.tan": transcendental.tan,
+        "stablehlo.tanh": transcendental.tanh,
+        "stablehlo.xor": arithmetic.xor,
+    }
+)
+
+
+@raises("stablehlo.add")
+def _add(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
+    # Of truth values these are logical operations.
+    return or_(lhs, rhs) if lhs.dtype == dtypes.bool_ else add(lhs, rhs)
+
+
+@raises("stablehlo.multiply")
+def _multiply(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
+    return and_(lhs, rhs) if lhs.dtype == dtypes.bool_ else mul(lhs, rhs)
+
+
+@raises("stablehlo.real")
+def _real(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return conversion.real(x) if dtypes.is_complex(x.dtype) else x
+
+
+@raises("stablehlo.imag")
+def _imag(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return conversion.imag(x) if dtypes.is_complex(x.dtype) else arithmetic.zeros_like(x)
+
+
+@raises("stablehlo.convert")
+def _convert(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return convert_element_type(x, result_type(operation).dtype)
+
+
+@raises("stablehlo.bitcast_convert")
+def _bitcast(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return bitcast_convert_type(x, result_type(operation).dtype)
+
+
+@raises("stablehlo.reduce_precision")
+def _reduce_precision(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    bits = integer(operation, "exponent_bits"), integer(operation, "mantissa_bits")
+    return precision.reduce_precision(x, *bits)
+
+
+_COMPARISONS = {"EQ": eq, "NE": ne, "GE": ge, "GT": gt, "LE": le, "LT": lt}
+
+
+@raises("stablehlo.compare")
+def _compare(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
+    attributes = operation.attributes
+    direction = word(attributes["comparison_direction"])
+    kind = word(attributes["compare_type"]) if "compare_type" in attributes else ""
+    if kind == "TOTALORDER" and dtypes.is_float(lhs.dtype):
+        lhs, rhs = total_order_key(lhs), total_order_key(rhs)
+    return _COMPARISONS[direction](lhs, rhs)
+
+
+def total_order_key(x: Value) -> Value:
+    """Returns integers in IEEE's total order of floats: -nan < -inf < -0 < 0 < inf < nan."""
+    integers = np.dtype(f"int{x.dtype.itemsize * 8}")
+    bits = bitcast_convert_type(x, integers)
+    flipped = xor(bits, np.array(np.iinfo(integers).max, integers))
+    return select_n(lt(bits, np.array(0, integers)), bits, flipped)
+
+
+@raises("stablehlo.optimization_barrier")
+def _optimization_barrier(context: RaisingContext, operation: ir.Operation, *values: Value) -> list[Value]:
+    return optimization_barrier(*values)

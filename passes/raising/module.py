@@ -1,0 +1,275 @@
+"""The walk over a module of StableHLO that applies the rules: functions, regions, constants.
+
+Values become what axir traces: arrays that are known, and tracers. Scalar constants are known, and
+what is computed from them alone is computed here; other constants are ops of the trace, and so is
+what depends on them. Small functions are written where they are called, as the helpers of JAX's
+lowering are, since patterns go beyond them; others stay functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import HostArray, Param
+from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.config import config
+from axir.dialect.core.context import context, describe_location
+from axir.dialect.core.errors import AxirError
+from axir.dialect.core.state import attributed, outside_traces
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import call
+from axir.dialect.program.function import Function
+from axir.dialect.program.rules import FlatFunction, Value
+from axir.dialect.program.tracer import Trace
+from axir.dialect.text.text_positions import place_in_text
+from axir.passes.framework.errors import RaisingError
+
+from . import (
+    chlo,
+    contractions,
+    control_flow,
+    custom_calls,
+    dynamic_shapes,
+    elementwise,
+    indexing,
+    linear_algebra,
+    normalization,
+    random_bits,
+    reductions,
+    shapes,
+    single_device,
+    sorting,
+    windows,
+)
+from .attributes import dense
+from .table import RULES, Raised, raised_type, refusal, result_type
+
+__all__ = ["raise_module"]
+
+_FAMILIES = (
+    chlo,
+    contractions,
+    control_flow,
+    custom_calls,
+    dynamic_shapes,
+    elementwise,
+    indexing,
+    linear_algebra,
+    normalization,
+    random_bits,
+    reductions,
+    shapes,
+    single_device,
+    sorting,
+    windows,
+)
+"""Importing these fills the table."""
+
+_RETURNS = ("func.return", "stablehlo.return")
+_DIALECTS = ("stablehlo", "chlo")
+# What stands beside functions in modules of JAX, and says how to distribute them.
+_IGNORED = ("sdy.mesh",)
+# Functions of up to so many operations are written in place.
+_SMALL = 8
+
+
+def raise_module(module: ir.Module) -> dict[str, Function]:
+    """Returns the public functions of a module of StableHLO as functions of the jaxpr dialect.
+
+    Raises:
+        RaisingError: if an operation has no counterpart, or types are not static.
+    """
+    raising = _Raising(module)
+    # Types are those of the module: nothing is narrowed.
+    with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
+        return {symbol: raising.function(symbol) for symbol in raising.public}
+
+
+class _Raising:
+    """Raises the functions of a module, each once; a `RaisingContext` of the operations in it."""
+
+    def __init__(self, module: ir.Module):
+        self._module = module
+        self._ops: dict[str, ir.Operation] = {}
+        self.public: list[str] = []
+        for view in module.body.operations:
+            self._add(view.operation)
+        self._functions: dict[str, Function] = {}
+        self._in_progress: set[str] = set()
+        self._values: dict[ir.Value, Value] = {}
+        self._replaced: dict[ir.Operation, Sequence[Value]] = {}
+
+    def _add(self, op: ir.Operation) -> None:
+        if op.name in _IGNORED:
+            return
+        if op.name != "func.func":
+            raise self._refusal(
+                op, f"{op.name} stands beside the functions of the module.", _way_out(op.name)
+            )
+        symbol = ir.StringAttr(op.attributes["sym_name"]).value
+        self._ops[symbol] = op
+        visibility = op.attributes["sym_visibility"] if "sym_visibility" in op.attributes else None
+        if visibility is None or ir.StringAttr(visibility).value == "public":
+            self.public.append(symbol)
+
+    # Functions ----------------------------------------------------------------------------------
+
+    def function(self, symbol: str) -> Function:
+        """Returns a function of the module, raised."""
+        if symbol not in self._functions:
+            if symbol in self._in_progress:
+                raise self._refusal(
+                    self._ops[symbol],
+                    f"Function @{symbol} calls itself.",
+                    "Programs of axir loop with while and scan.",
+                )
+            self._in_progress.add(symbol)
+            self._functions[symbol] = self._raise_function(symbol)
+        return self._functions[symbol]
+
+    def _raise_function(self, symbol: str) -> Function:
+        op = self._ops[symbol]
+        block = self._block_of(op, 0)
+        types = [self._argument_type(op, argument) for argument in block.arguments]
+        for _ in attributed([op]):
+            with Trace(symbol, writes_splats=True) as trace:
+                return trace.finish(self._run(block, [trace.add_input(t) for t in types]))
+        raise AssertionError("a function has been raised")
+
+    def _argument_type(self, op: ir.Operation, argument: ir.Value) -> ShapedArray:
+        try:
+            return raised_type(argument.type)
+        except AxirError as error:
+            number = argument.arg_number
+            raise self._refusal(op, f"Argument {number}: {error.message}", error.way_out) from None
+
+    def call(self, symbol: str, values: Sequence[Value]) -> list[Value]:
+        """Calls a function of the module; a small one is written in place."""
+        if symbol not in self._ops:
+            raise refusal(f"The module has no function @{symbol}.", "It is not complete.")
+        op = self._ops[symbol]
+        block = self._block_of(op, 0)
+        if len(block.operations) <= _SMALL and symbol not in self._in_progress:
+            self._in_progress.add(symbol)
+            try:
+                return self._run(block, values)
+            finally:
+                self._in_progress.discard(symbol)
+        return call(self.function(symbol), *values)
+
+    # Blocks -------------------------------------------------------------------------------------
+
+    def _block_of(self, op: ir.Operation, number: int) -> ir.Block:
+        blocks = list(op.regions[number].blocks) if len(op.regions) > number else []
+        if len(blocks) != 1:
+            raise self._refusal(
+                op,
+                f"{op.name} has {len(blocks)} blocks, not one.",
+                "A declaration cannot be raised." if not blocks else "Write it with stablehlo.if.",
+            )
+        return blocks[0]
+
+    def body(self, operation: ir.Operation, number: int = 0) -> FlatFunction:
+        """Returns a region of an operation as a function of its arguments."""
+        block = self._block_of(operation, number)
+
+        def region(*values: Value) -> list[Value]:
+            return self._run(block, values)
+
+        region.__name__ = operation.name.partition(".")[2]
+        return region
+
+    def _run(self, block: ir.Block, arguments: Sequence[Value]) -> list[Value]:
+        self._values.update(zip(block.arguments, arguments, strict=True))
+        for op in attributed([view.operation for view in block.operations]):
+            if op.name in _RETURNS:
+                return [self._values[v] for v in op.operands]
+            results = self._raise_operation(op)
+            self._values.update(zip(op.results, results, strict=True))
+        return []
+
+    def _raise_operation(self, op: ir.Operation) -> Sequence[Value]:
+        replacement = self._replaced.pop(op, None)
+        if replacement is not None:
+            return replacement
+        rule = RULES.get(op.name)
+        if rule is None:
+            raise self._refusal(op, f"{op.name} has no counterpart.", _way_out(op.name))
+        try:
+            raised = rule(self, op, *[self._values[v] for v in op.operands])
+            results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
+            _check(op, results)
+        except RaisingError as error:
+            if error.where:
+                raise
+            raise self._refusal(op, error.message, error.way_out) from None
+        except AxirError as error:
+            raise self._refusal(
+                op, f"{op.name} cannot be raised: {error.message}", error.way_out
+            ) from error
+        return results
+
+    def _refusal(self, op: ir.Operation, message: str, way_out: str | None) -> RaisingError:
+        place = describe_location(op.location)
+        in_text = place_in_text(self._module, op)
+        if in_text is not None:
+            place = f"{in_text}, which comes from {place}" if place else in_text
+        return RaisingError(message, way_out, place or f"op {op.name!r}")
+
+    # Values -------------------------------------------------------------------------------------
+
+    def value(self, value: ir.Value) -> Value:
+        """Returns what a value became."""
+        return self._values[value]
+
+    def replace(self, operation: ir.Operation, values: Sequence[Value]) -> None:
+        """Says what the results of an operation that comes later become."""
+        self._replaced[operation] = values
+
+    def constant(self, value: ir.Value) -> HostArray | None:
+        """Returns the elements of a value that depends on constants alone; None for others."""
+        known = self._values.get(value)
+        if type(known) is ConcreteArray:
+            return known.host()
+        if not isinstance(value, ir.OpResult):
+            return None
+        op = value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
+        if op.name == "stablehlo.constant":
+            return dense(op.attributes["value"])
+        if op.name not in RULES or len(op.regions) or not op.name.startswith(_DIALECTS):
+            return None
+        operands = [self.constant(v) for v in op.operands]
+        if any(x is None for x in operands) or op.name.startswith("stablehlo.custom"):
+            return None
+        arrays = [
+            ConcreteArray(raised_type(v.type), x) for v, x in zip(op.operands, operands, strict=True)
+        ]
+        with outside_traces():
+            raised: Param = RULES[op.name](self, op, *arrays)
+        results = raised if isinstance(raised, (list, tuple)) else [raised]
+        return results[value.result_number].host()
+
+
+def _check(op: ir.Operation, results: Sequence[Raised]) -> None:
+    """Raises if a rule gave other types than the operation has."""
+    for number, value in enumerate(results):
+        if not isinstance(value, Array):
+            continue
+        wanted = result_type(op, number)
+        if (value.aval.shape, value.aval.dtype) != (wanted.shape, wanted.dtype):
+            found = value.aval.strip_weak_type()
+            raise refusal(
+                f"{op.name} gives {wanted}, but its operands make it {found}.",
+                "Correct its type, or its operands.",
+            )
+
+
+def _way_out(name: str) -> str:
+    dialect = name.partition(".")[0]
+    if dialect in _DIALECTS:
+        return "It can still be compiled: axir compile, axir.export.load(path, compiled=True)."
+    if dialect == "jaxpr":
+        return "The module is of the jaxpr dialect already, at least in part."
+    return "Lower it to StableHLO with the program that wrote it."

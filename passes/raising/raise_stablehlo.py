@@ -1,0 +1,91 @@
+"""The `raise-stablehlo` pass: from StableHLO, ours or anyone's, to the jaxpr dialect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.core.context import context
+from axir.dialect.program.module_writer import embed_captures, write_into
+from axir.dialect.text.signature import Argument, Signature, annotate, default_names
+from axir.passes.framework.base import Pass
+
+from .module import raise_module
+
+_RESULT_INFO = "jax.result_info"
+
+
+@dataclass(frozen=True)
+class RaiseStableHLO(Pass):
+    """Raises StableHLO and CHLO to jaxpr ops, so that the module can be transformed.
+
+    Algorithm:
+        1. Raise each public function, and what it calls: one rule per operation, in order,
+           locations kept. Small functions are written in place, others become calls.
+        2. Reductions, windows and scatters by one operation become the ops for it, others take
+           their computation as a function. Loops that count to a known number become scans.
+        3. Give arguments and results the names that JAX writes, if all have one.
+
+    Before:
+        ```mlir
+        %0 = stablehlo.sine %x : tensor<3xf32>
+        ```
+    After:
+        ```mlir
+        %0 = "jaxpr.sin"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+        ```
+
+    Preconditions:
+        Shapes are static, and the program is that of one device.
+    """
+
+    name: ClassVar[str] = "raise-stablehlo"
+
+    def run(self, module: ir.Module) -> None:
+        """Replaces the functions of the module by functions of the jaxpr dialect."""
+        functions = raise_module(module)
+        names = {symbol: _names(module, symbol) for symbol in functions}
+        for view in list(module.body.operations):
+            view.operation.erase()
+        write_into(module, {s: embed_captures(f) for s, f in functions.items()})
+        for symbol, (arguments, results) in names.items():
+            function = functions[symbol]
+            given = tuple(map(Argument, arguments, function.input_types))
+            made = tuple(map(Argument, results, function.output_types))
+            if given != default_names("arg", len(given)):
+                annotate(module, symbol, Signature(given, made, is_named=True))
+
+
+def _names(module: ir.Module, symbol: str) -> tuple[list[str], list[str]]:
+    """Returns names of arguments and results: those in locations and `jax.result_info`."""
+    for view in module.body.operations:
+        op = view.operation
+        if ir.StringAttr(op.attributes["sym_name"]).value == symbol:
+            break
+    arguments = list(op.regions[0].blocks[0].arguments)
+    named = [_scope(argument.location) for argument in arguments]
+    results = _result_names(op)
+    return _distinct(named, "arg"), _distinct(results, "result")
+
+
+def _scope(location: ir.Location) -> str | None:
+    return location.name_str if isinstance(location, ir.NameLoc) else None
+
+
+def _result_names(op: ir.Operation) -> list[str | None]:
+    count = len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results)
+    if "res_attrs" not in op.attributes:
+        return [None] * count
+    entries = ir.ArrayAttr(op.attributes["res_attrs"])
+    return [
+        ir.StringAttr(marks[_RESULT_INFO]).value if _RESULT_INFO in marks else None
+        for marks in entries
+    ]
+
+
+def _distinct(names: list[str | None], kind: str) -> list[str]:
+    """Returns names if all are there and differ, else numbers."""
+    given = [name for name in names if name]
+    return given if len(set(given)) == len(names) else default_names(kind, len(names))

@@ -1,0 +1,126 @@
+"""Operations of StableHLO that make arrays, change their shape, or take static parts of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
+from axir.dialect.ops.indexing.static_slicing import slice
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.constants import broadcasted_iota
+from axir.dialect.ops.shape.padding import pad
+from axir.dialect.ops.shape.rearranging import concatenate, reshape, rev, transpose
+from axir.dialect.program.rules import Value
+
+from .attributes import dense, integer, integers
+from .table import RaisingContext, raises, recorded, result_type
+
+
+@raises("stablehlo.constant", "chlo.constant")
+def _constant(context: RaisingContext, operation: ir.Operation) -> Value:
+    array = dense(operation.attributes["value"])
+    if not array.shape:
+        return from_numpy(array)
+    return recorded("constant", (), value=array) or from_numpy(array)
+
+
+@raises("stablehlo.iota")
+def _iota(context: RaisingContext, operation: ir.Operation) -> Value:
+    return iota(operation, integer(operation, "iota_dimension"))
+
+
+def iota(operation: ir.Operation, dimension: int) -> Value:
+    """Returns positions along a dimension, in the type of an operation's result."""
+    wanted = result_type(operation)
+    params = {"dtype": wanted.dtype, "shape": wanted.shape, "dimension": dimension}
+    made = recorded("iota", (), **params)
+    return broadcasted_iota(wanted.dtype, wanted.shape, dimension) if made is None else made
+
+
+@raises("stablehlo.broadcast_in_dim")
+def _broadcast_in_dim(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return spread(x, result_type(operation).shape, integers(operation, "broadcast_dimensions"))
+
+
+def spread(x: Value, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Value:
+    """Broadcasts; what it makes of a known number stays an op."""
+    if x.aval.shape == shape and dimensions == tuple(range(len(shape))):
+        return x
+    if type(x) is ConcreteArray and len(shape):
+        made = recorded("broadcast_in_dim", (x,), shape=shape, broadcast_dimensions=dimensions)
+        if made is not None:
+            return made
+    return broadcast_in_dim(x, shape, dimensions)
+
+
+@raises("stablehlo.broadcast")
+def _broadcast(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    shape = result_type(operation).shape
+    return spread(x, shape, tuple(range(len(shape) - x.ndim, len(shape))))
+
+
+@raises("stablehlo.reshape")
+def _reshape(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return reshape(x, result_type(operation).shape)
+
+
+@raises("stablehlo.transpose")
+def _transpose(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return transpose(x, integers(operation, "permutation"))
+
+
+@raises("stablehlo.reverse")
+def _reverse(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return rev(x, integers(operation, "dimensions"))
+
+
+@raises("stablehlo.concatenate")
+def _concatenate(context: RaisingContext, operation: ir.Operation, *values: Value) -> Value:
+    return concatenate(values, integer(operation, "dimension"))
+
+
+@raises("stablehlo.slice")
+def _slice(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    names = ("start_indices", "limit_indices", "strides")
+    return slice(x, *(integers(operation, name) for name in names))
+
+
+@raises("stablehlo.pad")
+def _pad(context: RaisingContext, operation: ir.Operation, x: Value, filling: Value) -> Value:
+    names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+    parts = (integers(operation, name) for name in names)
+    return pad(x, filling, tuple(zip(*parts, strict=True)))
+
+
+@raises("stablehlo.dynamic_slice")
+def _dynamic_slice(
+    context: RaisingContext, operation: ir.Operation, x: Value, *starts: Value
+) -> Value:
+    sizes = integers(operation, "slice_sizes")
+    return dynamic_slice(x, starts, sizes, allow_negative_indices=False)
+
+
+@raises("stablehlo.dynamic_update_slice")
+def _dynamic_update_slice(
+    context: RaisingContext, operation: ir.Operation, x: Value, update: Value, *starts: Value
+) -> Value:
+    return dynamic_update_slice(x, update, starts, allow_negative_indices=False)
+
+
+@raises("stablehlo.get_dimension_size")
+def _get_dimension_size(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return from_numpy(np.array(x.shape[integer(operation, "dimension")], np.int32))
+
+
+@raises("stablehlo.tuple")
+def _tuple(context: RaisingContext, operation: ir.Operation, *values: Value) -> list[object]:
+    return [tuple(values)]
+
+
+@raises("stablehlo.get_tuple_element")
+def _get_tuple_element(
+    context: RaisingContext, operation: ir.Operation, values: tuple[Value, ...]
+) -> list[object]:
+    return [values[integer(operation, "index")]]

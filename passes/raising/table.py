@@ -1,0 +1,117 @@
+"""What a raising rule is, what it may ask for, and the table of rules by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias, TypeVar
+
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import HostArray, Param
+from axir.dialect.core.state import state
+from axir.dialect.core.types import ShapedArray, type_of_mlir
+from axir.dialect.program.op_table import OPS
+from axir.dialect.program.rules import FlatFunction, Value
+from axir.passes.framework.errors import RaisingError
+
+Raised: TypeAlias = Param
+"""What an operation becomes: a `Value`, or a sequence of such, one for each result. A token becomes
+None, a tuple of StableHLO a Python one."""
+
+
+class RaisingContext(Protocol):
+    """What a rule may ask for besides its operation and the values of the operands."""
+
+    def body(self, operation: ir.Operation, number: int = 0) -> FlatFunction:
+        """Returns a region of an operation as a function of its arguments."""
+        ...
+
+    def call(self, symbol: str, values: Sequence[Value]) -> list[Value]:
+        """Calls a function of the module."""
+        ...
+
+    def constant(self, value: ir.Value) -> HostArray | None:
+        """Returns the elements of a value that depends on constants alone; None for others."""
+        ...
+
+    def value(self, value: ir.Value) -> Value:
+        """Returns what a value became."""
+        ...
+
+    def replace(self, operation: ir.Operation, values: Sequence[Value]) -> None:
+        """Says what the results of an operation that comes later become."""
+        ...
+
+
+class RaiseRule(Protocol):
+    """`rule(context, operation, *values)`: what the operation becomes."""
+
+    def __call__(
+        self, context: RaisingContext, operation: ir.Operation, /, *values: Param
+    ) -> Raised:
+        """Takes a `Value` for each operand."""
+        ...
+
+
+RULES: dict[str, RaiseRule] = {}
+"""The rules by the names of operations."""
+
+CUSTOM_CALLS: dict[str, RaiseRule] = {}
+"""The rules of `stablehlo.custom_call` by the names of what is called."""
+
+_Rule = TypeVar("_Rule", bound=Callable[..., Raised])
+
+
+def raises(*names: str, table: dict[str, RaiseRule] = RULES) -> Callable[[_Rule], _Rule]:
+    """Puts a rule into the table, for one operation or for several."""
+
+    def register(rule: _Rule) -> _Rule:
+        for name in names:
+            if name in table:
+                raise ValueError(f"{name} has two raising rules.")
+            table[name] = rule
+        return rule
+
+    return register
+
+
+def raises_calls_of(*targets: str) -> Callable[[_Rule], _Rule]:
+    """Puts a rule for custom calls into the table."""
+    return raises(*targets, table=CUSTOM_CALLS)
+
+
+def raises_elementwise(functions: Mapping[str, Callable[..., Value]]) -> None:
+    """Puts operations into the table that are functions of their operands and nothing else."""
+
+    def rule_of(function: Callable[..., Value]) -> RaiseRule:
+        return lambda context, operation, *values: function(*values)
+
+    for name, function in functions.items():
+        raises(name)(rule_of(function))
+
+
+def result_type(operation: ir.Operation, number: int = 0) -> ShapedArray:
+    """Returns the type of a result."""
+    return raised_type(operation.results[number].type)
+
+
+def raised_type(value_type: ir.Type) -> ShapedArray:
+    """Returns the type that a type of StableHLO becomes.
+
+    Raises:
+        ShapeError, DTypeError: if there is none.
+    """
+    return type_of_mlir(value_type)
+
+
+def recorded(name: str, operands: Sequence[Value], **params: Param) -> Value | None:
+    """Records an op whose operands may all be known, instead of computing it; None outside traces.
+
+    Large arrays that follow from few numbers stay ops.
+    """
+    return None if state.ambient is None else state.ambient.record(OPS[name], operands, params)
+
+
+def refusal(message: str, way_out: str) -> RaisingError:
+    """Returns the error of a rule that cannot raise its operation, whose place is added later."""
+    return RaisingError(message, way_out, where="")

@@ -1,0 +1,101 @@
+"""Operations of StableHLO on windows: `reduce_window`, `select_and_scatter`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.core import dtypes
+from axir.dialect.ops.reductions.computations import single_op
+from axir.dialect.ops.reductions.cumulative import cummax, cummin, cumprod, cumsum
+from axir.dialect.ops.shape.padding import pad
+from axir.dialect.ops.windows.reduce_window_by_function import reduce_window
+from axir.dialect.ops.windows.select_and_scatter_by_function import select_and_scatter
+from axir.dialect.ops.windows.sliding_windows import Window
+from axir.dialect.program.op_table import Traceable
+from axir.dialect.program.rules import Value
+
+from .attributes import integers, pairs
+from .reductions import is_identity, known, scalar_function
+from .table import RaisingContext, raises
+
+_RUNNING: dict[str, Traceable] = {
+    "add": cumsum,
+    "mul": cumprod,
+    "max": cummax,
+    "min": cummin,
+}
+_IDEMPOTENT = ("max", "min", "and", "or")
+
+
+def _window(operation: ir.Operation) -> Window:
+    dimensions = integers(operation, "window_dimensions")
+    ones = (1,) * len(dimensions)
+    strides, base, dilations = (
+        integers(operation, name, ones)
+        for name in ("window_strides", "base_dilations", "window_dilations")
+    )
+    return Window(dimensions, strides, pairs(operation, "padding", len(ones)), base, dilations)
+
+
+@raises("stablehlo.reduce_window")
+def _reduce_window(
+    context: RaisingContext, operation: ir.Operation, *values: Value
+) -> Sequence[Value]:
+    count = len(values) // 2
+    arrays = list(values[:count])
+    inits = [known(context, v) for v in list(operation.operands)[count:]]
+    window = _window(operation)
+    monoid = single_op(scalar_function(context, operation)) if count == 1 else None
+    is_plain = monoid is not None and is_identity(monoid, inits[0])
+    if monoid is not None and is_plain:
+        running = _running(monoid, arrays[0], window)
+        if running is not None:
+            return [running]
+    if not is_plain and monoid not in _IDEMPOTENT and window.is_padded:
+        # Padding holds initial values, each of which is combined; in axir it holds nothing.
+        arrays = [
+            pad(x, init, window.padding_config) for x, init in zip(arrays, inits, strict=True)
+        ]
+        rank = len(window.padding)
+        window = window._replace(padding=((0, 0),) * rank, base_dilation=(1,) * rank)
+    body = context.body(operation)
+    return reduce_window(arrays, inits, lambda lhs, rhs: body(*lhs, *rhs), *window)
+
+
+def _running(monoid: str, x: Value, window: Window) -> Value | None:
+    """Returns a running reduction if each window reaches from an element to one end."""
+    if monoid not in _RUNNING or x.dtype == dtypes.bool_ or window.is_dilated:
+        return None
+    if window.window_strides != (1,) * x.ndim:
+        return None
+    wide = [axis for axis, size in enumerate(window.window_dimensions) if size != 1]
+    if len(wide) != 1:
+        return None
+    (axis,) = wide
+    size = x.shape[axis]
+    rest = [pair for place, pair in enumerate(window.padding) if place != axis]
+    if window.window_dimensions[axis] != size or any(pair != (0, 0) for pair in rest):
+        return None
+    ends = {(size - 1, 0): False, (0, size - 1): True}
+    is_reversed = ends.get(window.padding[axis])
+    if is_reversed is None:
+        return None
+    return _RUNNING[monoid](x, axis=axis, reverse=is_reversed)
+
+
+@raises("stablehlo.select_and_scatter")
+def _select_and_scatter(
+    context: RaisingContext, operation: ir.Operation, x: Value, source: Value, init: Value
+) -> Value:
+    window = _window(operation)
+    select, scatter = context.body(operation, 0), context.body(operation, 1)
+    return select_and_scatter(
+        x,
+        lambda a, b: select(a, b)[0],
+        *window[:3],
+        source,
+        known(context, operation.operands[2]),
+        lambda a, b: scatter(a, b)[0],
+    )
