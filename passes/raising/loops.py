@@ -22,7 +22,8 @@ from axir.dialect.ops.elementwise.arithmetic import add, mul
 from axir.dialect.ops.shape.rearranging import reshape, rev
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.rules import FlatFunction, Value
-from axir.dialect.program.walk import Environment, apply_equations
+from axir.dialect.program.op_table import OPS
+from axir.dialect.program.walk import Environment, apply_equations, backward_slice
 
 from .attributes import word
 from .table import RaisingContext, raised_type, recorded
@@ -193,14 +194,28 @@ class _Parts:
         self.is_reversed = len(backward[0]) + len(backward[1]) > len(forward[0]) + len(forward[1])
         self.sliced, self.stacked = backward if self.is_reversed else forward
 
+        outputs = enumerate(self.function.outputs)
+        kept = [v for place, v in outputs if place not in self.stacked]
+        wanted = [*kept, *self.stacked.values()]
+        self.needed = backward_slice(self.function.equations, wanted, enter=self._entered)
+        self.is_counted = self.index in self.needed.variables
+
+    def _entered(self, equation: Equation, _: set[Var]) -> Equation:
+        """Returns an equation as the scan has it: what it slices needs no position."""
+        if equation.operands and equation.operands[0] in self.sliced:
+            source, results = equation.operands[:1], equation.results
+            return Equation(equation.primitive, source, results, equation.params, equation.op)
+        return equation
+
     # What slices there are ----------------------------------------------------------------------
 
     def _slices(self, is_reversed: bool) -> tuple[dict[Var, None], dict[int, Var]]:
+        outputs = set(self.function.outputs)
         sliced = {
             variable: None
             for variable in self.consts
             if self.uses.get(variable)
-            and variable not in self.function.outputs
+            and variable not in outputs
             and all(self._reads_own(e, variable, is_reversed) for e in self.uses[variable])
         }
         stacked = {}
@@ -219,7 +234,7 @@ class _Parts:
         shape = variable.type.shape
         return (
             source is variable
-            and variable not in starts
+            and not any(v is variable for v in starts)
             and equation.params["slice_sizes"] == (1, *shape[1:])
             and self._is_own_place(starts, shape[0], is_reversed)
         )
@@ -232,7 +247,7 @@ class _Parts:
         shape = variable.type.shape
         if target is not variable or self.uses[variable] != [equation] or self.uses.get(out):
             return None
-        if variable in self.function.outputs or list(self.function.outputs).count(out) != 1:
+        if sum(v is out or v is variable for v in self.function.outputs) != 1:
             return None
         if update.type.shape != (1, *shape[1:]) or shape[0] != self.counter.length:
             return None
@@ -288,20 +303,19 @@ class _Parts:
         kept = [v for v in self.consts if v not in self.sliced]
         values = dict(zip(self.consts, self.captured, strict=True))
         xs = [values[v] for v in self.sliced]
-        places = self._counted()
+        xs += [self._counted()] if self.is_counted else []
         types = [
             *(v.type for v in kept),
             *(self.carry[place].type for place in carried),
             *(ShapedArray(v.type.shape[1:], v.type.dtype) for v in self.sliced),
-            self.index.type,
+            *([self.index.type] if self.is_counted else []),
         ]
         body = trace_body(self._advance(kept, carried), types, "body")
-        # Constants come behind what tracing captured, which is nothing.
         last, stacks = bind_scan(
             body,
             [values[v] for v in kept],
             [init[place] for place in carried],
-            [*xs, places],
+            xs,
             length=length,
             reverse=self.is_reversed,
         )
@@ -323,21 +337,25 @@ class _Parts:
 
     def _advance(self, kept: Sequence[Var], carried: Sequence[int]) -> FlatFunction:
         function = self.function
-        written = [self.makers[function.outputs[place]] for place in self.stacked]
         count = len(kept) + len(carried)
+
+        needed = self.needed.equations
 
         def advance(*values: Value) -> list[Value]:
             environment = Environment(zip(kept, values[: len(kept)], strict=True))
             carry = (self.carry[place] for place in carried)
             environment.update(zip(carry, values[len(kept) : count], strict=True))
-            slices = dict(zip(self.sliced, values[count:-1], strict=True))
-            environment[self.index] = values[-1]
+            slices = dict(zip(self.sliced, values[count:], strict=False))
+            if self.is_counted:
+                environment[self.index] = values[-1]
 
-            for equation in function.equations:
+            for equation in needed:
                 if equation.operands and equation.operands[0] in slices:
                     part = slices[equation.operands[0]]
                     environment[equation.results[0]] = reshape(part, (1, *part.shape))
-                elif not any(equation is other for other in written):
+                elif all(type(v) is Literal for v in equation.operands):
+                    environment.store(equation, _again(equation, environment))
+                else:
                     apply_equations([equation], environment)
             updates = [environment[v] for v in self.stacked.values()]
             return [
@@ -346,6 +364,14 @@ class _Parts:
             ]
 
         return advance
+
+
+def _again(equation: Equation, environment: Environment) -> Results:
+    """Applies an op of known numbers, which stays an op if it makes an array of them."""
+    operands = [environment[v] for v in equation.operands]
+    name, params = equation.primitive.name, equation.params
+    made = recorded(name, operands, **params) if OPS.get(name) is equation.primitive else None
+    return equation.primitive.bind(*operands, **params) if made is None else made
 
 
 def _known(variable: Var) -> int | None:

@@ -31,7 +31,7 @@ from axir.dialect.program.op_table import Traceable
 from axir.dialect.program.rules import Value
 
 from .attributes import integer, integers, word
-from .table import RaisingContext, raises
+from .table import Raised, RaisingContext, raises
 
 MONOIDS: dict[str, tuple[Traceable, Traceable]] = {
     "add": (arithmetic.add, reduce_sum),
@@ -66,7 +66,7 @@ def known(context: RaisingContext, value: ir.Value) -> Value:
 
 
 @raises("stablehlo.reduce")
-def _reduce(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
+def _reduce(context: RaisingContext, operation: ir.Operation, *values: Value) -> Raised:
     count = len(values) // 2
     arrays = values[:count]
     inits = [known(context, v) for v in list(operation.operands)[count:]]
@@ -80,7 +80,7 @@ def _reduce(context: RaisingContext, operation: ir.Operation, *values: Value) ->
     if search is not None:
         positions = search[0](arrays[0], dimensions[0], arrays[1].dtype)
         is_value_used = any(True for _ in operation.results[0].uses)
-        return [search[1](arrays[0], dimensions) if is_value_used else positions, positions]
+        return [search[1](arrays[0], dimensions) if is_value_used else None, positions]
     body = context.body(operation)
     return reduce(arrays, inits, lambda lhs, rhs: body(*lhs, *rhs), dimensions)
 

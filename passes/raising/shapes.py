@@ -23,7 +23,8 @@ def _constant(context: RaisingContext, operation: ir.Operation) -> Value:
     array = dense(operation.attributes["value"])
     if not array.shape:
         return from_numpy(array)
-    return recorded("constant", (), value=array) or from_numpy(array)
+    made = recorded("constant", (), value=array)
+    return from_numpy(array) if made is None else made
 
 
 @raises("stablehlo.iota")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ from axir.dialect.ops.reductions.computations import (
 from axir.dialect.ops.reductions.variadic_reduce import sample_computations
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import broadcast_in_dim, move_batch_axis
+from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.op_table import Traceable, declare
@@ -190,18 +192,38 @@ def _lower(
     if not window.has_holes or single_op(jaxpr) in _IDEMPOTENT:
         return lower_windows(operands, inits, window, body)
 
-    # StableHLO would combine the initial values once for every hole.
+    # StableHLO would combine the initial values once for every hole, and in any order.
     def guarded(*scalars: ir.Value) -> list[ir.Value]:
         before, is_before = scalars[:count], scalars[count]
         after, is_after = scalars[count + 1 : -1], scalars[-1]
         both = body(*before, *after)
-        chosen = [hlo.select(is_after, c, a) for a, c in zip(before, both, strict=True)]
+        chosen = [
+            hlo.select(is_after, hlo.select(is_before, c, b), a)
+            for a, b, c in zip(before, after, both, strict=True)
+        ]
         return [*chosen, hlo.or_(is_before, is_after)]
 
     is_element = hlo.broadcast_in_dim(hlo.constant(True), operand.shape, ())
-    return lower_windows([*operands, is_element], [*inits, hlo.constant(False)], window, guarded)[
-        :count
+    *found, has_element = lower_windows(
+        [*operands, is_element], [*inits, hlo.constant(False)], window, guarded
+    )
+    starts = [hlo.broadcast_in_dim(init, out.shape, ()) for init in inits]
+    started = _lower_elementwise(context, jaxpr, [*starts, *found])
+    return [
+        hlo.select(has_element, value, start) for value, start in zip(started, starts, strict=True)
     ]
+
+
+def _lower_elementwise(
+    context: LoweringContext, function: Function, values: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """Writes the ops of a function of scalars for the elements of arrays of one shape."""
+    shape = hlo.shape_of(values[0])
+    size = math.prod(shape)
+    axes = (0,) * len(function.inputs)
+    batched = derive(function, "vmap", size, axes, (0,) * len(function.outputs)).function
+    results = context.inline(batched, *(hlo.reshape(x, (size,)) for x in values))
+    return [hlo.reshape(x, shape) for x in results]
 
 
 # Samples and the function ----------------------------------------------------------------------
