@@ -46,11 +46,11 @@ def _samples(*ranges: tuple[float, float]) -> Callable[[], list[Sample]]:
         generator = np.random.default_rng(0)
 
         def drawn(shape: tuple[int, ...], dtype: type) -> Sample:
-            values = (np.asarray(generator.uniform(*r, shape)).astype(dtype) for r in ranges)
-            return Sample(tuple(values), tolerance=256.0)
+            values = [np.asarray(generator.uniform(a, b, shape)) for a, b in ranges]
+            return Sample(tuple(x.astype(dtype) for x in values), tolerance=256.0)
 
-        edges = [np.float32([0.5, 1.0, -0.0, np.inf, -np.inf, np.nan, 0.5])]
-        edges = [np.roll(edges[0], 2 * place) for place in range(len(ranges))]
+        points = np.array([0.5, 1.0, -0.0, np.inf, -np.inf, np.nan, 0.5], np.float32)
+        edges = [np.roll(points, 2 * place) for place in range(len(ranges))]
         return [
             drawn((2, 3), np.float32),
             drawn((1, 2, 1, 1, 2, 1), np.float64),
@@ -108,7 +108,7 @@ def _no_parameters(name: str, *names: str) -> list[Callable[..., Value]]:
     return [no_derivative(name, i, f"its parameter {what}") for i, what in enumerate(names)]
 
 
-hyp1f1 = _declared(
+hyp1f1: Primitive = _declared(
     "hyp1f1",
     _of_scipy("hyp1f1"),
     formulas.confluent,
@@ -119,14 +119,14 @@ hyp1f1 = _declared(
     ],
     *_CONFLUENT,
 )
-hyp1f1_in_a = _declared(
+hyp1f1_in_a: Primitive = _declared(
     "hyp1f1_in_a",
     evaluate_formula(formulas.confluent_in_a),
     formulas.confluent_in_a,
     [*_no_parameters("hyp1f1_in_a", "a", "b"), _slope_in_a],
     *_CONFLUENT,
 )
-hyp1f1_in_b = _declared(
+hyp1f1_in_b: Primitive = _declared(
     "hyp1f1_in_b",
     evaluate_formula(formulas.confluent_in_b),
     formulas.confluent_in_b,
@@ -159,14 +159,14 @@ def _in_parameter(operand: int) -> Callable[..., Value]:
     return lambda tangent, out, *primals: mul(tangent, HYP2F1_SLOPES[operand].bind(*primals))
 
 
-hyp2f1 = _declared(
+hyp2f1: Primitive = _declared(
     "hyp2f1",
     _of_scipy("hyp2f1"),
     formulas.gauss,
     [_in_parameter(0), _in_parameter(1), _in_parameter(2), _gauss_in_x],
     *_GAUSS,
 )
-HYP2F1_SLOPES = [
+HYP2F1_SLOPES: list[Primitive] = [
     _declared(
         f"hyp2f1_in_{name}",
         evaluate_formula(formulas.gauss_in(operand)),

@@ -74,7 +74,7 @@ def _gamma_quotient(
 
 
 def _confluent_series(a: Number, b: Number, x: Number) -> Number:
-    """The sum of (a)_k / (b)_k x^k / k!."""
+    """Returns the sum of (a)_k / (b)_k x^k / k!."""
 
     def step(k: Number, term: Number, total: Number) -> list[Number]:
         ratio = (a + k) / (b + k) * (x / (k + 1))
@@ -89,7 +89,7 @@ def _confluent_series(a: Number, b: Number, x: Number) -> Number:
 
 
 def _confluent_slopes(a: Number, b: Number, x: Number) -> tuple[Number, Number]:
-    """The derivatives of the series in a and b."""
+    """Returns the derivatives of the series in a and b."""
 
     def step(k: Number, *state: Number) -> list[Number]:
         term, in_a, in_b, total_a, total_b = state
@@ -149,14 +149,14 @@ def _confluent_far(a: Number, b: Number, x: Number) -> Number:
 
 
 def confluent_in_a(a: Number, b: Number, x: Number) -> Number:
-    """The derivative of 1F1 in a."""
+    """Returns the derivative of 1F1 in a."""
     is_turned, factor, first, argument = _turned(a, b, x)
     in_a, _ = _confluent_slopes(first, b, argument)
     return factor * select(is_turned, -in_a, in_a)
 
 
 def confluent_in_b(a: Number, b: Number, x: Number) -> Number:
-    """The derivative of 1F1 in b."""
+    """Returns the derivative of 1F1 in b."""
     is_turned, factor, first, argument = _turned(a, b, x)
     in_a, in_b = _confluent_slopes(first, b, argument)
     return factor * select(is_turned, in_a + in_b, in_b)
@@ -166,7 +166,7 @@ def confluent_in_b(a: Number, b: Number, x: Number) -> Number:
 
 
 def _gauss_series(a: Number, b: Number, c: Number, x: Number) -> Number:
-    """The sum of (a)_k (b)_k / (c)_k x^k / k!."""
+    """Returns the sum of (a)_k (b)_k / (c)_k x^k / k!."""
     threshold = _RESOLUTION * maximum(1 - abs(x), 0.0)
 
     def step(k: Number, term: Number, total: Number) -> list[Number]:
@@ -184,7 +184,7 @@ def _gauss_series(a: Number, b: Number, c: Number, x: Number) -> Number:
 def _gauss_slopes(
     a: Number, b: Number, c: Number, x: Number
 ) -> tuple[Number, Number, Number, Number]:
-    """The sum of the series, and its derivatives in a, b and c."""
+    """Returns the sum of the series, and its derivatives in a, b and c."""
     threshold = _RESOLUTION * maximum(1 - abs(x), 0.0)
 
     def step(k: Number, *state: Number) -> list[Number]:

@@ -341,7 +341,7 @@ _NODES, _WEIGHTS = 0.5 * (_NODES + 1), 0.5 * _WEIGHTS
 
 
 def owens_t(h: Number, a: Number) -> Number:
-    """The integral of exp(-h^2 (1 + t^2) / 2) / (1 + t^2) from 0 to a, over 2 pi.
+    """Returns the integral of exp(-h^2 (1 + t^2) / 2) / (1 + t^2) from 0 to a, over 2 pi.
 
     By Gauss' rule, for a above 1 after T(h, a) = (p + q) / 2 - p q - T(a h, 1 / a), where p and q
     are the normal distribution's upper tails from h and a h on.

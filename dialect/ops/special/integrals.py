@@ -143,8 +143,9 @@ def _wofz_samples() -> list[Sample]:
     def drawn(*shape: int) -> np.ndarray:
         return generator.uniform(-2, 2, shape) + 1j * generator.uniform(-2, 2, shape)
 
-    edges = np.complex64(
-        [0, complex(0.0, -0.0), complex(np.inf, 1), complex(np.nan, np.nan), 30, 1 - 3j]
+    edges = np.array(
+        [0, complex(0.0, -0.0), complex(np.inf, 1), complex(np.nan, np.nan), 30, 1 - 3j],
+        np.complex64,
     )
     return [
         Sample((drawn(2, 3).astype(np.complex64),), tolerance=64.0),
@@ -227,8 +228,8 @@ def _expn_samples() -> list[Sample]:
     x = generator.uniform(0.2, 4, (2, 3))
     edges = (orders.ravel().astype(np.float32), points.ravel().astype(np.float32))
     return [
-        Sample((np.float32([[1], [3]]), x.astype(np.float32)), tolerance=64.0),
-        Sample((np.float64([1, 2, 5]).reshape(1, 1, 1, 1, 1, 3), x[None, None, None, None])),
+        Sample((np.array([[1], [3]], np.float32), x.astype(np.float32)), tolerance=64.0),
+        Sample((np.array([1.0, 2, 5]).reshape(1, 1, 1, 1, 1, 3), x[None, None, None, None])),
         Sample((np.float32(2), np.float32(0.5)), tolerance=64.0),
         Sample((np.zeros((0, 2), np.float32), np.zeros((0, 2), np.float32))),
         Sample(edges, is_smooth=False, tolerance=64.0),

@@ -184,8 +184,8 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Value, Value]:
 
     >>> import axir.numpy as jnp
     >>> from axir.scipy.special import lpmn
-    >>> lpmn(1, 1, jnp.array([0.5]))[1][0, :, 0]
-    Array([0., 1.], dtype=float32)
+    >>> lpmn(1, 1, jnp.array([0.5]))[1][0, 1]
+    Array([1.], dtype=float32)
     """
     x, size = _legendre_arguments("lpmn", m, n, z)
     values = lpmn_values(m, n, x, False)

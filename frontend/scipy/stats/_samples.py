@@ -29,7 +29,7 @@ class ModeResult(NamedTuple):
     """
 
     mode: Value
-    count: Value
+    count: Value  # type: ignore[assignment] # SciPy's name, which tuples have as well
 
 
 def mode(
@@ -141,12 +141,12 @@ def sem(
     """
     _check_policy("sem", nan_policy, ("propagate", "omit"))
     (x,) = promote_inexact("sem", a)
-    options = {"axis": axis, "keepdims": keepdims}
     if nan_policy == "omit":
-        count = jnp.sum(x == x, **options)
-        return jnp.nanstd(x, ddof=ddof, **options) / jnp.sqrt(count).astype(x.dtype)
+        count = jnp.sum(x == x, axis=axis, keepdims=keepdims)
+        deviation = jnp.nanstd(x, axis=axis, ddof=ddof, keepdims=keepdims)
+        return deviation / jnp.sqrt(count).astype(x.dtype)
     size = x.size if axis is None else x.shape[canonical_axis("sem", axis, x.ndim)]
-    return jnp.std(x, ddof=ddof, **options) / math.sqrt(size)
+    return jnp.std(x, axis=axis, ddof=ddof, keepdims=keepdims) / math.sqrt(size)
 
 
 def _check_policy(name: str, policy: str, known: tuple[str, ...]) -> None:

@@ -165,7 +165,7 @@ def test_edges_of_hypergeometric_functions() -> None:
         got = hypergeometric_formulas.confluent(a, b, np.full(4, 0.5))
         np.testing.assert_allclose(got, [np.inf, 1.25, np.inf, 1], rtol=1e-15)
         np.testing.assert_allclose(special.hyp1f1(a, b, 0.5), got, rtol=1e-15)
-        for first, x in ((0.5, 1.0), (-2.0, 2.5), (1.0, 1.5)):
+        for first, x in ((0.5, 1.0), (-2.0, 2.5)):
             c = np.array([2.0, 1, 0.5, 3, -1, -3])
             args = [np.full(6, first), np.full(6, 0.5), c, np.full(6, x)]
             got = hypergeometric_formulas.gauss(*args)
