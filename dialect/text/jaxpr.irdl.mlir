@@ -184,6 +184,15 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @check {
+    %pred = irdl.base "!builtin.tensor"
+    %payload = irdl.base "!builtin.tensor"
+    irdl.operands(pred: %pred, payload: variadic %payload)
+    %a0 = irdl.any
+    %a1 = irdl.base "#builtin.integer"
+    irdl.attributes { "check" = %a0, "debug" = %a1 }
+  }
+
   irdl.operation @checkpoint {
     %types = irdl.base "!builtin.tensor"
     %results = irdl.base "!builtin.tensor"
@@ -317,6 +326,13 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @cosine_integral {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @cumlogsumexp {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -425,6 +441,13 @@ irdl.dialect @jaxpr {
     %a0 = irdl.base "#builtin.symbol_ref"
     %a1 = irdl.base "#builtin.string"
     irdl.attributes { "call" = %a0, "rule" = %a1 }
+  }
+
+  irdl.operation @dawsn {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @dce_sink {
@@ -543,7 +566,21 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @erfcx {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @exp {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @exp1 {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
     irdl.operands(x: %x)
@@ -557,10 +594,25 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @expi {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @expm1 {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
     irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @expn {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
     irdl.results(result: %result)
   }
 
@@ -575,6 +627,20 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @floor {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @fresnel_cosine {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @fresnel_sine {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
     irdl.operands(x: %x)
@@ -609,6 +675,13 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @geqrf {
+    %x = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(results: variadic %results)
+  }
+
   irdl.operation @gt {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
@@ -630,6 +703,73 @@ irdl.dialect @jaxpr {
     %taus = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
     irdl.operands(a: %a, taus: %taus)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @hyp1f1 {
+    %x = irdl.base "!builtin.tensor"
+    %y = irdl.base "!builtin.tensor"
+    %z = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, y: %y, z: %z)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @hyp1f1_in_a {
+    %x = irdl.base "!builtin.tensor"
+    %y = irdl.base "!builtin.tensor"
+    %z = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, y: %y, z: %z)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @hyp1f1_in_b {
+    %x = irdl.base "!builtin.tensor"
+    %y = irdl.base "!builtin.tensor"
+    %z = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, y: %y, z: %z)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @hyp2f1 {
+    %x = irdl.base "!builtin.tensor"
+    %y = irdl.base "!builtin.tensor"
+    %z = irdl.base "!builtin.tensor"
+    %w = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, y: %y, z: %z, w: %w)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @hyp2f1_in_a {
+    %x = irdl.base "!builtin.tensor"
+    %y = irdl.base "!builtin.tensor"
+    %z = irdl.base "!builtin.tensor"
+    %w = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, y: %y, z: %z, w: %w)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @hyp2f1_in_b {
+    %x = irdl.base "!builtin.tensor"
+    %y = irdl.base "!builtin.tensor"
+    %z = irdl.base "!builtin.tensor"
+    %w = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, y: %y, z: %z, w: %w)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @hyp2f1_in_c {
+    %x = irdl.base "!builtin.tensor"
+    %y = irdl.base "!builtin.tensor"
+    %z = irdl.base "!builtin.tensor"
+    %w = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, y: %y, z: %z, w: %w)
     irdl.results(result: %result)
   }
 
@@ -857,6 +997,13 @@ irdl.dialect @jaxpr {
     irdl.attributes { "name" = %a0 }
   }
 
+  irdl.operation @ndtri {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @ne {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
@@ -895,6 +1042,14 @@ irdl.dialect @jaxpr {
   }
 
   irdl.operation @or {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    irdl.results(result: %result)
+  }
+
+  irdl.operation @owens_t {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -1545,6 +1700,13 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @sine_integral {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @sinh {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -1574,6 +1736,13 @@ irdl.dialect @jaxpr {
     %a1 = irdl.base "#builtin.integer"
     %a2 = irdl.base "#builtin.integer"
     irdl.attributes { "dimension" = %a0, "is_stable" = %a1, "num_keys" = %a2 }
+  }
+
+  irdl.operation @spence {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @split {
@@ -1752,6 +1921,13 @@ irdl.dialect @jaxpr {
     %a2 = irdl.base "#builtin.symbol_ref"
     %a3 = irdl.base "#builtin.integer"
     irdl.attributes { "body_jaxpr" = %a0, "body_nconsts" = %a1, "cond_jaxpr" = %a2, "cond_nconsts" = %a3 }
+  }
+
+  irdl.operation @wofz {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
   }
 
   irdl.operation @xor {
