@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,12 @@ from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.errors import RuntimeExecutionError
 
 _PER_MODULE = 12
+# What becomes kernels: nothing, loops and small programs, or moves of elements, also of few.
+_KERNELS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "of programs": {"fuses": True},
+    "of moves": {"passes": "fuse-moves{elements=1}"},
+}
 _PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", "48"))
 
 
@@ -38,7 +45,7 @@ def _hosts(function: Function, arguments: list) -> list[np.ndarray]:
     return [x.host() for x in function.evaluate(*arguments)]
 
 
-def _problems(drawn: list[Spec], fuses: bool) -> Iterator[str]:
+def _problems(drawn: list[Spec], kernels: str) -> Iterator[str]:
     functions, expected = {}, {}
     for number, spec in enumerate(drawn):
         with config(jax_enable_x64=True):
@@ -50,7 +57,7 @@ def _problems(drawn: list[Spec], fuses: bool) -> Iterator[str]:
         functions[name] = simplify_function(function)
         captured = [x.host() for x in functions[name].captured]
         expected[name] = spec, [x.host() for x in arguments] + captured, want, moved
-    programs = Programs(functions, fuses=fuses)
+    programs = Programs(functions, **_KERNELS[kernels])
     for name, message in programs.failures.items():
         yield f"{expected[name][0]}\n  does not compile: {message}"
     for name in functions.keys() - programs.failures.keys():
@@ -74,10 +81,10 @@ def _problems(drawn: list[Spec], fuses: bool) -> Iterator[str]:
 @given(
     st.lists(specs, min_size=_PER_MODULE, max_size=_PER_MODULE)
     | st.lists(loop_specs, min_size=_PER_MODULE, max_size=_PER_MODULE),
-    st.booleans(),
+    st.sampled_from(list(_KERNELS)),
 )
-def test_iree_agrees_with_the_evaluator(drawn: list[Spec], fuses: bool) -> None:
-    problems = list(_problems(drawn, fuses))
+def test_iree_agrees_with_the_evaluator(drawn: list[Spec], kernels: str) -> None:
+    problems = list(_problems(drawn, kernels))
     note("\n".join(problems))
     assert not problems, problems[0]
 
@@ -96,7 +103,7 @@ KERNEL_OF_CONSTANTS = Spec(
 
 
 def test_programs_that_were_wrong_once() -> None:
-    assert list(_problems([KERNEL_OF_CONSTANTS], fuses=True)) == []
+    assert list(_problems([KERNEL_OF_CONSTANTS], "of programs")) == []
 
 
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))
