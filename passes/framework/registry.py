@@ -86,13 +86,14 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     "tune": (
         "absorb-transposes",
         "put-features-last",
+        "split-dilated-convolutions",
         "split-reductions",
         "spread-matvecs",
         "transpose-rhs",
         "tune-for-cpu",
         "unroll-wide-windows",
     ),
-    "tune.products": ("tile-products",),
+    "tune.products": ("tile-convolutions", "tile-products"),
     "tune.rows": ("fuse-rows",),
 }
 """The passes of each folder. A pass stands in the file of its name."""

@@ -11,7 +11,9 @@ from axir.passes.framework.base import Pass
 from axir.passes.legalize.stages import Stage, looks_for, run_stages
 
 STAGES: dict[str, Stage] = {
+    "split-dilated-convolutions": looks_for("convolution"),
     "unroll-wide-windows": looks_for("convolution"),
+    "tile-convolutions": looks_for("convolution"),
     "put-features-last": looks_for("convolution"),
     "absorb-transposes": looks_for("dot_general"),
     "tile-products": looks_for("dot_general"),
@@ -23,12 +25,16 @@ STAGES: dict[str, Stage] = {
 """The passes in order, which matters (see `TuneForCpu`), and what each looks for."""
 
 
+_IN_VECTORS = ("tile-products", "tile-convolutions")
+
+
 @dataclasses.dataclass(frozen=True)
 class TuneForCpu(Pass):
     """Rewrites a StableHLO module into forms that run faster on a CPU.
 
-    1. `unroll-wide-windows` first, because it leaves matrix products and transpositions behind;
-       `put-features-last` takes the convolutions that remain.
+    1. `split-dilated-convolutions`, which leaves convolutions behind; `unroll-wide-windows`, which
+       leaves matrix products and transpositions; `tile-convolutions`, and `put-features-last`
+       for the convolutions that remain.
     2. `absorb-transposes`, then `tile-products`; of the products that are left, `spread-matvecs`
        takes those with vectors, which leaves reductions behind, and `transpose-rhs` those that
        gain from a transposition.
@@ -44,4 +50,6 @@ class TuneForCpu(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
-        run_stages(module, STAGES, {"tile-products": {"vector_bits": self.vector_bits}})
+        run_stages(
+            module, STAGES, {name: {"vector_bits": self.vector_bits} for name in _IN_VECTORS}
+        )
