@@ -115,6 +115,8 @@ class _Block:
     def __init__(self, operations: list[ir.Operation]):
         self._order = {operation: number for number, operation in enumerate(operations)}
         self.dead: set[ir.Operation] = set()
+        # Operations of results that IREE is fast at: theirs are looked for once.
+        self._plain: set[ir.Operation] = set()
 
     def users(self, operation: ir.Operation) -> set[ir.Operation]:
         """Returns the operations that use the results of one."""
@@ -130,9 +132,12 @@ class _Block:
 
     def move(self, root: ir.Operation) -> Move | None:
         """Returns the kernel of a result, None if none is wanted."""
+        if root in self._plain:
+            return None
         members = self._members(root)
-        inside = [x for x in self._order if x in members]
+        inside = sorted(members, key=self._order.__getitem__)
         if not any(map(_is_slow, inside)):
+            self._plain |= members
             return None
         found = Move(root.results[0], inside, self._aligned(root, members))
         return found if _fits(found) else None
