@@ -80,5 +80,7 @@ def issubsctype(arg1: UserObject, arg2: UserObject) -> bool:
     >>> jnp.issubsctype(jnp.ones(2), jnp.floating)
     True
     """
-    first, second = (getattr(arg, "dtype", arg) for arg in (arg1, arg2))
+    first, second = (
+        arg if isinstance(arg, type) else getattr(arg, "dtype", arg) for arg in (arg1, arg2)
+    )
     return issubdtype(first, second)

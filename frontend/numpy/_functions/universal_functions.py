@@ -102,7 +102,7 @@ class ufunc:
         self._own = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
         # NumPy's function that does the same in one step, where arrays are concrete.
         self._evaluator: np.ufunc | None = None
-        given: str = name or getattr(func, "__name__", "ufunc")
+        given = name or str(getattr(func, "__name__", "ufunc"))
         self.__name__ = self.__qualname__ = given
         described = func if call is None else call
         self.__doc__ = described.__doc__
