@@ -211,7 +211,7 @@ def normalize(
     epsilon: UserObject = 1e-5,
     where: ArrayLike | None = None,
 ) -> Value:
-    """The older name of `standardize`; deprecated.
+    """Does what `standardize` does, under its older name; deprecated.
 
     >>> import axir, axir.numpy as jnp
     >>> axir.nn.normalize(jnp.array([1.0, 3.0]), epsilon=0.0)

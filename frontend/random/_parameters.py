@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cache
 
+import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
@@ -145,6 +146,11 @@ def float_dtype(name: str, dtype: DTypeLike) -> np.dtype:
         raise ParameterError(
             f"random.{name}: dtype must be a float type, not {canonical}.",
             "Pass float16, bfloat16, float32 or float64.",
+        )
+    if ml_dtypes.finfo(canonical).bits < 8:
+        raise ParameterError(
+            f"random.{name}: {canonical} has too few bits for random numbers.",
+            f"Draw in float32, and convert with x.astype('{canonical}').",
         )
     return canonical
 

@@ -212,9 +212,9 @@ def _range(minval: Value, maxval: Value, dtype: np.dtype) -> tuple[Value, Value,
         low, high = spread(low, together), spread(high, together)
     if dtype.itemsize < 4:
         # Drawn in 32 bits, so that the bias of the remainder is as small as with other dtypes.
-        limits = np.iinfo(dtype)
+        limits = ml_dtypes.iinfo(dtype)
         low, high = (convert_element_type(x, np.int32) for x in (low, high))
-        low = _limited(low, limits.min, limits.max)
+        low = _limited(low, int(limits.min), int(limits.max))
         high, dtype = _limited(high, limits.min, int(limits.max) + 1), dtypes.int32
     limits = np.iinfo(dtype)
     greatest = np.asarray(_nearest(limits.max, high.dtype), high.dtype)

@@ -215,6 +215,24 @@ def test_a_saved_module_holds_them() -> None:
     assert "tensor<2xi4>" in exported.mlir_module()
 
 
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "int4", "uint2"])
+def test_random_numbers_are_those_of_jax(name: str) -> None:
+    dtype = jnp.dtype(name)
+    with jax.threefry_partitionable(True), axir.threefry_partitionable(True):
+        if dtypes.is_float(dtype):
+            ours, theirs = (x.random.normal(x.random.key(1), (50,), dtype) for x in (axir, jax))
+        else:
+            ours, theirs = (
+                x.random.randint(x.random.key(1), (50,), 0, 3, dtype) for x in (axir, jax)
+            )
+    assert_same(ours, theirs)
+
+
+def test_random_numbers_need_eight_bits() -> None:
+    with pytest.raises(axir.errors.ParameterError, match="too few bits"):
+        axir.random.normal(axir.random.key(0), (2,), jnp.float4_e2m1fn)
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
