@@ -93,6 +93,9 @@ class Function:
         # What is derived from this one: its tangent function, its compiled form, ...
         self.derived = Memo()
 
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
     @property
     def input_types(self) -> list[ShapedArray]:
         """Types of the inputs."""

@@ -67,3 +67,10 @@ def test_generators_are_no_programs() -> None:
 
     with pytest.raises(TypeError, match="generator function 'numbers'"):
         axir.jit(numbers)
+
+
+def test_programs_inside_of_programs_print_as_such() -> None:
+    """Prints the function that an equation calls, as interpreters look at it."""
+    outer = axir.make_jaxpr(lambda x: axir.lax.scan(lambda c, y: (jnp.cos(c) * y, c), x, X[0]))(1.0)
+    (equation,) = [e for e in outer.jaxpr.eqns if e.primitive.name == "scan"]
+    assert " cos " in str(equation.params["jaxpr"])
