@@ -1,4 +1,4 @@
-"""`axir.scipy.signal`: convolutions and correlations of arrays.
+"""`axir.scipy.signal`: convolutions and correlations of arrays; spectra (`_spectra.py`).
 
 What does not live here: convolutions of vectors (`axir.numpy.convolve`) and those of neural
 networks, with batches, features and strides (`axir.lax.conv_general_dilated`).
@@ -22,7 +22,20 @@ from axir.numpy._arguments.promotion import broadcast_arguments, promote_inexact
 from axir.numpy._products.convolutions import check_mode, convolve_range
 from axir.numpy._shape.padding import pad
 
-__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
+from ._spectra import csd, detrend, istft, stft, welch
+
+__all__ = [
+    "convolve",
+    "convolve2d",
+    "correlate",
+    "correlate2d",
+    "csd",
+    "detrend",
+    "fftconvolve",
+    "istft",
+    "stft",
+    "welch",
+]
 
 
 _METHODS = ("auto", "direct", "fft")

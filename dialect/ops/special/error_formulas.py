@@ -97,7 +97,7 @@ _LENGTH = math.sqrt(len(_WEIDEMAN) / math.sqrt(2))
 
 
 def erfcx(x: Number) -> Number:
-    """Returns the product of exp(x^2) and the complementary error function, by symmetry for x < 0."""
+    """Returns exp(x^2) times the complementary error function, by symmetry for x < 0."""
     size = abs(x)
     value = polynomial(1 - 7.5 / (size + 3.75), _ERFCX) / (1 + 2 * size)
     return select(x < 0, 2 * exp(x * x) - value, value)
