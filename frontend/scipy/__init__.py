@@ -8,7 +8,7 @@ from axir.dialect.core.annotations import UserObject
 
 __all__ = [
     "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",
-    "sparse", "special",
+    "sparse", "spatial", "special", "stats",
 ]  # fmt: skip
 
 
