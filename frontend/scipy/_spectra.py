@@ -431,7 +431,7 @@ def _spectra(
 
 def _scale(name: str, scaling: str, taper: Value, fs: ArrayLike) -> Value:
     if scaling == "density":
-        return 1 / (fs * jnp.sum(jnp.square(taper)))
+        return 1 / (jnp.sum(jnp.square(taper)) * fs)
     if scaling == "spectrum":
         return 1 / jnp.square(jnp.sum(taper))
     raise ParameterError(

@@ -56,7 +56,8 @@ def few_samples(
         low, high: Range of the operands.
         edges: Further values, which are combined with each other.
         tolerance: As in `Sample`.
-        half: float16 if half precision is sampled as well, which takes two more functions.
+        half: float16 if half and double precision are sampled as well, which takes three more
+            functions.
     """
 
     def samples() -> list[Sample]:
@@ -72,7 +73,7 @@ def few_samples(
         edge_args = tuple(g.ravel().astype(np.float32) for g in grid)
         return [
             operands(dtypes.float32, (2, 1), (1, 3)),
-            operands(dtypes.float64, *[(1, 2, 1, 1, 2, 1)] * 2),
+            operands(dtypes.float64 if half else dtypes.float32, *[(1, 2, 1, 1, 2, 1)] * 2),
             operands(half, (3,), ()) if half else operands(dtypes.float32, (), ()),
             operands(dtypes.bfloat16, (), ()) if half else operands(dtypes.float32, (3,), ()),
             operands(dtypes.float32, (0, 2), (0, 2)),

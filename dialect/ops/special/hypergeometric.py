@@ -53,7 +53,7 @@ def _samples(*ranges: tuple[float, float]) -> Callable[[], list[Sample]]:
         edges = [np.roll(points, 2 * place) for place in range(len(ranges))]
         return [
             drawn((2, 3), np.float32),
-            drawn((1, 2, 1, 1, 2, 1), np.float64),
+            drawn((1, 2, 1, 1, 2, 1), np.float32),
             drawn((), np.float32),
             drawn((0, 2), np.float32),
             Sample(tuple(edges), is_smooth=False, tolerance=256.0),
