@@ -86,9 +86,7 @@ class RegularGridInterpolator:
                     "Pass a real number, or None to extrapolate.",
                 )
 
-    def __call__(
-        self, xi: ArrayLike | Sequence[ArrayLike], method: str | None = None
-    ) -> Value:
+    def __call__(self, xi: ArrayLike | Sequence[ArrayLike], method: str | None = None) -> Value:
         """Returns the values at points.
 
         Args:

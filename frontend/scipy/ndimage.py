@@ -110,8 +110,7 @@ def map_coordinates(
         indices = [index for index, _ in corner]
         pixels = image[
             tuple(
-                _PLACES[mode](index, size)
-                for index, size in zip(indices, image.shape, strict=True)
+                _PLACES[mode](index, size) for index, size in zip(indices, image.shape, strict=True)
             )
         ]
         if mode == "constant":
@@ -232,7 +231,5 @@ def _convolved(image: Value, axis: int, weights: np.ndarray, mode: str, cval: Ar
     padded = jnp.moveaxis(jnp.pad(image, widths, _PADDING[mode], **options), axis, -1)
     rows = padded.reshape(-1, 1, padded.shape[-1])
     kernel = jnp.asarray(weights[::-1][None, None].copy()).astype(image.dtype)
-    result = lax.conv_general_dilated(
-        rows, kernel, (1,), "VALID", precision=lax.Precision.HIGHEST
-    )
+    result = lax.conv_general_dilated(rows, kernel, (1,), "VALID", precision=lax.Precision.HIGHEST)
     return jnp.moveaxis(result.reshape(*padded.shape[:-1], -1), -1, axis)

@@ -82,9 +82,7 @@ def minimize_lbfgs(
         length = jnp.linalg.norm(state.gradient)
         first = jnp.minimum(1, 1 / jnp.where(length > 0, length, 1))
         step = jnp.where(state.count == 0, first, jnp.ones_like(first))
-        found = line_search(
-            objective, state.x, direction, state.value, state.gradient, step, maxls
-        )
+        found = line_search(objective, state.x, direction, state.value, state.gradient, step, maxls)
         moved = found.step * direction
         history = _remembered(state.history, moved, found.gradient - state.gradient)
         decrease = state.value - found.value
@@ -121,9 +119,7 @@ def _remembered(history: _History, moved: Value, change: Value) -> _History:
     is_curved = curvature > 0
     last = (moved, change, 1 / jnp.where(is_curved, curvature, 1))
     pairs = zip(history, last, strict=True)
-    return _History(
-        *[jnp.where(is_curved, jnp.concatenate([h[1:], x[None]]), h) for h, x in pairs]
-    )
+    return _History(*[jnp.where(is_curved, jnp.concatenate([h[1:], x[None]]), h) for h, x in pairs])
 
 
 def _inverse_times(history: _History, gradient: Value) -> Value:

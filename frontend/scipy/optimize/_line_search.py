@@ -99,9 +99,7 @@ def line_search(
         value, gradient = objective(x + step * direction)
         value, gradient = value.astype(low.value.dtype), gradient.astype(state.gradient.dtype)
         here = Point(step, value, jnp.dot(direction, gradient))
-        is_flat = (value <= start.value + noise) & (
-            here.slope <= (2 * _DECREASE - 1) * start.slope
-        )
+        is_flat = (value <= start.value + noise) & (here.slope <= (2 * _DECREASE - 1) * start.slope)
         # Written such that NaN is high.
         has_decreased = (value <= start.value + _DECREASE * step * start.slope) & (
             value < low.value

@@ -187,9 +187,7 @@ def _orthogonalized(basis: PyTree, vector: PyTree) -> tuple[PyTree, Value]:
         ]
         products = sum(others, first)
         return tree.map(
-            lambda v, x: (
-                x - jnp.tensordot(products.astype(v.dtype), v, axes=1, precision=HIGHEST)
-            ),
+            lambda v, x: x - jnp.tensordot(products.astype(v.dtype), v, axes=1, precision=HIGHEST),
             basis,
             vector,
         ), products

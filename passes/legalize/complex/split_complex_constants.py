@@ -21,10 +21,10 @@ class SplitComplexConstants(RewritePass):
 
     The facts: where an operation works in place on a uniform complex constant, as an update of a
     slice of zeros does, IREE writes a constant that its own verifier refuses ("'arith.constant' op
-    attribute 'value' failed to satisfy constraint: TypedAttr instance"). And it fills buffers with elements of at most 64 bits. Where a constant of
-    `complex<f64>` becomes a buffer (a result, the operand of a scatter), a uniform one does not
-    compile ("'stream.async.splat' op operand #0 must be 8-bit ... but got 'i128'"), and any other
-    one crashes the compiler.
+    attribute 'value' failed to satisfy constraint: TypedAttr instance"). And it fills buffers with
+    elements of at most 64 bits. Where a constant of `complex<f64>` becomes a buffer (a result, the
+    operand of a scatter), a uniform one does not compile ("'stream.async.splat' op operand #0 must
+    be 8-bit ... but got 'i128'"), and any other one crashes the compiler.
 
     1. Visit the constants of these types, but not those in the bodies of reductions and the like,
        which never become buffers.

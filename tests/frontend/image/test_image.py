@@ -23,10 +23,8 @@ FACTOR = 256.0
 
 @pytest.mark.parametrize("method", [*METHODS, "nearest"])
 def test_sizes_are_jaxs(method: str) -> None:
-    for shape, antialias in zip(SHAPES, (True, False), strict=True):
-        ours, theirs = (
-            lambda x, m=m: m.image.resize(x, shape, method, antialias) for m in (axir, jax)
-        )
+    for arguments in zip(SHAPES, (method, method), (True, False), strict=True):
+        ours, theirs = (lambda x, m=m, a=arguments: m.image.resize(x, *a) for m in (axir, jax))
         compare(ours, theirs, X, factor=FACTOR)
 
 
@@ -36,7 +34,7 @@ def test_scaling_and_moving_are_jaxs(method: str) -> None:
     for antialias in (True, False):
         arguments = ((2, 9, 6), (1, 2), scale, move, method, antialias)
         ours, theirs = (
-            lambda x, m=m: m.image.scale_and_translate(x, *arguments) for m in (axir, jax)
+            lambda x, m=m, a=arguments: m.image.scale_and_translate(x, *a) for m in (axir, jax)
         )
         compare(ours, theirs, X, factor=FACTOR)
 

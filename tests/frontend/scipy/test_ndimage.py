@@ -30,13 +30,13 @@ MODES = {
 def test_values_between_pixels(mode: str, order: int) -> None:
     for image in (IMAGE, (100 * IMAGE).astype(np.int32), IMAGE[:1]):
         ours = map_coordinates(image, PLACES, order, mode, cval=7)
-        scipys = scipy.ndimage.map_coordinates(
-            image, PLACES, order=order, mode=MODES[mode], cval=7
-        )
+        scipys = scipy.ndimage.map_coordinates(image, PLACES, order=order, mode=MODES[mode], cval=7)
         assert ours.dtype == image.dtype
         atol = 1 if image.dtype == np.int32 else 2e-5
         np.testing.assert_allclose(ours, scipys, atol=atol)
-        other = map_coordinates(image, PLACES, order, MODES[mode].replace("reflect", "grid-mirror"), 7)
+        other = map_coordinates(
+            image, PLACES, order, MODES[mode].replace("reflect", "grid-mirror"), 7
+        )
         np.testing.assert_array_equal(ours, other)
 
 

@@ -91,7 +91,9 @@ def test_forward_derivatives_are_those_of_the_passes() -> None:
 
         def minimum(a: Any) -> Any:
             start = jnp.zeros(2)
-            return minimize(lambda x, a: ((x - a) ** 2).sum(), start, (a,), method="BFGS", tol=1e-9).x
+            return minimize(
+                lambda x, a: ((x - a) ** 2).sum(), start, (a,), method="BFGS", tol=1e-9
+            ).x
 
         _, tangent = axir.jvp(minimum, (2.0,), (1.0,))
         np.testing.assert_allclose(tangent, 1, rtol=1e-6)

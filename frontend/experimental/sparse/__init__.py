@@ -1,0 +1,91 @@
+"""`axir.experimental.sparse`: arrays of which only some elements are stored.
+
+`BCOO` is the general format, with batch and dense dimensions; `BCSR` stores rows; `COO`, `CSR` and
+`CSC` are matrices. Operators work on all of them, and `sparsify` makes functions of arrays work on
+them. Indices out of range are allowed everywhere: such places hold nothing. All functions can be
+compiled, vectorized and differentiated; `grad` and its like here give sparse gradients.
+
+>>> import axir, axir.numpy as jnp
+>>> from axir.experimental import sparse
+>>> x = sparse.BCOO.fromdense(jnp.array([[0.0, 1.0], [2.0, 0.0]]))
+>>> axir.jit(lambda x, v: x.T @ v)(x, jnp.array([1.0, 10.0]))
+Array([20.,  1.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from . import _methods  # noqa: F401  (operators and methods)
+from ._base import (
+    CuSparseEfficiencyWarning,
+    JAXSparse,
+    SparseEfficiencyError,
+    SparseEfficiencyWarning,
+    SparseLayoutError,
+    SparseRuleError,
+)
+from ._bcoo import (
+    BCOO,
+    bcoo_extract,
+    bcoo_fromdense,
+    bcoo_sort_indices,
+    bcoo_sum_duplicates,
+    bcoo_todense,
+    bcoo_update_layout,
+)
+from ._bcoo_products import (
+    bcoo_dot_general,
+    bcoo_dot_general_sampled,
+    bcoo_multiply_dense,
+    bcoo_multiply_sparse,
+)
+from ._bcoo_shape import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
+    bcoo_dynamic_slice,
+    bcoo_reduce_sum,
+    bcoo_reshape,
+    bcoo_rev,
+    bcoo_slice,
+    bcoo_squeeze,
+    bcoo_transpose,
+)
+from ._bcsr import (
+    BCSR,
+    bcsr_broadcast_in_dim,
+    bcsr_concatenate,
+    bcsr_dot_general,
+    bcsr_extract,
+    bcsr_fromdense,
+    bcsr_sum_duplicates,
+    bcsr_todense,
+)
+from ._creation import empty, eye, random_bcoo
+from ._derivatives import grad, jacfwd, jacobian, jacrev, value_and_grad
+from ._matrices import (
+    COO,
+    CSC,
+    CSR,
+    coo_fromdense,
+    coo_matmat,
+    coo_matvec,
+    coo_todense,
+    csr_fromdense,
+    csr_matmat,
+    csr_matvec,
+    csr_todense,
+)
+from ._transform import sparsify, todense
+
+__all__ = [
+    "BCOO", "BCSR", "COO", "CSC", "CSR", "CuSparseEfficiencyWarning", "JAXSparse",
+    "SparseEfficiencyError", "SparseEfficiencyWarning", "SparseLayoutError", "SparseRuleError",
+    "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_dot_general", "bcoo_dot_general_sampled",
+    "bcoo_dynamic_slice", "bcoo_extract", "bcoo_fromdense", "bcoo_multiply_dense",
+    "bcoo_multiply_sparse", "bcoo_reduce_sum", "bcoo_reshape", "bcoo_rev", "bcoo_slice",
+    "bcoo_sort_indices", "bcoo_squeeze", "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose",
+    "bcoo_update_layout", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general",
+    "bcsr_extract", "bcsr_fromdense", "bcsr_sum_duplicates", "bcsr_todense", "coo_fromdense",
+    "coo_matmat", "coo_matvec", "coo_todense", "csr_fromdense", "csr_matmat", "csr_matvec",
+    "csr_todense", "empty", "eye", "grad", "jacfwd", "jacobian", "jacrev", "random_bcoo",
+    "sparsify", "todense", "value_and_grad",
+]  # fmt: skip

@@ -1,0 +1,622 @@
+"""`BCOO`, and how its elements are stored: made from arrays, sorted, summed, laid out otherwise."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import axir.numpy as jnp
+from axir import lax
+from axir._transforms.vectorize import vmap
+from axir._trees.registration import register_pytree_node_class
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserFunction, UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.program.rules import Value
+
+from ._base import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning, SparseLayoutError
+
+
+@register_pytree_node_class
+class BCOO(JAXSparse):
+    """A sparse array as a list of its elements and their indices, in batches.
+
+    The dimensions of the array are those of the batch, then sparse ones, then dense ones. Batch
+    dimensions of `data` and `indices` may have the extent 1, for elements or places that all
+    batches share. Indices out of range are places that hold nothing, and elements at equal
+    indices count as their sum.
+
+    Args:
+        args: `data` of shape (*batch, nse, *dense), and `indices`, integers of shape
+            (*batch, nse, number of sparse dimensions).
+        shape: The shape of the array.
+        indices_sorted: Whether the indices are known to be sorted.
+        unique_indices: Whether they are known to be different.
+
+    Raises:
+        SparseLayoutError: if the parts do not fit together.
+
+    >>> import axir.numpy as jnp
+    >>> from axir.experimental.sparse import BCOO
+    >>> x = BCOO((jnp.array([3.0, 4.0]), jnp.array([[0, 1], [1, 0]])), shape=(2, 2))
+    >>> (x @ jnp.ones(2)), x.todense()
+    (Array([3., 4.], dtype=float32), Array([[0., 3.],
+           [4., 0.]], dtype=float32))
+    """
+
+    indices: Value
+
+    def __init__(
+        self,
+        args: tuple[ArrayLike, ArrayLike],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ):
+        self.data, self.indices = map(jnp.asarray, args)
+        self.shape = tuple(int(size) for size in shape)
+        self.indices_sorted = indices_sorted
+        self.unique_indices = unique_indices
+        self._check()
+
+    def _check(self) -> None:
+        data, indices = self.data.shape, self.indices.shape
+        way_out = (
+            "data has the shape (*batch, nse, *dense), indices (*batch, nse, n_sparse), and shape "
+            "is (*batch, *sparse, *dense)."
+        )
+        if len(indices) < 2 or not dtypes.is_integer(self.indices.dtype):
+            raise SparseLayoutError(
+                f"BCOO: the indices are of type {self.indices.type}, not integers of rank 2 or "
+                "more.",
+                way_out,
+            )
+        batch = len(indices) - 2
+        dense = len(data) - batch - 1
+        fits = dense >= 0 and data[batch] == indices[batch] and dense == self.n_dense >= 0
+        fits = fits and self.shape[self.ndim - dense :] == data[batch + 1 :]
+        for sizes in (data[:batch], indices[:batch]):
+            pairs = zip(sizes, self.shape, strict=False)
+            fits = fits and all(size in (1, whole) for size, whole in pairs)
+        if not fits:
+            raise SparseLayoutError(
+                f"BCOO: data of shape {data} and indices of shape {indices} are no array of shape "
+                f"{self.shape}.",
+                way_out,
+            )
+
+    @property
+    def nse(self) -> int:
+        """The number of elements that are stored of each batch."""
+        return self.indices.shape[-2]
+
+    @property
+    def n_batch(self) -> int:
+        """The number of batch dimensions."""
+        return self.indices.ndim - 2
+
+    @property
+    def n_sparse(self) -> int:
+        """The number of sparse dimensions."""
+        return self.indices.shape[-1]
+
+    @property
+    def n_dense(self) -> int:
+        """The number of dense dimensions."""
+        return len(self.shape) - self.n_batch - self.n_sparse
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> BCOO:
+        """Makes a sparse array of an array: see `bcoo_fromdense`."""
+        return bcoo_fromdense(
+            mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
+        )
+
+    @classmethod
+    def from_scipy_sparse(
+        cls,
+        mat: UserObject,
+        *,
+        index_dtype: DTypeLike = None,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> BCOO:
+        """Makes a sparse array of one of SciPy's, without batch and dense dimensions."""
+        if n_dense or n_batch:
+            raise ParameterError(
+                "BCOO.from_scipy_sparse: n_dense and n_batch must be 0.",
+                "bcoo_update_layout makes them afterwards.",
+            )
+        mat = mat.tocoo()
+        indices = np.stack([mat.row, mat.col], axis=-1).astype(index_dtype or np.int32)
+        return cls((mat.data, indices), shape=mat.shape)
+
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike = None,
+        index_dtype: DTypeLike = "int32",
+        n_dense: int = 0,
+        n_batch: int = 0,
+        nse: int = 0,
+    ) -> BCOO:
+        """Makes an array that stores nothing: all indices are out of range."""
+        shape = tuple(shape)
+        sparse = shape[n_batch : len(shape) - n_dense]
+        if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape) or nse < 0:
+            raise SparseLayoutError(
+                f"BCOO: shape={shape} has no {n_batch} batch and {n_dense} dense dimensions, or "
+                f"nse={nse} is negative."
+            )
+        batch = shape[:n_batch]
+        data = jnp.zeros((*batch, nse, *shape[len(shape) - n_dense :]), dtype)
+        indices = jnp.broadcast_to(jnp.array(sparse, index_dtype), (*batch, nse, len(sparse)))
+        return cls((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
+
+    def todense(self) -> Value:
+        """Returns the array with all its elements."""
+        return bcoo_todense(self)
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
+        """Returns the array with each index once: see `bcoo_sum_duplicates`."""
+        return bcoo_sum_duplicates(_without_zeros(self) if remove_zeros else self, nse)
+
+    def sort_indices(self) -> BCOO:
+        """Returns the array with its indices sorted."""
+        return bcoo_sort_indices(self)
+
+    def update_layout(
+        self,
+        *,
+        n_batch: int | None = None,
+        n_dense: int | None = None,
+        on_inefficient: str | None = "error",
+    ) -> BCOO:
+        """Returns the array with other batch and dense dimensions: see `bcoo_update_layout`."""
+        return bcoo_update_layout(
+            self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient
+        )
+
+    def to_scipy_sparse(self) -> UserObject:
+        """Returns a matrix as SciPy's `coo_matrix`."""
+        import scipy.sparse  # late: few programs need it
+
+        if self.ndim != 2 or self.n_sparse != 2:
+            raise ParameterError("BCOO.to_scipy_sparse: the array must be a sparse matrix.")
+        mat = self.sum_duplicates()
+        data, (rows, columns) = np.asarray(mat.data), np.asarray(mat.indices).T
+        is_inside = (rows < self.shape[0]) & (columns < self.shape[1])
+        places = rows[is_inside], columns[is_inside]
+        return scipy.sparse.coo_matrix((data[is_inside], places), shape=self.shape)
+
+    def tree_flatten(self) -> tuple[tuple[Value, Value], tuple[tuple[int, ...], bool, bool]]:
+        """Returns the leaves, and what is static."""
+        return (self.data, self.indices), (self.shape, self.indices_sorted, self.unique_indices)
+
+    @classmethod
+    def tree_unflatten(
+        cls, static: tuple[tuple[int, ...], bool, bool], leaves: tuple[Value, Value]
+    ) -> BCOO:
+        """Makes the array from its leaves, whatever they are."""
+        result = object.__new__(cls)
+        result.data, result.indices = leaves
+        result.shape, result.indices_sorted, result.unique_indices = static
+        return result
+
+
+# Batches -------------------------------------------------------------------------------------
+
+
+class Parts(NamedTuple):
+    """Elements and indices of a BCOO without batch dimensions."""
+
+    data: Value
+    indices: Value
+
+
+def over_batches(mat: BCOO, function: UserFunction, *others: Value) -> UserObject:
+    """Applies a function of `Parts` and other arrays to each batch.
+
+    Batch dimensions that elements or indices have in common are not multiplied unless needed.
+    """
+    batch = mat.shape[: mat.n_batch]
+
+    def mapped(data: Value, indices: Value, *rest: Value) -> UserObject:
+        return function(Parts(data, indices), *rest)
+
+    data, indices = full_batches(mat)
+    for _ in batch:
+        mapped = vmap(mapped)
+    return mapped(data, indices, *others)
+
+
+def full_batches(mat: BCOO) -> Parts:
+    """Returns elements and indices with batch dimensions of their full extents."""
+    batch = mat.shape[: mat.n_batch]
+    return Parts(
+        *[jnp.broadcast_to(x, (*batch, *x.shape[len(batch) :])) for x in (mat.data, mat.indices)]
+    )
+
+
+def sparse_sizes(mat: BCOO) -> tuple[int, ...]:
+    """Returns the extents of the sparse dimensions."""
+    return mat.shape[mat.n_batch : mat.n_batch + mat.n_sparse]
+
+
+def is_inside(indices: Value, sizes: Sequence[int]) -> Value:
+    """Tells which indices, of shape (..., n_sparse), are in range."""
+    limits = jnp.array(sizes, indices.dtype)
+    return ((indices >= 0) & (indices < limits)).all(-1)
+
+
+def places_of(indices: Value) -> tuple[Value, ...]:
+    """Returns indices of shape (nse, n_sparse) as an index for each dimension."""
+    return tuple(indices[:, i] for i in range(indices.shape[1]))
+
+
+def with_trailing(x: Value, ndim: int) -> Value:
+    """Returns an array with dimensions of extent 1 behind its own."""
+    return x.reshape(*x.shape, *(1,) * (ndim - x.ndim))
+
+
+# Dense arrays --------------------------------------------------------------------------------
+
+
+def bcoo_todense(mat: BCOO) -> Value:
+    """Returns a sparse array with all its elements."""
+    sizes = sparse_sizes(mat)
+
+    def scattered(parts: Parts) -> Value:
+        is_valid = with_trailing(is_inside(parts.indices, sizes), parts.data.ndim)
+        data = jnp.where(is_valid, parts.data, 0)
+        if not sizes:
+            return data.sum(0, dtype=data.dtype)
+        start = jnp.zeros((*sizes, *data.shape[1:]), data.dtype)
+        return start.at[
+            places_of(jnp.where(is_inside(parts.indices, sizes)[:, None], parts.indices, 0))
+        ].add(data)
+
+    return over_batches(mat, scattered)
+
+
+def bcoo_fromdense(
+    mat: ArrayLike,
+    *,
+    nse: int | None = None,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    index_dtype: DTypeLike = np.int32,
+) -> BCOO:
+    """Makes a sparse array of an array.
+
+    Args:
+        mat: The array.
+        nse: How many elements to store of each batch; by default as many as differ from 0, for
+            which the array must be known while tracing. Too few lose the last ones.
+        n_batch, n_dense: How many dimensions are batches, and dense.
+        index_dtype: The dtype of the indices.
+
+    Raises:
+        SparseLayoutError: if the array has not so many dimensions.
+        ConcretizationTypeError: if the array is traced and `nse` is not given.
+
+    >>> import axir.numpy as jnp
+    >>> bcoo_fromdense(jnp.eye(3))
+    BCOO(float32[3, 3], nse=3)
+    """
+    x = jnp.asarray(mat)
+    if n_batch < 0 or n_dense < 0 or n_batch + n_dense > x.ndim:
+        raise SparseLayoutError(
+            f"bcoo_fromdense: an array of shape {x.shape} has no {n_batch} batch and {n_dense} "
+            "dense dimensions."
+        )
+    dense = tuple(range(x.ndim - n_dense, x.ndim))
+    mask = (x != 0).any(dense) if dense else x != 0
+    if nse is None:
+        counts = mask.sum(tuple(range(n_batch, mask.ndim)))
+        nse = int(counts.max()) if counts.size else 0
+    sizes = x.shape[n_batch : x.ndim - n_dense]
+
+    def found(mask: Value) -> Value:
+        if not sizes:
+            return jnp.zeros((nse, 0), index_dtype)
+        places = jnp.nonzero(mask, size=nse, fill_value=sizes)
+        return jnp.stack(places, axis=-1).astype(index_dtype)
+
+    for _ in range(n_batch):
+        found = vmap(found)
+    indices = found(mask)
+    result = BCOO(
+        (jnp.zeros((*indices.shape[:-1], *x.shape[x.ndim - n_dense :]), x.dtype), indices),
+        shape=x.shape,
+        indices_sorted=True,
+        unique_indices=True,
+    )
+    return with_data(result, bcoo_extract(result, x).data)
+
+
+def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
+    """Returns the elements of an array at the places of a sparse one.
+
+    Args:
+        sparr: A sparse array, whose elements do not matter.
+        arr: An array of its shape.
+        assume_unique: Whether its indices are different; by default what it says itself. Of equal
+            ones only the first gets the element, the others 0.
+
+    Raises:
+        SparseLayoutError: if the shapes differ.
+    """
+    x = jnp.asarray(arr)
+    if x.shape != sparr.shape:
+        raise SparseLayoutError(
+            f"bcoo_extract: the array is of shape {x.shape}, the sparse one of shape {sparr.shape}."
+        )
+    sizes = sparse_sizes(sparr)
+    is_unique = sparr.unique_indices if assume_unique is None else assume_unique
+
+    def gathered(parts: Parts, x: Value) -> Value:
+        is_valid = is_inside(parts.indices, sizes)
+        if not is_unique:
+            is_valid &= is_first(parts.indices)
+        if not sizes:
+            is_valid &= jnp.arange(is_valid.shape[0]) == 0
+            data = jnp.broadcast_to(x, (is_valid.shape[0], *x.shape))
+        else:
+            data = x.at[places_of(parts.indices)].get(mode="clip")
+        return jnp.where(with_trailing(is_valid, data.ndim), data, 0)
+
+    return with_data(sparr, over_batches(sparr, gathered, x))
+
+
+def with_data(mat: BCOO, data: Value) -> BCOO:
+    """Returns an array with other elements at the same places."""
+    return BCOO(
+        (data, mat.indices),
+        shape=mat.shape,
+        indices_sorted=mat.indices_sorted,
+        unique_indices=mat.unique_indices,
+    )
+
+
+def is_first(indices: Value) -> Value:
+    """Tells which indices, of shape (nse, n_sparse), no index before them equals."""
+    order = _order(indices)
+    ordered = indices[order]
+    is_new = jnp.concatenate(
+        [jnp.ones(min(1, len(order)), bool), (ordered[1:] != ordered[:-1]).any(-1)]
+    )
+    return jnp.zeros_like(is_new).at[order].set(is_new)
+
+
+# Order and duplicates ------------------------------------------------------------------------
+
+
+def _order(indices: Value) -> Value:
+    """Returns what sorts indices, of shape (nse, n_sparse), stably."""
+    if not indices.shape[1]:
+        return jnp.arange(indices.shape[0])
+    return jnp.lexsort(places_of(indices)[::-1])
+
+
+def bcoo_sort_indices(mat: BCOO) -> BCOO:
+    """Returns an array with its indices sorted, those of the first dimension before all others."""
+
+    def ordered(parts: Parts) -> Parts:
+        order = _order(parts.indices)
+        return Parts(parts.data[order], parts.indices[order])
+
+    data, indices = over_batches(mat, ordered)
+    return BCOO(
+        (data, indices), shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices
+    )
+
+
+def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
+    """Returns an array with each index once, sorted, and with the sums of elements.
+
+    Args:
+        mat: The array.
+        nse: How many elements to store of each batch. By default as many as there are different
+            indices in range if these are known, and else as many as before.
+    """
+    sizes = sparse_sizes(mat)
+    limits = jnp.array(sizes, mat.indices.dtype)
+
+    def summed(parts: Parts) -> tuple[Value, Value, Value]:
+        is_valid = is_inside(parts.indices, sizes)
+        # What is out of range comes last.
+        indices = jnp.where(is_valid[:, None], parts.indices, limits)
+        data = jnp.where(with_trailing(is_valid, parts.data.ndim), parts.data, 0)
+        order = _order(indices)
+        indices, data = indices[order], data[order]
+        if not sizes:
+            total = jnp.zeros_like(data).at[:1].set(data.sum(0, keepdims=True, dtype=data.dtype))
+            return total, indices, jnp.int32(min(1, data.shape[0]))
+        is_new = jnp.concatenate(
+            [jnp.ones(min(1, len(order)), bool), (indices[1:] != indices[:-1]).any(-1)]
+        )
+        group = jnp.cumsum(is_new) - 1
+        found = jnp.broadcast_to(limits, indices.shape).at[group].set(indices)
+        count = (is_inside(found, sizes)).sum()
+        return jnp.zeros_like(data).at[group].add(data), found, count
+
+    data, indices, counts = over_batches(mat, summed)
+    if nse is None:
+        nse = mat.nse
+        if type(counts) is ConcreteArray:
+            nse = int(counts.max()) if counts.size else 0
+    missing = max(nse - mat.nse, 0)
+    axis = mat.n_batch
+    if missing:
+        data = jnp.pad(data, [(0, missing * (a == axis)) for a in range(data.ndim)])
+        further = jnp.broadcast_to(limits, (*indices.shape[:-2], missing, len(sizes)))
+        indices = jnp.concatenate([indices, further], axis=-2)
+    data, indices = (lax.slice_in_dim(x, 0, nse, axis=axis) for x in (data, indices))
+    return BCOO((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
+
+
+def _without_zeros(mat: BCOO) -> BCOO:
+    """Moves elements that are 0 out of range."""
+    dense = tuple(range(mat.n_batch + 1, mat.data.ndim))
+    is_zero = (mat.data == 0).all(dense) if dense else mat.data == 0
+    limits = jnp.array(sparse_sizes(mat), mat.indices.dtype)
+    indices = jnp.where(is_zero[..., None], limits, mat.indices)
+    return BCOO((mat.data, indices), shape=mat.shape)
+
+
+# Layouts -------------------------------------------------------------------------------------
+
+
+def bcoo_update_layout(
+    mat: BCOO,
+    *,
+    n_batch: int | None = None,
+    n_dense: int | None = None,
+    on_inefficient: str | None = "error",
+) -> BCOO:
+    """Returns an array with other numbers of batch and dense dimensions.
+
+    Args:
+        mat: The array.
+        n_batch, n_dense: The numbers; by default those that it has.
+        on_inefficient: 'error', 'warn' or None: what happens if the result stores more elements
+            than the array, as it does when sparse dimensions become batches or dense.
+
+    Raises:
+        SparseEfficiencyError: if it stores more, and `on_inefficient` is 'error'.
+        SparseLayoutError: if the array has not so many dimensions.
+
+    >>> import axir.numpy as jnp
+    >>> bcoo_update_layout(bcoo_fromdense(jnp.eye(3), n_batch=1), n_batch=0).indices.shape
+    (3, 2)
+    """
+    batch = mat.n_batch if n_batch is None else n_batch
+    dense = mat.n_dense if n_dense is None else n_dense
+    if batch < 0 or dense < 0 or batch + dense > mat.ndim:
+        raise SparseLayoutError(
+            f"bcoo_update_layout: an array of shape {mat.shape} has no {batch} batch and {dense} "
+            "dense dimensions."
+        )
+    if on_inefficient not in ("error", "warn", None):
+        raise ParameterError(
+            f"bcoo_update_layout: on_inefficient is {on_inefficient!r}.",
+            "It is 'error', 'warn' or None.",
+        )
+    if batch > mat.n_batch or dense > mat.n_dense:
+        _tell_inefficiency(mat, batch, dense, on_inefficient)
+    mat = _fewer_dense(mat, dense) if dense < mat.n_dense else mat
+    mat = _fewer_batch(mat, batch) if batch < mat.n_batch else mat
+    mat = _more_dense(mat, dense) if dense > mat.n_dense else mat
+    return _more_batch(mat, batch) if batch > mat.n_batch else mat
+
+
+def _tell_inefficiency(mat: BCOO, batch: int, dense: int, reaction: str | None) -> None:
+    message = (
+        f"bcoo_update_layout: from {mat.n_batch} batch and {mat.n_dense} dense dimensions to "
+        f"{batch} and {dense} more elements are stored."
+    )
+    if reaction == "error":
+        raise SparseEfficiencyError(message, "Pass on_inefficient=None if that is wanted.")
+    if reaction == "warn":
+        warnings.warn(message, SparseEfficiencyWarning, stacklevel=4)
+
+
+def _fewer_dense(mat: BCOO, n_dense: int) -> BCOO:
+    """Makes the first dense dimensions sparse, all of whose elements are stored."""
+    count = mat.n_dense - n_dense
+    start = mat.n_batch + mat.n_sparse
+    sizes = mat.shape[start : start + count]
+    places = jnp.stack(
+        [x.ravel() for x in jnp.meshgrid(*map(jnp.arange, sizes), indexing="ij")], axis=-1
+    ).astype(mat.indices.dtype)
+
+    def spread(parts: Parts) -> Parts:
+        nse = parts.indices.shape[0]
+        data = parts.data.reshape(nse * len(places), *parts.data.shape[1 + count :])
+        return Parts(data, _paired(parts.indices, places))
+
+    data, indices = over_batches(mat, spread)
+    return BCOO((data, indices), shape=mat.shape, indices_sorted=mat.indices_sorted,
+                unique_indices=mat.unique_indices)  # fmt: skip
+
+
+def _paired(first: Value, second: Value) -> Value:
+    """Returns each row of one array followed by each row of another one."""
+    left = jnp.repeat(
+        first, second.shape[0], axis=0, total_repeat_length=first.shape[0] * second.shape[0]
+    )
+    right = jnp.tile(second, (first.shape[0], 1))
+    return jnp.concatenate([left, right], axis=1)
+
+
+def _fewer_batch(mat: BCOO, n_batch: int) -> BCOO:
+    """Makes the last batch dimensions sparse."""
+    data, indices = full_batches(mat)
+    for axis in reversed(range(n_batch, mat.n_batch)):
+        number = lax.broadcasted_iota(indices.dtype, (*indices.shape[:-1], 1), axis)
+        indices = jnp.concatenate([number, indices], axis=-1)
+        merged = data.shape[axis] * data.shape[axis + 1]
+        data = data.reshape(*data.shape[:axis], merged, *data.shape[axis + 2 :])
+        indices = indices.reshape(*indices.shape[:axis], merged, indices.shape[-1])
+    return BCOO((data, indices), shape=mat.shape, indices_sorted=mat.indices_sorted,
+                unique_indices=mat.unique_indices)  # fmt: skip
+
+
+def _more_dense(mat: BCOO, n_dense: int) -> BCOO:
+    """Makes the last sparse dimensions dense: each element is one of a row of zeros."""
+    count = n_dense - mat.n_dense
+    kept = mat.n_sparse - count
+    sizes = sparse_sizes(mat)[kept:]
+
+    def gathered(parts: Parts) -> Parts:
+        nse = parts.indices.shape[0]
+        last = parts.indices[:, kept:]
+        is_valid = is_inside(last, sizes)
+        data = jnp.where(with_trailing(is_valid, parts.data.ndim), parts.data, 0)
+        rows = jnp.zeros((nse, *sizes, *data.shape[1:]), data.dtype)
+        last = jnp.where(is_valid[:, None], last, 0)
+        return Parts(
+            rows.at[(jnp.arange(nse), *places_of(last))].set(data), parts.indices[:, :kept]
+        )
+
+    data, indices = over_batches(mat, gathered)
+    return BCOO((data, indices), shape=mat.shape)
+
+
+def _more_batch(mat: BCOO, n_batch: int) -> BCOO:
+    """Makes the first sparse dimensions batches: elements of other batches are out of range."""
+    count = n_batch - mat.n_batch
+    sizes = sparse_sizes(mat)
+    rest = jnp.array(sizes[count:], mat.indices.dtype)
+
+    def spread(parts: Parts) -> Parts:
+        grid = jnp.meshgrid(*map(jnp.arange, sizes[:count]), indexing="ij")
+        batches = jnp.stack([x.ravel() for x in grid], axis=-1).astype(parts.indices.dtype)
+        is_own = (parts.indices[None, :, :count] == batches[:, None]).all(-1)
+        data = jnp.where(with_trailing(is_own, parts.data.ndim + 1), parts.data, 0)
+        indices = jnp.where(is_own[..., None], parts.indices[:, count:], rest)
+        if not rest.size:  # nothing tells that an element is out of range
+            data, indices = data.sum(1, keepdims=True, dtype=data.dtype), indices[:, :1]
+        head = sizes[:count]
+        return Parts(
+            data.reshape(*head, *data.shape[1:]), indices.reshape(*head, *indices.shape[1:])
+        )
+
+    data, indices = over_batches(mat, spread)
+    return BCOO((data, indices), shape=mat.shape)
