@@ -69,7 +69,10 @@ def test_minima_are_scipys(method: str) -> None:
 def test_compiled_and_batched() -> None:
     @axir.jit
     def find(starts: Any) -> list[Any]:
-        return [axir.vmap(lambda x: minimize(himmelblau, x, method=m).fun)(starts) for m in METHODS]
+        return [
+            axir.vmap(lambda x, m=method: minimize(himmelblau, x, method=m).fun)(starts)
+            for method in METHODS
+        ]
 
     starts = np.random.default_rng(0).uniform(-4, 4, (5, 2)).astype(np.float32)
     for values in find(starts):

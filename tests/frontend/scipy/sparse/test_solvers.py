@@ -66,7 +66,9 @@ def test_compiled_solutions(is_complex: bool) -> None:
             for name in (("cg",) if is_complex else ("cg", "bicgstab", "gmres incremental"))
         ]
 
-    for (x, info), a in zip(solve(hermitian, general, b), (hermitian, general, general)):
+    for (x, info), a in zip(
+        solve(hermitian, general, b), (hermitian, general, general), strict=False
+    ):
         assert info == 0
         np.testing.assert_allclose(x, np.linalg.solve(a, b), atol=2e-6, rtol=1e-4)
 
