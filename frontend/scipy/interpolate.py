@@ -128,9 +128,9 @@ class RegularGridInterpolator:
         total: UserObject = 0
         further = (1,) * (self.values.ndim - len(cells))
         for corner in itertools.product((0, 1), repeat=len(cells)):
-            weight = math.prod(
-                share if upper else 1 - share for upper, share in zip(corner, shares, strict=True)
-            )
+            weight = jnp.ones_like(shares[0]) if shares else jnp.ones(())
+            for upper, share in zip(corner, shares, strict=True):
+                weight = weight * (share if upper else 1 - share)
             places = tuple(cell + upper for cell, upper in zip(cells, corner, strict=True))
             total = total + self.values[places] * weight.reshape(-1, *further)
         return total
@@ -193,7 +193,7 @@ def _flatten(grid: RegularGridInterpolator) -> tuple[tuple[UserObject, ...], tup
 
 
 def _unflatten(
-    options: tuple[str, bool], children: tuple[UserObject, ...]
+    options: tuple[str, bool], children: Sequence[UserObject]
 ) -> RegularGridInterpolator:
     result = object.__new__(RegularGridInterpolator)
     result.grid, result.values, result.fill_value = children

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -105,7 +106,7 @@ def map_coordinates(
     mode = _mode("map_coordinates", mode)
     outside = jnp.asarray(cval).astype(image.dtype)
     ends = [_neighbors(x, order) for x in places]
-    total: Value | None = None
+    terms = []
     for corner in itertools.product(*ends):
         indices = [index for index, _ in corner]
         pixels = image[
@@ -120,7 +121,8 @@ def map_coordinates(
             pixels = jnp.where(is_inside, pixels, outside)
         for _, weight in corner:
             pixels = pixels if weight is None else weight * pixels
-        total = pixels if total is None else total + pixels
+        terms.append(pixels)
+    total = functools.reduce(jnp.add, terms)
     if dtypes.is_integer(image.dtype) and dtypes.is_inexact(total.dtype):
         total = lax.round(total)
     return total.astype(image.dtype)
@@ -169,7 +171,7 @@ def gaussian_filter(
 
     >>> import axir.numpy as jnp
     >>> gaussian_filter(jnp.array([0.0, 0.0, 1.0, 0.0, 0.0]), 0.5).round(3)
-    Array([0.   , 0.107, 0.786, 0.107, 0.   ], dtype=float32)
+    Array([0.   , 0.106, 0.787, 0.106, 0.   ], dtype=float32)
     """
     if output is not None:
         raise ParameterError(

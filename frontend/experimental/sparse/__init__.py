@@ -14,7 +14,10 @@ Array([20.,  1.], dtype=float32)
 
 from __future__ import annotations
 
-from . import _methods  # noqa: F401  (operators and methods)
+from . import (
+    _methods,  # noqa: F401  (operators and methods)
+    linalg,
+)
 from ._base import (
     CuSparseEfficiencyWarning,
     JAXSparse,
@@ -86,6 +89,6 @@ __all__ = [
     "bcoo_update_layout", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general",
     "bcsr_extract", "bcsr_fromdense", "bcsr_sum_duplicates", "bcsr_todense", "coo_fromdense",
     "coo_matmat", "coo_matvec", "coo_todense", "csr_fromdense", "csr_matmat", "csr_matvec",
-    "csr_todense", "empty", "eye", "grad", "jacfwd", "jacobian", "jacrev", "random_bcoo",
+    "csr_todense", "empty", "eye", "grad", "jacfwd", "jacobian", "jacrev", "linalg", "random_bcoo",
     "sparsify", "todense", "value_and_grad",
 ]  # fmt: skip

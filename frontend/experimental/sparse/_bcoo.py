@@ -411,7 +411,7 @@ def _order(indices: Value) -> Value:
     """Returns what sorts indices, of shape (nse, n_sparse), stably."""
     if not indices.shape[1]:
         return jnp.arange(indices.shape[0])
-    return jnp.lexsort(places_of(indices)[::-1])
+    return jnp.lexsort(indices.T[::-1])
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
@@ -591,9 +591,8 @@ def _more_dense(mat: BCOO, n_dense: int) -> BCOO:
         data = jnp.where(with_trailing(is_valid, parts.data.ndim), parts.data, 0)
         rows = jnp.zeros((nse, *sizes, *data.shape[1:]), data.dtype)
         last = jnp.where(is_valid[:, None], last, 0)
-        return Parts(
-            rows.at[(jnp.arange(nse), *places_of(last))].set(data), parts.indices[:, :kept]
-        )
+        places = (jnp.arange(nse), *places_of(last))
+        return Parts(rows.at[places].set(data), parts.indices[:, :kept])
 
     data, indices = over_batches(mat, gathered)
     return BCOO((data, indices), shape=mat.shape)

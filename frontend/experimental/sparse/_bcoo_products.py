@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import axir.numpy as jnp
 from axir import lax
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, PrecisionLike
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, PrecisionLike, UserObject
 from axir.dialect.program.rules import Value
 
 from ._base import SparseLayoutError
@@ -62,8 +62,9 @@ def bcoo_dot_general(
     kind = preferred_element_type or jnp.result_type(lhs.dtype, rhs.dtype)
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
         return _sparse_product(lhs, rhs, numbers, kind)
+    other: UserObject = rhs
     if isinstance(lhs, BCOO):
-        return _product(lhs, rhs, numbers, precision, kind)
+        return _product(lhs, other, numbers, precision, kind)
     if not isinstance(rhs, BCOO):
         return lax.dot_general(
             lhs, rhs, numbers, precision=precision, preferred_element_type=preferred_element_type

@@ -122,7 +122,8 @@ def bcoo_slice(
     cuts = [slice(*bound) for bound in bounds]
     shape = [len(range(*bound)) for bound in bounds]
     data, indices = full_batches(mat)
-    data = data[(*cuts[:first], slice(None), *cuts[last:])]
+    kept = (*cuts[:first], slice(None), *cuts[last:])
+    data = data[kept]
     indices = indices[tuple(cuts[:first])]
     if not mat.n_sparse:
         return _made(data, indices, shape, mat)

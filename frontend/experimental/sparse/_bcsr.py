@@ -137,7 +137,7 @@ class BCSR(JAXSparse):
         rows = arr.shape[arr.n_batch]
         limits = np.array(arr.shape[arr.n_batch : arr.n_batch + 2])
         # What is out of range comes behind the last row.
-        is_valid = is_inside(arr.indices, limits)[..., None]
+        is_valid = is_inside(arr.indices, tuple(limits))[..., None]
         indices = jnp.where(is_valid, arr.indices, limits.astype(arr.indices.dtype))
         placed = BCOO((arr.data, indices), shape=arr.shape, unique_indices=arr.unique_indices)
         arr = bcoo_sort_indices(placed)

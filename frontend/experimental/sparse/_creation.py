@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import axir.numpy as jnp
 from axir import random
 from axir._transforms.vectorize import vmap
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserFunction
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
 
@@ -17,22 +17,20 @@ from ._bcoo import BCOO
 from ._bcsr import BCSR
 from ._matrices import COO, CSC, CSR
 
-_FORMATS = {"bcoo": BCOO, "bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
+_FORMATS: dict[str, UserObject] = {"bcoo": BCOO, "bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
 
 
-def _format(sparse_format: str) -> type:
-    found = _FORMATS.get(sparse_format)
-    if found is None:
+def _check_format(sparse_format: str) -> None:
+    if sparse_format not in _FORMATS:
         raise ParameterError(
             f"There is no format {sparse_format!r} of sparse arrays.",
             f"The formats are {', '.join(_FORMATS)}.",
         )
-    return found
 
 
 def _in_format(mat: BCOO, sparse_format: str) -> JAXSparse:
-    found = _format(sparse_format)
-    return mat if found is BCOO else found.from_bcoo(mat)
+    make = _FORMATS[sparse_format]
+    return mat if make is BCOO else make.from_bcoo(mat)
 
 
 def empty(
@@ -57,7 +55,8 @@ def empty(
     >>> empty((2, 3), sparse_format="csr")
     CSR(float32[2, 3], nse=0)
     """
-    if _format(sparse_format) not in (BCOO, BCSR) and len(tuple(shape)) != 2:
+    _check_format(sparse_format)
+    if _FORMATS[sparse_format] not in (BCOO, BCSR) and len(tuple(shape)) != 2:
         raise SparseLayoutError(f"empty: {sparse_format} arrays are matrices, not {tuple(shape)}.")
     made = BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype, **kwds)
     return _in_format(made, sparse_format)
@@ -84,6 +83,7 @@ def eye(
     >>> eye(3, k=1)
     BCOO(float32[3, 3], nse=2)
     """
+    _check_format(sparse_format)
     columns = N if M is None else M
     first = max(-k, 0)
     count = max(min(N - first, columns - max(k, 0)), 0)

@@ -32,7 +32,9 @@ def _with_elements(x: UserObject, elements: UserObject) -> UserObject:
     return tree.map(placed, x, elements, is_leaf=is_sparse)
 
 
-def _by_elements(transform: UserFunction, fun: UserFunction, argnums: UserObject, options: Options):
+def _by_elements(
+    transform: UserFunction, fun: UserFunction, argnums: UserObject, options: Options
+) -> UserFunction:
     """Applies a transformation to a function of the elements of its arguments."""
     chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 

@@ -59,13 +59,13 @@ def sparsify(f: UserFunction, use_tracer: bool = False) -> UserFunction:
             return f(*args, **kwargs)
         traced = [is_sparse(leaf) or isinstance(leaf, Array) for leaf in leaves]
         types = [_type_of(leaf) for leaf, used in zip(leaves, traced, strict=True) if used]
-        out_structure = None
+        out_structure: UserObject = None
 
         def flat(*values: Value) -> list[UserObject]:
             nonlocal out_structure
             given = iter(values)
             whole = [next(given) if used else x for x, used in zip(leaves, traced, strict=True)]
-            arguments, keywords = structure.unflatten(whole)
+            arguments, keywords = tree.unflatten(structure, whole)
             results, out_structure = tree.flatten(f(*arguments, **keywords))
             return results
 

@@ -20,7 +20,7 @@ class _State(NamedTuple):
     inverse: Value  # of the Hessian
     previous: Value  # the value of the pass before
     is_stuck: Value
-    count: Value
+    passes: Value
     evaluations: Value
 
 
@@ -49,7 +49,7 @@ def minimize_bfgs(
         return jnp.linalg.norm(gradient, ord=norm) < gtol
 
     def goes_on(state: _State) -> Value:
-        return ~is_minimum(state.gradient) & ~state.is_stuck & (state.count < most)
+        return ~is_minimum(state.gradient) & ~state.is_stuck & (state.passes < most)
 
     def advance(state: _State) -> _State:
         direction = -(state.inverse @ state.gradient)
@@ -68,7 +68,7 @@ def minimize_bfgs(
             updated_inverse(state.inverse, moved, found.gradient - state.gradient),
             state.value,
             jnp.all(state.x + moved == state.x),
-            state.count + 1,
+            state.passes + 1,
             state.evaluations + found.evaluations,
         )
 
@@ -83,7 +83,7 @@ def minimize_bfgs(
     status = jnp.where(success, 0, jnp.where(end.is_stuck, failure, 1)).astype(jnp.int32)
     return OptimizeResults(
         end.x, success, status, end.value, end.gradient, end.inverse,
-        end.evaluations, end.evaluations, end.count,
+        end.evaluations, end.evaluations, end.passes,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ class _State(NamedTuple):
     gradient: Value
     history: _History
     status: Value  # -1 while it goes on
-    count: Value
+    passes: Value
     evaluations: Value
 
 
@@ -70,7 +70,7 @@ def minimize_lbfgs(
             (is_small, 4),
             (state.evaluations >= most_gradients, 3),
             (state.evaluations >= most_values, 2),
-            (state.count >= most_passes, 1),
+            (state.passes >= most_passes, 1),
         )
         status: Value = jnp.int32(-1)
         for condition, number in reversed(cases):
@@ -81,7 +81,7 @@ def minimize_lbfgs(
         direction = -_inverse_times(state.history, state.gradient)
         length = jnp.linalg.norm(state.gradient)
         first = jnp.minimum(1, 1 / jnp.where(length > 0, length, 1))
-        step = jnp.where(state.count == 0, first, jnp.ones_like(first))
+        step = jnp.where(state.passes == 0, first, jnp.ones_like(first))
         found = line_search(objective, state.x, direction, state.value, state.gradient, step, maxls)
         moved = found.step * direction
         history = _remembered(state.history, moved, found.gradient - state.gradient)
@@ -93,7 +93,7 @@ def minimize_lbfgs(
             found.gradient,
             history,
             state.status,
-            state.count + 1,
+            state.passes + 1,
             state.evaluations + found.evaluations,
         )
         status = status_of(reached, decrease <= ftol * scale, jnp.all(state.x + moved == state.x))
@@ -109,7 +109,7 @@ def minimize_lbfgs(
     success = (end.status == 0) | (end.status == 4)
     return OptimizeResults(
         end.x, success, end.status, end.value, end.gradient, None,
-        end.evaluations, end.evaluations, end.count,
+        end.evaluations, end.evaluations, end.passes,
     )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ class _State(NamedTuple):
     high: Point  # the other end of the interval, infinitely far while there is none
     gradient: Value  # at the low end
     is_done: Value
-    count: Value
+    passes: Value
 
 
 def line_search(
@@ -90,11 +90,11 @@ def line_search(
         is_bracketed = jnp.isfinite(length)
         most = jnp.where(is_bracketed, most_steps + _MOST_INTERPOLATIONS, most_steps)
         is_wide = length > closest * jnp.maximum(state.low.step, state.high.step)
-        return ~state.is_done & (state.count < most) & (is_wide | ~is_bracketed)
+        return ~state.is_done & (state.passes < most) & (is_wide | ~is_bracketed)
 
     def advance(state: _State) -> _State:
         low, high = state.low, state.high
-        doubled = jnp.where(state.count == 0, first_step, 2 * low.step)
+        doubled = jnp.where(state.passes == 0, first_step, 2 * low.step)
         step = jnp.where(jnp.isfinite(high.step), _between(low, high), doubled)
         value, gradient = objective(x + step * direction)
         value, gradient = value.astype(low.value.dtype), gradient.astype(state.gradient.dtype)
@@ -113,13 +113,13 @@ def line_search(
             new_high,
             jnp.where(is_low, gradient, state.gradient),
             is_done,
-            state.count + 1,
+            state.passes + 1,
         )
 
     far = Point(jnp.full_like(value, jnp.inf), start.value, start.slope)
     first = _State(start, far, gradient, jnp.bool_(False), jnp.int32(0))
     end = lax.while_loop(goes_on, advance, first)
-    return Found(end.low.step, end.low.value, end.gradient, end.count)
+    return Found(end.low.step, end.low.value, end.gradient, end.passes)
 
 
 def _chosen(condition: Value, first: Point, second: Point) -> Point:

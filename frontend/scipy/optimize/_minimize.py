@@ -20,7 +20,7 @@ from ._lbfgs import minimize_lbfgs
 from ._line_search import Objective
 from ._results import OptimizeResults
 
-_METHODS = {
+_METHODS: dict[str, UserFunction] = {
     "bfgs": minimize_bfgs,
     "l-bfgs": minimize_lbfgs,
     "l-bfgs-experimental-do-not-rely-on-this": minimize_lbfgs,

@@ -53,6 +53,7 @@ VALUES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("qr", (TALL,), {}),
     ("qr", (WIDE,), {"mode": "r"}),
     ("qr", (COMPLEX,), {"mode": "complete"}),
+    *[("qr", (x,), {"mode": "raw"}) for x in (TALL, WIDE, COMPLEX)],
     ("lstsq", (TALL, _random(5, 2)), {}),
     ("lstsq", (WIDE, _random(3, 2)), {"numpy_resid": True}),
     ("lstsq", (TALL, _random(5)), {"numpy_resid": True}),

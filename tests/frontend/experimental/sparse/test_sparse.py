@@ -15,6 +15,7 @@ import axir.numpy as jnp
 from axir import lax
 from axir.experimental import sparse
 from axir.experimental.sparse import BCOO, BCSR, COO, CSC, CSR
+from axir.test_util import check_grads
 
 _GENERATOR = np.random.default_rng(0)
 
@@ -271,6 +272,21 @@ def test_solvers_take_sparse_matrices() -> None:
         np.testing.assert_allclose(dense @ x, 1, rtol=1e-4)
 
 
+def test_equations_are_solved_by_factors() -> None:
+    dense = 4 * np.eye(4, dtype=np.float32) + MATRIX[:, :4]
+    mat, b = CSR.fromdense(dense), np.arange(4, dtype=np.float32)
+
+    def solve(data: Any, b: Any) -> Any:
+        return sparse.linalg.spsolve(data, mat.indices, mat.indptr, b)
+
+    np.testing.assert_allclose(solve(mat.data, b), np.linalg.solve(dense, b), rtol=1e-4)
+    check_grads(solve, (mat.data, jnp.array(b)), order=1, rtol=1e-2, atol=1e-2)
+    batch = axir.vmap(lambda b: solve(mat.data, b))(np.eye(4, dtype=np.float32))
+    np.testing.assert_allclose(batch.T, np.linalg.inv(dense), rtol=1e-3, atol=1e-5)
+    singular = solve(0 * mat.data, b)
+    assert not np.isfinite(singular).any()
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
@@ -293,6 +309,11 @@ def test_solvers_take_sparse_matrices() -> None:
             lambda: BCSR((jnp.ones(1), jnp.ones(1, int), jnp.zeros(3, int)), shape=(3, 3)),
             "SparseLayoutError",
             "rows + 1",
+        ),
+        (
+            lambda: sparse.linalg.spsolve(jnp.ones(1), [0], [0, 1], jnp.ones(2)),
+            "MatrixShapeError",
+            "1 rows",
         ),
         (lambda: COO.fromdense(jnp.ones(3)), "SparseLayoutError", "is no matrix"),
         (lambda: BCOO.fromdense(MATRIX) @ jnp.ones(4), "ShapeError", "(4, 5)"),
