@@ -34,8 +34,6 @@ def shard_map(
     mesh: Mesh | AbstractMesh | None = None,
     axis_names: Set[Hashable] = frozenset(),
     check_vma: bool = True,
-    check_rep: bool = True,
-    auto: Set[Hashable] = frozenset(),
 ) -> UserFunction:
     """Returns a function of arrays, given one of the parts of them that a device holds.
 
@@ -51,8 +49,6 @@ def shard_map(
             it is computed on one device.
         axis_names: The axes of the mesh along which `f` is one of parts; by default all.
         check_vma: Accepted for compatibility: whether results are equal is not checked.
-        check_rep: The old name of `check_vma`.
-        auto: The other axes, in place of `axis_names`, as older programs name them.
 
     Raises:
         ParameterError: without a mesh, or with one of several devices.
@@ -74,7 +70,6 @@ def shard_map(
             in_specs=in_specs,
             mesh=mesh,
             axis_names=axis_names,
-            auto=auto,
         )
     check_callable(f, "shard_map")
     function = f
@@ -82,9 +77,7 @@ def shard_map(
     @functools.wraps(function)
     def mapped(*args: Options) -> UserObject:
         chosen = _mesh(mesh)
-        names = tuple(n for n in chosen.axis_names if n not in auto)
-        if axis_names:
-            names = tuple(n for n in names if n in axis_names)
+        names = [n for n in chosen.axis_names if not axis_names or n in axis_names]
         cut = _Cut(chosen, names)
         specs = _inferred(args) if in_specs is None else in_specs
         leaves, structure = tree.flatten(args)

@@ -79,14 +79,14 @@ class Optimizer(NamedTuple):
     """An optimizer: three functions.
 
     Attributes:
-        init_fun: From parameters to a state.
-        update_fun: From the number of the step, gradients and a state to the next state.
-        params_fun: From a state to the parameters.
+        init_fn: From parameters to a state.
+        update_fn: From the number of the step, gradients and a state to the next state.
+        params_fn: From a state to the parameters.
     """
 
-    init_fun: Callable[[PyTree], UserObject]
-    update_fun: Callable[[UserObject, PyTree, UserObject], UserObject]
-    params_fun: Callable[[UserObject], PyTree]
+    init_fn: Callable[[PyTree], UserObject]
+    update_fn: Callable[[UserObject, PyTree, UserObject], UserObject]
+    params_fn: Callable[[UserObject], PyTree]
 
 
 class OptimizerState(NamedTuple):
@@ -208,7 +208,7 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
         TreeError: if a leaf is something else.
 
     >>> import axir.numpy as jnp
-    >>> state = momentum(0.1, 0.9).init_fun({"w": jnp.ones(2)})
+    >>> state = momentum(0.1, 0.9).init_fn({"w": jnp.ones(2)})
     >>> pack_optimizer_state(unpack_optimizer_state(state)).tree_def == state.tree_def
     True
     """

@@ -9,6 +9,7 @@ import importlib
 
 from axir._transforms.callbacks import io_callback
 from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.config import enable_x64
 
 _LOADED_WHEN_NAMED = frozenset(
     (
@@ -31,7 +32,18 @@ _LOADED_WHEN_NAMED = frozenset(
     )
 )
 
-__all__ = ["io_callback", *sorted(_LOADED_WHEN_NAMED)]
+__all__ = ["disable_x64", "enable_x64", "io_callback", *sorted(_LOADED_WHEN_NAMED)]
+
+
+def disable_x64() -> UserObject:
+    """Makes 64-bit types 32-bit ones while a `with` block runs.
+
+    >>> import axir.numpy as jnp
+    >>> with disable_x64():
+    ...     jnp.ones(1).dtype
+    dtype('float32')
+    """
+    return enable_x64(False)
 
 
 def __getattr__(name: str) -> UserObject:

@@ -29,6 +29,7 @@ def shard_map(
         check_rep: Accepted for compatibility.
         auto: Axes of the mesh along which nothing is cut.
     """
+    names = frozenset(name for name in mesh.axis_names if name not in auto)
     return _shard_mapping.shard_map(
-        f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_rep=check_rep, auto=auto
+        f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=names, check_vma=check_rep
     )

@@ -97,27 +97,27 @@ def test_optimizers(name: str) -> None:
 
 def test_a_compiled_step_with_a_schedule() -> None:
     opt = optimizers.momentum(optimizers.piecewise_constant([1], [0.5, 0.25]), 0.0)
-    step = axir.jit(lambda i, s: opt.update_fun(i, opt.params_fun(s), s))
-    state = opt.init_fun([jnp.ones(2)])
+    step = axir.jit(lambda i, s: opt.update_fn(i, opt.params_fn(s), s))
+    state = opt.init_fn([jnp.ones(2)])
     for i in range(3):
         state = step(i, state)
-    assert opt.params_fun(state)[0].tolist() == [0.5 * 0.5 * 0.75] * 2
+    assert opt.params_fn(state)[0].tolist() == [0.5 * 0.5 * 0.75] * 2
 
 
 def test_states_as_trees() -> None:
     opt = optimizers.sm3(0.1)
-    state = opt.init_fun(START)
+    state = opt.init_fn(START)
     marked = optimizers.unpack_optimizer_state(state)
     assert set(marked) == {"a", "b", "c"}
-    again = opt.params_fun(optimizers.pack_optimizer_state(marked))
+    again = opt.params_fn(optimizers.pack_optimizer_state(marked))
     assert axir.tree.all(axir.tree.map(lambda x, y: bool((x == y).all()), again, START))
     with pytest.raises(TreeError, match="a leaf is of type 'float', no JoinPoint"):
         optimizers.pack_optimizer_state([1.0])
     with pytest.raises(TreeError, match="The gradients have the structure"):
-        opt.update_fun(0, {"a": START["a"]}, state)
+        opt.update_fn(0, {"a": START["a"]}, state)
     changing = optimizers.optimizer(lambda: (lambda x: x, lambda i, g, x: (x, x), lambda x: x))()
     with pytest.raises(TreeError, match="was given a state of structure"):
-        changing.update_fun(0, [1.0], changing.init_fun([1.0]))
+        changing.update_fn(0, [1.0], changing.init_fn([1.0]))
 
 
 @pytest.mark.parametrize("step", [0, 3, 20])
@@ -157,13 +157,13 @@ def test_names_of_2020() -> None:
 )
 def test_optix(transformation: Any, optimizer: Any) -> None:
     params = axir.tree.map(jnp.asarray, START)
-    state, expected = transformation.init(params), optimizer.init_fun(params)
+    state, expected = transformation.init(params), optimizer.init_fn(params)
     for step in range(3):
         gradients = axir.tree.map(lambda x: 0.5 * x + 0.1, params)
         updates, state = transformation.update(gradients, state)
         params = optix.apply_updates(params, updates)
-        expected = optimizer.update_fun(step, gradients, expected)
-    for name, value in optimizer.params_fun(expected).items():
+        expected = optimizer.update_fn(step, gradients, expected)
+    for name, value in optimizer.params_fn(expected).items():
         np.testing.assert_allclose(params[name], value, rtol=1e-5)
 
 
