@@ -146,15 +146,15 @@ def read_only(value: Any) -> np.ndarray:
 def sampled_ops() -> list[str]:
     """Names of the ops with samples.
 
-    Those without are collectives, which mean something in a map only, callbacks and kernels, whose
-    parameters have no text, and `custom_lin`, which only waits to be transposed.
+    Those without are collectives, which mean something in a map only, callbacks, checks and kernels,
+    whose parameters have no text, and `custom_lin`, which only waits to be transposed.
     """
     return [
         name
         for name, primitive in OPS.items()
         if primitive.batch_named is None
         and not name.endswith("_callback")
-        and name not in ("custom_lin", "kernel_call")
+        and name not in ("check", "custom_lin", "kernel_call")
     ]
 
 
