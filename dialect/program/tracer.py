@@ -70,6 +70,11 @@ class Tracer(Var, Array):
     def __deepcopy__(self, memo: object) -> Tracer:
         return self  # a value: nobody can change it
 
+    @property
+    def _trace(self) -> Trace:
+        """The trace it belongs to, under the name by which libraries ask."""
+        return self.owner
+
     def known(self, error: type[ConcretizationTypeError], use: str) -> Value:
         """Returns the value one level out, or raises `error` because only the type is known."""
         trace = self.owner
@@ -241,6 +246,11 @@ class Trace:
         # The traces around this one, where the values of its ops are computed.
         self._surroundings = (state.ambient, state.branch)
         self._opening: Change | None = open_trace(self, is_ambient, is_branch)
+
+    @property
+    def main(self) -> Trace:
+        """Itself: what libraries compare to know whether tracers are of one trace."""
+        return self
 
     def add_input(self, array_type: ShapedArray) -> Tracer:
         """Adds an argument; all of them before the first op."""

@@ -63,6 +63,9 @@ class JaxModule(ModuleType):
     def __getattr__(self, name: str) -> UserObject:
         if not name.startswith("_") and hasattr(axir, name):
             return getattr(axir, name)
+        # JAX imports these by itself.
+        if name in ("_src", "lib", "version"):
+            return importlib.import_module(f"jax.{name}")
         raise JaxNameError("jax", name)
 
     def __dir__(self) -> list[str]:

@@ -8,15 +8,18 @@ giving a cotangent or None for each operand, where linear operands are `Undefine
 from __future__ import annotations
 
 from axir.dialect.core.annotations import Param, PyTree, UserFunction, UserObject
+from axir.dialect.core.dtypes import is_inexact
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import add_tangents, as_value, instantiate
 from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.tracer import Tracer
 from axir.passes.transforms.tangent_walk import differentiate
 
 from ._rules import Rule, RuleTable
 
 __all__ = [
+    "JVPTracer",
     "UndefinedPrimal",
     "Zero",
     "add_jaxvals",
@@ -42,6 +45,24 @@ primitive_jvps = RuleTable("value_and_jvp", _value_and_jvp)
 primitive_transposes = RuleTable("transpose")
 
 instantiate_zeros = instantiate
+
+
+class _JvpTracers(type):
+    """Tells which tracers `jvp` differentiates in: there is one class of tracers for all."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if type(instance) is not Tracer:
+            return False
+        return instance.owner.kind == "Jvp" and is_inexact(instance.type.dtype)
+
+
+class JVPTracer(metaclass=_JvpTracers):
+    """The tracers with which `jvp` calls a function, and what it makes of them.
+
+    >>> import axir
+    >>> axir.jvp(lambda x: x * isinstance(x, JVPTracer), (2.0,), (1.0,))[0]
+    Array(2., dtype=float32, weak_type=True)
+    """
 
 
 def add_jaxvals(x: UserObject, y: UserObject) -> UserObject:
