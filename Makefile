@@ -7,6 +7,8 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
+# Libraries written for JAX, without JAX.
+ECOSYSTEM := .venv-ecosystem
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
 	&& echo $$python && break; done)
@@ -27,6 +29,11 @@ test: $(VENV)/.installed-test ## Run all tests: unit, doctests of code and docum
 test-long: $(VENV)/.installed-test ## Run 2000 random programs instead of 48 (RANDOM_PROGRAMS=n)
 	RANDOM_PROGRAMS=$${RANDOM_PROGRAMS:-2000} $(BIN)/python -m pytest \
 		tests/frontend/test_random_programs.py $(PYTEST_ARGS)
+
+.PHONY: test-ecosystem
+test-ecosystem: $(VENV)/.installed-test $(ECOSYSTEM)/.installed ## Run programs of JAX libraries where JAX is absent
+	ECOSYSTEM_PYTHON=$(abspath $(ECOSYSTEM)/bin/python) $(BIN)/python -m pytest -n 2 \
+		tests/ecosystem $(PYTEST_ARGS)
 
 .PHONY: smoke
 smoke: $(VENV)/.installed-test ## Run the whole chain on tiny functions, in seconds
@@ -102,6 +109,16 @@ build/typecheck:
 
 $(VENV)/.installed-%: pyproject.toml setup.py | $(BIN)/python
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+$(ECOSYSTEM)/.installed: tests/ecosystem/requirements.txt pyproject.toml setup.py | $(BIN)/python
+	$(PYTHON) -m venv $(ECOSYSTEM)
+	PYTHONWARNINGS=ignore $(ECOSYSTEM)/bin/python -m pip install --quiet \
+		--disable-pip-version-check --editable .
+	PYTHONWARNINGS=ignore $(ECOSYSTEM)/bin/python -m pip install --quiet \
+		--disable-pip-version-check --no-deps --requirement $<
+	@! $(ECOSYSTEM)/bin/python -c 'import jax' 2>/dev/null || { \
+		echo "JAX is installed in $(ECOSYSTEM); remove the folder." >&2; exit 1; }
 	@touch $@
 
 $(BIN)/python:

@@ -74,7 +74,10 @@ def _leaves(
         subtrees = None
     is_exact = subtrees is not None and all(
         isinstance(x, _Missing)
-        or (place is not None and (isinstance(x, SymbolicZero) or tree.structure(x).is_leaf()))
+        or (
+            place is not None
+            and (isinstance(x, (SymbolicZero, Zero)) or tree.structure(x).is_leaf())
+        )
         for place, x in zip(places, subtrees, strict=True)
     )
     if subtrees is None or not is_exact:

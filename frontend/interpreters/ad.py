@@ -7,6 +7,7 @@ giving a cotangent or None for each operand, where linear operands are `Undefine
 
 from __future__ import annotations
 
+from axir._trees.registration import register_pytree_node
 from axir.dialect.core.annotations import Param, PyTree, UserFunction, UserObject
 from axir.dialect.core.dtypes import is_inexact
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero, is_undefined_primal
@@ -39,6 +40,11 @@ def _value_and_jvp(primitive: Primitive) -> Rule | None:
     if primitive.jvp is None:
         return None
     return lambda primals, tangents, **params: differentiate(primitive, primals, tangents, params)
+
+
+# Rules return known zeros, also from functions that `vmap` maps: they are containers of nothing.
+for _kind in (Zero, UndefinedPrimal):
+    register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
 
 
 primitive_jvps = RuleTable("value_and_jvp", _value_and_jvp)

@@ -16,6 +16,7 @@ import math
 import os
 import re
 import threading
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -53,6 +54,21 @@ _flags_lock = threading.Lock()
 _BORROWED_BYTES = 1 << 15
 
 
+@dataclass(frozen=True)
+class Client:
+    """What runs programs on the devices of a platform.
+
+    Attributes:
+        platform: The platform.
+        platform_version: What computes.
+        runtime_type: The same, in a word.
+    """
+
+    platform: str
+    platform_version: str = "IREE"
+    runtime_type: str = "iree"
+
+
 class Device:
     """A device: `id`, `platform`, `drivers`, `device_kind`. Obtained from `devices()`.
 
@@ -70,6 +86,11 @@ class Device:
         self._handles: dict[tuple[str, int], iree_runtime.HalDevice] = {}
         self._lock = threading.Lock()
         call_in_forked_child(self._forget_handles)
+
+    @property
+    def client(self) -> Client:
+        """What runs programs on the device."""
+        return Client(self.platform)
 
     @property
     def driver(self) -> str:

@@ -1,0 +1,79 @@
+"""Runs programs of JAX libraries, unchanged, in which `import jax` gives axir.
+
+What they compute is compared with what they computed on JAX, kept in `expected.json`
+(`record.py` writes it anew). `make test-ecosystem` runs them all where JAX is not
+installed. Else those run whose libraries are there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parent
+PROGRAMS = FOLDER / "programs"
+EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+# The interpreter of the environment with all libraries, if there is one.
+PYTHON = os.environ.get("ECOSYSTEM_PYTHON", sys.executable)
+# Which libraries a program imports besides those of its name.
+LIBRARIES = {
+    "blackjax_sampling": ("blackjax",),
+    "chex_assertions": ("chex",),
+    "diffrax_equations": ("diffrax",),
+    "distrax_probability": ("distrax", "tensorflow_probability"),
+    "einops_rearrangement": ("einops",),
+    "equinox_modules": ("equinox", "optax"),
+    "flax_linen": ("flax", "optax"),
+    "flax_nnx": ("flax", "optax"),
+    "flowjax_density": ("flowjax",),
+    "haiku_networks": ("haiku",),
+    "jaxopt_solvers": ("jaxopt",),
+    "jraph_network": ("jraph",),
+    "lineax_solves": ("lineax",),
+    "numpyro_inference": ("numpyro",),
+    "optax_training": ("optax",),
+    "optimistix_problems": ("optimistix",),
+    "orbax_checkpoints": ("orbax",),
+}
+# Multiples of the largest element by which float32 results may differ. Steps that adapt, and
+# training, make more of the last bit of a number.
+TOLERANCE = 2e-5
+TOLERANCES = {"diffrax_equations": 1e-4, "flax_nnx": 1e-4, "flowjax_density": 1e-4}
+
+
+def test_every_program_is_listed_and_has_values() -> None:
+    programs = {path.stem for path in PROGRAMS.glob("*.py")} - {"reporting"}
+    assert programs == set(LIBRARIES)
+    assert programs == set(EXPECTED)
+
+
+def is_missing(library: str) -> bool:
+    find = f"import importlib.util as u; print(u.find_spec({library!r}) is None)"
+    found = subprocess.run([PYTHON, "-c", find], capture_output=True, text=True, check=True)
+    return found.stdout.strip() == "True"
+
+
+@pytest.mark.parametrize("name", sorted(LIBRARIES))
+def test_a_program_computes_what_it_computes_on_jax(name: str) -> None:
+    for library in LIBRARIES[name]:
+        if is_missing(library):
+            pytest.skip(f"{library} is not installed here; make test-ecosystem installs it")
+    command = [PYTHON, "-W", "ignore", "-m", "axir.as_jax", PROGRAMS / f"{name}.py"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    line = next(x for x in finished.stdout.splitlines() if x.startswith("RESULTS "))
+    results = json.loads(line.removeprefix("RESULTS "))
+    assert results.pop("implementation") == "axir.numpy"
+    assert set(results) == set(EXPECTED[name])
+    tolerance = TOLERANCES.get(name, TOLERANCE)
+    for key, expected in EXPECTED[name].items():
+        largest = float(np.max(np.abs(expected)))
+        np.testing.assert_allclose(
+            results[key], expected, rtol=tolerance, atol=tolerance * largest, err_msg=key
+        )

@@ -1,0 +1,138 @@
+"""`axir.as_jax`: `import jax` gives axir, and what is not there says so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import pytest
+
+from axir._as_jax.distributions import StandInDistribution
+from axir._as_jax.installation import install
+from axir._as_jax.modules import JaxFinder, own_name
+from axir._as_jax.version import JAX_VERSION
+
+# Everything that holds in one process, as a table of expressions and their values.
+EXPRESSIONS: dict[str, Any] = {
+    "jax.__version__": JAX_VERSION,
+    "list(jax.__version_info__)": [int(part) for part in JAX_VERSION.split(".")],
+    "jax.version.__version__": JAX_VERSION,
+    "jaxlib.__version__": JAX_VERSION,
+    "importlib.metadata.version('jax')": JAX_VERSION,
+    "importlib.metadata.version('jaxlib')": JAX_VERSION,
+    "jax.numpy.__name__": "axir.numpy",
+    "sys.modules['jax.numpy.linalg'] is sys.modules['axir.numpy.linalg']": True,
+    "initializers.__name__": "axir.nn.initializers",
+    "jax._src.core.trace_state_clean()": True,
+    "list in jax._src.tree_util._registry": True,
+    "jax.config.jax_threefry_partitionable": True,
+    "importlib.util.find_spec('jax') is not None": True,
+    "hasattr(jax, 'no_such_name')": False,
+    "'jit' in dir(jax)": True,
+    "float(jax.grad(lax.sin)(0.0))": 1.0,
+    "threefry": True,
+    "raised(lambda: jax.no_such_name)": ["JaxNameError", "jax", "is axir here"],
+    "imported('import jax.no_such')": ["JaxModuleNotFoundError", "jax.no_such", "is axir here"],
+    "imported('from jax import no_such')": ["JaxModuleNotFoundError", "axir.no_such", "as_jax.md"],
+    "imported('from jax.numpy import no_such')": ["ImportError", "axir.numpy"],
+    "imported('import jax._transforms')": ["JaxModuleNotFoundError", "axir._transforms"],
+}
+PROGRAM = """
+import axir.as_jax
+import importlib.metadata, importlib.util, json, sys
+import jax, jaxlib, jax.numpy.linalg, jax._src.core, jax.version
+from jax import lax
+from jax.nn import initializers
+
+def raised(call):
+    try:
+        call()
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+
+def imported(statement):
+    return raised(lambda: exec(statement, {}))
+
+threefry = jax.random.bits(jax.random.key(0), (3,)).tolist() == BITS
+print(json.dumps([eval(text) for text in EXPRESSIONS]))
+"""
+
+
+def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert finished.returncode == code, finished.stderr
+    return finished
+
+
+def test_a_process_has_axir_for_jax() -> None:
+    bits = jax.random.bits(jax.random.key(0), (3,)).tolist()
+    program = PROGRAM.replace("EXPRESSIONS", repr(list(EXPRESSIONS))).replace("BITS", repr(bits))
+    values = json.loads(run("-c", program).stdout)
+    for (text, expected), value in zip(EXPRESSIONS.items(), values, strict=True):
+        if isinstance(expected, list) and isinstance(value[1], str):
+            assert value[0] == expected[0], text
+            assert all(part in value[1] for part in expected[1:]), (text, value)
+        else:
+            assert value == expected, text
+
+
+def test_the_names_are_those_of_the_jax_that_tests_compare_with() -> None:
+    assert JAX_VERSION == jax.__version__
+
+
+def test_jax_imported_before_is_refused() -> None:
+    from axir._as_jax.errors import RealJaxLoadedError  # late: beside its use
+
+    with pytest.raises(RealJaxLoadedError, match=r"(?s)has imported jax from .*first import"):
+        install()
+    assert not any(isinstance(finder, JaxFinder) for finder in sys.meta_path)
+
+
+def test_a_script_runs_as_python_runs_it(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("import jax\nvalue = jax.numpy.arange(3).sum()\n")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, pickle, beside\nclass Kept: pass\npickle.loads(pickle.dumps(Kept()))\n"
+        "print(__name__, sys.argv[1:], beside.value)\n"
+    )
+    finished = run("-m", "axir.as_jax", script, "-c", "--flag")
+    assert finished.stdout == "__main__ ['-c', '--flag'] 3\n"
+
+
+def test_a_module_and_code_run() -> None:
+    finished = run("-m", "axir.as_jax", "-m", "timeit", "-n", "1", "-r", "1", "import jax")
+    assert "1 loop" in finished.stdout
+    code = "import sys, jax; print(sys.argv, jax.__name__); sys.exit(3)"
+    assert run("-m", "axir.as_jax", "-c", code, "x", code=3).stdout == "['-c', 'x'] jax\n"
+
+
+def test_a_traceback_shows_the_program_alone() -> None:
+    finished = run("-m", "axir.as_jax", "-c", "import jax\n1 / 0", code=1)
+    lines = finished.stderr.splitlines()
+    assert lines[0].startswith("Traceback")
+    assert lines[1] == '  File "<string>", line 2, in <module>'
+    assert lines[-1] == "ZeroDivisionError: division by zero"
+
+
+def test_wrong_usage_is_told(tmp_path: Path) -> None:
+    assert "usage: python -m axir.as_jax" in run("-m", "axir.as_jax", code=2).stderr
+    assert "usage: python -m axir.as_jax" in run("-m", "axir.as_jax", "--help").stdout
+    finished = run("-m", "axir.as_jax", tmp_path / "none.py", code=2)
+    assert "there is no file" in finished.stderr
+
+
+def test_names_of_modules() -> None:
+    assert own_name("jax.numpy.fft") == "axir.numpy.fft"
+    assert own_name("jax.version") == "axir._as_jax.version"
+    assert own_name("jaxlib") == "axir._as_jax.jaxlib"
+
+
+def test_a_distribution_that_stands_in_has_metadata_and_no_other_file() -> None:
+    distribution = StandInDistribution("jax")
+    assert distribution.version == JAX_VERSION
+    assert distribution.read_text("RECORD") is None
