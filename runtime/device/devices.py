@@ -69,6 +69,19 @@ class Client:
     runtime_type: str = "iree"
 
 
+@dataclass(frozen=True)
+class Memory:
+    """A memory of a device that programs can address.
+
+    Attributes:
+        kind: What it is called: `device`.
+        device: Whose it is.
+    """
+
+    kind: str
+    device: Device
+
+
 class Device:
     """A device: `id`, `platform`, `drivers`, `device_kind`. Obtained from `devices()`.
 
@@ -91,6 +104,14 @@ class Device:
     def client(self) -> Client:
         """What runs programs on the device."""
         return Client(self.platform)
+
+    def addressable_memories(self) -> list[Memory]:
+        """Returns the memories that programs can address: one."""
+        return [self.default_memory()]
+
+    def default_memory(self) -> Memory:
+        """Returns the memory where arrays lie."""
+        return Memory("device", self)
 
     @property
     def driver(self) -> str:
