@@ -25,6 +25,21 @@ class Sharding:
         """The devices."""
         raise NotImplementedError
 
+    @property
+    def _device_assignment(self) -> tuple[Device, ...]:
+        """The devices in their order, under the name by which libraries ask."""
+        return tuple(sorted(self.device_set, key=lambda device: device.id))
+
+    @property
+    def _addressable_device_assignment(self) -> tuple[Device, ...]:
+        """Those of this process: all of them."""
+        return self._device_assignment
+
+    @property
+    def device_set(self) -> set[Device]:
+        """The devices."""
+        raise NotImplementedError
+
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         """Returns which part of an array of a shape each device holds."""
         raise NotImplementedError

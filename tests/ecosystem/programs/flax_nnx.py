@@ -11,7 +11,7 @@ class Network(nnx.Module):
     """Two layers, a normalization and dropout."""
 
     def __init__(self, rngs):
-        self.first = nnx.Linear(3, 8, rngs=rngs)
+        self.first = nnx.Linear(3, 8, use_bias=False, rngs=rngs)
         self.norm = nnx.BatchNorm(8, rngs=rngs)
         self.dropout = nnx.Dropout(0.2, rngs=rngs)
         self.second = nnx.Linear(8, 1, rngs=rngs)
