@@ -21,11 +21,6 @@ class Sharding:
     """How an array is spread over devices; the base of all kinds."""
 
     @property
-    def device_set(self) -> set[Device]:
-        """The devices."""
-        raise NotImplementedError
-
-    @property
     def _device_assignment(self) -> tuple[Device, ...]:
         """The devices in their order, under the name by which libraries ask."""
         return tuple(sorted(self.device_set, key=lambda device: device.id))
