@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .annotations import Returning
 from .config import config
 
 _LOGGER = logging.getLogger(__name__)
 
-EventListener = Callable[..., None]
+EventListener = Returning[None]
 """`(event, **metadata)`: something happened."""
-DurationListener = Callable[..., None]
+DurationListener = Returning[None]
 """`(event, seconds, **metadata)`: something took so long."""
-SpanListener = Callable[..., None]
+SpanListener = Returning[None]
 """`(event, start, end, **metadata)`: something went on between two times, in seconds."""
-ScalarListener = Callable[..., None]
+ScalarListener = Returning[None]
 """`(event, value, **metadata)`: something was measured."""
 
 event_listeners: list[EventListener] = []

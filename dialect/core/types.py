@@ -109,7 +109,7 @@ class ShapedArray:
         dtype: AnyDtype,
         weak_type: bool = False,
         *,
-        sharding: None = None,
+        sharding: object = None,
     ) -> ShapedArray:
         """Returns the one object of this type, making it on first sight."""
         if sharding is not None:

@@ -221,7 +221,7 @@ def constants_kept() -> Bind | None:
         return None
 
     def bind(equation: Equation, operands: list[Value]) -> Results:
-        kept = [
+        kept: list[UserObject] = [
             trace.capture(x) if type(v) is Literal else x
             for v, x in zip(equation.operands, operands, strict=True)
         ]

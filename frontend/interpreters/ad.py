@@ -43,8 +43,8 @@ def _value_and_jvp(primitive: Primitive) -> Rule | None:
 
 
 # Rules return known zeros, also from functions that `vmap` maps: they are containers of nothing.
-for _kind in (Zero, UndefinedPrimal):
-    register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
+register_pytree_node(Zero, lambda x: ((), x.aval), lambda aval, _: Zero(aval))
+register_pytree_node(UndefinedPrimal, lambda x: ((), x.aval), lambda aval, _: UndefinedPrimal(aval))
 
 
 primitive_jvps = RuleTable("value_and_jvp", _value_and_jvp)

@@ -7,6 +7,7 @@ from collections.abc import Container
 import optree
 
 from axir._trees.paths import NAMESPACE
+from axir.dialect.core.annotations import Foreign
 from axir.tree_util import *  # noqa: F403
 from axir.tree_util import flatten_one_level as flatten_one_level
 
@@ -15,7 +16,8 @@ class _Registry(Container[type]):
     """The classes that are containers of trees."""
 
     def __contains__(self, kind: object) -> bool:
-        return kind in optree.register_pytree_node.get(namespace=NAMESPACE)  # type: ignore[attr-defined]
+        known: Foreign = optree.register_pytree_node.get
+        return kind in known(namespace=NAMESPACE)
 
 
 _registry = _Registry()
