@@ -121,6 +121,8 @@ class TestInspect:
             "shape": [2, 3],
         }
         compiled = json.loads(succeeds("inspect", program, "--json"))
+        # 2 * 2 * 3 for the product, and a tangent for each of its elements.
+        assert functions["main"].pop("costs")["flops"] == 14
         assert compiled["functions"] == functions
         assert (compiled["kind"], compiled["platform"]) == ("vmfb", "cpu")
 
