@@ -173,6 +173,8 @@ def with_captures(function: Function, count: int, captured: Sequence[Value]) -> 
 
 def without_parameters(function: Function, count: int) -> Function:
     """Returns the function that takes its first captures, so many, after its arguments."""
+    if not count:
+        return function
     return with_captures(function, len(function.inputs) + count, function.captured[count:])
 
 

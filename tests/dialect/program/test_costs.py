@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import axir as jax
@@ -11,9 +12,11 @@ import axir.numpy as jnp
 from axir.dialect.program.costs import (
     COMPILED_PASS,
     PARALLEL_OPERATIONS,
+    arithmetic_operations,
     compilation_time,
     interpretation_time,
     largest_operation,
+    temporary_bytes,
 )
 from axir.dialect.program.function import Function, functions_of
 from axir.dialect.program.function_tracing import trace_function
@@ -68,3 +71,37 @@ def test_the_largest_operation_is_found_in_bodies_too() -> None:
     called = traced(lambda x: jax.jit(lambda y: y @ y)(x), jnp.ones((256, 256)))
     assert largest_operation(called) == 256**3 >= PARALLEL_OPERATIONS
     assert largest_operation(traced(lambda: ())) == 0
+
+
+ROWS = np.ones((4, 6), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "count"),
+    [
+        (lambda x: x @ x.T, (ROWS,), 2 * 4 * 4 * 6),
+        (lambda x: jnp.sin(x) + x, (ROWS,), 2 * 24),
+        (lambda x: x.reshape(24)[::2], (ROWS,), 0),
+        (lambda x: x.sum(), (ROWS,), 24),
+        (lambda x: jax.lax.fori_loop(0, 5, lambda i, c: c * x, x), (ROWS,), 5 * (24 + 1)),
+        (lambda x: jax.lax.cond(True, lambda x: x * x * x, lambda x: x, x), (ROWS,), 2 * 24),
+        (lambda a: jax.lax.linalg.cholesky(a, symmetrize_input=False), (np.eye(6),), 6**3 // 3),
+    ],
+)
+def test_arithmetic_is_counted(function: Any, arguments: tuple[Any, ...], count: int) -> None:
+    assert arithmetic_operations(traced(function, *arguments)) == count
+
+
+def test_convolutions_count_the_window() -> None:
+    def convolved(x: Any, kernel: Any) -> Any:
+        return jax.lax.conv(x, kernel, (1, 1), "VALID")
+
+    function = traced(convolved, np.ones((2, 3, 8, 8)), np.ones((5, 3, 3, 3)))
+    assert arithmetic_operations(function) == 2 * (2 * 5 * 6 * 6) * (3 * 3 * 3)
+
+
+def test_temporaries_are_those_that_live_together() -> None:
+    chain = traced(lambda x: jnp.sin(jnp.cos(jnp.tan(x))), ROWS)
+    assert temporary_bytes(chain) == 2 * ROWS.nbytes  # an operand and a result
+    kept = traced(lambda x: (jnp.sin(x), jnp.cos(x), jnp.tan(x)), ROWS)
+    assert temporary_bytes(kept) == 3 * ROWS.nbytes
