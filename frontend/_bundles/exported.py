@@ -124,6 +124,11 @@ class Exported(Facts):
         return self.entry.signature
 
     @property
+    def donated(self) -> tuple[int, ...]:
+        """Numbers of the arguments whose memory results may take, as `donate_argnums` said."""
+        return self.entry.donated
+
+    @property
     def argument_names(self) -> list[str]:
         """Where each argument comes from: `x`, `params['w']`."""
         return [value.name for value in self.signature.arguments]

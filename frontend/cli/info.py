@@ -70,8 +70,9 @@ def _cache_facts() -> dict[str, Options]:
 
 @click.command(cls=Verb)
 @click.argument("action", type=click.Choice(["show", "clear"]), default="show")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @verbose_option
-def cache(action: str) -> None:
+def cache(action: str, as_json: bool) -> None:
     """Show or clear the cache of compiled programs.
 
     Examples:
@@ -80,6 +81,9 @@ def cache(action: str) -> None:
     """
     facts = _cache_facts()
     size = f"{facts['programs']} programs, {facts['bytes']:,} bytes"
+    if action == "show" and as_json:
+        click.echo(json.dumps(facts))
+        return
     if action == "show":
         click.echo(f"{facts['folder']}: {size}")
         return
@@ -90,14 +94,19 @@ def cache(action: str) -> None:
 
 @click.command(cls=Verb)
 @click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @verbose_option
-def passes(name: str | None) -> None:
+def passes(name: str | None, as_json: bool) -> None:
     """List the passes with their options, or show the documentation of one.
 
     Examples:
       axir passes
       axir passes vmap
     """
+    if as_json:
+        names = pass_names() if name is None else [name]
+        click.echo(json.dumps({each: _described(find_pass(each)) for each in names}, indent=2))
+        return
     if name is not None:
         found = find_pass(name)
         click.echo(f"{_usage(found)}\n\n{inspect.getdoc(found)}")
@@ -109,6 +118,14 @@ def passes(name: str | None) -> None:
         options = _options(found)
         if options:
             click.echo(f"{'':<{width}}  options: {', '.join(options)}")
+
+
+def _described(found: type[Pass]) -> dict[str, Options]:
+    defaults = {
+        field.name: None if field.default is dataclasses.MISSING else _text(field.default)
+        for field in dataclasses.fields(found)
+    }
+    return {"summary": found.summary(), "options": defaults}
 
 
 def _usage(found: type[Pass]) -> str:

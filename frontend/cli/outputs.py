@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from axir._programs.files import write_file
 from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.text.signature import Signature
 
 from .group import note
@@ -49,6 +52,29 @@ def save_results(
         np.save(buffer, result, allow_pickle=False)
         write_file(path, buffer.getvalue())
         note(f"wrote {path}: {result.dtype}{list(result.shape)}")
+
+
+def print_json(results: Sequence[np.ndarray], signature: Signature) -> None:
+    """Prints results as JSON: by name dtype, shape and elements, complex ones as pairs.
+
+    Numbers that JSON does not have are texts: "nan", "inf", "-inf".
+    """
+    found = {}
+    for value, result in zip(signature.results, results, strict=True):
+        found[value.name] = {
+            "dtype": str(result.dtype),
+            "shape": list(result.shape),
+            "data": _plain(result.tolist()),
+        }
+    click.echo(json.dumps(found, allow_nan=False))
+
+
+def _plain(value: UserObject) -> UserObject:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_results(results: Sequence[np.ndarray], signature: Signature) -> None:

@@ -19,7 +19,7 @@ from axir.dialect.text.signature import Signature, signatures
 from .bundles import BUNDLE, BundleProgram, chosen
 from .group import Verb, module_argument, read_input, verbose_option
 from .inputs import read_inputs
-from .outputs import check_outputs, print_results, save_results
+from .outputs import check_outputs, print_json, print_results, save_results
 
 
 def program_options(command: UserObject) -> UserObject:
@@ -43,6 +43,7 @@ def program_options(command: UserObject) -> UserObject:
     type=click.Path(path_type=Path),
     help="File for a result (.npy, once for each), or for all of them (.npz).",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--eager", is_flag=True, help="Evaluate a jaxpr module op by op, without compiling.")
 @verbose_option
 def run(
@@ -51,6 +52,7 @@ def run(
     function: str | None,
     device: str | None,
     outputs: tuple[Path, ...],
+    as_json: bool,
     eager: bool,
 ) -> None:
     """Call the module in FILE (.axir, .mlir, .mlirbc, .vmfb, -) and print or save its results.
@@ -67,7 +69,7 @@ def run(
       axir run model.mlir x=@x.npy --out y.npy
       axir run model.vmfb x=2x2xf32=1,2,3,4 "params['w']=@w.npy"
       axir run model.mlir @inputs.npz --out results.npz
-      axir run model.mlir zeros:3xf32 --eager
+      axir run model.mlir zeros:3xf32 --eager --json
       axir run model.axir --function predict x=@rows.npy
     """
     if eager and file.suffix != BUNDLE:
@@ -86,6 +88,8 @@ def run(
     results = [words_of(x.host()) for x in call(values)]
     if outputs:
         save_results(results, signature, outputs)
+    elif as_json:
+        print_json(results, signature)
     else:
         print_results(results, signature)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from click.testing import CliRunner, Result
 import axir
 import axir.numpy as jnp
 from axir.cli import cli
+from axir.cli.progress import progress
 from axir.export import export, load, symbolic_args_specs
 
 RNG = np.random.default_rng(2)
@@ -195,3 +198,32 @@ def test_wrong_uses_are_told(compiled: Path, model: Path, folder: Path) -> None:
     for verb in ("inspect", "run", "compile", "opt"):
         assert "is not a bundle, or one that is not whole" in fails(verb, folder / "broken.axir")
     assert not out.exists()
+
+
+def test_results_passes_and_cache_as_json(model: Path, tmp_path: Path) -> None:
+    found = json.loads(succeeds("run", model, "--function", "predict", "x=1,2,3", "--json"))
+    expected = np.asarray(predict(PARAMS, np.array([[1, 2, 3]], np.float32)))
+    assert (found["result"]["dtype"], found["result"]["shape"]) == ("float32", [1, 2])
+    np.testing.assert_allclose(found["result"]["data"], expected, rtol=1e-5)
+    export(lambda x: (x / 0, x * 1j))(1.0).save(tmp_path / "odd.mlir")
+    odd = json.loads(succeeds("run", tmp_path / "odd.mlir", "x=-1", "--eager", "--json"))
+    assert (odd["result[0]"]["data"], odd["result[1]"]["data"]) == ("-inf", [0.0, -1.0])
+    passes = json.loads(succeeds("passes", "--json"))
+    assert passes["vmap"]["options"] == {"axis_size": None, "in_axes": "0", "out_axes": "0"}
+    assert list(json.loads(succeeds("passes", "jvp", "--json"))) == ["jvp"]
+    assert json.loads(succeeds("cache", "--json"))["programs"] >= 0
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_on_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("axir.cli.progress._SILENT_SECONDS", 0.0)
+    monkeypatch.setattr("axir.cli.progress._INTERVAL_SECONDS", 0.001)
+    for stream in (Terminal(), io.StringIO()):
+        monkeypatch.setattr("sys.stderr", stream)
+        with progress("compiling f"):
+            time.sleep(0.05)
+        assert ("compiling f, 0 s" in stream.getvalue()) == stream.isatty()
