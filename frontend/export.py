@@ -23,6 +23,10 @@ from axir._bundles.tracing import trace
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._programs.compiled_modules import open_program
 from axir._trees import tree
+from axir._trees.serialized import (
+    register_namedtuple_serialization,
+    register_pytree_node_serialization,
+)
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.text.module_reader import read_file
@@ -40,6 +44,8 @@ __all__ = [
     "export",
     "is_symbolic_dim",
     "load",
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
     "symbolic_args_specs",
     "symbolic_shape",
 ]

@@ -1,8 +1,8 @@
 """Trees as text that reads like Python, for modules saved without their Python source.
 
 `{'w': 0, 'b': (1, None)}` is a tree of two leaves; the numbers say which. Reading it executes
-nothing: named tuples come back as new classes of the same name and fields, containers of other
-classes as dictionaries from path to value.
+nothing but what was registered for a class (`serialized.py`): other named tuples come back as new
+classes of the same name and fields, containers of other classes as dictionaries from path to value.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from axir.dialect.core.annotations import PyTree, UserObject
 from axir.dialect.core.errors import ParseError, SerializationError, VerificationError
 
 from . import tree
+from .serialized import SavedClass, class_named, saved_class
 
 
 def write(structure: tree.TreeDef) -> str:
@@ -32,6 +33,9 @@ def write(structure: tree.TreeDef) -> str:
 def _write(node: UserObject) -> str:
     if node is None or type(node) is int:
         return repr(node)
+    saved = saved_class(type(node))
+    if saved is not None:
+        return _write_saved(saved, node)
     if type(node) is tuple:
         return f"({', '.join(map(_write, node))}{',' if len(node) == 1 else ''})"
     if type(node) is list:
@@ -49,6 +53,14 @@ def _write(node: UserObject) -> str:
     paths = tree.paths(node, lambda child: child is not node)
     entries = ", ".join(f"{p!r}: {_write(c)}" for p, c in zip(paths, children, strict=True))
     return f"{type(node).__name__}({{{entries}}})"
+
+
+def _write_saved(saved: SavedClass, node: UserObject) -> str:
+    """Writes an instance of a class that is known by a name: `saved('name', [...], 'hex')`."""
+    if saved.write is None:
+        return f"saved({saved.name!r}, {_write(list(node))})"
+    auxiliary, children = saved.parts(node)
+    return f"saved({saved.name!r}, {_write(children)}, {auxiliary.hex()!r})"
 
 
 def _write_dictionary(node: dict[UserObject, UserObject]) -> str:
@@ -84,7 +96,7 @@ def read(text: str) -> Callable[[list[UserObject]], UserObject]:
     try:
         node = ast.parse(text, mode="eval").body
         _read(node)
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (SyntaxError, ValueError, TypeError, RecursionError) as error:
         raise ParseError(
             f"{text!r} is not the notation of a tree: {error}.",
             "The module was edited or damaged: export it again.",
@@ -131,7 +143,23 @@ def _read(node: ast.expr) -> PyTree:
     raise ValueError("it holds something else than containers and numbers")
 
 
+def _read_saved(node: ast.Call) -> PyTree:
+    name, children, *rest = node.args
+    known = class_named(str(ast.literal_eval(name)))
+    values = _read(children)
+    if known is None or not isinstance(values, list):
+        raise ValueError(
+            f"it holds the class {ast.unparse(name)}, which is not registered here "
+            "(axir.export.register_pytree_node_serialization)"
+        )
+    if not rest:
+        return known.kind(*values)
+    return known.instance(bytes.fromhex(ast.literal_eval(rest[0])), values)
+
+
 def _read_container(name: str, node: ast.Call) -> PyTree:
+    if name == "saved" and not node.keywords and 2 <= len(node.args) <= 3:
+        return _read_saved(node)
     if node.keywords or not node.args:
         fields = [keyword.arg or "" for keyword in node.keywords]
         values = [_read(keyword.value) for keyword in node.keywords]

@@ -6,6 +6,7 @@ import functools
 import json
 import mmap
 import zipfile
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,15 @@ from safetensors.numpy import load as load_safetensors
 import axir
 import axir.numpy as jnp
 from axir import random
-from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.export import Bundle, Exported, deserialize, export, load
+from axir.dialect.core.errors import DTypeError, ParameterError, ParseError, ShapeError
+from axir.export import (
+    Bundle,
+    Exported,
+    deserialize,
+    export,
+    load,
+    register_namedtuple_serialization,
+)
 
 RNG = np.random.default_rng(0)
 PARAMS = {
@@ -193,6 +201,20 @@ def test_random_keys_and_complex_numbers_are_parameters() -> None:
     loaded = deserialize(exported.serialize())
     assert str(loaded.parameters["values['key']"].dtype) == "key<fry>"
     np.testing.assert_allclose(loaded(2.0), apply(values, 2.0), rtol=1e-5)
+
+
+def test_classes_that_are_not_registered_where_a_function_is_loaded(monkeypatch: Any) -> None:
+    Named = namedtuple("Named", ["x"])
+    register_namedtuple_serialization(Named, serialized_name="tests.Named")
+    with pytest.raises(ParameterError, match="cannot be saved as 'tests.Named'"):
+        register_namedtuple_serialization(Named, serialized_name="tests.Named")
+    with pytest.raises(ParameterError, match="is no class of named tuples"):
+        register_namedtuple_serialization(dict, serialized_name="d")
+    blob = export(lambda n: Named(n.x + 1))(Named(1.0)).serialize()
+    assert deserialize(blob)(Named(2.0)) == Named(3.0)
+    monkeypatch.setattr("axir._trees.text.class_named", lambda name: None)
+    with pytest.raises(ParseError, match="class 'tests.Named', which is not registered here"):
+        deserialize(blob)
 
 
 def test_names_that_python_does_not_have_are_refused() -> None:
