@@ -154,6 +154,13 @@ def row_count(name: str, values: Sequence[UserObject], batch: Batch, names: Sequ
     Raises:
         ShapeError: if one has no leading dimension, or they have different ones.
     """
+    extents = {
+        shape[0] if (shape := np.shape(value)) else -1
+        for value, is_open in zip(values, batch.arguments, strict=True)
+        if is_open
+    }
+    if len(extents) == 1 and -1 not in extents:
+        return int(extents.pop())
     counts: dict[str, int] = {}
     for value, is_open, argument in zip(values, batch.arguments, names, strict=True):
         if is_open:
@@ -165,13 +172,11 @@ def row_count(name: str, values: Sequence[UserObject], batch: Batch, names: Sequ
                     "Pass rows, x[None] for a single one.",
                 )
             counts[argument] = shape[0]
-    if len(set(counts.values())) > 1:
-        raise ShapeError(
-            f"{name}: the dimension {batch.symbol} differs between arguments: "
-            f"{', '.join(f'{argument} has {count}' for argument, count in counts.items())}.",
-            "Pass the same number of rows for all.",
-        )
-    return next(iter(counts.values()))
+    raise ShapeError(
+        f"{name}: the dimension {batch.symbol} differs between arguments: "
+        f"{', '.join(f'{argument} has {count}' for argument, count in counts.items())}.",
+        "Pass the same number of rows for all.",
+    )
 
 
 Run = Callable[[int, "list[ConcreteArray]"], "list[ConcreteArray]"]

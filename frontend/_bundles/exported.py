@@ -79,6 +79,8 @@ class Exported(Facts):
         # By number of rows, the function that takes the parameters after its arguments: one for
         # all values of the parameters.
         self._whole: dict[int, Function] = {}
+        # The arguments with so many rows.
+        self._rows_of: dict[int, tuple[Argument, ...]] = {}
 
     @staticmethod
     def from_module(module: UserObject, where: str, symbol: str = "main") -> Exported:
@@ -366,14 +368,27 @@ class Exported(Facts):
         arguments: Sequence[Argument] = self.signature.arguments
         if self.batch is not None:
             count = row_count(self.fun_name, leaves, self.batch, self.argument_names)
-            arguments = in_rows(arguments, self.batch.arguments, count)
-        return self.out_tree.unflatten(self.run_flat(list(map(conform, leaves, arguments))))
+            arguments = self._rows_of.get(count, ())
+            if not arguments:
+                if len(self._rows_of) >= _MOST_COUNTS:
+                    self._rows_of.clear()
+                own = self.signature.arguments
+                arguments = self._rows_of[count] = in_rows(own, self.batch.arguments, count)
+            return self.out_tree.unflatten(
+                self._run_rows(count, list(map(conform, leaves, arguments)))
+            )
+        return self.out_tree.unflatten(self._run(0, list(map(conform, leaves, arguments))))
 
     def run_flat(self, values: list[UserObject]) -> list[UserObject]:
         """Calls the function with its arguments, flat, of the types that it takes."""
         if self.batch is None:
             return self._run(0, values)
         count = row_count(self.fun_name, values, self.batch, self.argument_names)
+        return self._run_rows(count, values)
+
+    def _run_rows(self, count: int, values: list[UserObject]) -> list[UserObject]:
+        """Calls the function with so many rows."""
+        assert self.batch is not None
         if any(type(x) is Tracer for x in values):
             return self._run(count, values)
         return list(run_rows(self.batch, count, values, self._run))

@@ -153,6 +153,8 @@ class Programs:
         self._read = read
         self._lock = threading.Lock()
         self._loaded: dict[tuple[str, UserObject], Program | None] = {}
+        # By function, number of rows and device.
+        self._chosen: dict[tuple[str, int, UserObject], tuple[Program, str] | None] = {}
 
     def only(self, names: Container[str]) -> Programs:
         """Returns the programs, only for these functions."""
@@ -178,6 +180,14 @@ class Programs:
             device: Where to run.
             values: The arguments, then the parameters.
         """
+        key = (name, count, device)
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(*key)
+        chosen = self._chosen[key]
+        return None if chosen is None else chosen[0].run(values, chosen[1])
+
+    def _choose(self, name: str, count: int, device: UserObject) -> tuple[Program, str] | None:
+        """Returns the program for a function, and what the function is called there."""
         fitting = [
             entry
             for entry in self.entries
@@ -187,7 +197,7 @@ class Programs:
         for entry in sorted(fitting, key=_demand, reverse=True):
             program = self._program(entry, device)
             if program is not None:
-                return program.run(values, entry.functions[name][count])
+                return program, entry.functions[name][count]
         return None
 
     def _program(self, entry: ProgramEntry, device: UserObject) -> Program | None:
