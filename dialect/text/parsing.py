@@ -15,6 +15,7 @@ from iree.compiler import ir
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import ParseError
 
+from .bytecode import without_foreign_attributes
 from .text_positions import remember_source
 
 _QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
@@ -57,6 +58,8 @@ def parse_module(text: str | bytes, name: str = "<string>") -> ir.Module:
     Raises:
         ParseError: with the first diagnostic and its line.
     """
+    if isinstance(text, bytes) and text.startswith(_BYTECODE):
+        text = without_foreign_attributes(text)
     _check_readable(text.encode(errors="replace") if isinstance(text, str) else text, name)
     module = _parsed(lambda: ir.Module.parse(text, context=context()), name)
     if isinstance(text, bytes):

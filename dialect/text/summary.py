@@ -53,7 +53,8 @@ def summarize(module: ir.Module) -> Summary:
         if name not in _NEUTRAL:
             dialects[name.split(".")[0]] += count
     if dialects and "jaxpr" not in dialects:
-        summary.dialect = "stablehlo" if "stablehlo" in dialects else dialects.most_common(1)[0][0]
+        is_stablehlo = any(name in dialects for name in ("stablehlo", "chlo"))
+        summary.dialect = "stablehlo" if is_stablehlo else dialects.most_common(1)[0][0]
     return summary
 
 

@@ -17,6 +17,7 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, ParseError
 from axir.dialect.program.rules import Value
 from axir.dialect.text.module_reader import parse_module, read_file, read_module
+from axir.dialect.text.portable_artifacts import is_portable_artifact, to_stablehlo
 from axir.dialect.text.signature import (
     Signature,
     attach_reflection,
@@ -27,7 +28,6 @@ from axir.dialect.text.signature import (
 from axir.dialect.text.summary import summarize
 from axir.passes.framework.pipeline import run_passes
 from axir.runtime import (
-    CompileError,
     Executable,
     Target,
     check_binary,
@@ -39,12 +39,6 @@ from axir.runtime import Program as LoadedProgram
 from axir.runtime.calls.compiled_function import buffer_of, prepare_for_target
 
 from .saved_arguments import conform
-
-_WAYS_OUT = {
-    "vhlo": "This is the serialized form of StableHLO: save the text instead, which is "
-    "jax.export.export(f)(x).mlir_module() in JAX."
-}
-
 
 @dataclass(frozen=True)
 class TargetWithFlags(Target):
@@ -81,6 +75,8 @@ def open_module(path: str | Path, text: bytes | None = None) -> tuple[UserObject
         module = parse_module(text, str(path))
     else:
         raise ParseError(f"{path} is empty.", "Give it the text of a module.", where="")
+    if is_portable_artifact(module):
+        module = to_stablehlo(module)
     return module, summarize(module).dialect
 
 
@@ -104,9 +100,28 @@ def _check_dialect(dialect: str, name: str) -> None:
     if dialect not in ("jaxpr", "stablehlo"):
         raise ParseError(
             f"{name} is a module of {dialect}; only jaxpr and StableHLO are compiled.",
-            _WAYS_OUT.get(dialect, "Lower it to StableHLO with the program that wrote it."),
+            "Lower it to StableHLO with the program that wrote it.",
             where="",
         )
+
+
+def raise_module(module: UserObject, dialect: str) -> str:
+    """Raises a module of StableHLO, which is changed, into the jaxpr dialect; returns its dialect.
+
+    Raises:
+        RaisingError: if it holds what the jaxpr dialect has no counterpart for.
+    """
+    if dialect != "stablehlo":
+        return dialect
+    run_passes(module, "raise-stablehlo")
+    return "jaxpr"
+
+
+def _raise_calls(module: UserObject, dialect: str) -> str:
+    """Raises a module of StableHLO that names what only lowering writes out: calls of LAPACK."""
+    summary = summarize(module)
+    has_calls = summary.foreign_calls or "stablehlo.composite" in summary.operations
+    return raise_module(module, dialect) if has_calls else dialect
 
 
 def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -> bytes:
@@ -121,11 +136,13 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
     Raises:
         CompileError: if IREE cannot compile it.
         VerificationError: if it is not valid.
+        RaisingError: if it calls functions of the program that wrote it.
         ParseError: if it is of another dialect, or has nothing to call.
         ParameterError: if the target has flags that `iree-compile` does not.
     """
     _check_dialect(dialect, name)
     verify_module(module, dialect)
+    dialect = _raise_calls(module, dialect)
     found = signatures(module)
     if not found:
         raise ParseError(f"{name} has no public function.", "Make one public.", where="")
@@ -135,17 +152,6 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
     attach_reflection(module, found, target.backend)
     try:
         return compile_module(module, target, name)
-    except CompileError as error:
-        called = sorted(summarize(module).foreign_calls)
-        if not called:
-            raise
-        raise CompileError(
-            f"{name} calls {', '.join(called)}: a function of the program that wrote the module, "
-            "which a compiled program does not have.",
-            "axir.export writes linear algebra and transforms as plain StableHLO; elsewhere, "
-            "export without such calls.",
-            where="",
-        ) from error
     except ValueError as error:
         if type(error) is not ValueError:
             raise
@@ -260,6 +266,8 @@ def compile_program(
 ) -> Program:
     """Compiles a module, which is changed, for a device of this machine."""
     _check_dialect(dialect, name)
+    verify_module(module, dialect)
+    dialect = _raise_calls(module, dialect)
     chosen = devices(device)[0] if device else default_device()
     found = signatures(module)
     target = Target(backend=chosen.platform, opt_level=opt_level)

@@ -18,11 +18,13 @@ from axir.passes.framework.base import Pass
 from axir.passes.framework.module_functions import linear_arguments
 from axir.passes.framework.naming import signatures_after
 from axir.passes.framework.pipeline import Pipeline
+from axir.passes.framework.registry import takes_jaxpr
 
 from .bundles import BUNDLE, bundle_of_module, changed_bundle, chosen, module_of_function
 from .group import JobError, Verb, module_argument, note, read_input, verbose_option
 
 _LOWERING = "lower-to-stablehlo"
+_RAISING = "raise-stablehlo"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,12 +101,14 @@ def opt(
     """Transform the module in FILE (- for stdin) and print it.
 
     A module is verified before the first pass and after the last one. Of a bundle (.axir) one
-    function is transformed; as a module it takes the parameters after its arguments.
+    function is transformed; as a module it takes the parameters after its arguments. StableHLO is
+    raised to jaxpr (by the pass raise-stablehlo) for passes that want that.
 
     Examples:
       axir opt model.mlir -p jvp
       axir opt model.mlir -p 'vmap{axis_size=5,in_axes=0},jvp,simplify' -o out.mlir
       axir opt model.mlir --to stablehlo > model.stablehlo.mlir
+      axir opt from_jax.mlir --to jaxpr -o raised.mlir
       axir opt model.mlir --verify-only
       axir opt model.axir --function loss -p simplify -o simplified.axir
       cat model.mlir | axir opt - -p linearize --print-ir-after-all
@@ -115,7 +119,7 @@ def opt(
     verify_module(module, dialect)
     if verify_only:
         return
-    stages = pipeline.passes
+    stages = _raised(dialect, pipeline.passes, target)
     if target == "stablehlo" and dialect == "jaxpr" and _LOWERING not in [s.name for s in stages]:
         stages += Pipeline.parse(_LOWERING).passes
     run_stages(module, stages, print_ir_after_all, printed, timing)
@@ -150,6 +154,14 @@ def _write_bundle(
         bundle = changed_bundle(bundle, chosen(bundle, function), module)
     bundle.save(output)
     note(f"wrote {output}")
+
+
+def _raised(dialect: str, stages: tuple[Pass, ...], target: str | None) -> tuple[Pass, ...]:
+    """Returns the passes, after one that raises StableHLO if they, or the user, want jaxpr."""
+    is_wanted = takes_jaxpr(stages[0].name) if stages else target == "jaxpr"
+    if dialect == "stablehlo" and is_wanted:
+        return (*Pipeline.parse(_RAISING).passes, *stages)
+    return stages
 
 
 def _check_printed(printed: tuple[str, ...], pipeline: Pipeline) -> None:

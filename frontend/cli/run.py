@@ -8,7 +8,12 @@ from pathlib import Path
 import click
 
 from axir._bundles.bundle import open_bundle
-from axir._programs.compiled_modules import Program, compile_program, open_program
+from axir._programs.compiled_modules import (
+    Program,
+    compile_program,
+    open_program,
+    raise_module,
+)
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
@@ -44,7 +49,7 @@ def program_options(command: UserObject) -> UserObject:
     help="File for a result (.npy, once for each), or for all of them (.npz).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
-@click.option("--eager", is_flag=True, help="Evaluate a jaxpr module op by op, without compiling.")
+@click.option("--eager", is_flag=True, help="Evaluate a module op by op, without compiling.")
 @verbose_option
 def run(
     file: Path,
@@ -114,7 +119,8 @@ def open_for_running(
 
 
 def _open_eager(file: Path, function: str) -> tuple[Signature, UserObject]:
-    module, _ = read_input(file)
+    module, dialect = read_input(file)
+    raise_module(module, dialect)
     functions, found = read_module(module), signatures(module)
     if function not in found:
         raise ParameterError(

@@ -106,6 +106,11 @@ PASSES: dict[str, str] = {
 """Pass name to module."""
 
 
+def takes_jaxpr(name: str) -> bool:
+    """Tells whether a pass works on modules of the jaxpr dialect."""
+    return PASSES.get(name, "").startswith("axir.passes.transforms.")
+
+
 @functools.cache
 def find_pass(name: str) -> type[Pass]:
     """Returns the pass of that name.

@@ -54,7 +54,7 @@ class RaiseStableHLO(Pass):
             function = functions[symbol]
             given = tuple(map(Argument, arguments, function.input_types))
             made = tuple(map(Argument, results, function.output_types))
-            if given != default_names("arg", len(given)):
+            if arguments != default_names("arg", len(given)):
                 annotate(module, symbol, Signature(given, made, is_named=True))
 
 
