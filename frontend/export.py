@@ -259,7 +259,10 @@ def load(path: str | Path, *, compiled: bool = False) -> UserObject:
     module, dialect = open_module(path)
     if raise_module(module, dialect) != "jaxpr":
         return open_program(path)
-    return Exported.from_module(module, str(path))
+    public = list(signatures(module))
+    # Other programs call their only function as they like.
+    is_named = dialect == "stablehlo" and len(public) == 1
+    return Exported.from_module(module, str(path), public[0] if is_named else "main")
 
 
 def deserialize(blob: bytes | bytearray) -> UserObject:
@@ -307,8 +310,6 @@ def deserialize(blob: bytes | bytearray) -> UserObject:
         """
         functions = read_module(module)
         found = signatures(module)
-        if symbol not in found and symbol == "main" and len(found) == 1:
-            (symbol,) = found  # what others call it
         if symbol not in found:
             raise VerificationError(
                 f"{where} has no public function {symbol!r}.",

@@ -142,7 +142,7 @@ def describe_location(location: ir.Location) -> str | None:
         elif hasattr(location, "callee"):  # where a function is inlined
             location = location.callee
         elif hasattr(location, "locations") and list(location.locations):
-            location = list(location.locations)[0]
+            location = next(iter(location.locations))
         else:
             break
     try:

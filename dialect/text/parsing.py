@@ -13,7 +13,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.context import context, describe_location
-from axir.dialect.core.errors import ParseError
+from axir.dialect.core.errors import ParseError, VerificationError
 
 from .bytecode import without_foreign_attributes
 from .text_positions import remember_source
@@ -124,6 +124,19 @@ def _syntax_error(error: ir.MLIRError, name: str) -> ParseError:
             where=f"{name}:{line}" if line else name,
         )
     return ParseError(f"{name} is not valid MLIR.", "Export it again.", where=name)
+
+
+def verify_operations(module: ir.Module, name: str) -> None:
+    """Verifies a module of any dialect by MLIR's rules.
+
+    Raises:
+        VerificationError: with the first diagnostic and its line.
+    """
+    try:
+        module.operation.verify()
+    except ir.MLIRError as error:
+        found = _syntax_error(error, name)
+        raise VerificationError(found.message, found.way_out, found.where) from None
 
 
 def _line(location: ir.Location) -> str | None:

@@ -276,4 +276,3 @@ def _closing(text: str, position: int) -> int:
         if depth == 0:
             return found.start()
     return len(text)
-

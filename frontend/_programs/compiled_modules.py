@@ -17,6 +17,7 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, ParseError
 from axir.dialect.program.rules import Value
 from axir.dialect.text.module_reader import parse_module, read_file, read_module
+from axir.dialect.text.parsing import verify_operations
 from axir.dialect.text.portable_artifacts import is_portable_artifact, to_stablehlo
 from axir.dialect.text.signature import (
     Signature,
@@ -39,6 +40,7 @@ from axir.runtime import Program as LoadedProgram
 from axir.runtime.calls.compiled_function import buffer_of, prepare_for_target
 
 from .saved_arguments import conform
+
 
 @dataclass(frozen=True)
 class TargetWithFlags(Target):
@@ -93,7 +95,7 @@ def verify_module(module: UserObject, dialect: str) -> None:
             tree_text.structure(found.in_tree, len(found.arguments), f"@{name}")
             tree_text.structure(found.out_tree, len(found.results), f"@{name}")
     else:
-        module.operation.verify()
+        verify_operations(module, "the module")
 
 
 def _check_dialect(dialect: str, name: str) -> None:

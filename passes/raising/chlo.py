@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Foreign, Param
+from axir.dialect.core.annotations import Foreign, Param, Returning
 from axir.dialect.core.array import from_numpy
 from axir.dialect.ops.elementwise import arithmetic, conversion, transcendental
 from axir.dialect.ops.elementwise.arithmetic import abs, eq
@@ -25,7 +25,7 @@ def _infinity(x: Value) -> Value:
     return from_numpy(np.asarray(np.inf).astype(x.dtype))
 
 
-_FUNCTIONS: dict[str, Callable[..., Value]] = {
+_FUNCTIONS: dict[str, Returning[Value]] = {
     "acos": transcendental.acos,
     "acosh": transcendental.acosh,
     "asin": transcendental.asin,
@@ -63,11 +63,11 @@ def _top_k_of(attributes: Foreign, x: Value) -> Sequence[Value]:
     return top_k(x, ir.IntegerAttr(attributes["k"]).value)
 
 
-def _ignoring(function: Callable[..., Value]) -> Callable[..., Param]:
+def _ignoring(function: Returning[Value]) -> Returning[Param]:
     return lambda attributes, *values: function(*values)
 
 
-COMPOSITES: dict[str, Callable[..., Param]] = {
+COMPOSITES: dict[str, Returning[Param]] = {
     **{name: _ignoring(function) for name, function in _FUNCTIONS.items()},
     "top_k": _top_k_of,
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from iree.compiler import ir
 
+from axir.dialect.core.annotations import Dtype
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.contraction.dot_general import dot_general
 from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated
@@ -33,7 +33,7 @@ def _precision(operation: ir.Operation) -> Precision:
     return found[0], found[1]
 
 
-def _alike(lhs: Value, rhs: Value, wanted: ShapedArray) -> tuple[Value, Value, np.dtype | None]:
+def _alike(lhs: Value, rhs: Value, wanted: ShapedArray) -> tuple[Value, Value, Dtype | None]:
     """Returns operands of one dtype, and the dtype of the result if it is another one."""
     if lhs.dtype != rhs.dtype:
         lhs, rhs = (convert_element_type(x, wanted.dtype) for x in (lhs, rhs))
@@ -54,9 +54,7 @@ def _dot(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Valu
     return _product(operation, lhs, rhs, numbers)
 
 
-def _product(
-    operation: ir.Operation, lhs: Value, rhs: Value, numbers: DimensionNumbers
-) -> Value:
+def _product(operation: ir.Operation, lhs: Value, rhs: Value, numbers: DimensionNumbers) -> Value:
     lhs, rhs, preferred = _alike(lhs, rhs, result_type(operation))
     sides = ("lhs", "rhs")
     contracting = tuple(numbers[f"{side}_contracting_dimensions"] for side in sides)
@@ -81,9 +79,7 @@ def _einsum(context: RaisingContext, operation: ir.Operation, *values: Value) ->
     return transpose(value, tuple(found.index(name) for name in output))
 
 
-def _without(
-    x: Value, names: str, others: Sequence[str], output: str
-) -> tuple[str, Value]:
+def _without(x: Value, names: str, others: Sequence[str], output: str) -> tuple[str, Value]:
     """Sums over the dimensions that only this operand has."""
     kept = "".join(n for n in names if n in output or any(n in other for other in others))
     axes = tuple(i for i, n in enumerate(names) if n not in kept)
@@ -106,9 +102,7 @@ def _contracted(
 
 
 @raises("stablehlo.convolution")
-def _convolution(
-    context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value
-) -> Value:
+def _convolution(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
     read = Convolution.read(operation)
     return _convolved(operation, lhs, rhs, read, [tuple(pair) for pair in read.padding])
 

@@ -73,7 +73,7 @@ def _while(context: RaisingContext, operation: ir.Operation, *init: Value) -> Se
         return values
 
     def advance(*carry: Value) -> list[Value]:
-        results = body(*whole(carry))
+        results: list[Value] = body(*whole(carry))
         return [results[place] for place in varying]
 
     carry = [init[place] for place in varying]

@@ -75,15 +75,11 @@ def _composite(context: RaisingContext, operation: ir.Operation, *values: Value)
     "MoveToDevice",
     "MoveToHost",
 )
-def _placement(
-    context: RaisingContext, operation: ir.Operation, *values: Value
-) -> Sequence[Value]:
+def _placement(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
     return values
 
 
 @raises_calls_of("shape_assertion")
-def _assertion(
-    context: RaisingContext, operation: ir.Operation, *values: Value
-) -> Sequence[Value]:
+def _assertion(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
     # Shapes are static: it held when they were.
     return []

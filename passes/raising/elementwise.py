@@ -6,6 +6,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core import dtypes
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.ops.calls.optimization_barrier import optimization_barrier
 from axir.dialect.ops.elementwise import arithmetic, conversion, precision, transcendental
 from axir.dialect.ops.elementwise.arithmetic import (
@@ -58,7 +59,6 @@ raises_elementwise(
         "stablehlo.round_nearest_afz": lambda x: arithmetic.round(x, 0),
         "stablehlo.round_nearest_even": lambda x: arithmetic.round(x, 1),
         "stablehlo.rsqrt": transcendental.rsqrt,
-        "stablehlo.select": lambda which, on_true, on_false: select_n(which, on_false, on_true),
         "stablehlo.shift_left": arithmetic.shift_left,
         "stablehlo.shift_right_arithmetic": arithmetic.shift_right_arithmetic,
         "stablehlo.shift_right_logical": arithmetic.shift_right_logical,
@@ -82,6 +82,27 @@ def _add(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Valu
 @raises("stablehlo.multiply")
 def _multiply(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
     return and_(lhs, rhs) if lhs.dtype == dtypes.bool_ else mul(lhs, rhs)
+
+
+@raises("stablehlo.select")
+def _select(
+    context: RaisingContext, operation: ir.Operation, which: Value, on_true: Value, on_false: Value
+) -> Value:
+    known = _known_truth(context, operation.operands[0])
+    if known is not None:  # such as whether LAPACK has failed
+        return on_true if known else on_false
+    return select_n(which, on_false, on_true)
+
+
+def _known_truth(context: RaisingContext, value: ir.Value) -> bool | None:
+    """Returns the one truth value that an array is known to hold, if any."""
+    while isinstance(value, ir.OpResult) and value.owner.name == "stablehlo.broadcast_in_dim":
+        value = value.owner.operands[0]
+    found = context.value(value)
+    if type(found) is not ConcreteArray or not found.size:
+        return None
+    host = found.host()
+    return bool(host.flat[0]) if (host == host.flat[0]).all() else None
 
 
 @raises("stablehlo.real")
@@ -132,5 +153,7 @@ def total_order_key(x: Value) -> Value:
 
 
 @raises("stablehlo.optimization_barrier")
-def _optimization_barrier(context: RaisingContext, operation: ir.Operation, *values: Value) -> list[Value]:
+def _optimization_barrier(
+    context: RaisingContext, operation: ir.Operation, *values: Value
+) -> list[Value]:
     return optimization_barrier(*values)

@@ -56,9 +56,7 @@ def _dynamic_gather(
     return _gathered(operation, x, indices, found)
 
 
-def _gathered(
-    operation: ir.Operation, x: Value, indices: Value, sizes: tuple[int, ...]
-) -> Value:
+def _gathered(operation: ir.Operation, x: Value, indices: Value, sizes: tuple[int, ...]) -> Value:
     numbers = dimension_numbers(operation.attributes["dimension_numbers"])
     return gather(
         x,
@@ -109,8 +107,9 @@ def _scatter(context: RaisingContext, operation: ir.Operation, *values: Value) -
         "indices_are_sorted": flag(operation, "indices_are_sorted"),
         "unique_indices": flag(operation, "unique_indices"),
     }
-    apart = [_apart(combine, number, count) for number in range(count)]
-    if all(part is not None for part in apart):
+    found_apart = (_apart(combine, number, count) for number in range(count))
+    apart = [scatter for scatter in found_apart if scatter is not None]
+    if len(apart) == count:
         return [
             scatter(x, indices, update, numbers, mode=FILL, **options)
             for scatter, x, update in zip(apart, arrays, updates, strict=True)
@@ -173,7 +172,7 @@ def _one_by_one(
     combine: Function,
 ) -> list[Value]:
     """Combines windows one after the other, since they may overlap."""
-    numbers, indices, sizes = _without_batching(arrays[0], indices, updates[0], numbers)
+    numbers, indices = _without_batching(indices, numbers)
     rows = reshape(indices, (math.prod(indices.shape[:-1]), indices.shape[-1]))
     batch = [d for d in range(updates[0].ndim) if d not in numbers.update_window_dims]
     order = (*batch, *numbers.update_window_dims)
@@ -198,12 +197,11 @@ def _one_by_one(
 
 
 def _without_batching(
-    x: Value, indices: Value, update: Value, numbers: ScatterDimensionNumbers
-) -> tuple[ScatterDimensionNumbers, Value, tuple[int, ...]]:
+    indices: Value, numbers: ScatterDimensionNumbers
+) -> tuple[ScatterDimensionNumbers, Value]:
     """Returns numbers without batching dimensions, which become ones that indices say."""
-    sizes = window_sizes(x.shape, update.shape, numbers)
     if not numbers.operand_batching_dims:
-        return numbers, indices, sizes
+        return numbers, indices
     shape = (*indices.shape[:-1], 1)
     lines = [
         broadcasted_iota(np.dtype(indices.dtype), shape, d)
@@ -212,4 +210,4 @@ def _without_batching(
     inserted = sorted((*numbers.inserted_window_dims, *numbers.operand_batching_dims))
     mapped = (*numbers.operand_batching_dims, *numbers.scatter_dims_to_operand_dims)
     made = ScatterDimensionNumbers(numbers.update_window_dims, tuple(inserted), mapped)
-    return made, concatenate([*lines, indices], len(shape) - 1), sizes
+    return made, concatenate([*lines, indices], len(shape) - 1)

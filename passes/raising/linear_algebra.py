@@ -190,7 +190,9 @@ def _gtsv(
 ) -> Sequence[Value]:
     zero = from_numpy(np.zeros((), d.dtype))
     before = [(0, 0, 0)] * (d.ndim - 1)
-    lower, upper = pad(dl, zero, [*before, (1, 0, 0)]), pad(du, zero, [*before, (0, 1, 0)])
+    lower, upper = dl, du
+    if dl.shape != d.shape:  # the places outside the matrix, which nobody reads
+        lower, upper = pad(dl, zero, [*before, (1, 0, 0)]), pad(du, zero, [*before, (0, 1, 0)])
     return _filled(operation, [dl, d, du, tridiagonal_solve(lower, d, upper, b)])
 
 

@@ -21,12 +21,12 @@ from axir.dialect.ops.control_flow.scan import bind_scan
 from axir.dialect.ops.elementwise.arithmetic import add, mul
 from axir.dialect.ops.shape.rearranging import reshape, rev
 from axir.dialect.program.equation import Equation, Literal, Var
-from axir.dialect.program.rules import FlatFunction, Value
 from axir.dialect.program.op_table import OPS
+from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.walk import Environment, apply_equations, backward_slice
 
 from .attributes import word
-from .table import RaisingContext, raised_type, recorded
+from .table import RaisingContext, Region, raised_type, recorded
 
 _TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
@@ -164,7 +164,7 @@ def _body_of(
         for place, value in zip(varying, values[:-1], strict=True):
             carry[place] = value
         carry[counter.place] = values[-1]
-        results = body(*carry)
+        results: list[Value] = body(*carry)
         return [results[place] for place in varying]
 
     types = [raised_type(operation.operands[place].type) for place in (*varying, counter.place)]
@@ -335,7 +335,7 @@ class _Parts:
             places = add(places, np.array(self.counter.start, dtype))
         return rev(places, (0,)) if self.is_reversed else places
 
-    def _advance(self, kept: Sequence[Var], carried: Sequence[int]) -> FlatFunction:
+    def _advance(self, kept: Sequence[Var], carried: Sequence[int]) -> Region:
         function = self.function
         count = len(kept) + len(carried)
 

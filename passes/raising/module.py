@@ -21,7 +21,7 @@ from axir.dialect.core.state import attributed, outside_traces
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
-from axir.dialect.program.rules import FlatFunction, Value
+from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace
 from axir.dialect.text.text_positions import place_in_text
 from axir.passes.framework.errors import RaisingError
@@ -44,7 +44,7 @@ from . import (
     windows,
 )
 from .attributes import dense
-from .table import RULES, Raised, raised_type, refusal, result_type
+from .table import RULES, Raised, Region, raised_type, refusal, result_type
 
 __all__ = ["raise_module"]
 
@@ -171,7 +171,7 @@ class _Raising:
             )
         return blocks[0]
 
-    def body(self, operation: ir.Operation, number: int = 0) -> FlatFunction:
+    def body(self, operation: ir.Operation, number: int = 0) -> Region:
         """Returns a region of an operation as a function of its arguments."""
         block = self._block_of(operation, number)
 
@@ -244,7 +244,8 @@ class _Raising:
         if any(x is None for x in operands) or op.name.startswith("stablehlo.custom"):
             return None
         arrays = [
-            ConcreteArray(raised_type(v.type), x) for v, x in zip(op.operands, operands, strict=True)
+            ConcreteArray(raised_type(v.type), x)
+            for v, x in zip(op.operands, operands, strict=True)
         ]
         with outside_traces():
             raised: Param = RULES[op.name](self, op, *arrays)

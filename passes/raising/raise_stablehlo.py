@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from axir.dialect.core.context import context
 from axir.dialect.program.module_writer import embed_captures, write_into
 from axir.dialect.text.signature import Argument, Signature, annotate, default_names
 from axir.passes.framework.base import Pass

@@ -36,7 +36,5 @@ def _rng(context: RaisingContext, operation: ir.Operation, *values: Value) -> Va
 
 
 @raises_calls_of("cu_threefry2x32", "cu_threefry2x32_ffi", "hip_threefry2x32_ffi", "ThreeFry")
-def _threefry(
-    context: RaisingContext, operation: ir.Operation, *values: Value
-) -> Sequence[Value]:
+def _threefry(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
     return threefry2x32(*values[:4])

@@ -8,6 +8,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Dtype, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.state import outside_traces
 from axir.dialect.core.types import ShapedArray, numpy_dtype
@@ -45,16 +46,14 @@ MONOIDS: dict[str, tuple[Traceable, Traceable]] = {
 """Operations that reductions of their own exist for, and these."""
 
 
-def scalar_function(
-    context: RaisingContext, operation: ir.Operation, number: int = 0
-) -> Function:
+def scalar_function(context: RaisingContext, operation: ir.Operation, number: int = 0) -> Function:
     """Returns a region that takes scalars as a function."""
     block = operation.regions[number].blocks[0]
     types = [ShapedArray((), scalar_dtype(argument)) for argument in block.arguments]
     return trace_function(context.body(operation, number), types)
 
 
-def scalar_dtype(value: ir.Value) -> np.dtype:
+def scalar_dtype(value: ir.Value) -> Dtype:
     """Returns the dtype of a value of rank 0."""
     return numpy_dtype(value.type.element_type)
 
@@ -81,8 +80,12 @@ def _reduce(context: RaisingContext, operation: ir.Operation, *values: Value) ->
         positions = search[0](arrays[0], dimensions[0], arrays[1].dtype)
         is_value_used = any(True for _ in operation.results[0].uses)
         return [search[1](arrays[0], dimensions) if is_value_used else None, positions]
-    body = context.body(operation)
-    return reduce(arrays, inits, lambda lhs, rhs: body(*lhs, *rhs), dimensions)
+    body, operands, starts = context.body(operation), _listed(arrays), _listed(inits)
+    return reduce(operands, starts, lambda lhs, rhs: body(*lhs, *rhs), dimensions)
+
+
+def _listed(values: Sequence[Value]) -> UserObject:
+    return list(values)
 
 
 def _started(combine: Traceable, reduced: Value, init: Value, monoid: str) -> Value:
@@ -139,7 +142,7 @@ def _search(
     A computation of comparisons and choices knows of two pairs only how their values and positions
     compare, so it is right if it is right for each case of that.
     """
-    if not _counts_along(operation) or not _only_compares(operation):
+    if not _counts_along(operation) or not only_compares(operation):
         return None
     dtype = inits[0].dtype
     for find, extremum, start in ((argmax, reduce_max, least), (argmin, reduce_min, greatest)):
@@ -164,8 +167,9 @@ def _counts_along(operation: ir.Operation) -> bool:
     return owner.name == "stablehlo.iota" and integer(owner, "iota_dimension") == dimension
 
 
-def _only_compares(operation: ir.Operation) -> bool:
-    block = operation.regions[0].blocks[0]
+def only_compares(operation: ir.Operation, number: int = 0) -> bool:
+    """Tells whether a region compares its arguments, chooses among them, and does nothing else."""
+    block = operation.regions[number].blocks[0]
     for view in list(block.operations)[:-1]:
         attributes = view.operation.attributes
         if view.operation.name in _LOGICAL:
@@ -195,9 +199,7 @@ def _prefers(context: RaisingContext, operation: ir.Operation, is_max: bool) -> 
     return True
 
 
-def _preferred(
-    lhs: tuple[float, int], rhs: tuple[float, int], is_max: bool
-) -> tuple[float, int]:
+def _preferred(lhs: tuple[float, int], rhs: tuple[float, int], is_max: bool) -> tuple[float, int]:
     def rank(pair: tuple[float, int]) -> tuple[bool, float, int]:
         value, position = pair
         is_nan = value != value

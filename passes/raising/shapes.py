@@ -17,6 +17,9 @@ from axir.dialect.program.rules import Value
 from .attributes import dense, integer, integers
 from .table import RaisingContext, raises, recorded, result_type
 
+# So many integers are computed with, since shapes and indices follow from them.
+_FEW = 16
+
 
 @raises("stablehlo.constant", "chlo.constant")
 def _constant(context: RaisingContext, operation: ir.Operation) -> Value:
@@ -49,7 +52,8 @@ def spread(x: Value, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Val
     """Broadcasts; what it makes of a known number stays an op."""
     if x.aval.shape == shape and dimensions == tuple(range(len(shape))):
         return x
-    if type(x) is ConcreteArray and len(shape):
+    is_small = len(shape) == 1 and shape[0] <= _FEW and x.dtype.kind in "iu"
+    if type(x) is ConcreteArray and len(shape) and not is_small:
         made = recorded("broadcast_in_dim", (x,), shape=shape, broadcast_dimensions=dimensions)
         if made is not None:
             return made

@@ -33,9 +33,7 @@ def _check_alone(operation: ir.Operation, name: str = "replica_groups") -> None:
     "stablehlo.collective_broadcast",
     "stablehlo.cross-replica-sum",
 )
-def _exchange(
-    context: RaisingContext, operation: ir.Operation, *values: Value
-) -> Sequence[Value]:
+def _exchange(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
     _check_alone(operation)
     return values
 

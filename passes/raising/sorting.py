@@ -76,8 +76,7 @@ def _count_of(compared: list[tuple[int, str]], arrays: Sequence[Value]) -> int |
 def _part_of(value: ir.Value) -> tuple[str, ir.Value]:
     """Returns which part of which element a key is made of, as far as it passes on one."""
     while isinstance(value, ir.OpResult) and value.owner.name == "stablehlo.select":
-        which, chosen, other = value.owner.operands
-        value = other
+        value = value.owner.operands[2]
     if isinstance(value, ir.OpResult) and value.owner.name in ("stablehlo.real", "stablehlo.imag"):
         return value.owner.name.partition(".")[2], value.owner.operands[0]
     return "", value

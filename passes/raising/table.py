@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import HostArray, Param
+from axir.dialect.core.annotations import Decorated, HostArray, Param, Returning
 from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray, type_of_mlir
 from axir.dialect.program.op_table import OPS
-from axir.dialect.program.rules import FlatFunction, Value
+from axir.dialect.program.rules import Value
 from axir.passes.framework.errors import RaisingError
 
 Raised: TypeAlias = Param
@@ -19,10 +19,14 @@ Raised: TypeAlias = Param
 None, a tuple of StableHLO a Python one."""
 
 
+Region: TypeAlias = Returning[list[Value]]
+"""A region of an operation, as a function of its arguments."""
+
+
 class RaisingContext(Protocol):
     """What a rule may ask for besides its operation and the values of the operands."""
 
-    def body(self, operation: ir.Operation, number: int = 0) -> FlatFunction:
+    def body(self, operation: ir.Operation, number: int = 0) -> Region:
         """Returns a region of an operation as a function of its arguments."""
         ...
 
@@ -59,13 +63,11 @@ RULES: dict[str, RaiseRule] = {}
 CUSTOM_CALLS: dict[str, RaiseRule] = {}
 """The rules of `stablehlo.custom_call` by the names of what is called."""
 
-_Rule = TypeVar("_Rule", bound=Callable[..., Raised])
 
-
-def raises(*names: str, table: dict[str, RaiseRule] = RULES) -> Callable[[_Rule], _Rule]:
+def raises(*names: str, table: dict[str, RaiseRule] = RULES) -> Returning[Decorated]:
     """Puts a rule into the table, for one operation or for several."""
 
-    def register(rule: _Rule) -> _Rule:
+    def register(rule: Decorated) -> Decorated:
         for name in names:
             if name in table:
                 raise ValueError(f"{name} has two raising rules.")
@@ -75,15 +77,15 @@ def raises(*names: str, table: dict[str, RaiseRule] = RULES) -> Callable[[_Rule]
     return register
 
 
-def raises_calls_of(*targets: str) -> Callable[[_Rule], _Rule]:
+def raises_calls_of(*targets: str) -> Returning[Decorated]:
     """Puts a rule for custom calls into the table."""
     return raises(*targets, table=CUSTOM_CALLS)
 
 
-def raises_elementwise(functions: Mapping[str, Callable[..., Value]]) -> None:
+def raises_elementwise(functions: Mapping[str, Returning[Value]]) -> None:
     """Puts operations into the table that are functions of their operands and nothing else."""
 
-    def rule_of(function: Callable[..., Value]) -> RaiseRule:
+    def rule_of(function: Returning[Value]) -> RaiseRule:
         return lambda context, operation, *values: function(*values)
 
     for name, function in functions.items():

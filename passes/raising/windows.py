@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import from_numpy
+from axir.dialect.core.state import outside_traces
+from axir.dialect.ops.elementwise.arithmetic import ge, le
 from axir.dialect.ops.reductions.computations import single_op
 from axir.dialect.ops.reductions.cumulative import cummax, cummin, cumprod, cumsum
 from axir.dialect.ops.shape.padding import pad
@@ -17,7 +22,14 @@ from axir.dialect.program.op_table import Traceable
 from axir.dialect.program.rules import Value
 
 from .attributes import integers, pairs
-from .reductions import is_identity, known, scalar_function
+from .reductions import (
+    elementwise,
+    is_identity,
+    known,
+    only_compares,
+    scalar_dtype,
+    scalar_function,
+)
 from .table import RaisingContext, raises
 
 _RUNNING: dict[str, Traceable] = {
@@ -44,8 +56,8 @@ def _reduce_window(
     context: RaisingContext, operation: ir.Operation, *values: Value
 ) -> Sequence[Value]:
     count = len(values) // 2
-    arrays = list(values[:count])
-    inits = [known(context, v) for v in list(operation.operands)[count:]]
+    arrays: UserObject = list(values[:count])
+    inits: UserObject = [known(context, v) for v in list(operation.operands)[count:]]
     window = _window(operation)
     monoid = single_op(scalar_function(context, operation)) if count == 1 else None
     is_plain = monoid is not None and is_identity(monoid, inits[0])
@@ -91,11 +103,27 @@ def _select_and_scatter(
 ) -> Value:
     window = _window(operation)
     select, scatter = context.body(operation, 0), context.body(operation, 1)
+    preferring = _preferring(context, operation)
     return select_and_scatter(
         x,
-        lambda a, b: select(a, b)[0],
+        preferring or (lambda a, b: select(a, b)[0]),
         *window[:3],
         source,
         known(context, operation.operands[2]),
         lambda a, b: scatter(a, b)[0],
     )
+
+
+def _preferring(context: RaisingContext, operation: ir.Operation) -> Traceable | None:
+    """Returns `ge` or `le` if the function that selects is that of numbers.
+
+    What is preferred among NaNs is for the op to say: the first one.
+    """
+    if not only_compares(operation, 0):
+        return None
+    dtype = scalar_dtype(operation.regions[0].blocks[0].arguments[0])
+    cases = np.array([[1, 1, 2], [1, 2, 1]]).astype(dtype)
+    with outside_traces():
+        (found,) = elementwise(context, operation, [from_numpy(x) for x in cases])
+    chosen = found.host().tolist()  # type: ignore[attr-defined]
+    return {(True, False, True): ge, (True, True, False): le}.get(tuple(chosen))

@@ -253,7 +253,10 @@ def test_modules_without_trees_take_flat_arguments(tmp_path: Path) -> None:
 def test_stablehlo_and_compiled_programs_load_too(tmp_path: Path) -> None:
     path = tmp_path / "sin.mlir"
     path.write_text(export(lambda x: jnp.sin(x))(X).stablehlo())
-    program = load(path)
+    raised = load(path)
+    assert isinstance(raised, Exported)
+    np.testing.assert_allclose(axir.grad(lambda x: raised(x).sum())(X), np.cos(X), rtol=1e-6)
+    program = load(path, compiled=True)
     assert isinstance(program, Program)
     np.testing.assert_allclose(program(X), np.sin(X), rtol=1e-6)
     module, dialect = open_module(path)

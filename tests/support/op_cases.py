@@ -143,6 +143,35 @@ def read_only(value: Any) -> np.ndarray:
     return array
 
 
+def joined(cases: Sequence[Case]) -> Iterator[Case]:
+    """Joins the samples of an elementwise op that have the same dtypes and parameters.
+
+    Each function costs the compiler as much as the next one, and elements have no influence on each
+    other, so the values of all these samples are one sample of rank 6. Samples without elements, of
+    rank 0, and those whose operands are broadcast stay as they are.
+    """
+    groups: dict[Any, list[Case]] = {}
+    for case in cases:
+        key: Any = case.index
+        if case.is_elementwise and len({x.shape for x in case.args}) == 1 and case.args[0].ndim:
+            if case.args[0].size:
+                key = (*(x.dtype for x in case.args), case.tolerance, repr(case.params))
+        groups.setdefault(key, []).append(case)
+    for group in groups.values():
+        if len(group) == 1:
+            yield group[0]
+        else:
+            columns = zip(*(case.args for case in group), strict=True)
+            yield dataclasses.replace(group[0], args=tuple(map(_of_rank_6, columns)))
+
+
+def _of_rank_6(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """All elements, the last of which is repeated to fill the array."""
+    flat = np.concatenate([x.reshape(-1) for x in arrays])
+    missing = -flat.size % 4
+    return read_only(np.append(flat, flat[[-1] * missing]).reshape(1, 2, 1, -1, 2, 1))
+
+
 def sampled_ops() -> list[str]:
     """Names of the ops with samples.
 

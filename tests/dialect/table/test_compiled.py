@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-import numpy as np
 import pytest
-from support.op_cases import Case, cases_of, differences, read_only, sampled_ops
+from support.op_cases import Case, cases_of, differences, joined, sampled_ops
 from support.op_programs import Results, differs_without_host_calls
 
 from axir.dialect.program.function import Function
@@ -33,35 +28,6 @@ def test_compiled_op_agrees_with_the_evaluator(name: str) -> None:
     }
     problems += disagreements(cases, portable, with_host_calls=False)
     assert not problems, "\n".join(problems)
-
-
-def joined(cases: Sequence[Case]) -> Iterator[Case]:
-    """Joins the samples of an elementwise op that have the same dtypes and parameters.
-
-    Each function costs the compiler as much as the next one, and elements have no influence on each
-    other, so the values of all these samples are one sample of rank 6. Samples without elements, of
-    rank 0, and those whose operands are broadcast stay as they are.
-    """
-    groups: dict[Any, list[Case]] = {}
-    for case in cases:
-        key: Any = case.index
-        if case.is_elementwise and len({x.shape for x in case.args}) == 1 and case.args[0].ndim:
-            if case.args[0].size:
-                key = (*(x.dtype for x in case.args), case.tolerance, repr(case.params))
-        groups.setdefault(key, []).append(case)
-    for group in groups.values():
-        if len(group) == 1:
-            yield group[0]
-        else:
-            columns = zip(*(case.args for case in group), strict=True)
-            yield dataclasses.replace(group[0], args=tuple(map(_of_rank_6, columns)))
-
-
-def _of_rank_6(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """All elements, the last of which is repeated to fill the array."""
-    flat = np.concatenate([x.reshape(-1) for x in arrays])
-    missing = -flat.size % 4
-    return read_only(np.append(flat, flat[[-1] * missing]).reshape(1, 2, 1, -1, 2, 1))
 
 
 def first_and_largest(cases: dict[str, Case]) -> set[str]:
