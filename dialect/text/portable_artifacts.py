@@ -133,16 +133,19 @@ def _rebuild(op: ir.Operation, values: dict[ir.Value, ir.Value], in_function: bo
             op.location,
         )
     except (ir.MLIRError, ValueError) as error:
-        raise ParseError(
-            f"{op.name} of this portable artifact has no form in StableHLO: "
-            f"{str(error).splitlines()[0]}.",
-            "Save the program as text, which is exported.mlir_module() of jax.export.",
-            where=describe_location(op.location) or "",
-        ) from None
+        raise _without_form(op.name, error, describe_location(op.location)) from None
     values.update(zip(op.results, made.results, strict=True))
     for region, old in zip(made.regions, op.regions, strict=True):
         for block in old.blocks:
             _rebuild_block(block, region, values, name == "func.func")
+
+
+def _without_form(what: str, error: Exception, where: str | None = None) -> ParseError:
+    return ParseError(
+        f"{what} of this portable artifact has no form in StableHLO: {str(error).splitlines()[0]}.",
+        "Save the program as text, which is exported.mlir_module() of jax.export.",
+        where=where or "",
+    )
 
 
 def _rebuild_block(
@@ -218,7 +221,10 @@ def _parse(text: str) -> ir.Attribute:
 
 @functools.lru_cache(maxsize=4096)
 def _type(value_type: ir.Type) -> ir.Type:
-    return ir.Type.parse(_type_text(str(value_type)), context())
+    try:
+        return ir.Type.parse(_type_text(str(value_type)), context())
+    except ir.MLIRError as error:
+        raise _without_form(f"The type {value_type}", error) from None
 
 
 def _type_text(text: str) -> str:

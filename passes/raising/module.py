@@ -209,6 +209,12 @@ class _Raising:
             raise self._refusal(
                 op, f"{op.name} cannot be raised: {error.message}", error.way_out
             ) from error
+        except Exception as error:  # whatever a rule does that is given what nobody writes
+            raise self._refusal(
+                op,
+                f"{op.name} cannot be raised: {type(error).__name__}: {error}.",
+                "Compare its operands and attributes with those that JAX writes.",
+            ) from error
         return results
 
     def _refusal(self, op: ir.Operation, message: str, way_out: str | None) -> RaisingError:
