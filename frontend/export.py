@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-<<<<<<< HEAD
 from axir._arguments.arguments import check_callable, type_of
 from axir._arguments.dimensions import SymbolicDim, is_symbolic_dim, symbolic_shape
 from axir._bundles.bundle import Bundle, open_bundle
@@ -22,7 +21,7 @@ from axir._bundles.exported import Exported
 from axir._bundles.safety_checks import DisabledSafetyCheck
 from axir._bundles.tracing import trace
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
-from axir._programs.compiled_modules import open_program
+from axir._programs.compiled_modules import open_module, open_program, raise_module
 from axir._trees import tree
 from axir._trees.serialized import (
     register_namedtuple_serialization,
@@ -30,8 +29,7 @@ from axir._trees.serialized import (
 )
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.text.module_reader import read_file
-from axir.dialect.text.summary import summarize
+from axir.dialect.text.signature import signatures
 from axir.runtime import default_device
 from axir.runtime.compiler.target import BACKENDS
 
@@ -50,34 +48,6 @@ __all__ = [
     "symbolic_args_specs",
     "symbolic_shape",
 ]
-=======
-from axir._arguments.arguments import check_callable
-from axir._programs.compiled_modules import open_module, open_program, raise_module
-from axir._programs.files import write_module_file
-from axir._programs.saved_arguments import conform
-from axir._transforms.jit import JitFunction, jit
-from axir._trees import text as tree_text
-from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
-from axir.dialect.core.attributes import is_opaque
-from axir.dialect.core.context import describe_location
-from axir.dialect.core.errors import (
-    SerializationError,
-    TreeError,
-    UnexpectedTracerError,
-    VerificationError,
-)
-from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops import OPS
-from axir.dialect.ops.calls.jit_call import call
-from axir.dialect.program.function import Function
-from axir.dialect.program.module_writer import embed_captures, write_module
-from axir.dialect.program.tracer import Tracer
-from axir.dialect.text.module_reader import read_module
-from axir.dialect.text.signature import Argument, Signature, annotate, signatures
-from axir.passes.transforms.lower_to_stablehlo import lower_functions
-from axir.runtime.calls.compiled_function import compiled, device_of
->>>>>>> 72cf7f6 (Portable artifacts are read; StableHLO is raised where jaxpr is wanted: load, opt, run, compile)
 
 
 def export(
@@ -219,28 +189,19 @@ def default_export_platform() -> str:
     return default_device().platform
 
 
-<<<<<<< HEAD
-def load(path: str | Path) -> UserObject:
-    """Loads what was saved: a bundle, or a module of the jaxpr dialect.
-
-    Returns:
-        An `Exported`, whose trees are those it was saved with; of a bundle of several functions a
-        `Bundle`. A module of StableHLO, or a compiled `.vmfb`, gives a compiled program instead:
-        it can be called, but not transformed.
-=======
 def load(path: str | Path, *, compiled: bool = False) -> UserObject:
-    """Loads a saved module: one of the jaxpr dialect, or StableHLO from anywhere.
+    """Loads what was saved: a bundle, a module of the jaxpr dialect, or StableHLO from anywhere.
 
     Args:
-        path: A `.mlir` or `.mlirbc` file; StableHLO may be text, bytecode, or a portable artifact.
-            Or a `.vmfb` file, which is a compiled program.
-        compiled: Whether to compile the module as it is, which gives a program that can be called
+        path: A `.axir`, `.mlir`, `.mlirbc` or `.vmfb` file. StableHLO may be text, bytecode, or a
+            portable artifact.
+        compiled: Whether to compile a module as it is, which gives a program that can be called
             but not transformed.
 
     Returns:
-        An `Exported`, whose trees are those it was saved with. StableHLO is raised into the jaxpr
-        dialect; its arguments are flat. A `.vmfb` gives a compiled program.
->>>>>>> 72cf7f6 (Portable artifacts are read; StableHLO is raised where jaxpr is wanted: load, opt, run, compile)
+        An `Exported`, whose trees are those it was saved with; of a bundle of several functions a
+        `Bundle`. StableHLO is raised into the jaxpr dialect; its arguments are flat. A `.vmfb`
+        gives a compiled program.
 
     Raises:
         OSError: if there is no such file.
@@ -248,13 +209,9 @@ def load(path: str | Path, *, compiled: bool = False) -> UserObject:
         ParseError, UnknownOpError, VerificationError: if the file holds no valid module.
         RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
     """
-<<<<<<< HEAD
     if Path(path).suffix == ".axir":
         return _only(open_bundle(path))
-    if Path(path).suffix == ".vmfb":
-=======
     if compiled or Path(path).suffix == ".vmfb":
->>>>>>> 72cf7f6 (Portable artifacts are read; StableHLO is raised where jaxpr is wanted: load, opt, run, compile)
         return open_program(path)
     module, dialect = open_module(path)
     if raise_module(module, dialect) != "jaxpr":
@@ -274,153 +231,7 @@ def deserialize(blob: bytes | bytearray) -> UserObject:
     >>> deserialize(export(lambda x: x + 1)(1.0).serialize())(2.0)
     Array(3., dtype=float32)
     """
-<<<<<<< HEAD
     return _only(open_bundle(bytes(blob)))
-=======
-
-    def __init__(
-        self,
-        function: Function,
-        in_tree: tree.TreeDef | None = None,
-        out_tree: tree.TreeDef | None = None,
-        argument_names: Sequence[str] | None = None,
-        in_text: str | None = None,
-        out_text: str | None = None,
-    ):
-        count, results = len(function.inputs), len(function.outputs)
-        self.function = function
-        # A tree without leaves counts as false.
-        if in_tree is None:
-            in_tree = tree.structure(((0,) * count, {}))
-        if out_tree is None:
-            out_tree = tree.structure(0 if results == 1 else (0,) * results)
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-        self.argument_names = list(argument_names or [f"arg{index}" for index in range(count)])
-        self._in_text = in_text or tree_text.write(self.in_tree)
-        self._out_text = out_text or tree_text.write(self.out_tree)
-
-    @staticmethod
-    def from_module(module: UserObject, where: str, symbol: str = "main") -> Exported:
-        """Returns a function of a module, verified.
-
-        Raises:
-            UnknownOpError, VerificationError: if the module is not valid.
-            ParseError: if its trees are not those of the function.
-        """
-        functions = read_module(module)
-        found = signatures(module)
-        if symbol not in found:
-            raise VerificationError(
-                f"{where} has no public function {symbol!r}.",
-                f"It has {', '.join(found) or 'none at all'}.",
-                where="",
-            )
-        signature = found[symbol]
-        return Exported(
-            functions[symbol],
-            tree_text.structure(signature.in_tree, len(signature.arguments), where),
-            tree_text.structure(signature.out_tree, len(signature.results), where),
-            [a.name for a in signature.arguments],
-            signature.in_tree,
-            signature.out_tree,
-        )
-
-    @property
-    def fun_name(self) -> str:
-        """What the function was called."""
-        return self.function.name
-
-    @property
-    def in_avals(self) -> list[ShapedArray]:
-        """Types of the arguments, flat."""
-        return self.function.input_types
-
-    @property
-    def out_avals(self) -> list[ShapedArray]:
-        """Types of the results, flat."""
-        return self.function.output_types
-
-    @property
-    def result_names(self) -> list[str]:
-        """Where each result goes: `result`, `result['loss']`."""
-        skeleton = self.out_tree.unflatten(range(self.out_tree.num_leaves))
-        return [f"result{path}" for path in tree.paths(skeleton)]
-
-    @property
-    def signature(self) -> Signature:
-        """Names and types of arguments and results, and the notation of their trees."""
-        arguments = map(Argument, self.argument_names, self.in_avals)
-        results = map(Argument, self.result_names, self.out_avals)
-        return Signature(tuple(arguments), tuple(results), self._in_text, self._out_text, True)
-
-    def module(self) -> UserObject:
-        """Returns the program as an MLIR module of the jaxpr dialect, with `main`.
-
-        Raises:
-            SerializationError: if an op is a primitive of the user's own, has a parameter that is
-                a Python object, or a custom rule that closes over values of the function.
-        """
-        _check_primitives(self.function, set())
-        try:
-            module = write_module({"main": self.function})
-        except UnexpectedTracerError as error:
-            raise SerializationError(
-                f"A custom rule in {self.fun_name!r} closes over a value that is computed there, "
-                f"so no function of the module can hold it: {error.message}",
-                "Pass that value as an argument to the function that has the rule, and let the "
-                "rule return a derivative for it, of zeros perhaps.",
-                where=error.where,
-            ) from error
-        annotate(module, "main", self.signature)
-        read_module(module)  # raises for parameters without a textual form
-        return module
-
-    def mlir_module(self) -> str:
-        """Returns the program as text of the jaxpr dialect, with the user's lines as locations."""
-        return self.module().operation.get_asm(enable_debug_info=True)
-
-    def stablehlo(self) -> str:
-        """Returns the program as portable StableHLO text."""
-        return str(lower_functions({"main": self.function}))
-
-    def save(self, path: str | Path) -> None:
-        """Writes the module to a file: `.mlir` as text, `.mlirbc` as MLIR bytecode.
-
-        Readers see the whole file or none, also when writing fails.
-
-        Raises:
-            ParameterError: if the suffix is another one.
-            SerializationError: if the program has no textual form; see `module`.
-        """
-        write_module_file(self.module(), path)
-
-    def call(self, *args: Options, **kwargs: Options) -> UserObject:
-        """Calls the function, compiled; inside a transformation it becomes part of its trace.
-
-        Raises:
-            TreeError: if the arguments are not the tree it was exported for.
-            ShapeError, DTypeError: if an argument has another shape or dtype.
-        """
-        leaves, structure = tree.flatten((args, kwargs))
-        # Containers whose classes a saved module cannot name are known by their notation.
-        if structure != self.in_tree and tree_text.write(structure) != self._in_text:
-            raise TreeError(
-                f"{self.fun_name!r} was exported for arguments {self._in_text}, but was called "
-                f"with {tree_text.write(structure)}.",
-                f"Its arguments are {', '.join(self.argument_names)}.",
-            )
-        values = list(map(conform, leaves, self.signature.arguments))
-        if any(type(x) is Tracer for x in values):
-            return self.out_tree.unflatten(call(self.function, *values))
-        return self.out_tree.unflatten(compiled(self.function, device_of(values)).run(values))
-
-    __call__ = call
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(map("{}: {}".format, self.argument_names, self.in_avals))
-        return f"<Exported {self.fun_name}({arguments}) -> {', '.join(map(str, self.out_avals))}>"
->>>>>>> 72cf7f6 (Portable artifacts are read; StableHLO is raised where jaxpr is wanted: load, opt, run, compile)
 
 
 def _only(bundle: Bundle) -> Exported | Bundle:

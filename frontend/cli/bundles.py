@@ -14,7 +14,7 @@ from axir._bundles.captures import with_captures, without_parameters
 from axir._bundles.exported import Exported, in_rows
 from axir._bundles.manifest import FunctionEntry
 from axir._bundles.programs import flat_signature
-from axir._programs.compiled_modules import open_module
+from axir._programs.compiled_modules import open_module, raise_module
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, ParseError
@@ -31,18 +31,20 @@ BUNDLE = ".axir"
 
 
 def open_functions(file: Path) -> Bundle:
-    """Opens a bundle, or a module of the jaxpr dialect as one of its public functions.
+    """Opens a bundle, or a module as one of its public functions; StableHLO is raised.
 
     Raises:
         ParseError: if it is a module of another dialect.
+        RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
     """
     if file.suffix == BUNDLE:
         return open_bundle(file)
     module, dialect = open_module(file)
+    dialect = raise_module(module, dialect)
     if dialect != "jaxpr":
         raise ParseError(
             f"{file} is a module of {dialect}, which cannot be transformed.",
-            "`axir opt FILE -p raise-stablehlo` makes one of jaxpr of a module of StableHLO.",
+            "Lower it to StableHLO with the program that wrote it.",
             where="",
         )
     return bundle_of_module(module, str(file))

@@ -51,6 +51,7 @@ ORDER = (
     "passes/legalize/loops",
     "passes/legalize/sorting",
     "passes/legalize/windows",
+    "passes/raising",
     "passes/fuse",
     "passes/tune/rows",
     "passes/tune",

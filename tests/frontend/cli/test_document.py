@@ -1,4 +1,4 @@
-"""The commands of docs/saved_modules.md and docs/export.md do what the pages say, in order."""
+"""The commands of pages about modules and bundles do what the pages say, in their order."""
 
 from __future__ import annotations
 
@@ -90,3 +90,21 @@ def test_commands_on_bundles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         np.testing.assert_allclose(found["grad_params['w']"], expected["w"], rtol=1e-5)
     found = axir.export.load("batched.axir").loss_vmap(np.stack([x] * 8), np.stack([y] * 8))
     np.testing.assert_allclose(found["loss"], [distance(params, x, y)["loss"]] * 8, rtol=1e-5)
+
+
+def test_commands_on_modules_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "stablehlo.md").read_text()
+    text = page[page.index('>>> text = """') : page.index('... """')]
+    Path("from_jax.mlir").write_text(re.sub(r"^\.\.\. ", "", text.partition("\n")[2], flags=re.M))
+    outputs = {}
+    for command in commands("stablehlo.md"):
+        result = CliRunner().invoke(cli, shlex.split(command)[1:], prog_name="axir")
+        assert result.exit_code == 0, f"{command}\n{result.output}"
+        outputs[command] = result.stdout
+    assert "1.4142" in outputs["axir run from_jax.mlir 1,0.5 2,0.5,0.5,1"]
+    assert '"jaxpr.cholesky"' in Path("raised.mlir").read_text()
+    assert "tensor<5x2xf32>" in Path("tangents.mlir").read_text()
+    assert Path("model.vmfb").stat().st_size > 0

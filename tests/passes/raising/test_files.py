@@ -161,13 +161,14 @@ F = "tensor<3xf32>"
 WRONG = {
     "no counterpart": (
         f"  %r = stablehlo.custom_call @my_kernel(%x) : ({F}) -> {F}",
-        "stablehlo.custom_call calls 'my_kernel', a function of the program that wrote the module.\n"
-        "  at model.mlir:2\n"
+        "stablehlo.custom_call calls 'my_kernel', a function of the program that wrote the "
+        "module.\n  at model.mlir:2\n"
         "  Export the program without it, or for the CPU.",
     ),
     "an older call": (
         f"  %r = stablehlo.custom_call @lapack_spotrf(%x) : ({F}) -> {F}",
-        "Calls of 'lapack_spotrf_ffi' can be raised: export the program again, with a JAX of today.",
+        "Calls of 'lapack_spotrf_ffi' can be raised: export the program again, with a JAX of "
+        "today.",
     ),
     "Python": (
         f"  %r = stablehlo.custom_call @xla_ffi_python_cpu_callback(%x) : ({F}) -> {F}",
