@@ -245,8 +245,8 @@ def _primitive_of(op: ir.Operation) -> Primitive:
             f"Op {name!r} is not one of the jaxpr dialect.",
             f"Did you mean {_nearest(short)}?"
             if dialect == "jaxpr"
-            else "Only modules of the jaxpr dialect can be transformed: raise StableHLO first, with the "
-            "pass raise-stablehlo.",
+            else "Only modules of the jaxpr dialect can be transformed; the pass raise-stablehlo "
+            "makes them of StableHLO.",
             where=_where(op),
         )
     return primitive

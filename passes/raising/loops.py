@@ -251,7 +251,15 @@ class _Parts:
             return None
         if update.type.shape != (1, *shape[1:]) or shape[0] != self.counter.length:
             return None
-        return update if self._is_own_place(starts, shape[0], is_reversed) else None
+        if not self._is_own_place(starts, shape[0], is_reversed):
+            return None
+        maker = self.makers.get(update)
+        behind = tuple(range(1, len(shape)))
+        if maker is not None and maker.primitive.name in ("reshape", "broadcast_in_dim"):
+            (source,) = maker.operands
+            keeps_order = maker.params.get("broadcast_dimensions", behind) == behind
+            return source if keeps_order and source.type.shape == shape[1:] else update
+        return update
 
     def _is_own_place(self, starts: Sequence[Var], extent: int, is_reversed: bool) -> bool:
         """Tells whether a slice starts at the number of the pass, from the front or the end."""
@@ -352,18 +360,37 @@ class _Parts:
             for equation in needed:
                 if equation.operands and equation.operands[0] in slices:
                     part = slices[equation.operands[0]]
-                    environment[equation.results[0]] = reshape(part, (1, *part.shape))
+                    self._store_slice(environment, equation.results[0], part)
+                elif equation.results and equation.results[0] in environment:
+                    continue  # a slice without its first axis
                 elif all(type(v) is Literal for v in equation.operands):
                     environment.store(equation, _again(equation, environment))
                 else:
                     apply_equations([equation], environment)
-            updates = [environment[v] for v in self.stacked.values()]
-            return [
-                *(environment[function.outputs[place]] for place in carried),
-                *(reshape(x, x.shape[1:]) for x in updates),
+            stacked = [
+                self._as_slice(environment[v], self.carry[place].type.shape[1:])
+                for place, v in self.stacked.items()
             ]
+            return [*(environment[function.outputs[place]] for place in carried), *stacked]
 
         return advance
+
+    def _store_slice(self, environment: Environment, variable: Var, part: Value) -> None:
+        """Stores what a pass reads: as its uses have it, most often without its first axis."""
+        reshapes = [
+            e
+            for e in self.uses.get(variable, ())
+            if e.primitive.name == "reshape" and e.results[0].type.shape == part.shape
+        ]
+        for equation in reshapes:
+            environment[equation.results[0]] = part
+        if len(reshapes) != len(self.uses.get(variable, ())) or variable in set(
+            self.function.outputs
+        ):
+            environment[variable] = reshape(part, (1, *part.shape))
+
+    def _as_slice(self, update: Value, shape: tuple[int, ...]) -> Value:
+        return update if update.shape == shape else reshape(update, shape)
 
 
 def _again(equation: Equation, environment: Environment) -> Results:

@@ -29,7 +29,7 @@ class RaiseStableHLO(Pass):
 
     Before:
         ```mlir
-        %0 = stablehlo.sine %x : tensor<3xf32>
+        %0 = "stablehlo.sine"(%x) : (tensor<3xf32>) -> tensor<3xf32>
         ```
     After:
         ```mlir

@@ -23,6 +23,7 @@ MUST_SHOW_AN_EXAMPLE = {
     "jvp",
     "linearize",
     "lower-to-stablehlo",
+    "raise-stablehlo",
     "simplify",
     "transpose",
     "vmap",
