@@ -47,6 +47,7 @@ __all__ = [
     "register_pytree_node_serialization",
     "symbolic_args_specs",
     "symbolic_shape",
+    "to_cpp",
 ]
 
 
@@ -187,6 +188,48 @@ def _open_spec(leaf: UserObject, text: str | None) -> ShapeDtypeStruct:
 def default_export_platform() -> str:
     """Returns the platform that programs run on by default: `cpu`, `cuda` or `vulkan`."""
     return default_device().platform
+
+
+def to_cpp(
+    functions: Exported | Mapping[str, Exported],
+    directory: str | Path,
+    *,
+    name: str = "model",
+    errors: str = "exceptions",
+    target_cpu: str = "generic",
+    opt_level: int = 2,
+    embed_limit: int = 1 << 20,
+) -> list[Path]:
+    """Writes functions as a C++ library that needs neither Python nor IREE.
+
+    The folder has the header `NAME.hpp`, the sources, an object file with the kernels, the headers
+    of axir, a `CMakeLists.txt`, and a program `example.cpp`. See docs/cpp.md.
+
+    Args:
+        functions: An exported function, which becomes a method of its own name, or a bundle.
+            Parameters that a function replaces (`export(..., updates=...)`) are the model's state.
+        directory: The folder; it is made if need be.
+        name: The name of the namespace, the files, and the library.
+        errors: `exceptions`, or `status` for methods that return an `axir::Status`.
+        target_cpu: The CPU that the kernels are for: `host`, `generic`, or one that LLVM knows.
+        opt_level: How hard to optimize, from 0 to 3.
+        embed_limit: Parameters of up to so many bytes are embedded in the program; of more they
+            are written to `NAME.safetensors`, which is mapped into memory.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        ParameterError: if a name is no identifier, an option has no such value, or a function
+            takes any number of rows and does not name some (`with_rows`).
+        CppEmissionError: if a function does something that cannot be written as C++.
+        CompileError: if IREE cannot compile the functions.
+    """
+    from axir._cpp import writing  # late: few programs are written as C++
+
+    functions = {functions.fun_name: functions} if isinstance(functions, Exported) else functions
+    options = writing.CppOptions(name, errors, target_cpu, opt_level, embed_limit)
+    return writing.write_cpp(functions, Path(directory), options)
 
 
 def load(path: str | Path, *, compiled: bool = False) -> UserObject:

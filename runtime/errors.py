@@ -47,3 +47,7 @@ class HostCallError(JaxRuntimeError):
 
 class LoadError(JaxRuntimeError):
     """A compiled program could not be loaded: another target, or damaged."""
+
+
+class CppEmissionError(JaxRuntimeError):
+    """A program does something that cannot be written as C++."""

@@ -92,6 +92,7 @@ class HostCall(NamedTuple):
     function: HostFunction
     operand_types: tuple[ShapedArray, ...]
     result_types: tuple[ShapedArray, ...]
+    name: str = "callback"
 
 
 class LoweringContext(Protocol):
@@ -124,11 +125,17 @@ class LoweringContext(Protocol):
         """Whether the code will run in this process only, and may call back into it."""
         ...
 
+    @property
+    def allows_callbacks(self) -> bool:
+        """Whether the code may call functions of the user's; in C++ these are other ones."""
+        ...
+
     def host_call(
         self,
         function: HostFunction,
         values: Sequence[ir.Value],
         result_types: Sequence[ShapedArray],
+        name: str = "callback",
     ) -> list[ir.Value]:
         """Calls a Python function when the compiled code runs; see `allows_host_calls`."""
         ...

@@ -13,11 +13,14 @@ from pathlib import Path
 import click
 
 from axir._bundles.bundle import open_bundle
+from axir._cpp.writing import CppOptions
 from axir._programs.compiled_modules import TargetWithFlags, compile_saved
 from axir._programs.files import write_file
 from axir.runtime import Target, compile_command
+from axir.runtime.cpp.emitting.names import identifier
 
 from .bundles import BUNDLE
+from .emit_cpp import emit_cpp
 from .group import JobError, Verb, module_argument, note, read_input, verbose_option
 from .progress import progress
 
@@ -64,7 +67,33 @@ _KNOWN = re.compile(r"List of accepted CPUs: (.*)")
     help="Numbers of rows for functions whose leading dimension is open: 1,8,64.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="File to write (.vmfb, .axir)."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File to write (.vmfb, .axir), or folder for C++.",
+)
+@click.option(
+    "--emit",
+    type=click.Choice(["program", "cpp"]),
+    default="program",
+    show_default=True,
+    help="What to write: a program for IREE's runtime, or C++ that needs none.",
+)
+@click.option("--name", metavar="NAME", help="Name of the C++ model; by default that of FILE.")
+@click.option(
+    "--errors",
+    type=click.Choice(["exceptions", "status"]),
+    default="exceptions",
+    show_default=True,
+    help="How the C++ tells of failures.",
+)
+@click.option(
+    "--embed-limit",
+    type=click.IntRange(min=0),
+    default=1 << 20,
+    show_default=True,
+    metavar="BYTES",
+    help="Parameters of up to so many bytes become part of the C++ program.",
 )
 @verbose_option
 def compile_(
@@ -76,13 +105,18 @@ def compile_(
     opt_level: int,
     rows: str | None,
     output: Path | None,
+    emit: str,
+    name: str | None,
+    errors: str,
+    embed_limit: int,
 ) -> None:
     """Compile the module in FILE, of jaxpr or StableHLO, to an IREE program (.vmfb).
 
     The program keeps the names of its arguments. Flags after -- go to iree-compile; -v prints
     the whole iree-compile command. Of a bundle (.axir) all functions are compiled, and the program
     becomes part of the bundle that is written, beside those for other machines; a call takes the
-    one that fits.
+    one that fits. With --emit cpp a folder is written that has all that a C++ program needs:
+    sources, kernels, parameters, CMakeLists.txt and an example.
 
     Examples:
       axir compile model.axir --target-cpu x86-64-v3 --batch 1,8,64 -o model.axir
@@ -90,7 +124,16 @@ def compile_(
       axir compile model.mlir --target-cpu host -O3 -o model.vmfb
       axir compile model.mlir --target vulkan --target-gpu rdna3 -o model.vmfb
       axir compile model.mlir -o model.vmfb -- --iree-llvmcpu-enable-ukernels=all
+      axir compile model.axir --emit cpp --target-cpu x86-64-v3 -o model_cpp/
     """
+    if emit == "cpp":
+        if target != "cpu" or flags:
+            raise click.UsageError("--emit cpp takes --target cpu, and no flags of iree-compile.")
+        _check_machine(TargetWithFlags("cpu", target_cpu, opt_level))
+        model = name or identifier(file.stem, "model")
+        options = CppOptions(model, errors, target_cpu, opt_level, embed_limit)
+        emit_cpp(file, output or Path(f"{model}_cpp"), _row_counts(rows), options)
+        return
     if file.suffix == BUNDLE:
         chosen = Target(target, target_cpu, opt_level, None, target_gpu)
         _compile_bundle(file, chosen, rows, output or file, flags)
@@ -127,17 +170,22 @@ def _compile_bundle(
         )
     if flags:
         raise click.UsageError("Flags after -- are for modules: a bundle would not keep them.")
-    counts = [word for word in (rows or "").split(",") if word.strip()]
-    if not all(word.strip().isdecimal() and int(word) for word in counts):
-        raise click.UsageError(f"--batch {rows}: write numbers of rows as 1,8,64.")
+    counts = _row_counts(rows)
     bundle = open_bundle(file)
     start = time.perf_counter()
     names = ", ".join(bundle)
     with progress(f"compiling {names} for {target.backend} {target.cpu}"):
-        made = bundle.compile(target, rows=[int(word) for word in counts])
+        made = bundle.compile(target, rows=counts)
     made.save(output)
     seconds = time.perf_counter() - start
     note(f"wrote {output}: {len(made.programs)} programs of {names}, {seconds:.2f} s")
+
+
+def _row_counts(rows: str | None) -> list[int]:
+    counts = [word for word in (rows or "").split(",") if word.strip()]
+    if not all(word.strip().isdecimal() and int(word) for word in counts):
+        raise click.UsageError(f"--batch {rows}: write numbers of rows as 1,8,64.")
+    return [int(word) for word in counts]
 
 
 def _check_machine(target: TargetWithFlags) -> None:

@@ -86,7 +86,9 @@ def _fuse(function: ir.Operation, operations: list[ir.Operation], code: Code) ->
     constants = move_constants(function, operations)
     operations = [x for x in operations_of(function)[0] if x not in constants]
     last = operations[-1]
-    outside = [*function.regions[0].blocks[0].arguments, *(x.results[0] for x in constants)]
+    # What is not used may be of a type that kernels do not take.
+    used = [x for x in function.regions[0].blocks[0].arguments if any(True for _ in x.uses)]
+    outside = [*used, *(x.results[0] for x in constants)]
     uniform = {x.results[0] for x in operations if x.name == "stablehlo.constant"}
     returned = [x for x in dict.fromkeys(last.operands) if x not in {*outside, *uniform}]
     results = {number: x.type for number, x in enumerate(returned)}

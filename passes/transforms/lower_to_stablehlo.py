@@ -57,6 +57,11 @@ class _EquationLowering:
     @property
     def allows_host_calls(self) -> bool:
         """Whether the code will run in this process only, and may call back into it."""
+        return self._module.host_functions is not None and not self._module.is_portable
+
+    @property
+    def allows_callbacks(self) -> bool:
+        """Whether the code may call functions of the user's; in C++ these are other ones."""
         return self._module.host_functions is not None
 
     def host_call(
@@ -64,11 +69,12 @@ class _EquationLowering:
         function: HostFunction,
         values: Sequence[ir.Value],
         result_types: Sequence[ShapedArray],
+        name: str = "callback",
     ) -> list[ir.Value]:
         """Calls a Python function when the compiled code runs; see `allows_host_calls`."""
         operand_types = tuple(type_of_mlir(v.type) for v in values)
         symbol = self._module.import_host_function(
-            HostCall(function, operand_types, tuple(result_types))
+            HostCall(function, operand_types, tuple(result_types), name)
         )
         return hlo.call(symbol, list(values), [t.mlir for t in result_types])
 
@@ -102,8 +108,10 @@ class _ModuleLowering:
         platform: str,
         donated: Sequence[int] = (),
         host_functions: list[HostCall] | None = None,
+        is_portable: bool = False,
     ):
         self.module = module
+        self.is_portable = is_portable
         self.donated = donated
         self.host_functions = host_functions
         self.platform = platform
@@ -215,6 +223,7 @@ def lower_functions(
     platform: str = "cpu",
     donated: Sequence[int] = (),
     host_functions: list[HostCall] | None = None,
+    is_portable: bool = False,
 ) -> ir.Module:
     """Lowers functions to a StableHLO module in which they are public under given symbols.
 
@@ -224,10 +233,12 @@ def lower_functions(
         donated: Arguments whose memory the code may overwrite.
         host_functions: Collects the Python functions that the code calls, in the order of their
             numbers; None if the code must run without this process.
+        is_portable: Whether only callbacks are host functions: the code runs in another process,
+            which has such functions of its own, but neither LAPACK nor the evaluator.
     """
     with context(), ir.Location.unknown():
         module = ir.Module.create()
-        lowering = _ModuleLowering(module, platform, donated, host_functions)
+        lowering = _ModuleLowering(module, platform, donated, host_functions, is_portable)
         for symbol, function in functions.items():
             lowering.add(function, symbol, is_public=True)
         lowering.run()

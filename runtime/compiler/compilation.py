@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import marshal
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Generic, TypeAlias, TypeVar
 
 from iree.compiler import ir, version
 
+from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.events import CACHE_HIT, CACHE_MISS, COMPILED, tell_event, timed
@@ -36,6 +39,11 @@ from .slow_compilations import announced_if_slow
 from .target import PROCESS_FLAGS, Target
 
 _LOGGER = logging.getLogger(__name__)
+_STATIC = "--iree-llvmcpu-link-static"
+# What a run of the compiler gives: a program, or a program and an object file.
+_Binary = TypeVar("_Binary", bytes, tuple[bytes, bytes])
+_Report: TypeAlias = Callable[[str], None]
+_Run: TypeAlias = Callable[[tuple[str, ...], _Report], _Binary | None]
 _COMPILER_VERSION = str(version.VERSION)
 
 
@@ -69,12 +77,63 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
         tell_event(CACHE_MISS if known is None else CACHE_HIT)
         if known is None:
             text = _written(source)
+
+            def run(flags: tuple[str, ...], report: _Report) -> bytes | None:
+                return _invoke("compile", text, flags, report, target.checks_arguments)
+
             with announced_if_slow(name, text), timed(COMPILED, name):
-                known = _compile(text, target, flags, f"{name}-{key[:12]}")
+                known = _compile(text, target, flags, (), f"{name}-{key[:12]}", run)
             cache.put(key, known)
         return known
 
     return single_flight(("program", key), binary)[0]
+
+
+def compile_object(
+    module: ir.Module, target: Target, prefix: str, name: str = "main"
+) -> tuple[str, bytes]:
+    """Compiles a StableHLO module for a CPU to an object file, and the program that calls it.
+
+    Cached and repeated without optimizations as by `compile_module`.
+
+    Args:
+        module: the module; its public functions become those of the program.
+        target: what to compile for.
+        prefix: what the symbols of the object file begin with.
+        name: as for `compile_module`.
+
+    Returns:
+        The program as text of IREE's phase `executable-targets`, without the code of its kernels,
+        and the object file, which is empty if there are none.
+
+    Raises:
+        CompileError: as for `compile_module`.
+    """
+    is_tiled = analyze(module, target)[1]
+    flags = (*target.flags(is_tiled), _STATIC)
+    parts = (_COMPILER_VERSION, "object", prefix, *PROCESS_FLAGS, *flags, target.machine)
+    text = _written(module)  # with locations, which the program has, too
+    key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()
+    if config.axir_dump_dir:
+        _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", text, flags)
+    cache = program_cache()
+
+    def compiled() -> tuple[bytes, bytes]:
+        known = cache.get(key)
+        tell_event(CACHE_MISS if known is None else CACHE_HIT)
+        if known is not None:
+            return marshal.loads(known)
+
+        def run(flags: tuple[str, ...], report: _Report) -> tuple[bytes, bytes] | None:
+            return _invoke("compile_object", text, flags, report, prefix)
+
+        with announced_if_slow(name, text), timed(COMPILED, name):
+            made = _compile(text, target, flags, (_STATIC,), f"{name}-{key[:12]}", run)
+        cache.put(key, marshal.dumps(made))
+        return made
+
+    program, content = single_flight(("object", key), compiled)[0]
+    return program.decode(), content
 
 
 def _changes(target: Target) -> tuple[str, ...]:
@@ -94,13 +153,20 @@ def compile_command(flags: Sequence[str], source: str, output: str) -> str:
     return " ".join(["iree-compile", *PROCESS_FLAGS, *flags, source, "-o", output])
 
 
-def _compile(source: bytes, target: Target, flags: tuple[str, ...], name: str) -> bytes:
-    outcome = _run_compiler(source, flags, target)
+def _compile(
+    source: bytes,
+    target: Target,
+    flags: tuple[str, ...],
+    further_flags: tuple[str, ...],
+    name: str,
+    run: _Run[_Binary],
+) -> _Binary:
+    outcome = _run_compiler(run, flags, target)
     if outcome.binary is not None:
         return outcome.binary
-    plain_flags = target.plain.flags()
+    plain_flags = (*target.plain.flags(), *further_flags)
     if plain_flags != flags:
-        plain = _run_compiler(source, plain_flags, target)
+        plain = _run_compiler(run, plain_flags, target)
         if plain.binary is not None:
             reason = outcome.crash or outcome.diagnostics[:1]
             _LOGGER.info("%s compiles without optimizations only: %s", name, reason)
@@ -113,24 +179,22 @@ def _compile(source: bytes, target: Target, flags: tuple[str, ...], name: str) -
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class _Outcome(Generic[_Binary]):
     """What a run of the compiler gave: a binary, or what it said, or how it crashed."""
 
-    binary: bytes | None
+    binary: _Binary | None
     diagnostics: list[Diagnostic]
     crash: CompilerEndedError | None = None
 
 
-def _run_compiler(source: bytes, flags: tuple[str, ...], target: Target) -> _Outcome:
+def _run_compiler(run: _Run[_Binary], flags: tuple[str, ...], target: Target) -> _Outcome[_Binary]:
     diagnostics: list[Diagnostic] = []
 
     def report(text: str) -> None:
         diagnostics.append(Diagnostic.parse(text))
 
     try:
-        binary = _invoke(
-            source, flags + linker_flags(target.backend), report, target.checks_arguments
-        )
+        binary = run(flags + linker_flags(target.backend), report)
     except CompilerEndedError as crash:
         return _Outcome(None, diagnostics, crash)
     except RejectedFlagsError as error:
@@ -143,13 +207,16 @@ def _run_compiler(source: bytes, flags: tuple[str, ...], target: Target) -> _Out
 
 
 def _invoke(
-    source: bytes, flags: tuple[str, ...], report: Callable[[str], None], checks_arguments: bool
-) -> bytes | None:
-    """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
+    method: str, source: bytes, flags: tuple[str, ...], report: _Report, option: bool | str
+) -> Foreign:
+    """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says.
+
+    `method` is one that helpers and `Invoker` have.
+    """
     choice = config.axir_isolate_compiler
     if choice != "never":
         try:
-            return helpers.compile(source, flags, report, checks_arguments)
+            return getattr(helpers, method)(source, flags, report, option)
         except HelperStartError as error:
             if helpers.is_closed:
                 raise CompileError("Nothing is compiled while the interpreter ends.") from error
@@ -159,7 +226,7 @@ def _invoke(
                     "Set axir_isolate_compiler to 'auto' or 'never' to compile in this process.",
                 ) from error
             _LOGGER.warning("compiling in this process, for no helper process starts: %s", error)
-    return _invoker().compile(source, flags, report, checks_arguments)
+    return getattr(_invoker(), method)(source, flags, report, option)
 
 
 def _try_to_read(bytecode: bytes) -> str | None:

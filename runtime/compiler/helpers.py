@@ -104,9 +104,19 @@ class Helper:
             CompilerEndedError: the compiler crashed, and the helper is gone.
             HelperStartError: the helper ended before it was ready.
         """
+        return self._compile(report, flags, source, checks_arguments)
+
+    def compile_object(
+        self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None], prefix: str
+    ) -> tuple[bytes, bytes] | None:
+        """Compiles as `Invoker.compile_object` does; raises as `compile` does."""
+        return self._compile(report, flags, source, prefix)
+
+    def _compile(
+        self, report: Callable[[str], None], *request: bytes | bool | str | tuple[str, ...]
+    ) -> Foreign:
         self.count += 1
-        request = (PROCESS_FLAGS, _working_directory(), flags, source, checks_arguments)
-        for answer in self._ask("compile", *request):
+        for answer in self._ask("compile", PROCESS_FLAGS, _working_directory(), *request):
             match answer:
                 case ("error", text):
                     report(text)
@@ -194,6 +204,13 @@ class HelperPool:
         """Compiles in a helper, and waits for one if all are busy; see `Helper.compile`."""
         with self._helper() as helper:
             return helper.compile(source, flags, report, checks_arguments)
+
+    def compile_object(
+        self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None], prefix: str
+    ) -> tuple[bytes, bytes] | None:
+        """Compiles kernels in a helper; see `Helper.compile_object`."""
+        with self._helper() as helper:
+            return helper.compile_object(source, flags, report, prefix)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Reads bytecode in a helper; see `Helper.try_to_read`."""

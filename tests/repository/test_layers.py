@@ -19,8 +19,8 @@ from support.source_imports import (
     source_files,
 )
 
-# The one part of the runtime that talks to the compiler.
-COMPILER_SESSION = "axir.runtime.compiler"
+# The parts of the runtime that talk to the compiler, or read what it has written.
+COMPILER_ROOMS = ("axir.runtime.compiler", "axir.runtime.cpp.reading")
 # Needed by tests and benchmarks only.
 FOREIGN = ("jax", "jaxlib", "pytest", "hypothesis")
 
@@ -49,11 +49,12 @@ def violations(source: str, module: str, is_package: bool = False) -> list[str]:
 def reasons_against(name: str, module: str, room: str) -> Iterator[str]:
     if is_within(name, "axir") and ROOMS.index(room_of(name)) < ROOMS.index(room):
         yield f"{room} must not import {room_of(name)}"
-    may_compile = room in ("dialect", "passes") or is_within(module, COMPILER_SESSION)
+    is_compiler = any(is_within(module, name) for name in COMPILER_ROOMS)
+    may_compile = room in ("dialect", "passes") or is_compiler
     # `import iree` and `from iree import *` would reach both wheels.
     if is_within(name, "iree.compiler") or name in ("iree", "iree.*"):
         if not may_compile:
-            yield f"iree.compiler belongs to dialect, passes and {COMPILER_SESSION}"
+            yield f"iree.compiler belongs to dialect, passes and {' and '.join(COMPILER_ROOMS)}"
     if is_within(name, "iree.runtime") or name in ("iree", "iree.*"):
         if room != "runtime":
             yield "iree.runtime belongs to runtime"

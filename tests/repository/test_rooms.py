@@ -61,6 +61,11 @@ ORDER = (
     "runtime/device",
     "runtime/compiler",
     "runtime/calls",
+    "runtime/cpp/program",
+    "runtime/cpp/reading",
+    "runtime/cpp/emitting",
+    "runtime/cpp/packaging",
+    "runtime/cpp",
     "runtime",
     "frontend/_trees",
     "frontend/_arguments",
@@ -82,6 +87,7 @@ ORDER = (
     "frontend/numpy",
     "frontend/_programs",
     "frontend/_bundles",
+    "frontend/_cpp",
     "frontend",
 )
 # Where imports point back, each with the reason in its own text.

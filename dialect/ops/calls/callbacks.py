@@ -158,7 +158,7 @@ def _lower(
     result_avals: tuple[ShapedArray, ...],
     **params: Param,
 ) -> list[ir.Value]:
-    if not context.allows_host_calls:
+    if not context.allows_callbacks:
         name, platform = context.primitive.name, context.platform
         outside = "what is exported" if platform == "cpu" else f"a {platform} device"
         raise HostCallNeededError(
@@ -172,7 +172,7 @@ def _lower(
         # Copies: the memory is the program's, and a callback may keep what it gets.
         return callback.run([_wrapped(_read_only(np.array(x))) for x in operands], result_avals)
 
-    return context.host_call(call, values, context.types_out)
+    return context.host_call(call, values, context.types_out, callback.name)
 
 
 def _read_only(host: np.ndarray) -> np.ndarray:

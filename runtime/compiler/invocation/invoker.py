@@ -6,6 +6,8 @@ What does not live here: what is compiled with which flags (`compilation.py`).
 from __future__ import annotations
 
 import ctypes
+import os
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
 from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
+from .object_files import HOST_PHASE, remove_kernels, rename_executables, set_phases
 
 BYTECODE_MAGIC = b"ML\xefR"
 
@@ -81,27 +84,53 @@ class Invoker:
         Raises:
             RejectedFlagsError: the flags are not legal.
         """
-
-        @_DIAGNOSTIC_CALLBACK
-        def collect(severity: int, text: ctypes.c_void_p, length: int, _: object) -> None:
-            if severity >= _ERROR_SEVERITY:
-                report(ctypes.string_at(text, length).decode(errors="replace"))
-
-        with self._session(flags) as session:
-            invocation = session.invocation()
+        with self._session(flags) as session, _invocation(session, source, report) as invocation:
+            if invocation is None or not invocation.execute():
+                return None
             try:
-                _enable_callback_diagnostics()(invocation._inv_p, 0, collect, None)
-                is_text = not source.startswith(BYTECODE_MAGIC)
-                buffer = source + b"\0" if is_text else source
-                is_good = invocation.parse_source(Source.wrap_buffer(session, buffer))
-                if not is_good or not invocation.execute():
-                    return None
                 return _bytecode(session, invocation, checks_arguments)
             except (ValueError, RuntimeError) as error:  # the bytecode cannot be written
                 report(str(error))
                 return None
-            finally:
-                invocation.close()
+
+    def compile_object(
+        self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None], prefix: str
+    ) -> tuple[bytes, bytes] | None:
+        """Compiles a module's kernels to an object file, for whoever links them himself.
+
+        Args:
+            source: the module.
+            flags: those of the session, with a path for the object file.
+            report: called with each error that the compiler diagnoses.
+            prefix: what symbols of the object file begin with.
+
+        Returns:
+            The program that calls the kernels, as text of the phase `executable-targets` without
+            their code, and the object file; None if there are errors.
+
+        Raises:
+            RejectedFlagsError: the flags are not legal.
+        """
+        with tempfile.TemporaryDirectory(prefix="axir-") as folder:
+            path = os.path.join(folder, "kernels.o")
+            flags = (*flags, f"--iree-llvmcpu-static-library-output-path={path}")
+            with _invocation(self._new_session(flags), source, report) as invocation:
+                if invocation is None:
+                    return None
+                set_phases(invocation, to=HOST_PHASE)
+                if not invocation.execute():
+                    return None
+                lowered = invocation.export_module()
+                rename_executables(lowered, prefix)
+                program = remove_kernels(lowered)
+                invocation.import_module(lowered)
+                set_phases(invocation, start=HOST_PHASE, to="end")
+                if not invocation.execute():
+                    return None
+            if not os.path.exists(path):  # a program without kernels
+                return program, b""
+            with open(path, "rb") as file:
+                return program, file.read()
 
     @contextmanager
     def _session(self, flags: tuple[str, ...]) -> Iterator[Session]:
@@ -109,16 +138,42 @@ class Invoker:
         try:
             session, count = self._idle.setdefault(flags, []).pop()
         except IndexError:
-            with _process_flags_lock:
-                _set_process_flags(self._process_flags)
-            session, count = Session(), 0
-            try:
-                session.set_flags(*flags)
-            except ValueError as error:
-                raise RejectedFlagsError(str(error)) from None
+            session, count = self._new_session(flags), 0
         yield session
         if count + 1 < _COMPILATIONS_PER_SESSION:
             self._idle.setdefault(flags, []).append((session, count + 1))
+
+    def _new_session(self, flags: tuple[str, ...]) -> Session:
+        with _process_flags_lock:
+            _set_process_flags(self._process_flags)
+        session = Session()
+        try:
+            session.set_flags(*flags)
+        except ValueError as error:
+            raise RejectedFlagsError(str(error)) from None
+        return session
+
+
+@contextmanager
+def _invocation(
+    session: Session, source: bytes, report: Callable[[str], None]
+) -> Iterator[Invocation | None]:
+    """Lends an invocation that has read a module; None if that is not possible."""
+
+    @_DIAGNOSTIC_CALLBACK
+    def collect(severity: int, text: ctypes.c_void_p, length: int, _: object) -> None:
+        if severity >= _ERROR_SEVERITY:
+            report(ctypes.string_at(text, length).decode(errors="replace"))
+
+    invocation = session.invocation()
+    try:
+        _enable_callback_diagnostics()(invocation._inv_p, 0, collect, None)
+        is_text = not source.startswith(BYTECODE_MAGIC)
+        buffer = source + b"\0" if is_text else source
+        is_good = invocation.parse_source(Source.wrap_buffer(session, buffer))
+        yield invocation if is_good else None
+    finally:
+        invocation.close()
 
 
 def _bytecode(session: Session, invocation: Invocation, checks_arguments: bool) -> bytes:

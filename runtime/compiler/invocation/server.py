@@ -62,7 +62,7 @@ def _answer(
     folder: str | None,
     flags: tuple[str, ...],
     source: bytes,
-    checks_arguments: bool,
+    option: bool | str,
 ) -> None:
     os.lseek(2, 0, os.SEEK_SET)
     os.ftruncate(2, 0)
@@ -77,11 +77,15 @@ def _answer(
             send(answers, "error", text)
 
     try:
-        binary = invoker.compile(source, flags, report, checks_arguments)
+        made: bytes | tuple[bytes, bytes] | None
+        if isinstance(option, str):
+            made = invoker.compile_object(source, flags, report, option)
+        else:
+            made = invoker.compile(source, flags, report, option)
     except RejectedFlagsError as error:
         send(answers, "rejected", str(error))
     else:
-        send(answers, *(("failed",) if binary is None else ("binary", binary)))
+        send(answers, *(("failed",) if made is None else ("binary", made)))
 
 
 def _read_requests(requests: io.RawIOBase, pending: queue.SimpleQueue[tuple]) -> None:

@@ -1,8 +1,8 @@
 // RUN: axir opt %s -p fuse-small-programs > %t
 // RUN: filecheck %s < %t
 
-// A layer and its largest element: one kernel. The product runs over rows in vectors.
-func.func @layer(%w: tensor<16x4xf32>, %x: tensor<4xf32>) -> tensor<f32> {
+// A layer and its largest element: one kernel, of what is used. The product runs over rows in vectors.
+func.func @layer(%w: tensor<16x4xf32>, %x: tensor<4xf32>, %unused: tensor<complex<f32>>) -> tensor<f32> {
   %0 = stablehlo.dot_general %w, %x, contracting_dims = [1] x [0] : (tensor<16x4xf32>, tensor<4xf32>) -> tensor<16xf32>
   %1 = stablehlo.tanh %0 : tensor<16xf32>
   %least = stablehlo.constant dense<0xFF800000> : tensor<f32>

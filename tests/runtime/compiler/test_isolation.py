@@ -143,10 +143,13 @@ def test_after_a_crash_the_flags_without_optimizations_are_tried(no_cache, monke
 
 
 def test_flags_that_the_compiler_does_not_know_are_refused_in_both_modes(pool):
+    def run(flags, report):
+        return compilation._invoke("compile", ADD.encode(), flags, report, True)
+
     for mode in ("never", "always"):
         config.update("axir_isolate_compiler", mode)
         with pytest.raises(ParameterError, match="does not accept the flags: .*no-such-flag"):
-            compilation._run_compiler(ADD.encode(), ("--no-such-flag",), Target())
+            compilation._run_compiler(run, ("--no-such-flag",), Target())
 
 
 def test_without_a_python_to_start_the_compiler_runs_in_this_process(no_cache, monkeypatch, caplog):

@@ -1,0 +1,209 @@
+"""`ModelBuilder`: exported functions as the methods of a C++ model.
+
+What does not live here: the text of C++ (`axir.runtime.cpp`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from axir._bundles.exported import Exported
+from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.context import describe_location
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.equation import Equation, Literal
+from axir.dialect.program.function import Function
+from axir.dialect.program.rules import HostCall, Results, Value
+from axir.dialect.program.tracer import Trace
+from axir.runtime.cpp.emitting.names import identifier, unique_names
+from axir.runtime.cpp.program.interface import (
+    Callback,
+    Given,
+    Interface,
+    Kept,
+    Method,
+    Parameter,
+)
+
+# Constants of single functions that are larger than this are no part of the program's code.
+_SMALL_BYTES = 1024
+# One step of a path into a tree: `['w']`, `[0]`, `.mean`.
+_STEP = re.compile(r"\[[^\]]*\]|\.\w+")
+
+
+def capture_constants(function: Function) -> Function:
+    """Returns the function with its constant arrays as captures: arguments after the inputs."""
+    with Trace(function.name) as trace:
+
+        def record(equation: Equation, operands: Sequence[Value]) -> Results:
+            # Recorded even where all operands are known: folding would compute here.
+            return trace.record(equation.primitive, operands, equation.params)
+
+        inputs = [trace.add_input(v.type) for v in function.inputs]
+        return trace.finish(function.interpret([*inputs, *function.captured], record))
+
+
+class ModelBuilder:
+    """Makes the interface of a model.
+
+    Args:
+        name: The model's name.
+        exported: Functions by the names of methods. Parameters that one of them replaces are the
+            model's state.
+        throws: As for `Interface`.
+
+    Raises:
+        ParameterError: if a function takes any number of rows, and does not say how many.
+    """
+
+    def __init__(self, name: str, exported: Mapping[str, Exported], throws: bool):
+        self.name = name
+        self.throws = throws
+        exported = dict(_of_fixed_shapes(exported))
+        replaced = {label for each in exported.values() for label in each.entry.updates if label}
+        self.states: list[Parameter] = []
+        self.parameters: list[Parameter] = []
+        self._places: dict[str, Kept] = {}
+        found = {label: x for each in exported.values() for label, x in each.parameters.items()}
+        names = unique_names(identifier(label, "parameter") for label in found)
+        for own, (label, value) in zip(names, found.items(), strict=True):
+            kept = self.states if label in replaced else self.parameters
+            self._places[label] = Kept(len(kept), label in replaced)
+            host = words_of(value.host())
+            kept.append(Parameter(own, label, value.type.words, host))
+        self._taken = names
+        self._anonymous: dict[tuple[str, tuple[int, ...], bytes], Kept] = {}
+        self.functions: dict[str, Function] = {}
+        self.donated: dict[str, dict[int, int]] = {}
+        self._methods = [self._method(key, value) for key, value in exported.items()]
+
+    def interface(self, calls: Sequence[HostCall]) -> Interface:
+        """Returns the interface, given the callbacks that the functions call."""
+        return Interface(
+            self.name,
+            tuple(self._methods),
+            tuple(self.parameters),
+            tuple(self.states),
+            _callbacks(calls),
+            self.throws,
+        )
+
+    def _method(self, name: str, exported: Exported) -> Method:
+        function = exported.function
+        if not exported.parameters and _has_large_constants(function):
+            function = capture_constants(function)  # as in modules of a single function
+        self.functions[name] = function
+        updates = exported.entry.updates or (None,) * len(exported.result_names)
+        labels = exported.argument_names
+        names = unique_names(identifier(label, "argument") for label in labels)
+        types = [v.type.words for v in function.inputs]
+        inputs: list[Given | Kept] = list(map(Given, names, labels, types))
+        inputs += [self._places[label] for label in exported.parameters]
+        rest = function.captured[len(exported.parameters) :]
+        inputs += [self._constant(x) for x in rest]
+        paths = _short_paths(exported.result_names, [x is not None for x in updates])
+        result_names = unique_names(map(identifier, paths), names)
+        outputs: list[Given | Kept] = [
+            Given(result, label, v.type.words) if update is None else self._places[update]
+            for result, label, v, update in zip(
+                result_names, exported.result_names, function.outputs, updates, strict=True
+            )
+        ]
+        inputs = self._donate(name, exported, inputs, outputs)
+        where = describe_location(function.location)
+        return Method(name, exported.fun_name, tuple(inputs), tuple(outputs), where)
+
+    def _donate(
+        self,
+        name: str,
+        exported: Exported,
+        inputs: list[Given | Kept],
+        outputs: Sequence[Given | Kept],
+    ) -> list[Given | Kept]:
+        """Pairs each donated argument with the first result of its type that has no pair yet."""
+        pairs = self.donated[name] = {}
+        for number in exported.entry.donated:
+            x = inputs[number]
+            if not isinstance(x, Given):
+                continue
+            for index, y in enumerate(outputs):
+                is_free = isinstance(y, Given) and index not in pairs.values()
+                if is_free and _is_same(y.type, x.type):  # type: ignore[union-attr]
+                    pairs[number] = index
+                    inputs[number] = Given(x.name, x.label, x.type, index)
+                    break
+        return inputs
+
+    def _constant(self, value: UserObject) -> Kept:
+        """Returns the place of an array without a name; equal ones have the same."""
+        host: HostArray = words_of(value.host())
+        key = (str(host.dtype), host.shape, np.ascontiguousarray(host).tobytes())
+        place = self._anonymous.get(key)
+        if place is None:
+            name = unique_names([f"constant_{len(self._anonymous)}"], self._taken)[0]
+            self._taken.append(name)
+            place = self._anonymous[key] = Kept(len(self.parameters), False)
+            self.parameters.append(Parameter(name, name, value.type.words, host))
+        return place
+
+
+def _of_fixed_shapes(exported: Mapping[str, Exported]) -> Iterator[tuple[str, Exported]]:
+    """Yields the functions; those whose number of rows is open for each number that they name."""
+    for name, each in exported.items():
+        if each.batch is None:
+            yield name, each
+            continue
+        if not each.batch.sizes:
+            raise ParameterError(
+                f"to_cpp: {name!r} takes any number of rows, but kernels are for fixed numbers.",
+                f"Name some: {name}.with_rows(1, 8, 64), or --batch 1,8,64.",
+            )
+        for count in each.batch.sizes:
+            yield f"{name}_{count}", each.of_rows(count)
+
+
+def _has_large_constants(function: Function) -> bool:
+    return any(
+        isinstance(x, Literal) and x.type.size * x.type.dtype.itemsize > _SMALL_BYTES
+        for equation in function.equations
+        for x in equation.operands
+    )
+
+
+def _short_paths(labels: Sequence[str], replaced: Sequence[bool]) -> list[str]:
+    """Returns the paths of results, without what all share that replace no state.
+
+    Of `(params, {"loss": loss})` the loss is called `loss` if the parameters are state.
+    """
+    steps = [_STEP.findall(label.removeprefix("result")) for label in labels]
+    given = [path for path, is_state in zip(steps, replaced, strict=True) if not is_state]
+    first = given[0][:1] if given and any(replaced) else []
+    if first and first[0][1:-1].isdigit() and all(path[:1] == first for path in given):
+        steps = [path[1:] for path in steps]
+    return ["".join(path) for path in steps]
+
+
+def _is_same(a: ShapedArray, b: ShapedArray) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype
+
+
+def _callbacks(calls: Sequence[HostCall]) -> tuple[Callback, ...]:
+    """Returns the callbacks under the names of their functions, numbered where these repeat."""
+    names: dict[tuple[str, tuple[ShapedArray, ...], tuple[ShapedArray, ...]], str] = {}
+    taken: list[str] = []
+    found = []
+    for call in calls:
+        operands = tuple(t.words for t in call.operand_types)
+        results = tuple(t.words for t in call.result_types)
+        key = (call.name, operands, results)
+        if key not in names:
+            name = identifier(call.name, "callback")
+            names[key] = unique_names([name], taken)[0]
+            taken.append(names[key])
+        found.append(Callback(names[key], operands, results))
+    return tuple(found)

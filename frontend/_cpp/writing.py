@@ -1,0 +1,59 @@
+"""`write_cpp`: exported functions as a folder of C++.
+
+What does not live here: how functions become methods (`models.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from axir._bundles.exported import Exported
+from axir.dialect.core.errors import ParameterError
+from axir.runtime.compiler.target import Target
+from axir.runtime.cpp.emission import emit_model
+from axir.runtime.cpp.emitting.names import identifier
+from axir.runtime.cpp.packaging.folder import write_folder
+
+from .models import ModelBuilder
+
+
+@dataclass(frozen=True)
+class CppOptions:
+    """Options of `axir.export.to_cpp`, which describes them."""
+
+    name: str = "model"
+    errors: str = "exceptions"
+    target_cpu: str = "generic"
+    opt_level: int = 2
+    embed_limit: int = 1 << 20
+
+
+def write_cpp(
+    functions: Mapping[str, Exported],
+    directory: Path,
+    options: CppOptions,
+) -> list[Path]:
+    """Writes a model; see `axir.export.to_cpp`."""
+    if options.errors not in ("exceptions", "status"):
+        raise ParameterError(
+            f"to_cpp: errors cannot be {options.errors!r}.", "Choose 'exceptions' or 'status'."
+        )
+    for name in (options.name, *functions):
+        if identifier(name) != name:
+            raise ParameterError(
+                f"to_cpp: {name!r} is no name in C++.", f"Choose one such as {identifier(name)!r}."
+            )
+    throws = options.errors == "exceptions"
+    builder = ModelBuilder(options.name, functions, throws)
+    files = emit_model(
+        builder.functions,
+        builder.interface,
+        builder.donated,
+        Target(cpu=options.target_cpu, opt_level=options.opt_level),
+        options.name,
+        options.embed_limit,
+    )
+    write_folder(directory, files)
+    return [directory / path for path in files]

@@ -1,0 +1,211 @@
+"""The functions that users call: checks of arguments, and failures as they want them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from axir.runtime.cpp.program.interface import Given, Interface, Method, Parameter
+
+from .header import output_parameter, output_type, own_results, parameter_list, result_type
+from .names import declaration
+from .types import element, view
+
+
+def write_public(interface: Interface) -> Iterator[str]:
+    """Yields the definitions."""
+    yield from _construction(interface)
+    for method in interface.methods:
+        yield from (_throwing if interface.throws else _returning)(method)
+    if interface.states:
+        yield from _state(interface)
+
+
+def _construction(interface: Interface) -> Iterator[str]:
+    has_callbacks = bool(interface.callbacks)
+    parameters = "Callbacks callbacks, " if has_callbacks else ""
+    arguments = "std::move(callbacks), options" if has_callbacks else "options"
+    others = "other.program_->callbacks(), " if has_callbacks else ""
+    if interface.throws:
+        yield f"Model::Model({parameters}const axir::Options& options)"
+        yield f"    : program_(std::make_unique<Program>({arguments})) {{"
+        yield "  const axir::Status status = program_->prepare(nullptr);"
+        yield "  if (!status.ok()) throw axir::Error(status);"
+        yield "}"
+        yield ""
+        yield "Model::Model(const Model& other)"
+        yield f"    : program_(std::make_unique<Program>({others}other.program_->options())) {{"
+        yield "  const axir::Status status = program_->prepare(other.program_.get());"
+        yield "  if (!status.ok()) throw axir::Error(status);"
+        yield "}"
+    else:
+        own = "program_->callbacks(), " if has_callbacks else ""
+        yield "Model::Model(std::unique_ptr<Program> program) : program_(std::move(program)) {}"
+        yield ""
+        yield f"axir::Status Model::create(std::unique_ptr<Model>& model, {parameters}"
+        yield "                           const axir::Options& options) {"
+        yield f"  auto program = std::make_unique<Program>({arguments});"
+        yield "  axir::Status status = program->prepare(nullptr);"
+        yield "  model.reset(status.ok() ? new Model(std::move(program)) : nullptr);"
+        yield "  return status;"
+        yield "}"
+        yield ""
+        yield "axir::Status Model::share(std::unique_ptr<Model>& model) const {"
+        yield f"  auto program = std::make_unique<Program>({own}program_->options());"
+        yield "  axir::Status status = program->prepare(program_.get());"
+        yield "  model.reset(status.ok() ? new Model(std::move(program)) : nullptr);"
+        yield "  return status;"
+        yield "}"
+    yield ""
+    yield "Model::Model(Model&&) noexcept = default;"
+    yield "Model& Model::operator=(Model&&) noexcept = default;"
+    yield "Model::~Model() = default;"
+    yield ""
+
+
+def _pointers(method: Method, output: str) -> list[str]:
+    outputs = [f"{output}{x.name}.data()" for x in own_results(method)]
+    return [*(f"{x.name}.data()" for x in method.arguments), *outputs]
+
+
+def _own_memory(method: Method) -> Iterator[str]:
+    """Yields the initializers of views of the model's own memory."""
+    for x in own_results(method):
+        pointer = f"program_->{method.name}_{x.name}_.data()"
+        yield f"{view(x.type, False)}(reinterpret_cast<{element(x.type)}*>({pointer}))"
+
+
+def _result(method: Method, prefix: str) -> str:
+    """Returns the list of the views of a method's result."""
+    donated = {x.donated_to: x.name for x in method.arguments if x.donated_to is not None}
+    items = [
+        donated.get(index) or f"{prefix}{x.name}"
+        for index, x in enumerate(method.outputs)
+        if isinstance(x, Given)
+    ]
+    return f"{{{', '.join(items)}}}"
+
+
+def _checks(method: Method, failed: str) -> Iterator[str]:
+    for x in method.arguments:
+        yield f"  if (!axir::fits({x.name})) {{"
+        yield f'    {failed}(axir::misfit("{method.name}", "{x.name}", {x.name}));'
+        yield "  }"
+
+
+def _output_checks(method: Method, failed: str) -> Iterator[str]:
+    for y in own_results(method):
+        place = f"output.{y.name}"
+        yield f"  if (!axir::fits({place})) {{"
+        yield f'    {failed}(axir::misfit("{method.name}", "{y.name}", {place}));'
+        yield "  }"
+        for x in method.arguments:
+            yield f"  if (axir::overlaps({place}, {x.name})) {{"
+            yield f'    {failed}(axir::overlap("{method.name}", "{y.name}", "{x.name}"));'
+            yield "  }"
+
+
+def _call(method: Method, prefix: str, failed: str) -> Iterator[str]:
+    start = f"const axir::Code code = program_->{method.name}("
+    yield from declaration(start, _pointers(method, prefix), ");", 2)
+    yield "  if (code != axir::Code::ok) {"
+    yield f'    {failed}(program_->failure(code, "{method.name}"));'
+    yield "  }"
+
+
+def _throwing(method: Method) -> Iterator[str]:
+    returned = result_type(method) if method.results else "void"
+    failed = "throw axir::Error"
+    parameters = parameter_list(method)
+    yield from declaration(f"{returned} Model::{method.name}(", parameters, ") {")
+    yield from _own_call(method, failed)
+    if method.results:
+        yield f"  return {_result(method, 'output.')};"
+    yield "}"
+    yield ""
+    if own_results(method):
+        parameters.append(output_parameter(method))
+        yield from declaration(f"void Model::{method.name}(", parameters, ") {")
+        yield from _checks(method, failed)
+        yield from _output_checks(method, failed)
+        yield from _call(method, "output.", failed)
+        yield "}"
+        yield ""
+
+
+def _returning(method: Method) -> Iterator[str]:
+    failed = "return axir::Status"
+    parameters = parameter_list(method)
+    results = [f"{result_type(method)}& result"] if method.results else []
+    yield from declaration(f"axir::Status Model::{method.name}(", [*parameters, *results], ") {")
+    yield from _own_call(method, failed)
+    if method.results:
+        yield f"  result = {_result(method, 'output.')};"
+    yield "  return axir::Status();"
+    yield "}"
+    yield ""
+    if own_results(method):
+        parameters.append(output_parameter(method))
+        yield from declaration(f"axir::Status Model::{method.name}(", parameters, ") {")
+        yield from _checks(method, failed)
+        yield from _output_checks(method, failed)
+        yield from _call(method, "output.", failed)
+        yield "  return axir::Status();"
+        yield "}"
+        yield ""
+
+
+def _own_call(method: Method, failed: str) -> Iterator[str]:
+    """Yields the call that writes results to the model's own memory."""
+    yield from _checks(method, failed)
+    memory = list(_own_memory(method))
+    if memory:
+        yield f"  const {output_type(method)} output{{"
+        yield from (f"      {text}," for text in memory[:-1])
+        yield f"      {memory[-1]}}};"
+    yield from _call(method, "output.", failed)
+
+
+def _state(interface: Interface) -> Iterator[str]:
+    states = interface.states
+    for state in states:
+        yield from _state_view(state)
+    data = ", ".join(f"{x.name}_.data()" for x in states)
+    count = len(states)
+    yield "axir::Status Model::Program::save(const std::string& path) const {"
+    yield f"  const std::byte* const data[] = {{{data}}};"
+    yield f"  return axir::write_parameters(path, state_types, data, {count});"
+    yield "}"
+    yield ""
+    yield "axir::Status Model::Program::load(const std::string& path) {"
+    yield "  axir::Parameters file;"
+    yield "  axir::Status status = file.open(path, nullptr, 0);"
+    yield f"  std::byte* data[{count}] = {{}};"
+    yield f"  for (std::size_t index = 0; status.ok() && index < {count}; ++index) {{"
+    yield "    status = file.find(state_types[index], allocator(), data[index]);"
+    yield "  }"
+    yield "  if (!status.ok()) return status;"
+    for index, x in enumerate(states):
+        yield f"  std::memcpy({x.name}_.data(), data[{index}], state_types[{index}].size);"
+    yield "  return status;"
+    yield "}"
+    yield ""
+    for name, const in (("save", " const"), ("load", "")):
+        if interface.throws:
+            yield f"void Model::{name}(const std::string& path){const} {{"
+            yield f"  const axir::Status status = program_->{name}(path);"
+            yield "  if (!status.ok()) throw axir::Error(status);"
+            yield "}"
+        else:
+            yield f"axir::Status Model::{name}(const std::string& path){const} {{"
+            yield f"  return program_->{name}(path);"
+            yield "}"
+        yield ""
+
+
+def _state_view(state: Parameter) -> Iterator[str]:
+    type_ = view(state.type, True)
+    pointer = f"reinterpret_cast<const {element(state.type)}*>(program_->{state.name}())"
+    yield f"{type_} Model::{state.name}() const {{"
+    yield f"  return {type_}({pointer});"
+    yield "}"
+    yield ""

@@ -1,0 +1,84 @@
+"""dtypes and shapes as types of C++ and C, and as safetensors calls them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.types import ShapedArray
+
+_CPP = {
+    dtypes.bool_: "bool",
+    **{np.dtype(f"int{bits}"): f"std::int{bits}_t" for bits in (8, 16, 32, 64)},
+    **{np.dtype(f"uint{bits}"): f"std::uint{bits}_t" for bits in (8, 16, 32, 64)},
+    dtypes.float16: "axir::float16",
+    dtypes.bfloat16: "axir::bfloat16",
+    dtypes.float32: "float",
+    dtypes.float64: "double",
+    dtypes.complex64: "std::complex<float>",
+    dtypes.complex128: "std::complex<double>",
+}
+# C has neither halves nor, in all compilers, complex numbers: their bits, and their parts.
+_C = {
+    **{dtype: text.removeprefix("std::") for dtype, text in _CPP.items()},
+    dtypes.float16: "uint16_t",
+    dtypes.bfloat16: "uint16_t",
+    dtypes.complex64: "float",
+    dtypes.complex128: "double",
+}
+_STORED = {
+    dtypes.bool_: "BOOL",
+    **{np.dtype(f"int{bits}"): f"I{bits}" for bits in (8, 16, 32, 64)},
+    **{np.dtype(f"uint{bits}"): f"U{bits}" for bits in (8, 16, 32, 64)},
+    dtypes.float16: "F16",
+    dtypes.bfloat16: "BF16",
+    dtypes.float32: "F32",
+    dtypes.float64: "F64",
+    # The format has no complex numbers: pairs of their parts, along one more axis.
+    dtypes.complex64: "F32",
+    dtypes.complex128: "F64",
+}
+
+
+def element(array: ShapedArray) -> str:
+    """Returns the C++ type of an array's elements."""
+    return _CPP[array.dtype]
+
+
+def c_element(array: ShapedArray) -> str:
+    """Returns the C type of an array's elements; complex numbers are two of them."""
+    return _C[array.dtype]
+
+
+def view(array: ShapedArray, is_const: bool) -> str:
+    """Returns the type of a view of an array.
+
+    >>> view(ShapedArray((2, 3), np.float32), True)
+    'axir::View<const float, 2, 3>'
+    """
+    arguments = [f"{'const ' if is_const else ''}{element(array)}", *map(str, array.shape)]
+    return f"axir::View<{', '.join(arguments)}>"
+
+
+def byte_size(array: ShapedArray) -> int:
+    """Returns how many bytes the elements take."""
+    return array.size * array.dtype.itemsize
+
+
+def stored_dtype(array: ShapedArray) -> str:
+    """Returns what safetensors calls the dtype."""
+    return _STORED[array.dtype]
+
+
+def stored_shape(array: ShapedArray) -> tuple[int, ...]:
+    """Returns the shape in which safetensors has the array."""
+    return (*array.shape, 2) if array.dtype.kind == "c" else tuple(array.shape)
+
+
+def described(array: ShapedArray) -> str:
+    """Returns dtype and shape as they stand in comments.
+
+    >>> described(ShapedArray((2, 3), np.float32))
+    'float32[2,3]'
+    """
+    return f"{array.dtype}[{','.join(map(str, array.shape))}]"

@@ -1,0 +1,298 @@
+"""`HostProgram`: functions, their blocks and steps. A step runs a kernel, copies, computes, jumps.
+
+It says what IREE's stream dialect says where kernels are machine code, but for what matters only
+to devices that work by themselves: steps are done one after another, in the order in which they
+stand. All sizes and offsets are in bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+MEMORY = "memory"
+ARRAY = "array"
+SCALARS = ("i1", "i8", "i16", "i32", "i64", "index", "f32", "f64", "bf16", "f16")
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """What a step gives, or a block or function takes; values are equal if identical.
+
+    Attributes:
+        kind: `memory`, `array` (memory of the caller's, or of a host function's), or a scalar type
+            such as `i32` or `index`.
+    """
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number that is known; the bits of it, as an integer, if it is no finite number."""
+
+    kind: str
+    value: int | float | bool
+
+
+Operand: TypeAlias = Value | Constant
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function of the object file.
+
+    Attributes:
+        name: What its library calls it.
+        workgroups: How often it runs along x, y and z.
+        where: The user's line, if it is known.
+    """
+
+    name: str
+    workgroups: tuple[int, int, int]
+    where: str | None = None
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of memory that a kernel reads or writes."""
+
+    memory: Value
+    offset: Operand
+    length: Operand
+
+
+@dataclass(frozen=True)
+class Import:
+    """Takes the memory of an array."""
+
+    result: Value
+    array: Value
+    size: Operand
+
+
+@dataclass(frozen=True)
+class Export:
+    """Makes an array of memory."""
+
+    result: Value
+    memory: Value
+
+
+@dataclass(frozen=True)
+class Allocate:
+    """Takes fresh memory, of which nothing is known."""
+
+    result: Value
+    size: Operand
+
+
+@dataclass(frozen=True)
+class Release:
+    """Gives memory back, which no later step reads."""
+
+    memory: Value
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of memory as memory."""
+
+    result: Value
+    memory: Value
+    offset: Operand
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Constants of the program, by their number."""
+
+    result: Value
+    number: int
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """Runs a kernel.
+
+    Attributes:
+        kernel: Which.
+        constants: Numbers of 32 bits that it takes.
+        spans: Memory that it reads and writes.
+    """
+
+    kernel: Kernel
+    constants: tuple[Operand, ...]
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copies bytes between parts of memory that do not overlap."""
+
+    source: Span
+    target: Span
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Fills memory with one value of 1, 2, 4 or 8 bytes."""
+
+    target: Span
+    value: Operand
+
+
+@dataclass(frozen=True)
+class Load:
+    """Reads one number from memory."""
+
+    result: Value
+    memory: Value
+    offset: Operand
+
+
+@dataclass(frozen=True)
+class Store:
+    """Writes one number to memory."""
+
+    value: Operand
+    memory: Value
+    offset: Operand
+
+
+@dataclass(frozen=True)
+class Compute:
+    """An operation on numbers.
+
+    Attributes:
+        name: What MLIR calls it: `arith.addi`; comparisons with their predicate: `arith.cmpi slt`.
+    """
+
+    result: Value
+    name: str
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class LoadGlobal:
+    """Reads a value that the program keeps."""
+
+    result: Value
+    name: str
+
+
+@dataclass(frozen=True)
+class StoreGlobal:
+    """Replaces a value that the program keeps."""
+
+    name: str
+    value: Operand
+
+
+@dataclass(frozen=True)
+class Call:
+    """Calls a host function, by its number."""
+
+    number: int
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A block to go on with, and what it takes."""
+
+    block: int
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class Jump:
+    """Goes on with a block."""
+
+    target: Target
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Goes on with one of two blocks."""
+
+    condition: Operand
+    then: Target
+    otherwise: Target
+
+
+@dataclass(frozen=True)
+class Return:
+    """Ends the function."""
+
+    values: tuple[Operand, ...]
+
+
+Step: TypeAlias = (
+    Import
+    | Export
+    | Allocate
+    | Release
+    | Part
+    | Embedded
+    | Dispatch
+    | Copy
+    | Fill
+    | Load
+    | Store
+    | Compute
+    | LoadGlobal
+    | StoreGlobal
+    | Call
+)
+End: TypeAlias = Jump | Branch | Return
+
+
+@dataclass
+class Block:
+    """Steps one after another."""
+
+    arguments: tuple[Value, ...] = ()
+    steps: list[tuple[Step, str | None]] = field(default_factory=list)
+    """With the user's line of each, if it is known."""
+    end: End = Return(())
+
+
+@dataclass(frozen=True)
+class HostFunction:
+    """A function of the program; the first block takes its arguments.
+
+    Attributes:
+        name: Its symbol.
+        arguments: Arrays of the caller's: arguments, and memory for results.
+        blocks: In an order in which values stand before their uses, save for loops.
+    """
+
+    name: str
+    arguments: tuple[Value, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether all steps are done once, in order."""
+        return len(self.blocks) == 1
+
+
+@dataclass(frozen=True)
+class HostProgram:
+    """A whole program.
+
+    Attributes:
+        functions: Those that can be called, by name.
+        initializers: To be run once, in order, before any of them.
+        globals: Kinds of the values that the program keeps, by name.
+        kernels: All kernels that steps name, each once.
+        constants: The bytes of what is embedded, by number.
+    """
+
+    functions: dict[str, HostFunction]
+    initializers: tuple[HostFunction, ...]
+    globals: dict[str, str]
+    kernels: tuple[Kernel, ...]
+    constants: tuple[bytes, ...]

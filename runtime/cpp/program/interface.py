@@ -1,0 +1,123 @@
+"""`Interface`: what users of a model see of it, in the words of C++.
+
+What does not live here: how Python's functions become one (`axir._cpp`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.types import ShapedArray
+
+
+@dataclass(frozen=True)
+class Given:
+    """An argument that a caller gives, or a result that a caller takes.
+
+    Attributes:
+        name: Its name in C++.
+        label: What Python calls it: `params['w']`.
+        type: Shape and dtype, those of the words for random keys.
+        donated_to: For an argument, the number of the result that lies in its memory, if any.
+    """
+
+    name: str
+    label: str
+    type: ShapedArray
+    donated_to: int | None = None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An argument or a result that the model keeps: a parameter, or a part of its state.
+
+    Attributes:
+        number: Which of the model's `parameters` or `states`.
+    """
+
+    number: int
+    is_state: bool
+
+
+@dataclass(frozen=True)
+class Method:
+    """A function of a model.
+
+    Attributes:
+        name: Its name in C++, and its symbol in the program.
+        label: What Python calls it.
+        inputs: What it takes, in the order of the program's arguments.
+        outputs: What it gives, in the order of the program's results.
+        where: The line of the function, if it is known.
+    """
+
+    name: str
+    label: str
+    inputs: tuple[Given | Kept, ...]
+    outputs: tuple[Given | Kept, ...]
+    where: str | None = None
+
+    @property
+    def arguments(self) -> list[Given]:
+        """What callers give."""
+        return [x for x in self.inputs if isinstance(x, Given)]
+
+    @property
+    def results(self) -> list[Given]:
+        """What callers take."""
+        return [x for x in self.outputs if isinstance(x, Given)]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An array that the model reads, or its state begins with.
+
+    Attributes:
+        name: Its name in C++.
+        label: Its name in files.
+        value: Its elements, random keys as words.
+    """
+
+    name: str
+    label: str
+    type: ShapedArray
+    value: HostArray
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A function of the user's that a method calls.
+
+    Attributes:
+        name: Its name in C++.
+        operands: Types of what it takes.
+        results: Types of what it gives.
+        number: Its number in the program.
+    """
+
+    name: str
+    operands: tuple[ShapedArray, ...]
+    results: tuple[ShapedArray, ...]
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A whole model.
+
+    Attributes:
+        name: Its name: of the namespace, the files, and what symbols begin with.
+        methods: Its functions.
+        parameters: Arrays that no call changes.
+        states: Arrays that calls replace, and what they begin with.
+        callbacks: By the numbers by which the program calls them: the first names a callback of
+            `callback_names`.
+        throws: Whether failures are exceptions, rather than values of `axir::Status`.
+    """
+
+    name: str
+    methods: tuple[Method, ...]
+    parameters: tuple[Parameter, ...] = ()
+    states: tuple[Parameter, ...] = ()
+    callbacks: tuple[Callback, ...] = field(default=())
+    throws: bool = True

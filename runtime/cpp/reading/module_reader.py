@@ -1,0 +1,106 @@
+"""`read_program`: from the text of the phase `executable-targets` to a `HostProgram`.
+
+What does not live here: the operations of functions (`function_reader.py`), constants
+(`constants.py`), the compiler (`axir.runtime.compiler`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from iree.compiler import ir
+
+from axir.runtime.cpp.program.host_program import HostFunction, HostProgram, Kernel
+from axir.runtime.errors import CppEmissionError
+
+from .function_reader import FunctionReader, kind_of, user_line
+
+
+def read_program(text: str) -> HostProgram:
+    """Reads a program.
+
+    Args:
+        text: A module of the phase `executable-targets`, as `compile_object` gives it.
+
+    Raises:
+        CppEmissionError: if the program does something that C++ is not written for; names the
+            operation and the user's line.
+    """
+    # Not the process-wide context: constants would stay in it for good.
+    with ir.Context() as context:
+        context.enable_multithreading(False)
+        return _ModuleReader(ir.Module.parse(text)).read()
+
+
+class _ModuleReader:
+    def __init__(self, module: ir.Module):
+        self._module = module
+        self._kernels: dict[str, Kernel] = {}
+        self._globals: dict[str, str] = {}
+        self._constants: list[bytes] = []
+
+    def read(self) -> HostProgram:
+        for executable in _named(self._module.operation, "hal.executable"):
+            self._read_kernels(executable)
+        for operation in _named(self._module.operation, "util.global"):
+            kind = kind_of(ir.TypeAttr(operation.attributes["type"]).value)
+            if kind is not None:
+                self._globals[_text(operation, "sym_name")] = kind
+        functions, initializers = {}, []
+        for operation in _named(self._module.operation, "util.initializer"):
+            initializers.append(self._read_function(operation, "initialize"))
+        for operation in _named(self._module.operation, "util.func"):
+            name = _text(operation, "sym_name")
+            if _text(operation, "sym_visibility") == "public":
+                functions[name] = self._read_function(operation, name)
+        return HostProgram(
+            functions,
+            tuple(initializers),
+            self._globals,
+            tuple(self._kernels.values()),
+            tuple(self._constants),
+        )
+
+    def _read_function(self, operation: ir.Operation, name: str) -> HostFunction:
+        reader = FunctionReader(self._kernels, self._globals, self._constants)
+        return reader.read(operation, name)
+
+    def _read_kernels(self, executable: ir.Operation) -> None:
+        place = _text(executable, "sym_name")
+        for variant in _named(executable, "hal.executable.variant"):
+            path = f"@{place}::@{_text(variant, 'sym_name')}"
+            for export in _named(variant, "hal.executable.export"):
+                name = _text(export, "sym_name")
+                where = user_line(export)
+                self._kernels[f"{path}::@{name}"] = Kernel(name, _workgroups(export), where)
+
+
+def _workgroups(export: ir.Operation) -> tuple[int, int, int]:
+    """Returns how many workgroups a kernel has; programs of static shapes have constants."""
+    region = export.regions[0]
+    returned = region.blocks[0].operations[-1].operation
+    counts = []
+    for value in returned.operands:
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+            raise CppEmissionError(
+                f"The number of workgroups of the kernel {_text(export, 'sym_name')} depends on "
+                "the values of arrays, which C++ is not written for.",
+                "Give the arrays of the function static shapes.",
+                where=user_line(export),
+            )
+        counts.append(ir.IntegerAttr(owner.attributes["value"]).value)
+    x, y, z = counts
+    return x, y, z
+
+
+def _named(parent: ir.Operation, name: str) -> Iterator[ir.Operation]:
+    for region in parent.regions:
+        for block in region:
+            for operation in block.operations:
+                if operation.operation.name == name:
+                    yield operation.operation
+
+
+def _text(operation: ir.Operation, attribute: str) -> str:
+    return ir.StringAttr(operation.attributes[attribute]).value
