@@ -200,7 +200,7 @@ class FunctionReader:
         self._add(host.Compute(self._result(operation), name, operands))
 
     def _read_alias(self, operation: ir.Operation, operands: list[ir.Value]) -> None:
-        """What is given is what is taken: the leading operands."""
+        """Gives what it takes: the leading operands."""
         for result, value in zip(operation.results, operands, strict=False):
             if kind_of(result.type) is not None:
                 self._values[result] = self._values[value]
