@@ -175,8 +175,8 @@ def _of_rank_6(arrays: Sequence[np.ndarray]) -> np.ndarray:
 def sampled_ops() -> list[str]:
     """Names of the ops with samples.
 
-    Those without are collectives, which mean something in a map only, callbacks, checks and kernels,
-    whose parameters have no text, and `custom_lin`, which only waits to be transposed.
+    Those without are collectives, which mean something in a map only, callbacks, checks and
+    kernels, whose parameters have no text, and `custom_lin`, which only waits to be transposed.
     """
     return [
         name
