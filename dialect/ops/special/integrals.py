@@ -13,7 +13,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.formula import Term, evaluate_formula
+from axir.dialect.builders.formula import Term
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserFunction
 from axir.dialect.ops.elementwise.arithmetic import (
@@ -304,7 +304,7 @@ def _owens_in_a(da: Value, out: Value, h: Value, a: Value) -> Value:
 owens_t = written(
     binary(
         "owens_t",
-        evaluate_formula(integral_formulas.owens_t),
+        scipy_special("owens_t"),
         not_written,
         FLOAT,
         operands=("h", "a"),
