@@ -9,25 +9,26 @@ What does not live here: how captures are kept (`tracer.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.annotations import HostArray, Params
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.types import ShapedArray
 
-from .equation import Var
 from .later_modules import op_table
 
 if TYPE_CHECKING:
-    from .tracer import Trace
+    from .rules import Operand
+    from .tracer import Trace, Tracer
 
 # Shorter ones are as well captured.
 _FEWEST_COUNTED = 16
 
 
-def record_description(trace: Trace, array: ConcreteArray) -> Var | None:
+def record_description(trace: Trace, array: ConcreteArray) -> Tracer | None:
     """Records the ops that make an array of which a trace has no tracer yet.
 
     Only arrays whose elements are known on the host already, and lie there as views of fewer
@@ -43,16 +44,15 @@ def record_description(trace: Trace, array: ConcreteArray) -> Var | None:
     kept = [d for d, n in enumerate(host.shape) if n > 1 and host.strides[d]]
     if not repeated:
         return _counted(trace, array, host)
-    base = host[(*(slice(None) if d in kept else 0 for d in range(host.ndim)), ...)]
+    place = (*(slice(None) if d in kept else 0 for d in range(host.ndim)), ...)
+    base = host[place]
     small = ConcreteArray(ShapedArray(base.shape, array.dtype, array.weak_type), base)
     source = _counted(trace, small, base)
     params = {"shape": array.shape, "broadcast_dimensions": tuple(kept)}
-    operand = small if source is None else source
-    result: Var = trace.record(op_table.OPS["broadcast_in_dim"], [operand], params)
-    return result
+    return _recorded(trace, "broadcast_in_dim", [small if source is None else source], params)
 
 
-def _counted(trace: Trace, array: ConcreteArray, host: HostArray) -> Var | None:
+def _counted(trace: Trace, array: ConcreteArray, host: HostArray) -> Tracer | None:
     """Records the whole numbers of an axis in equal steps, None for other arrays."""
     if host.ndim != 1 or host.size < _FEWEST_COUNTED or array.weak_type:
         return None
@@ -64,9 +64,14 @@ def _counted(trace: Trace, array: ConcreteArray, host: HostArray) -> Var | None:
     if step == 0 or not np.array_equal(host, first + step * counted):
         return None
     params = {"dtype": array.dtype, "shape": host.shape, "dimension": 0}
-    found: Var = trace.record(op_table.OPS["iota"], [], params)
+    found = _recorded(trace, "iota", [], params)
     for name, number, nothing in (("mul", step, 1), ("add", first, 0)):
         if number != nothing:
             scalar = ConcreteArray(ShapedArray((), array.dtype), np.asarray(number, host.dtype))
-            found = trace.record(op_table.OPS[name], [found, scalar], {})
+            found = _recorded(trace, name, [found, scalar], {})
     return found
+
+
+def _recorded(trace: Trace, name: str, operands: Sequence[Operand], params: Params) -> Tracer:
+    result: Tracer = trace.record(op_table.OPS[name], operands, params)
+    return result

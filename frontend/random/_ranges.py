@@ -212,10 +212,10 @@ def _range(minval: Value, maxval: Value, dtype: np.dtype) -> tuple[Value, Value,
         low, high = spread(low, together), spread(high, together)
     if dtype.itemsize < 4:
         # Drawn in 32 bits, so that the bias of the remainder is as small as with other dtypes.
-        limits = ml_dtypes.iinfo(dtype)
+        narrow = ml_dtypes.iinfo(dtype)
         low, high = (convert_element_type(x, np.int32) for x in (low, high))
-        low = _limited(low, int(limits.min), int(limits.max))
-        high, dtype = _limited(high, limits.min, int(limits.max) + 1), dtypes.int32
+        low = _limited(low, int(narrow.min), int(narrow.max))
+        high, dtype = _limited(high, narrow.min, int(narrow.max) + 1), dtypes.int32
     limits = np.iinfo(dtype)
     greatest = np.asarray(_nearest(limits.max, high.dtype), high.dtype)
     exceeds = gt(high, greatest)

@@ -134,7 +134,7 @@ class _Raising:
         block = self._block_of(op, 0)
         types = [self._argument_type(op, argument) for argument in block.arguments]
         for _ in attributed([op]):
-            with Trace(symbol, writes_splats=True) as trace:
+            with Trace(symbol, writes_descriptions=True) as trace:
                 return trace.finish(self._run(block, [trace.add_input(t) for t in types]))
         raise AssertionError("a function has been raised")
 

@@ -184,9 +184,10 @@ class _Kernel:
             ]
             begin = position * self.strides[-1] + inner * self.dilation[-1]
             vectors = [self._window((*outer, inner, source, f), lanes) for f in features]
-            found = []
+            found: list[Scalar] = []
             for number in range(count):
-                x = self.lhs[(batch, *before, begin + number * self.strides[-1], source)]
+                where = (batch, *before, begin + number * self.strides[-1], source)
+                x = self.lhs[where]
                 factor = x if lanes == 1 else broadcast(x, lanes)
                 for n, vector in enumerate(vectors):
                     found.append(multiply_add(factor, vector, sums[number * len(vectors) + n]))
