@@ -69,7 +69,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "jax.lax.linalg": _each("cholesky_update_p ormqr_p symmetric_product_p", _MADE_OF_OTHERS),
     "jax.random": {"random_gamma_p": _MADE_OF_OTHERS},
-    "jax.sharding": {"ManualAxisType": _INSIDE},
     "jax.tree_util": {"default_registry": "the registry is that of optree"},
 }
 # Modules that are still to come, or not complete. Whoever makes one drops its line here, and says
