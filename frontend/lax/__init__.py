@@ -199,7 +199,6 @@ from ._platforms import empty, platform_dependent, rng_uniform
 from ._ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from ._ragged_exchange import ragged_all_to_all
 from ._scaled import scaled_dot
-from ._shardings import with_sharding_constraint
 from ._tokens import after_all, composite, create_token, dce_sink, shape_as_value, stage
 from ._trees import reduce, reduce_window
 from .control_flow import associative_scan, cond, fori_loop, map, scan, switch, while_loop
