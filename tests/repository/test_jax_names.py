@@ -87,7 +87,6 @@ TO_COME = (
     "jax.extend.backend", "jax.extend.core", "jax.extend.core.primitives", "jax.extend.lowering",
     "jax.extend.sharding", "jax.extend.xla", "jax.ffi", "jax.interpreters.ad",
     "jax.interpreters.mlir", "jax.interpreters.pxla", "jax.interpreters.xla", "jax.profiler",
-    "jax.scipy.signal", "jax.scipy.spatial.transform",
 )  # fmt: skip
 GOAL = 0.97
 
