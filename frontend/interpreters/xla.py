@@ -20,6 +20,6 @@ def apply_primitive(prim: Primitive, *args: UserObject, **params: Param) -> User
 
     >>> from axir import lax
     >>> apply_primitive(lax.add_p, 1.0, 2.0)
-    Array(3., dtype=float32)
+    Array(3., dtype=float32, weak_type=True)
     """
     return prim.bind(*args, **params)
