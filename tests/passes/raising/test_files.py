@@ -36,7 +36,7 @@ def op_by_op():
 def test_text_with_names() -> None:
     found = load(CORPUS / "classify.mlir")
     assert found.argument_names == ["params['b']", "params['w']", "x"]
-    assert found.result_names == ["result[0]", "result[1]"]
+    assert found.result_names == ["result['best']", "result['loss']"]
     b, w = np.arange(4, dtype=np.float32), np.ones((3, 4), np.float32)
     x = np.array([0.1, -0.2, 0.4], np.float32)
     best, loss = found.function.evaluate(*map(axir.numpy.asarray, (b, w, x)))

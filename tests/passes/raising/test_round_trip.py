@@ -42,7 +42,8 @@ def test_raised_op_agrees_with_the_op(name: str) -> None:
     with config(jax_enable_x64=True, jax_disable_jit=True):
         cases = {f"{name}_{case.index}": case for case in chosen_cases(name)}
         functions = {symbol: case.function() for symbol, case in cases.items()}
-        raised = raise_module(lower_functions(functions, _PORTABLE))
+        with np.errstate(over="ignore"):  # constants of formulas, in half precision
+            raised = raise_module(lower_functions(functions, _PORTABLE))
         assert list(raised) == list(cases)
         problems = [
             problem for symbol in cases for problem in disagreements(cases[symbol], raised[symbol])
