@@ -274,7 +274,7 @@ def cosine_integral(x: Number) -> Number:
 
 def _fresnel_parts(size: Number) -> tuple[Number, Number, Number, Number, Number]:
     """s^2 / 8 - 1 for the polynomials up to s = pi x^2 / 2 = 4, f and g, sine and cosine of s."""
-    far = maximum(minimum(size, 1e150), 1.59)  # beyond, the square would overflow
+    far = maximum(minimum(size, 1e18), 1.59)  # beyond, the square would overflow; f is nothing
     turns = 0.5 * far * far
     s, inverse = math.pi * turns, 1 / far
     variable = 1 - 20 / (s + 6)
