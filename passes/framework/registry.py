@@ -80,9 +80,9 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     "raising": ("raise-stablehlo",),
     "fuse": (
         "fuse-loops",
-        "fuse-moves",
         "fuse-small-programs",
     ),
+    "fuse.moves": ("fuse-moves",),
     "tune": (
         "absorb-transposes",
         "put-features-last",

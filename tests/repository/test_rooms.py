@@ -53,6 +53,7 @@ ORDER = (
     "passes/legalize/windows",
     "passes/raising",
     "passes/fuse",
+    "passes/fuse/moves",
     "passes/tune/rows",
     "passes/tune",
     "passes/tune/products",

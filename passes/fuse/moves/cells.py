@@ -1,6 +1,6 @@
 """The loops of a kernel that write a part of its result, in shares of workgroups.
 
-What does not live here: what the elements are (`moves.py`).
+What does not live here: what the elements are (`kernel.py`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import TypeAlias
 
 from axir.dialect.builders.kernels import Memory, branch, loop, rows_of
 from axir.dialect.builders.scalars import Scalar, index
+from axir.passes.fuse.emitter import lanes_for, pieces
+from axir.passes.fuse.rearranged import Transposed
+from axir.passes.fuse.values import Index, Mapped, Value, plus, times
 
-from .emitter import lanes_for, pieces
-from .rearranged import Transposed
-from .tiles import rows_at
-from .values import Index, Mapped, Value, plus, times
+from .squares import rows_at
 
 # Columns of squares that are written before the next rows of them: so many pages are in use.
 _COLUMNS_AT_ONCE = 64

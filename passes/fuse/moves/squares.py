@@ -1,6 +1,6 @@
 """Squares of elements in vectors: read along one axis, wanted along another.
 
-What does not live here: the loops over them (`moves.py`).
+What does not live here: the loops over them (`kernel.py`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from axir.dialect.builders.kernels import shuffle
 from axir.dialect.builders.scalars import Scalar
-
-from .rearranged import Transposed
-from .values import Indices, Mapped, Number, Value, plus
+from axir.passes.fuse.rearranged import Transposed
+from axir.passes.fuse.values import Indices, Mapped, Number, Value, plus
 
 
 def rows_at(x: Value, position: Indices, axis: int, lanes: int) -> list[Scalar]:

@@ -19,13 +19,11 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels import Memory, dispatch
 from axir.dialect.builders.scalars import Scalar, signless
 from axir.dialect.core.annotations import Returning
-
-from .cells import Cell, Writing
-from .elementwise import formula_of, is_uniform
-from .emitter import uniform
-from .rearranged import Joined, picked
-from .regions import operations_of
-from .values import (
+from axir.passes.fuse.elementwise import formula_of, is_uniform
+from axir.passes.fuse.emitter import uniform
+from axir.passes.fuse.rearranged import Joined, picked
+from axir.passes.fuse.regions import operations_of
+from axir.passes.fuse.values import (
     Computed,
     Indices,
     Mapped,
@@ -34,7 +32,9 @@ from .values import (
     Value,
     plus,
 )
-from .views import VIEWS, reshaped
+from axir.passes.fuse.views import VIEWS, reshaped
+
+from .cells import Cell, Writing
 
 _MOST_WORKGROUPS = 8
 _BYTES_PER_WORKGROUP = 1 << 18

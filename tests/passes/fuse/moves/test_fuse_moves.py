@@ -18,7 +18,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.passes.framework.pipeline import run_passes
-from axir.passes.fuse import moves
+from axir.passes.fuse.moves import kernel
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
 _PASS = "fuse-moves{elements=1}"
@@ -98,7 +98,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
 def programs(request: pytest.FixtureRequest) -> Programs:
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "several":
-            patch.setattr(moves, "_BYTES_PER_WORKGROUP", 256)
+            patch.setattr(kernel, "_BYTES_PER_WORKGROUP", 256)
         return Programs({name: traced(name) for name in PROGRAMS}, passes=_PASS)
 
 

@@ -10,12 +10,12 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.passes.framework.base import Pass
+from axir.passes.fuse.code import Code, write_out_functions
+from axir.passes.fuse.elementwise import CHEAP, can_compute, cost_of, formula_of, is_uniform
+from axir.passes.fuse.regions import operations_of
+from axir.passes.fuse.views import VIEWS
 
-from .code import Code, write_out_functions
-from .elementwise import CHEAP, can_compute, cost_of, formula_of, is_uniform
-from .moves import Move, run
-from .regions import operations_of
-from .views import VIEWS
+from .kernel import Move, run
 
 _MOST_ARRAYS = 24
 _MOST_OPERATIONS = 60
