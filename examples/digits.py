@@ -7,7 +7,9 @@ The data is the UCI set of 1,797 digits of 8 x 8 pixels that ships inside scikit
 from __future__ import annotations
 
 import argparse
+import functools
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +21,7 @@ import axir.numpy as jnp
 from axir import random
 
 SIZES = (64, 128, 64, 10)
+CPP_PROGRAM = Path(__file__).parent / "cpp" / "digits.cpp"
 
 
 def load_digits() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
@@ -145,9 +148,9 @@ def command(*words: str | Path) -> str:
     return finished.stdout
 
 
-def ship(folder: Path, params, test_set) -> float:
-    """Saves, compiles and runs the trained model by the command line; returns its accuracy."""
-    images, labels = test_set
+def ship(folder: Path, params, test_set) -> np.ndarray:
+    """Saves, compiles and runs the trained model by the command line; returns its predictions."""
+    images, _ = test_set
     classify = jax.jit(lambda x: jax.vmap(predict, in_axes=(None, 0))(params, x))
     module, binary = folder / "digits.mlir", folder / "digits.vmfb"
     jax.export.export(classify)(images).save(module)
@@ -155,8 +158,38 @@ def ship(folder: Path, params, test_set) -> float:
     print(command("inspect", module))
     command("compile", module, "--target", "cpu", "-o", binary)
     command("run", binary, f"x=@{folder / 'images.npy'}", "--out", folder / "scores.npy")
-    scores = np.load(folder / "scores.npy")
-    return float(np.mean(scores.argmax(1) == labels))
+    return np.load(folder / "scores.npy").argmax(1)
+
+
+def ship_cpp(folder: Path, params, test_set) -> np.ndarray | None:
+    """Saves the model as a bundle, and runs it in a C++ program without Python.
+
+    Returns its predictions, or None where there is no C++ compiler.
+    """
+    images, _ = test_set
+    bundle, sources, program = folder / "digits.axir", folder / "digits_cpp", folder / "digits"
+    exporter = jax.export.export({"predict": functools.partial(predict, params)})
+    exporter(predict=(images[0],)).save(bundle)
+    command("compile", bundle, "--emit", "cpp", "--target-cpu", "host", "-o", sources)
+    named = os.environ.get("CXX")
+    found = filter(None, map(shutil.which, [named] if named else ["c++", "g++", "clang++"]))
+    compiler = next(found, None)
+    if compiler is None:
+        print(f"No C++ compiler ({named or 'c++, g++ or clang++'}): {sources} is written, not run.")
+        print("On Debian and Ubuntu: sudo apt install g++")
+        return None
+    includes = (f"-I{sources}", f"-I{sources / 'include'}")
+    parts = [*sources.glob("digits*.cpp"), *sources.glob("*.o")]
+    build = [compiler, "-std=c++17", "-O2", *includes, CPP_PROGRAM, *parts, "-pthread", "-lm"]
+    run(*build, "-o", program)
+    np.asarray(images, np.float32).tofile(folder / "images.f32")
+    return np.array(run(program.resolve(), folder / "images.f32").split(), int)
+
+
+def run(*words: str | Path) -> str:
+    """Runs a program, and shows its line; returns its output."""
+    print("$", Path(words[0]).name, *words[1:])
+    return subprocess.run(words, check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
 def main() -> None:
@@ -176,11 +209,17 @@ def main() -> None:
         print(jax.jit(loss).lower(*example).as_text())
     params, curves = train(train_set, test_set, options.epochs)
     draw(options.out / "digits.png", params, curves, test_set)
-    shipped = ship(options.out, params, test_set)
+    guesses = ship(options.out, params, test_set)
+    shipped = float(np.mean(guesses == test_set[1]))
+    from_cpp = ship_cpp(options.out, params, test_set)
     print(f"test accuracy {curves[-1, 2]:.2%}, by the compiled file {shipped:.2%}")
+    if from_cpp is not None:
+        print(f"by the C++ program {np.mean(from_cpp == test_set[1]):.2%}")
     print(f"picture: {options.out / 'digits.png'}")
     if curves[-1, 2] < 0.97 or abs(shipped - curves[-1, 2]) > 1e-6:
         sys.exit("the accuracy is not what it should be (97 %)")
+    if from_cpp is not None and not np.array_equal(from_cpp, guesses):
+        sys.exit("the C++ program sees other digits than Python")
 
 
 if __name__ == "__main__":
