@@ -1,0 +1,62 @@
+# axir_add_model(TARGET FILE
+#                [NAME name] [TARGET_CPU cpu] [OPT_LEVEL 0..3] [ERRORS exceptions|status]
+#                [EMBED_LIMIT bytes] [BATCH rows...])
+#
+# Adds a static library TARGET with the model in FILE, a bundle (.axir) or a saved module (.mlir),
+# which is written as C++ when the project is built, and again when FILE changes. Programs that
+# link it include `NAME.hpp`, or `NAME.h` for C; NAME is that of the target by default. The options
+# are those of `axir compile --emit cpp`. Parameters that are not embedded lie in
+# ${CMAKE_CURRENT_BINARY_DIR}/NAME.safetensors.
+#
+# AXIR_EXECUTABLE names the program `axir`, where it is not found on PATH.
+include_guard(GLOBAL)
+set(AXIR_WRITE_MODEL "${CMAKE_CURRENT_LIST_DIR}/AxirWriteModel.cmake" CACHE INTERNAL "")
+
+function(axir_add_model target file)
+  set(single NAME TARGET_CPU OPT_LEVEL ERRORS EMBED_LIMIT)
+  cmake_parse_arguments(PARSE_ARGV 2 given "" "${single}" BATCH)
+  if(DEFINED given_UNPARSED_ARGUMENTS OR DEFINED given_KEYWORDS_MISSING_VALUES)
+    message(FATAL_ERROR "axir_add_model(${target}): cannot understand "
+      "${given_UNPARSED_ARGUMENTS}${given_KEYWORDS_MISSING_VALUES}; the options are "
+      "${single} BATCH, each with a value.")
+  endif()
+  cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  find_program(AXIR_EXECUTABLE axir HINTS ENV VIRTUAL_ENV PATH_SUFFIXES bin
+    DOC "The program axir, which writes models as C++.")
+  if(NOT AXIR_EXECUTABLE)
+    message(FATAL_ERROR "axir_add_model(${target}): there is no program axir on PATH.\n"
+      "Install it (pip install axir), or name it: -DAXIR_EXECUTABLE=/path/to/bin/axir")
+  endif()
+  if(NOT DEFINED given_NAME)
+    set(given_NAME ${target})
+  endif()
+
+  set(options --name ${given_NAME})
+  foreach(option TARGET_CPU OPT_LEVEL ERRORS EMBED_LIMIT)
+    if(DEFINED given_${option})
+      string(TOLOWER --${option} flag)
+      string(REPLACE _ - flag ${flag})
+      string(REPLACE --opt-level -O flag ${flag})
+      list(APPEND options ${flag} ${given_${option}})
+    endif()
+  endforeach()
+  if(DEFINED given_BATCH)
+    list(JOIN given_BATCH , rows)
+    list(APPEND options --batch ${rows})
+  endif()
+
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${given_NAME}_cpp)
+  set(path ${folder}/${given_NAME})
+  set(sources ${path}.cpp ${path}_c.cpp ${path}_data.cpp ${path}_kernels.o)
+  add_custom_command(
+    OUTPUT ${sources} ${path}.hpp ${path}.h
+    COMMAND ${CMAKE_COMMAND} -DAXIR=${AXIR_EXECUTABLE} -DFILE=${file} -DPATH=${path}
+      -DDATA=${CMAKE_CURRENT_BINARY_DIR} "-DOPTIONS=${options}" -P ${AXIR_WRITE_MODEL}
+    DEPENDS ${file} ${AXIR_WRITE_MODEL}
+    COMMENT "Writing ${given_NAME} as C++"
+    VERBATIM)
+  add_library(${target} STATIC ${sources} ${path}.hpp ${path}.h)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${target} PUBLIC ${folder})
+  target_link_libraries(${target} PUBLIC axir::runtime)
+endfunction()
