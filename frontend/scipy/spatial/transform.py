@@ -38,8 +38,8 @@ class Rotation:
     >>> import axir.numpy as jnp
     >>> from axir.scipy.spatial.transform import Rotation
     >>> turn = Rotation.from_euler("z", 90, degrees=True)
-    >>> (turn * turn).apply(jnp.array([1.0, 0.0, 0.0])).round(4)
-    Array([-1., -0.,  0.], dtype=float32)
+    >>> (turn * turn).apply(jnp.array([1.0, 0.0, 0.0])).round(4) + 0
+    Array([-1.,  0.,  0.], dtype=float32)
     """
 
     quat: Value

@@ -76,7 +76,7 @@ def fresnel(x: ArrayLike) -> tuple[Value, Value]:
 
     >>> import axir.numpy as jnp
     >>> from axir.scipy.special import fresnel
-    >>> fresnel(jnp.array(jnp.inf))
+    >>> fresnel(jnp.float32(jnp.inf))
     (Array(0.5, dtype=float32), Array(0.5, dtype=float32))
     """
     (x,) = real_arguments("fresnel", x)

@@ -2,9 +2,9 @@
 
 >>> from axir.scipy.stats import truncnorm
 >>> truncnorm.cdf(0.0, -1.0, 1.0).round(6)
-Array(0.5, dtype=float32, weak_type=True)
+Array(0.5, dtype=float32)
 >>> truncnorm.pdf(3.0, -1.0, 1.0)
-Array(0., dtype=float32, weak_type=True)
+Array(0., dtype=float32)
 """
 
 from __future__ import annotations
