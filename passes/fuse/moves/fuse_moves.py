@@ -20,6 +20,7 @@ from .kernel import Move, run
 _MOST_ARRAYS = 24
 _MOST_OPERATIONS = 60
 _MOST_CELLS = 16
+_MOST_POSITIONS = 24
 _SHORT = 4
 # What reads them would have become part of their kernel; these have kernels of their own.
 _TAKERS = frozenset(
@@ -145,13 +146,18 @@ class _Block:
     def _members(self, root: ir.Operation) -> set[ir.Operation]:
         """Returns the operations that become part of the kernel of a result."""
         members = {root}
+        positions = {root: 1}  # at how many an operation is read for an element of the result
         pending = self._sources(root)
         while pending and len(members) < _MOST_OPERATIONS:
             operation = max(pending, key=self._order.__getitem__)
             pending.discard(operation)
             if not _is_lazy(operation):
                 continue
-            if not (self.users(operation) <= members or _is_cheap(operation)):
+            users = self.users(operation)
+            if not (users <= members or _is_cheap(operation)):
+                continue
+            positions[operation] = sum(positions[user] for user in users & members)
+            if positions[operation] > _MOST_POSITIONS:
                 continue
             if operation.name in _PIECES and not self._can_cut(operation, root, members):
                 continue

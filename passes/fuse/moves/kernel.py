@@ -213,21 +213,24 @@ def _shifted(x: Value, steps: Sequence[int]) -> Value:
 class _Once(Mapped):
     """An elementwise operation that is computed once for a position, however often it is read."""
 
-    _last: tuple[Indices, int | None, Scalar] | None = None
+    _found: tuple[tuple[Indices, int | None, Scalar], ...] = ()
 
     def forget(self) -> None:
         """Has it computed again."""
-        self._last = None
+        self._found = ()
 
     def _read(self, position: Indices, lanes: int | None) -> Scalar:
-        last = self._last
-        if last is None or last[1] != lanes or not _is_same(last[0], position):
-            last = self._last = (position, lanes, super()._read(position, lanes))
-        return last[2]
+        for place, width, known in self._found:
+            if width == lanes and _is_same(place, position):
+                return known
+        made = super()._read(position, lanes)
+        self._found = (*self._found, (position, lanes, made))
+        return made
 
 
 def _is_same(one: Indices, other: Indices) -> bool:
     """Tells whether positions are known to be the same."""
     return len(one) == len(other) and all(
-        x is y or (isinstance(x, int) and x == y) for x, y in zip(one, other, strict=True)
+        x is y or (isinstance(x, int) and isinstance(y, int) and x == y)
+        for x, y in zip(one, other, strict=True)
     )

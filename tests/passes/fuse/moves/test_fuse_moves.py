@@ -63,6 +63,17 @@ def shared(x: Any) -> Any:
     return y + 1, y[::-1] * x.T
 
 
+def smoothed(x: Any) -> Any:
+    for _ in range(12):
+        x = jnp.roll(x, 1) + jnp.roll(x, -2) - x
+    return x[::-1]
+
+
+def turned(x: Any) -> Any:
+    y = x.T + 1
+    return (y + y[:1]).T * (x + x[:, :1])
+
+
 def batched(x: Any, i: Any) -> Any:
     return axir.vmap(lambda row, at: row[at] + row[0])(x, i)
 
@@ -88,6 +99,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
     "filled": (looked_up_or_filled, [floats(20, 22), places(20, 33)]),
     "sampled": (sampled, [floats(20, 30), places(200)]),
     "batched": (batched, [floats(6, 30), places(6, 40)]),
+    "smoothed": (smoothed, [places(90)]),
+    "turned": (turned, [floats(20, 33)]),
     "shared": (shared, [floats(20, 33)]),
     "rows": (lambda x, i: x[i] * 2, [floats(20, 33), places(40)]),
     "unsigned": (lambda x, i: x[i], [floats(300), places(40).astype(np.uint8)]),
@@ -119,7 +132,8 @@ def test_values(programs: Programs, name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+# What is read at ever more positions is computed in between.
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "smoothed"])
 def test_nothing_else_moves_elements(name: str) -> None:
     module = lower_functions({"main": traced(name)})
     run_passes(module, _PASS)
