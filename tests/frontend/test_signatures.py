@@ -40,7 +40,6 @@ EXCEPTIONS = {
     "numpy_rank_promotion": _SETTING,
     "pure_callback": "`vectorized` of older programs is accepted as well",
     "remat": _DECORATOR,
-    "shard_map": "check_rep and auto of older programs are accepted as well",
     "threefry_partitionable": _SETTING,
     "typeof": "the value is positional",
     "lax.all_gather": "`to` chooses how a sharding's type varies over a mesh",

@@ -81,7 +81,7 @@ def test_a_sharding_over_one_device_is_where_values_are() -> None:
     here = axir.sharding.SingleDeviceSharding(axir.devices()[0])
     tree = {"a": jnp.ones(2)}
     assert lax.with_sharding_constraint(tree, here)["a"].tolist() == [1.0, 1.0]
-    with pytest.raises(axir.errors.ParameterError, match="one device"):
+    with pytest.raises(axir.errors.ParameterError, match="neither a device nor a sharding"):
         lax.with_sharding_constraint(tree, "rows")
 
 
