@@ -1,21 +1,24 @@
 """The signature of a call and its leaves, read off the arguments by a walk of our own.
 
 `tree.flatten` takes a microsecond for each leaf, as long as all else that a call does with it. So
-`jit` first comes here, where arguments made of lists, tuples, named tuples, dictionaries and None
-are walked in half the time or less. What does not live here: flattening in general (`_trees/`),
-what a signature leads to (`jit.py`).
+`jit` first comes here, where arguments made of lists, tuples, named tuples, dictionaries, None,
+numbers and NumPy's arrays are walked in half the time or less. What does not live here: flattening
+in general (`_trees/`), what a signature leads to (`jit.py`).
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
+from axir.dialect.core.errors import AxirError
 
 # Stands before the names of keyword arguments, which are no dictionary among the others.
 _KEYWORDS = object()
-_NUMBERS = frozenset((bool, int, float, complex))
+_HOST_KINDS = frozenset((bool, int, float, complex, np.ndarray))
 # The order in which a tree has the entries of dictionaries with given keys.
 _orders: dict[tuple[UserObject, ...], tuple[UserObject, ...]] = {}
 _ORDER_LIMIT = 4096
@@ -103,11 +106,11 @@ def _children(
     if x is None:
         key.append(None)
         return ()
-    if kind in _NUMBERS:
+    if kind in _HOST_KINDS:
         try:
             array = as_array(x)
-        except OverflowError:  # whoever flattens the arguments says which of them it is
-            return None
+        except (AxirError, OverflowError, TypeError, ValueError):
+            return None  # whoever flattens the arguments says which of them it is
         key.append(array.type)
         leaves.append(array)
         return ()

@@ -190,7 +190,9 @@ class CompiledFunction:
         push = inputs.push_ref
         for x in arguments:
             buffer: Foreign = x._buffer
-            if buffer is None or buffer.type.device is not device:
+            if buffer is None:
+                buffer = buffer_of(x, device)
+            elif buffer.type.device is not device:
                 return self._run(arguments)
             ref = buffer.ref
             if ref is None:

@@ -37,7 +37,7 @@ def random_tree(generator, depth=3):
     if kind == "none":
         return None
     if kind == "number":
-        return generator.choice([True, 1, 2.5, 1j])
+        return generator.choice([True, 1, 2.5, 1j, np.arange(3), np.ones((2, 1), np.float64)])
     children = [random_tree(generator, depth - 1) for _ in range(generator.randint(0, 3))]
     if kind == "dict":
         names = generator.sample("abcd", len(children))
@@ -96,7 +96,7 @@ def test_keys_depend_on_options_and_static_arguments():
 @pytest.mark.parametrize(
     "x",
     [
-        np.zeros(2),
+        np.array([None]),
         "text",
         Swapped(A, B),
         OrderedDict(a=A),
