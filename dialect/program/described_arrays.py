@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from axir.dialect.core.annotations import HostArray, Params
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.types import ShapedArray
@@ -58,16 +56,16 @@ def _counted(trace: Trace, array: ConcreteArray, host: HostArray) -> Tracer | No
         return None
     if host.dtype.kind not in "iu" or host.dtype.itemsize < 4:
         return None
-    first, second = int(host[0]), int(host[1])
-    step = second - first
-    counted = np.arange(host.size)
-    if step == 0 or not np.array_equal(host, first + step * counted):
+    # Steps of unsigned numbers wrap around: they are compared, and multiplied, as they are.
+    steps = host[1:] - host[:-1]
+    first, step = int(host[0]), int(host[1]) - int(host[0])
+    if not step or int(host[-1]) != first + step * (host.size - 1) or (steps != steps[0]).any():
         return None
     params = {"dtype": array.dtype, "shape": host.shape, "dimension": 0}
     found = _recorded(trace, "iota", [], params)
-    for name, number, nothing in (("mul", step, 1), ("add", first, 0)):
-        if number != nothing:
-            scalar = ConcreteArray(ShapedArray((), array.dtype), np.asarray(number, host.dtype))
+    for name, number, nothing in (("mul", steps[:1], 1), ("add", host[:1], 0)):
+        if number[0] != nothing:
+            scalar = ConcreteArray(ShapedArray((), array.dtype), number.reshape(()))
             found = _recorded(trace, name, [found, scalar], {})
     return found
 

@@ -21,7 +21,8 @@ _FEWEST_FEATURES = 4
 class TileConvolutions(RewritePass):
     """Computes convolutions by a kernel of our own.
 
-    The fact: IREE computes a convolution of 3x3x64x64 at a tenth of what the machine can do.
+    The fact: on a busy machine, single runs, a convolution of 3x3 windows over 56x56 positions took
+    IREE's code 3.4 times JAX's processor time, and the kernel 1.3 times; a gradient 2.2 and 0.8.
 
     1. Take convolutions of float32 or float64, without groups, whose input is not dilated, whose
        window is not reversed, of at least 4 output features and `products` multiplications.

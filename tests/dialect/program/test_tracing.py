@@ -105,6 +105,8 @@ def test_outer_values_become_captures_of_the_inner_function() -> None:
         (lambda: jnp.arange(40), ["iota"]),
         (lambda: jnp.arange(100, 20, -2), ["iota", "mul", "add"]),
         (lambda: jnp.arange(2**32 - 20, 2**32, dtype=np.uint32), ["iota", "add"]),
+        (lambda: jnp.arange(100, 20, -2, dtype=np.uint32), ["iota", "mul", "add"]),
+        (lambda: jnp.arange(40, dtype=np.uint32) * np.uint32(2**31), []),
         (lambda: jnp.broadcast_to(jnp.arange(30)[:, None], (30, 50)), ["iota", "broadcast_in_dim"]),
         (lambda: jnp.broadcast_to(jnp.sin(jnp.ones(3)), (700, 3)), ["broadcast_in_dim"]),
         (lambda: jnp.arange(40) ** 2, []),
@@ -122,6 +124,20 @@ def test_counted_and_repeated_arrays_are_written_down_under_jit(
     assert names == [*ops, "add"]
     np.testing.assert_array_equal(core.eval_jaxpr(closed.jaxpr, closed.consts, nothing)[0], known)
     assert all(x.size < 1000 for x in closed.consts)
+
+
+def test_counts_at_the_ends_of_64_bits_are_written_down() -> None:
+    with axir.enable_x64(True):
+        ends = [
+            jnp.arange(20, dtype=np.uint64) + np.uint64(2**64 - 20),
+            jnp.array([-(2**63), 2**63 - 1] * 10),
+            jnp.array(np.linspace(-(2**62), 2**62, 17).astype(np.int64)),
+        ]
+        for known in ends:
+            nothing = jnp.zeros((), known.dtype)
+            closed = axir.make_jaxpr(lambda x, known=known: known + x)(nothing)
+            [value] = core.eval_jaxpr(closed.jaxpr, closed.consts, nothing)
+            np.testing.assert_array_equal(value, known)
 
 
 def test_uniform_arrays_become_a_scalar_and_a_broadcast_under_jit() -> None:
