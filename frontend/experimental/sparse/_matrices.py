@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from axir.dialect.program.rules import Value
 from ._base import JAXSparse, SparseLayoutError
 from ._bcoo import BCOO, bcoo_fromdense
 from ._bcsr import BCSR
+
+_M = TypeVar("_M", bound="_Matrix")
 
 
 class _Matrix(JAXSparse):
@@ -56,6 +59,27 @@ class _Matrix(JAXSparse):
     def nse(self) -> int:
         """The number of elements that are stored."""
         return self.data.size
+
+    @classmethod
+    @abc.abstractmethod
+    def from_bcoo(cls: type[_M], mat: BCOO) -> _M:
+        """Makes a matrix of a `BCOO` without batch and dense dimensions."""
+
+    @classmethod
+    def fromdense(
+        cls: type[_M],
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = np.int32,
+    ) -> _M:
+        """Makes a sparse matrix of a matrix: see `bcoo_fromdense`."""
+        return cls.from_bcoo(bcoo_fromdense(_matrix(mat), nse=nse, index_dtype=index_dtype))
+
+    @classmethod
+    def from_scipy_sparse(cls: type[_M], mat: UserObject, *, index_dtype: DTypeLike = None) -> _M:
+        """Makes a matrix of one of SciPy's."""
+        return cls.from_bcoo(BCOO.from_scipy_sparse(mat, index_dtype=index_dtype))
 
     @abc.abstractmethod
     def to_bcoo(self) -> BCOO:
@@ -110,21 +134,9 @@ class COO(_Matrix):
         self.facts = (rows_sorted, cols_sorted)
 
     @classmethod
-    def fromdense(
-        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
-    ) -> COO:
-        """Makes a sparse matrix of a matrix: see `bcoo_fromdense`."""
-        return cls.from_bcoo(bcoo_fromdense(_matrix(mat), nse=nse, index_dtype=index_dtype))
-
-    @classmethod
     def from_bcoo(cls, mat: BCOO) -> COO:
         """Makes a matrix of a `BCOO` without batch and dense dimensions."""
         return cls((mat.data, mat.indices[:, 0], mat.indices[:, 1]), shape=mat.shape)
-
-    @classmethod
-    def from_scipy_sparse(cls, mat: UserObject, *, index_dtype: DTypeLike = None) -> COO:
-        """Makes a matrix of one of SciPy's."""
-        return cls.from_bcoo(BCOO.from_scipy_sparse(mat, index_dtype=index_dtype))
 
     def to_bcoo(self) -> BCOO:
         """Returns the matrix as a `BCOO`."""
@@ -156,22 +168,10 @@ class CSR(_Matrix):
         return (nse, nse, self.shape[0] + 1)
 
     @classmethod
-    def fromdense(
-        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
-    ) -> CSR:
-        """Makes a sparse matrix of a matrix: see `bcoo_fromdense`."""
-        return cls.from_bcoo(bcoo_fromdense(_matrix(mat), nse=nse, index_dtype=index_dtype))
-
-    @classmethod
     def from_bcoo(cls, mat: BCOO) -> CSR:
         """Makes a matrix of a `BCOO` without batch and dense dimensions."""
         rows = BCSR.from_bcoo(mat)
         return cls((rows.data, rows.indices, rows.indptr), shape=mat.shape)
-
-    @classmethod
-    def from_scipy_sparse(cls, mat: UserObject, *, index_dtype: DTypeLike = None) -> CSR:
-        """Makes a matrix of one of SciPy's."""
-        return cls.from_bcoo(BCOO.from_scipy_sparse(mat, index_dtype=index_dtype))
 
     def to_bcoo(self) -> BCOO:
         """Returns the matrix as a `BCOO`."""

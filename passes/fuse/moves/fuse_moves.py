@@ -11,7 +11,14 @@ from iree.compiler import ir
 
 from axir.passes.framework.base import Pass
 from axir.passes.fuse.code import Code, write_out_functions
-from axir.passes.fuse.elementwise import CHEAP, can_compute, cost_of, formula_of, is_uniform
+from axir.passes.fuse.elementwise import (
+    CHEAP,
+    can_compute,
+    cost_of,
+    formula_of,
+    is_uniform,
+    reducer_of,
+)
 from axir.passes.fuse.regions import operations_of
 from axir.passes.fuse.views import VIEWS
 
@@ -213,9 +220,9 @@ def _is_short(reduce: ir.Operation) -> bool:
     axes = list(ir.DenseI64ArrayAttr(reduce.attributes["dimensions"]))
     if len(axes) != 1 or len(reduce.operands) != 2 or not is_uniform(reduce.operands[1]):
         return False
-    body = operations_of(reduce)[0]
-    is_one = len(body) == 2 and formula_of(body[0]) is not None
-    return is_one and reduce.operands[0].type.shape[axes[0]] <= _SHORT
+    is_one = reducer_of(reduce) is not None
+    is_known = is_one and formula_of(operations_of(reduce)[0][0]) is not None
+    return is_known and reduce.operands[0].type.shape[axes[0]] <= _SHORT
 
 
 def _is_plain(x: ir.Value) -> bool:
