@@ -37,6 +37,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "split-complex-constants",
         "split-complex-conv",
         "split-complex-dot",
+        "split-complex-loops",
         "split-complex-pad",
     ),
     "legalize.indices": (

@@ -13,9 +13,9 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory, branch, repeat_while
 from axir.dialect.builders.scalars import Scalar, signless
+from axir.passes.legalize.regions import captured_by, operations_of
 
 from .emitter import Emitter, Rule
-from .regions import captured_by, operations_of
 from .values import Number, Stored, Value, may_replace, reads
 
 
@@ -155,11 +155,15 @@ class _Carried:
             for number, place in enumerate(self.places)
             if isinstance(place, Memory) and not _lies_in(ends[number], place)
         }
+        # A copy reads nothing else, so any can be stored once all are copies.
+        not_copied = list(pending)
         while pending:
             number = next((n for n in pending if self._can_store(n, ends, pending)), None)
             if number is None:
-                self._copy(next(iter(pending)), ends)
+                self._copy(not_copied.pop(0), ends)
                 continue
+            if number in not_copied:
+                not_copied.remove(number)
             self.emitter.fill(pending.pop(number), ends[number])
 
     def _can_store(self, number: int, ends: list[Value], pending: dict[int, Memory]) -> bool:

@@ -17,8 +17,7 @@ from axir.dialect.builders.scalars import (
     operation,
 )
 from axir.passes.legalize.lanes import Lanes, lanes_of
-
-from .regions import operations_of
+from axir.passes.legalize.regions import operations_of
 
 CHEAP = 1
 DEAR = 12

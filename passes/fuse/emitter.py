@@ -20,10 +20,10 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory, loop, scratch, workspace
 from axir.dialect.builders.scalars import Scalar, signless
+from axir.passes.legalize.regions import operations_of
 
 from .code import Code
 from .elementwise import cost_of, formula_of, splat
-from .regions import operations_of
 from .values import (
     VECTOR_BYTES,
     Computed,

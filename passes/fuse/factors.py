@@ -6,9 +6,8 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.dimension_numbers import dimension_numbers
+from axir.passes.legalize.regions import operations_within
 from axir.passes.legalize.rewriting import replace
-
-from .regions import operations_within
 
 
 def transpose_factors(loop: ir.Operation, outside: set[ir.Value]) -> None:

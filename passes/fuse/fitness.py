@@ -6,10 +6,11 @@ import math
 
 from iree.compiler import ir
 
+from axir.passes.legalize.regions import captured_by, operations_of
+
 from .code import Code
 from .elementwise import can_compute, cost_of, formula_of, is_uniform
 from .inlining import can_inline
-from .regions import captured_by, operations_of
 from .views import VIEWS
 
 _LARGEST_WORK = 1 << 23

@@ -11,6 +11,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory
 from axir.passes.framework.base import Pass
+from axir.passes.legalize.regions import captured_by, operations_of
 from axir.passes.legalize.rewriting import replace
 
 from . import control, inlining
@@ -19,7 +20,6 @@ from .emitter import Emitter
 from .factors import transpose_factors
 from .fitness import Fitness
 from .region_kernel import RULES, move_constants, region_kernel, size_of
-from .regions import captured_by, operations_of
 from .values import Value
 
 _LOGGER = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory
 from axir.passes.framework.base import Pass
+from axir.passes.legalize.regions import operations_of
 
 from .code import Code, write_out_functions
 from .elementwise import can_compute
@@ -18,7 +19,6 @@ from .emitter import Emitter
 from .fitness import Fitness
 from .inlining import erase_unused
 from .region_kernel import RULES, move_constants, region_kernel
-from .regions import operations_of
 from .values import Value
 from .views import VIEWS
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders.scalars import index, signless
+from axir.passes.legalize.regions import operations_of
 from axir.passes.legalize.rewriting import operations_in_order
 
 from .code import Code
 from .emitter import Emitter, Rule
-from .regions import operations_of
 from .values import Computed, Number, Stored, Value
 
 

@@ -9,10 +9,10 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import combined_lanes, loop
 from axir.dialect.builders.scalars import Scalar, broadcast, constant
+from axir.passes.legalize.regions import operations_of
 
 from .elementwise import combine, formula_of, reducer_of
 from .emitter import Emitter, Rule, lanes_for, pieces
-from .regions import operations_of
 from .values import Index, Indices, Number, Value, bytes_of
 
 _FLOAT_KINDS = {"add": "add", "multiply": "mul", "maximum": "maximumf", "minimum": "minimumf"}

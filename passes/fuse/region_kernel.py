@@ -13,12 +13,12 @@ from typing import TypeAlias
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory, dispatch
+from axir.passes.legalize.regions import operations_within
 
 from . import control, inlining, products, reductions, updates
 from .code import Code
 from .elementwise import is_uniform
 from .emitter import Emitter, Rule, uniform
-from .regions import operations_within
 from .values import Number, Stored, Value
 
 Build: TypeAlias = Callable[[Emitter, Mapping[int, Memory]], Mapping[int, Value]]

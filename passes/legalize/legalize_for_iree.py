@@ -41,6 +41,7 @@ STAGES: dict[str, Stage] = {
     "split-complex-dot": looks_for("dot_general", is_complex=True),
     "fit-conv-windows": looks_for("convolution"),
     "widen-unsigned-dot": looks_for(_CONTRACTIONS),
+    "split-complex-loops": looks_for("while"),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
     "fuse-moves": looks_for("gather transpose pad concatenate reverse slice"),
@@ -72,7 +73,7 @@ STAGES: dict[str, Stage] = {
 """The passes in order, which matters (see `LegalizeForIree`), and what each looks for."""
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
-_FUSIONS = ("fuse-loops", "fuse-moves", "fuse-small-programs")
+_FUSIONS = ("split-complex-loops", "fuse-loops", "fuse-moves", "fuse-small-programs")
 _ONLY_ON = dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), "cpu")
 
 
@@ -85,9 +86,9 @@ class LegalizeForIree(Pass):
        any order: each of the passes takes those of its own types.
     2. `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`,
        `split-complex-conv`, `split-complex-dot`, `fit-conv-windows` and `widen-unsigned-dot`, in
-       any order. Then, on CPUs and unless `fuses` is off, `fuse-small-programs`, `fuse-loops` and
-       `fuse-moves`, when functions of numbers are written out, while gathers and scatters are as
-       they came.
+       any order. Then, on CPUs and unless `fuses` is off, `split-complex-loops`,
+       `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
+       out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;

@@ -19,8 +19,8 @@ from axir.passes.fuse.elementwise import (
     is_uniform,
     reducer_of,
 )
-from axir.passes.fuse.regions import operations_of
 from axir.passes.fuse.views import VIEWS
+from axir.passes.legalize.regions import operations_of
 
 from .kernel import Move, run
 

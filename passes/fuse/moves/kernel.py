@@ -22,7 +22,6 @@ from axir.dialect.core.annotations import Returning
 from axir.passes.fuse.elementwise import formula_of, is_uniform
 from axir.passes.fuse.emitter import uniform
 from axir.passes.fuse.rearranged import Joined, picked
-from axir.passes.fuse.regions import operations_of
 from axir.passes.fuse.values import (
     Computed,
     Indices,
@@ -33,6 +32,7 @@ from axir.passes.fuse.values import (
     plus,
 )
 from axir.passes.fuse.views import VIEWS, reshaped
+from axir.passes.legalize.regions import operations_of
 
 from .cells import Cell, Writing
 

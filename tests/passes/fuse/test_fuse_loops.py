@@ -41,6 +41,16 @@ def exchanged(x: Any, y: Any, z: Any) -> Any:
     return lax.fori_loop(0, 4, rotate, (x, y, z))
 
 
+def mirrored(x: Any, y: Any) -> Any:
+    """Each array is needed, in another order, by all that replace one."""
+
+    def step(_: Any, state: Any) -> Any:
+        x, y, z = state
+        return x[::-1] + y[::-1] * z, x[::-1] - y[::-1], z[::-1] * 0.5 + x
+
+    return lax.fori_loop(0, 3, step, (x, y, x * y))
+
+
 def read_after_update(x: Any) -> Any:
     """Elements that replace others need both the old and the new array."""
 
@@ -159,6 +169,7 @@ def large_state(x: Any) -> Any:
 CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "newton": (newton, (np.float32(7),)),
     "exchanged": (exchanged, (floats(37), floats(37), floats(37))),
+    "mirrored": (mirrored, (floats(23), floats(23))),
     "read_after_update": (read_after_update, (floats(7),)),
     "began_elsewhere": (began_elsewhere, (floats(19),)),
     "began_with_what_is_read": (began_with_what_is_read, (floats(5),)),
