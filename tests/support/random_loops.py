@@ -26,8 +26,8 @@ _KINDS = ("array", "bytes", "float", "count", "flag")
 # How a carried value of any kind comes to its next one.
 _FLOWS = ("same", "swap", "constant", "captured", "copy", "chosen", "nested", "branch")
 _RULES = {
-    "array": ("turned", "mixed", "scaled", "counted", "stored", "indexed"),
-    "bytes": ("turned", "mixed", "indexed"),
+    "array": ("turned", "mixed", "scaled", "counted", "stored", "indexed", "mirrored", "rolled"),
+    "bytes": ("turned", "mixed", "indexed", "mirrored", "rolled"),
     "float": ("halved", "mean", "difference", "indexed"),
     "count": ("up", "up", "down", "doubled", "position", "from_flag", "indexed"),
     "flag": ("inverted", "less", "odd", "any"),
@@ -360,6 +360,12 @@ def _next_array(
     name: str, own: Value, other: Callable[[str, int], Value], choices: Sequence[int]
 ) -> Value:
     first, second, third = choices
+    if name in ("mirrored", "rolled"):
+        # What becomes of an element depends on others, in both arrays.
+        moved = jnp.flip if name == "mirrored" else lambda v: jnp.roll(v, second - 3)
+        if own.dtype == np.uint8:
+            return moved(own) ^ moved(other("bytes", first))
+        return moved(own) * 0.5 + moved(other("array", first)) * 0.25
     if own.dtype == np.uint8:
         return own + own if name == "turned" else own ^ other("bytes", first)
     if name == "turned":
