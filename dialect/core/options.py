@@ -316,6 +316,15 @@ _TABLE = (
         minimum=1,
     ),
     Option(
+        "axir_collective_timeout",
+        int,
+        600,
+        "Seconds that a device of a mesh waits for the others in a collective before all of them "
+        "get an error; 0 is no limit. In one process, devices that can never meet are found at "
+        "once.",
+        minimum=0,
+    ),
+    Option(
         "axir_opt_level",
         int,
         2,

@@ -62,6 +62,7 @@ ORDER = (
     "runtime/device",
     "runtime/compiler",
     "runtime/calls",
+    "runtime/spmd",
     "runtime/cpp/program",
     "runtime/cpp/reading",
     "runtime/cpp/emitting",

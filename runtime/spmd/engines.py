@@ -1,0 +1,239 @@
+"""Engines: what carries the parts of collectives from device to device while a program runs.
+
+An engine serves one run of one program. Each device's thread calls `communicate` for every
+collective that its program comes to, and `finish` at the end. `ThreadEngine` is the engine of
+devices in one process, where all memory is shared: the last member of a group to arrive computes
+for all. Devices that do not run the same collectives in the same order never wait forever: as soon
+as nobody could go on, all of them get an error that says where each one is. What does not live
+here: what collectives compute (`combination.py`), and who runs programs (`program.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.config import config
+from axir.dialect.program.communication import Collective
+from axir.runtime.errors import JaxRuntimeError
+
+from .combination import combined
+
+
+class CollectiveError(JaxRuntimeError):
+    """Base of the errors of devices that communicate."""
+
+
+class UnequalProgramsError(CollectiveError):
+    """The devices of a mesh do not run the same collectives in the same order."""
+
+
+class CollectiveTimeoutError(CollectiveError):
+    """Devices waited longer for another one than the option `axir_collective_timeout` allows."""
+
+
+class CollectiveAbortedError(CollectiveError):
+    """A device waited for another one that has failed, and whose error is the cause of this one."""
+
+
+class Engine(Protocol):
+    """What carries the parts of one run of a program. Devices are positions in the mesh."""
+
+    def communicate(self, collective: Collective, position: int, operand: HostArray) -> HostArray:
+        """Gives a device's part and returns what it gets, a read-only array that others may share.
+
+        Args:
+            collective: What all devices of the group do now.
+            position: Which device this is.
+            operand: Its part, of the type that the collective says; read until this returns.
+
+        Raises:
+            UnequalProgramsError: other devices do something else.
+            CollectiveTimeoutError: they do not come.
+            CollectiveAbortedError: one of them has failed.
+        """
+        ...
+
+    def finish(self, position: int) -> None:
+        """Tells that a device's program has ended: it will not communicate any more."""
+        ...
+
+    def abort(self, error: BaseException) -> None:
+        """Tells that a device has failed: all that wait, or come to wait, get an error."""
+        ...
+
+
+class _Meeting:
+    """Members of a group who do a collective together.
+
+    Attributes:
+        collective: What they do.
+        operands: What those who are here have given, by position.
+        results: What each gets, by position, once all are here.
+        waiting: A lock for each that waits, released when it is to go on.
+    """
+
+    __slots__ = ("collective", "operands", "results", "waiting")
+
+    def __init__(self, collective: Collective):
+        self.collective = collective
+        self.operands: dict[int, HostArray] = {}
+        self.results: dict[int, HostArray] = {}
+        self.waiting: dict[int, threading.Lock] = {}
+
+
+class ThreadEngine:
+    """The engine of devices in one process, a thread for each.
+
+    The last member of a group to arrive computes, into memory that devices use without a copy.
+
+    Args:
+        size: Number of devices.
+        time_limit: Seconds that a device waits for others, by default as the option
+            `axir_collective_timeout` says; 0 is no limit.
+        name_of: What errors call the device at a position.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        time_limit: float | None = None,
+        name_of: Callable[[int], str] = "device {}".format,
+    ):
+        self._size = size
+        self._time_limit = config.axir_collective_timeout if time_limit is None else time_limit
+        self._name_of = name_of
+        # Guards all that follows; nobody computes or waits while holding it.
+        self._lock = threading.Lock()
+        self._meetings: dict[tuple[int, ...], _Meeting] = {}
+        self._waits_in: dict[int, _Meeting] = {}
+        self._finished: set[int] = set()
+        self._failure: BaseException | None = None
+
+    def communicate(self, collective: Collective, position: int, operand: HostArray) -> HostArray:
+        """Gives a device's part and returns what it gets; see `Engine`."""
+        group = collective.group_of(position)
+        with self._lock:
+            if self._failure is not None:
+                raise self._aborted()
+            meeting = self._meetings.get(group)
+            if meeting is None:
+                meeting = self._meetings[group] = _Meeting(collective)
+            elif meeting.collective != collective:
+                self._fail(self._unequal(position, collective))
+                raise self._failure_of_own()
+            meeting.operands[position] = operand
+            is_last = len(meeting.operands) == len(group)
+            if is_last:
+                del self._meetings[group]
+                # They have not gone on yet, but nobody has to wait for them.
+                for other in meeting.waiting:
+                    del self._waits_in[other]
+            else:
+                gate = meeting.waiting[position] = threading.Lock()
+                gate.acquire()
+                self._waits_in[position] = meeting
+                if self._is_stuck():
+                    self._fail(self._unequal())
+                    raise self._failure_of_own()
+        if is_last:
+            return self._compute(meeting, group, position)
+        return self._wait(meeting, position, gate)
+
+    def finish(self, position: int) -> None:
+        """Tells that a device's program has ended; see `Engine`."""
+        with self._lock:
+            self._finished.add(position)
+            if self._failure is None and self._is_stuck():
+                self._fail(self._unequal())
+
+    def abort(self, error: BaseException) -> None:
+        """Tells that a device has failed; see `Engine`."""
+        with self._lock:
+            if self._failure is None:
+                self._fail(error)
+
+    def _compute(self, meeting: _Meeting, group: tuple[int, ...], position: int) -> HostArray:
+        """Computes for all members, and lets them go on."""
+        try:
+            results = combined(meeting.collective, [meeting.operands[p] for p in group])
+            meeting.results = dict(zip(group, results, strict=True))
+        except BaseException as error:
+            self.abort(error)
+            raise
+        finally:
+            for gate in meeting.waiting.values():
+                gate.release()
+        return meeting.results[position]
+
+    def _wait(self, meeting: _Meeting, position: int, gate: threading.Lock) -> HostArray:
+        """Waits until the last member of the group has computed."""
+        try:
+            in_time = gate.acquire(timeout=self._time_limit or -1)
+        except BaseException as interrupt:
+            self.abort(interrupt)
+            raise
+        if not in_time:
+            with self._lock:
+                if self._failure is None and position in self._waits_in:
+                    self._fail(self._late(meeting, position))
+                    raise self._failure_of_own()
+            gate.acquire()  # the last one has come in the meantime, and computes
+        if position not in meeting.results:
+            raise self._aborted()
+        return meeting.results[position]
+
+    def _is_stuck(self) -> bool:
+        """Tells whether some wait and nobody is left who could come."""
+        waiting = len(self._waits_in)
+        return bool(waiting) and waiting + len(self._finished) == self._size
+
+    def _fail(self, error: BaseException) -> None:
+        """Keeps what went wrong, and lets all who wait go on, to fail as well."""
+        self._failure = error
+        gates = [meeting.waiting[p] for p, meeting in self._waits_in.items()]
+        self._waits_in.clear()
+        self._meetings.clear()
+        for gate in gates:
+            gate.release()
+
+    def _failure_of_own(self) -> BaseException:
+        assert self._failure is not None
+        return self._failure
+
+    def _aborted(self) -> BaseException:
+        failure = self._failure
+        if isinstance(failure, (UnequalProgramsError, CollectiveTimeoutError)):
+            return type(failure)(failure.message, failure.way_out, failure.where)
+        error = CollectiveAbortedError(
+            f"Another device of the mesh has failed: {failure!r}.",
+            "Look at the error of that device.",
+        )
+        error.__cause__ = failure
+        return error
+
+    def _unequal(
+        self, position: int | None = None, collective: Collective | None = None
+    ) -> UnequalProgramsError:
+        """Says where each device is."""
+        places = {p: f"waits in {meeting.collective}" for p, meeting in self._waits_in.items()}
+        places |= dict.fromkeys(self._finished, "has finished")
+        if position is not None:
+            places[position] = f"has come to {collective}"
+        told = "; ".join(f"{self._name_of(p)} {places[p]}" for p in sorted(places))
+        return UnequalProgramsError(
+            f"The devices of a mesh do not run the same collectives in the same order: {told}.",
+            "Let all devices of a group run the same collectives: no branch or loop around them "
+            "may depend on values that differ between them.",
+        )
+
+    def _late(self, meeting: _Meeting, position: int) -> CollectiveTimeoutError:
+        group = meeting.collective.group_of(position)
+        missing = ", ".join(self._name_of(p) for p in group if p not in meeting.operands)
+        return CollectiveTimeoutError(
+            f"{self._name_of(position)} has waited {self._time_limit:g} seconds in "
+            f"{meeting.collective} for {missing}.",
+            "If that computes for so long, set axir_collective_timeout higher; 0 is no limit.",
+        )
