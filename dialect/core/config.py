@@ -91,6 +91,7 @@ class Config:
         state["_thread"] = threading.local()
         state["_lock"] = threading.Lock()
         state["_override_count"] = 0
+        state["_fixed"] = {}
         for option in OPTIONS.values():
             state[option.name] = _initial_value(option, environment or {})
         self._refresh_cache_key()
@@ -109,10 +110,32 @@ class Config:
         3
         >>> config.update("axir_opt_level", 2)
         """
-        checked = option_of_name(name).check(value, name)
+        option = option_of_name(name)
+        checked = option.check(value, name)
         with self._lock:
-            self.__dict__[name] = checked
+            self._check_free(option.name, checked)
+            self.__dict__[option.name] = checked
             self._refresh_cache_key()
+
+    def fix(self, name: str, reason: str) -> OptionValue:
+        """Lets an option keep its value from now on, and returns it.
+
+        Args:
+            name: The option.
+            reason: What has been done with the value, as a sentence for those who try to set it.
+        """
+        with self._lock:
+            self._fixed.setdefault(name, reason)
+            return self.__dict__[name]
+
+    def _check_free(self, name: str, value: OptionValue) -> None:
+        reason = self._fixed.get(name)
+        if reason is not None and value != self.__dict__[name]:
+            raise ConfigError(
+                f"The option {name} cannot be set to {value!r} any more: {reason} Set it right "
+                "after importing axir, or in the environment "
+                f"({' or '.join(option_of_name(name).environment)})."
+            )
 
     def read(self, name: str) -> OptionValue:
         """Returns the value that an option has in this thread."""
@@ -135,7 +158,11 @@ class Config:
         ...     config.jax_enable_x64, config.jax_debug_nans
         (True, True)
         """
-        checked = {name: option_of_name(name).check(value, name) for name, value in values.items()}
+        checked = {}
+        for name, value in values.items():
+            option = option_of_name(name)
+            checked[option.name] = option.check(value, name)
+            self._check_free(option.name, checked[option.name])
         return self._override(checked)
 
     @contextmanager
@@ -163,7 +190,10 @@ class Config:
         state["cache_key"] = _cache_key(tuple(state[name] for name in _CACHE_KEY_NAMES))
 
     def __getattr__(self, name: str) -> OptionValue:
-        raise UnknownOptionError(name)
+        found = option_of_name(name).name
+        if found == name:
+            raise UnknownOptionError(name)  # only while the object is made
+        return getattr(self, found)
 
     def __setattr__(self, name: str, value: OptionValue) -> None:
         option_of_name(name)

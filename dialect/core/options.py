@@ -224,6 +224,15 @@ _TABLE = (
         "Platforms to offer, separated by commas, the default one first; None offers all.",
     ),
     Option(
+        "jax_num_cpu_devices",
+        int,
+        None,
+        "How many devices the CPU is, each with a thread of its own; they share the cores and the "
+        "memory. To be set before the first use of a device. None takes the number that XLA_FLAGS "
+        "gives (--xla_force_host_platform_device_count), or one.",
+        minimum=1,
+    ),
+    Option(
         "jax_default_matmul_precision",
         str,
         None,
@@ -338,7 +347,11 @@ OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
 
 
 def option_of_name(name: str) -> Option:
-    """Returns the row of an option; raises UnknownOptionError."""
-    if name not in OPTIONS:
+    """Returns the row of an option; raises UnknownOptionError.
+
+    An option that JAX has, too, may be called by `axir_` instead of `jax_`, as in the environment.
+    """
+    found = OPTIONS.get(name) or OPTIONS.get(name.replace("axir_", "jax_", 1))
+    if found is None:
         raise UnknownOptionError(name)
-    return OPTIONS[name]
+    return found

@@ -1,6 +1,7 @@
 """Calls that return before they are done: `defer` queues one and returns its results to come.
 
-Each thread that makes such calls has a queue of its own, and a thread that works it off in order.
+Each thread that makes such calls has a queue of its own for each device, and a thread that works it
+off in order.
 Whoever waits for a result before that thread has come to it works the queue off up to there: on a
 busy machine several milliseconds pass until another thread runs. A call in a queue has what it
 needs: references to the memory of its arguments, or the call that makes them. That one was queued
@@ -30,6 +31,7 @@ from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import describe_line
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
+from axir.runtime.device.devices import Device
 from axir.runtime.device.fork_safety import call_in_forked_child
 from axir.runtime.errors import RuntimeExecutionError
 
@@ -272,6 +274,17 @@ class _Lane:
         self.queue.signals.put(None)
 
 
+def _lane_of(device: Device) -> _Lane:
+    """Returns this thread's queue for a device."""
+    lanes: dict[Device, _Lane] | None = getattr(_threads, "lanes", None)
+    if lanes is None:
+        lanes = _threads.lanes = {}
+    lane = lanes.get(device)
+    if lane is None:
+        lane = lanes[device] = _Lane()
+    return lane
+
+
 def _work(calls: _Queue) -> None:
     while calls.signals.get() is not None:
         calls.make_next()
@@ -299,9 +312,7 @@ def defer(executable: Executable, buffers: Sequence[Buffer], overwrites: bool) -
         DeletedArrayError: an argument has been deleted or donated.
     """
     sources = [x.source if type(x) is PendingBuffer else x.view.ref for x in buffers]
-    lane: _Lane | None = getattr(_threads, "lane", None)
-    if lane is None:
-        lane = _threads.lane = _Lane()
+    lane = _lane_of(executable.program.device)
     call = _Call(lane.queue, executable, sources, list(_unfinished) if overwrites else [])
     types = executable.result_types
     assert types is not None

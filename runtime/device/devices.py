@@ -1,11 +1,12 @@
 """Devices: what can run programs, and the memory that programs read and write.
 
-A `CpuDevice` owns two IREE drivers over the same memory: `local-sync` runs a program on the calling
-thread (2 us a call), `local-task` on a pool of threads (15 us a call, and all cores). A buffer made
-by one is passed to the other's programs as it is; `runtime/calls/executable.py` chooses per
-program. GPUs have one driver each. Devices live as long as the process; handles of IREE are made
-when first needed, and anew in a forked child. What does not live here: compiling (`compiler/`),
-calls (`runtime/calls/executable.py`).
+The CPU is one device, or as many as `jax_num_cpu_devices` says, over the same memory. A `CpuDevice`
+owns two IREE drivers: `local-sync` runs a program on the calling thread (2 us a call), `local-task`
+on a pool of threads (15 us a call, and all cores). A buffer made by one is passed to the other's
+programs as it is; `runtime/calls/executable.py` chooses per program. GPUs have one driver each.
+Devices live as long as the process; handles of IREE are made when first needed, and anew in a
+forked child. What does not live here: compiling (`compiler/`), calls
+(`runtime/calls/executable.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from iree.runtime import _binding
 
 from axir.dialect.core.annotations import Dtype, HostArray
 from axir.dialect.core.config import config
+from axir.dialect.core.options import OPTIONS
 from axir.dialect.core.single_flight import made_once
 from axir.runtime.errors import DeviceNotFoundError
 
@@ -210,13 +212,19 @@ class Device:
 
 
 class CpuDevice(Device):
-    """The CPU: two drivers, one memory, which is the host's own."""
+    """The CPU, or one of several that it is divided into: two drivers, and the host's memory.
+
+    Each has a handle of `local-sync` of its own. That of `local-task` is the first one's: its
+    threads are as many as there are cores, which all devices share.
+    """
 
     drivers = ("local-sync", "local-task")
     platform = "cpu"
     _class_name = "CpuDevice"
 
     def _open(self, driver: str, threads: int) -> iree_runtime.HalDevice:
+        if self.id and driver == "local-task":
+            return devices(self.platform)[0].handle(driver, threads)
         _export_libm()
         if driver == "local-task":
             # A driver looks at the flags of the process when it is made.
@@ -324,8 +332,26 @@ _WAYS_OUT = {
 _devices: dict[str, tuple[Device, ...]] = {}
 
 
+_FLAG = re.compile(r"--xla_force_host_platform_device_count=(\S+)")
+
+
 def _cpu_devices() -> tuple[Device, ...]:
-    return (CpuDevice(0, "cpu"),)
+    """Returns as many devices as `jax_num_cpu_devices` says, which is settled thereby."""
+    count = config.fix("jax_num_cpu_devices", "the devices have been used.")
+    return tuple(CpuDevice(number, "cpu") for number in range(count or _count_of_flags()))
+
+
+def _count_of_flags() -> int:
+    """Returns how many devices XLA's flags ask for, by which programs of JAX do.
+
+    Raises:
+        ConfigError: it is no such number.
+    """
+    found = _FLAG.findall(os.environ.get("XLA_FLAGS", ""))
+    if not found:
+        return 1
+    option = OPTIONS["jax_num_cpu_devices"]
+    return option.parse(found[-1], "XLA_FLAGS=--xla_force_host_platform_device_count")
 
 
 def _gpu_devices(platform: str) -> tuple[Device, ...]:
