@@ -87,12 +87,17 @@ HostFunction: TypeAlias = Returning[Sequence[HostArray]]
 
 
 class HostCall(NamedTuple):
-    """A host function and the types of what it takes and gives."""
+    """A host function and the types of what it takes and gives.
+
+    `keeps_results` tells that nobody will write to what it gives: read-only arrays, which the
+    program reads where they lie, if they are aligned.
+    """
 
     function: HostFunction
     operand_types: tuple[ShapedArray, ...]
     result_types: tuple[ShapedArray, ...]
     name: str = "callback"
+    keeps_results: bool = False
 
 
 class LoweringContext(Protocol):
@@ -130,12 +135,18 @@ class LoweringContext(Protocol):
         """Whether the code may call functions of the user's; in C++ these are other ones."""
         ...
 
+    @property
+    def mesh_axes(self) -> Sequence[tuple[Hashable, int]] | None:
+        """Names and extents of the axes of the mesh whose devices run the code; None for none."""
+        ...
+
     def host_call(
         self,
         function: HostFunction,
         values: Sequence[ir.Value],
         result_types: Sequence[ShapedArray],
         name: str = "callback",
+        keeps_results: bool = False,
     ) -> list[ir.Value]:
         """Calls a Python function when the compiled code runs; see `allows_host_calls`."""
         ...

@@ -7,7 +7,7 @@ gets wrong is not this pass's business (`legalize/`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -60,6 +60,11 @@ class _EquationLowering:
         return self._module.host_functions is not None and not self._module.is_portable
 
     @property
+    def mesh_axes(self) -> Sequence[tuple[Hashable, int]] | None:
+        """Names and extents of the axes of the mesh whose devices run the code; None for none."""
+        return self._module.mesh_axes
+
+    @property
     def allows_callbacks(self) -> bool:
         """Whether the code may call functions of the user's; in C++ these are other ones."""
         return self._module.host_functions is not None
@@ -70,11 +75,12 @@ class _EquationLowering:
         values: Sequence[ir.Value],
         result_types: Sequence[ShapedArray],
         name: str = "callback",
+        keeps_results: bool = False,
     ) -> list[ir.Value]:
         """Calls a Python function when the compiled code runs; see `allows_host_calls`."""
         operand_types = tuple(type_of_mlir(v.type) for v in values)
         symbol = self._module.import_host_function(
-            HostCall(function, operand_types, tuple(result_types), name)
+            HostCall(function, operand_types, tuple(result_types), name, keeps_results)
         )
         return hlo.call(symbol, list(values), [t.mlir for t in result_types])
 
@@ -109,8 +115,10 @@ class _ModuleLowering:
         donated: Sequence[int] = (),
         host_functions: list[HostCall] | None = None,
         is_portable: bool = False,
+        mesh_axes: Sequence[tuple[Hashable, int]] | None = None,
     ):
         self.module = module
+        self.mesh_axes = mesh_axes
         self.is_portable = is_portable
         self.donated = donated
         self.host_functions = host_functions
@@ -224,6 +232,7 @@ def lower_functions(
     donated: Sequence[int] = (),
     host_functions: list[HostCall] | None = None,
     is_portable: bool = False,
+    mesh_axes: Sequence[tuple[Hashable, int]] | None = None,
 ) -> ir.Module:
     """Lowers functions to a StableHLO module in which they are public under given symbols.
 
@@ -235,10 +244,14 @@ def lower_functions(
             numbers; None if the code must run without this process.
         is_portable: Whether only callbacks are host functions: the code runs in another process,
             which has such functions of its own, but neither LAPACK nor the evaluator.
+        mesh_axes: Names and extents of the axes of a mesh each of whose devices runs the code, on
+            its parts: collectives over these become host functions that communicate.
     """
     with context(), ir.Location.unknown():
         module = ir.Module.create()
-        lowering = _ModuleLowering(module, platform, donated, host_functions, is_portable)
+        lowering = _ModuleLowering(
+            module, platform, donated, host_functions, is_portable, mesh_axes
+        )
         for symbol, function in functions.items():
             lowering.add(function, symbol, is_public=True)
         lowering.run()

@@ -400,18 +400,22 @@ def compile_function(
     device: Device,
     donated: tuple[int, ...] = (),
     host_functions: list[HostCall] | None = None,
+    mesh_axes: Sequence[tuple[Hashable, int]] | None = None,
 ) -> bytes:
     """Lowers, legalizes and compiles a function for a device; returns IREE's binary.
 
     `host_functions` collects the Python functions that it calls, which are no part of the binary;
-    None if it must run without this process.
+    None if it must run without this process. `mesh_axes` are those of the mesh whose devices run
+    the function on their parts, if it is such a one.
     """
     # Whoever calls the binary has arguments of known types: see `CompiledFunction`.
     target = Target(
         backend=device.platform, opt_level=config.axir_opt_level, checks_arguments=False
     )
     with timed(LOWERED, function.name):
-        module = lower_functions({"main": function}, device.platform, donated, host_functions)
+        module = lower_functions(
+            {"main": function}, device.platform, donated, host_functions, mesh_axes=mesh_axes
+        )
         prepare_for_target(module, target)
     return compile_module(module, target, function.name)
 

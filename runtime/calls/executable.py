@@ -41,6 +41,7 @@ class Program:
         binary: what `compile_module` returned, for a target that fits the device.
         device: where it runs.
         host_functions: what the binary calls in this process, in the order of their numbers.
+        threads: how many threads may compute it, by default as many as `axir_num_threads` says.
 
     Raises:
         LoadError: the binary is damaged or made for another machine.
@@ -52,9 +53,15 @@ class Program:
     ['main']
     """
 
-    def __init__(self, binary: bytes, device: Device, host_functions: Sequence[HostCall] = ()):
+    def __init__(
+        self,
+        binary: bytes,
+        device: Device,
+        host_functions: Sequence[HostCall] = (),
+        threads: int | None = None,
+    ):
         self.device = device
-        self.threads = thread_count()
+        self.threads = threads or thread_count()
         self._host_calls = HostCalls(host_functions, device) if host_functions else None
         try:
             self._module = iree_runtime.VmModule.copy_buffer(INSTANCE, binary)

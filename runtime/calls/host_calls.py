@@ -1,7 +1,8 @@
 """`HostCalls`: Python functions that a compiled program calls in its process.
 
 IREE imports them from a module of its own, one function for each number. They get NumPy views of
-the program's buffers and give arrays, which become buffers by one copy. An exception cannot pass
+the program's buffers and give arrays, which become buffers by one copy, or by none if the function
+promises that nobody will write to them (`keeps_results`). An exception cannot pass
 through IREE, which would make text of it: it is kept here, and the call of the program raises it.
 What does not live here: which functions there are (`passes/transforms/lower_to_stablehlo.py`), the
 call of the program (`executable.py`).
@@ -65,7 +66,8 @@ class HostCalls:
             for ref, t in zip(refs, call.operand_types, strict=True)
         ]
         results = _checked(call, call.function(*operands))
-        values = tuple([device.put_copy(x).ref for x in results])
+        put = device.put if call.keeps_results else device.put_copy
+        values = tuple([put(x).ref for x in results])
         if len(values) == 1:
             return values[0]
         return values or None

@@ -39,18 +39,24 @@ from .executable import Executable
 
 # What is queued keeps its arguments alive; whoever queues more waits for the oldest.
 _LIMIT = 32
-_Source: TypeAlias = "iree_runtime.VmRef | tuple[_Call, int]"
+Source: TypeAlias = "iree_runtime.VmRef | tuple[QueuedCall, int]"
 
 # All calls that have been queued and are not done.
-_unfinished: set[_Call] = set()
+_unfinished: set[QueuedCall] = set()
 _threads = threading.local()
 # Guards what happens to a result at once: its call is done, and somebody deletes it.
 _settling = threading.Lock()
 _is_ending = False
 
 
-class _Call:
+class QueuedCall:
     """A call in a queue.
+
+    Args:
+        calls: The queue.
+        executable: What to call.
+        sources: The arguments; see `sources_of`.
+        waits_for: Calls that are to be done before.
 
     Attributes:
         failure: what went wrong, once the call is done.
@@ -75,8 +81,8 @@ class _Call:
         self,
         calls: _Queue,
         executable: Executable,
-        sources: list[_Source],
-        waits_for: list[_Call],
+        sources: list[Source],
+        waits_for: list[QueuedCall],
     ):
         self._queue = calls
         self._executable = executable
@@ -111,11 +117,7 @@ class _Call:
         """Runs the program, and settles the results."""
         where = "" if self._line is None else describe_line(*self._line)
         try:
-            for other in self._waits_for:
-                other.wait()
-            refs = [x[0].ref(x[1]) if type(x) is tuple else x for x in self._sources]
-            self.refs = self._executable.invoke(refs, where)
-            del refs
+            self.refs = self.compute(where)
         except Exception as error:
             self.fail(error)
         except BaseException as interrupt:
@@ -135,6 +137,22 @@ class _Call:
             self.results, self._sources, self._waits_for = [], [], []
             _unfinished.discard(self)
             self.under_way.release()
+
+    def compute(self, where: str) -> Sequence[iree_runtime.VmRef]:
+        """Waits for what the call needs, and returns the results of the program.
+
+        Args:
+            where: The user's line.
+        """
+        for other in self._waits_for:
+            other.wait()
+        refs = [x[0].ref(x[1]) if type(x) is tuple else x for x in self._sources]
+        return self._executable.invoke(refs, where)
+
+    def promise(self, types: Sequence[BufferType]) -> list[Buffer]:
+        """Returns the results to come, of the given types."""
+        self.results = [PendingBuffer(self, index, kind) for index, kind in enumerate(types)]
+        return [*self.results]
 
     def fail(self, error: BaseException) -> None:
         """Keeps what went wrong, without the frames, which hold the arguments."""
@@ -158,9 +176,9 @@ class PendingBuffer(Buffer):
 
     __slots__ = ("_call", "_index")
 
-    def __init__(self, call: _Call, index: int, buffer_type: BufferType):
+    def __init__(self, call: QueuedCall, index: int, buffer_type: BufferType):
         super().__init__(None, buffer_type)
-        self._call: _Call | None = call
+        self._call: QueuedCall | None = call
         self._index = index
 
     def settle(self, ref: iree_runtime.VmRef) -> None:
@@ -170,7 +188,7 @@ class PendingBuffer(Buffer):
             self._call = None
 
     @property
-    def source(self) -> _Source:
+    def source(self) -> Source:
         """The memory, or the call that makes it and the number of the result."""
         ref = self.ref
         if ref is not None:
@@ -226,17 +244,17 @@ class _Queue:
     __slots__ = ("_calls", "_turn", "signals")
 
     def __init__(self) -> None:
-        self._calls: deque[_Call] = deque()
+        self._calls: deque[QueuedCall] = deque()
         self._turn = threading.Lock()
         # One for each call, for the thread that works the queue off; at last, None.
         self.signals: queue.SimpleQueue[object] = queue.SimpleQueue()
 
-    def add(self, call: _Call) -> None:
+    def add(self, call: QueuedCall) -> None:
         """Adds a call."""
         self._calls.append(call)
         self.signals.put(True)
 
-    def work_off(self, call: _Call) -> None:
+    def work_off(self, call: QueuedCall) -> None:
         """Makes all calls up to the given one that have not been made."""
         with self._turn:
             while not call.is_done:
@@ -249,18 +267,24 @@ class _Queue:
                 self._calls.popleft().run()
 
 
-class _Lane:
-    """The queue of a thread, and the thread that works it off, also if the first one has ended."""
+class Lane:
+    """The queue of a thread, and the thread that works it off, also if the first one has ended.
 
-    def __init__(self) -> None:
+    Args:
+        needs_thread: Whether it will not do that whoever waits makes the calls.
+
+    Raises:
+        RuntimeError: if it will not, and no thread can be started.
+    """
+
+    def __init__(self, needs_thread: bool = False) -> None:
         self.queue = _Queue()
-        self._recent: deque[weakref.ref[_Call]] = deque()
+        self._recent: deque[weakref.ref[QueuedCall]] = deque()
         worker = threading.Thread(target=_work, args=(self.queue,), name="axir-calls", daemon=True)
-        # Without a further thread, whoever waits makes the calls.
-        with contextlib.suppress(RuntimeError):
+        with contextlib.nullcontext() if needs_thread else contextlib.suppress(RuntimeError):
             worker.start()
 
-    def add(self, call: _Call) -> None:
+    def add(self, call: QueuedCall) -> None:
         """Queues a call; waits if there are too many."""
         if len(self._recent) >= _LIMIT:
             oldest = self._recent.popleft()()
@@ -274,14 +298,14 @@ class _Lane:
         self.queue.signals.put(None)
 
 
-def _lane_of(device: Device) -> _Lane:
+def _lane_of(device: Device) -> Lane:
     """Returns this thread's queue for a device."""
-    lanes: dict[Device, _Lane] | None = getattr(_threads, "lanes", None)
+    lanes: dict[Device, Lane] | None = getattr(_threads, "lanes", None)
     if lanes is None:
         lanes = _threads.lanes = {}
     lane = lanes.get(device)
     if lane is None:
-        lane = lanes[device] = _Lane()
+        lane = lanes[device] = Lane()
     return lane
 
 
@@ -311,15 +335,27 @@ def defer(executable: Executable, buffers: Sequence[Buffer], overwrites: bool) -
     Raises:
         DeletedArrayError: an argument has been deleted or donated.
     """
-    sources = [x.source if type(x) is PendingBuffer else x.view.ref for x in buffers]
     lane = _lane_of(executable.program.device)
-    call = _Call(lane.queue, executable, sources, list(_unfinished) if overwrites else [])
+    call = QueuedCall(lane.queue, executable, sources_of(buffers), unfinished(overwrites))
     types = executable.result_types
     assert types is not None
-    call.results = [PendingBuffer(call, index, kind) for index, kind in enumerate(types)]
-    results: list[Buffer] = [*call.results]
+    results = call.promise(types)
     lane.add(call)
     return results
+
+
+def sources_of(buffers: Sequence[Buffer]) -> list[Source]:
+    """Returns the memory of the arguments of a call, or what makes it.
+
+    Raises:
+        DeletedArrayError: an argument has been deleted or donated.
+    """
+    return [x.source if type(x) is PendingBuffer else x.view.ref for x in buffers]
+
+
+def unfinished(overwrites: bool) -> list[QueuedCall]:
+    """Returns the calls that one has to wait for that is queued now, if it overwrites memory."""
+    return list(_unfinished) if overwrites else []
 
 
 def finish_all() -> None:

@@ -197,13 +197,15 @@ class Buffer:
         self.delete()
         return made
 
-    def copy_to(self, device: Device) -> Buffer:
-        """Returns a buffer on `device` with the same elements; CPU devices share the memory."""
-        if device is self.type.device:
-            return self
+    def shared_with(self, device: Device) -> Buffer:
+        """Returns another buffer of the same elements, on `device`.
+
+        Where both are on the CPU they share the memory, which no program overwrites from now on.
+        """
         if device.platform == self.type.device.platform == "cpu":
-            buffer_type = BufferType(self.shape, self.dtype, device, self.type.is_borrowed)
-            return Buffer(self.view.ref, buffer_type)
+            ref = self.view.ref
+            self.type = self.type.borrowed()
+            return Buffer(ref, BufferType(self.shape, self.dtype, device, True))
         return device.put(self.to_numpy())
 
     def __repr__(self) -> str:

@@ -1,8 +1,9 @@
 """Collectives: ops that combine the values which the elements of a mapped axis hold.
 
 Inside `vmap(f, axis_name="i")` each op keeps the axis's name until vectorization over that axis
-replaces it by ops along the batch axis (`batch_named`). So nothing is left to evaluate or to lower:
-a collective whose axis nobody maps is an error. Here are those that reduce; those that move data
+replaces it by ops along the batch axis (`batch_named`). So nothing is left to evaluate: a collective
+whose axis nobody maps is an error. In a program that the devices of a mesh run on their parts it
+becomes communication (`communicating.py`). Here are those that reduce; those that move data
 are in `axis_exchanges.py`. What does not live here: the functions that users call, with trees and
 negative axes (`axir.lax.parallel`), and the scope of names (`dialect/program/named_axes.py`).
 """
@@ -40,6 +41,8 @@ from axir.dialect.program.rules import (
     Value,
 )
 
+from .communicating import lower_axis_index, lower_collective
+
 Groups = tuple[tuple[int, ...], ...] | None
 Axes = Sequence[int | None]
 
@@ -51,7 +54,8 @@ _UNMAPPED = (
 
 def declare_collective(name: str, **rules: Rule) -> Primitive:
     """Declares a primitive that communicates over a named axis."""
-    unsupported = {"evaluate": _UNMAPPED, "lower": _UNMAPPED, **rules.pop("unsupported", {})}
+    unsupported = {"evaluate": _UNMAPPED, **rules.pop("unsupported", {})}
+    rules = {"lower": lower_collective, **rules}
     return declare(name, is_staged=True, unsupported=unsupported, samples=_no_samples, **rules)
 
 
@@ -207,6 +211,7 @@ axis_index_primitive = declare_collective(
     parameters={"axis_name": AxisName},
     infer=_infer_axis_index,
     batch_named=_batch_named_axis_index,
+    lower=lower_axis_index,
     axis_names=name_of,
     unsupported={
         "jvp": "it has no operands",

@@ -8,6 +8,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.program.rules import HOST
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.rewriting import find_operations, replace
 
@@ -36,6 +37,7 @@ _FORWARDING = frozenset(
         "shift_right_arithmetic negate not reduce gather"
     ).split()
 )
+_HOST = f"{HOST}."
 _BARRIER = "stablehlo.optimization_barrier"
 _BRANCHING = ("stablehlo.if", "stablehlo.case")
 
@@ -69,6 +71,8 @@ class ProtectInputs(Pass):
         %0 = flow.tensor.transfer %arg0 : tensor<9xf32> to #hal.device.promise<@__device_0>
         %1 = stablehlo.dynamic_update_slice %0, %arg1, %c : …
 
+    What a host function gives is treated as arguments are: others may read it.
+
     Arguments of a loop's body need no copy (IREE makes one before the loop); those of a private
     function are taken for a caller's. Precondition: passes that make the operations above have run.
     """
@@ -92,6 +96,8 @@ class ProtectInputs(Pass):
             function = argument.owner.owner
             if (function.attributes["sym_name"].value, argument.arg_number) not in donated:
                 _replace_by_transfer(argument, self.device)
+        for result in reached.host_results:
+            _replace_by_transfer(result, self.device)
         for barrier in reached.barriers:
             replace(barrier, list(barrier.operands))
         for function in functions:
@@ -103,6 +109,7 @@ class _Storage:
     """What is found behind the operands of operations that work in place."""
 
     arguments: dict[ir.BlockArgument, None] = dataclasses.field(default_factory=dict)
+    host_results: dict[ir.Value, None] = dataclasses.field(default_factory=dict)
     barriers: list[ir.Operation] = dataclasses.field(default_factory=list)
     seen: dict[ir.Value, bool] = dataclasses.field(default_factory=dict)
 
@@ -117,16 +124,20 @@ def overwritten_places(operation: ir.Operation) -> list[int]:
     return list(range(len(operation.operands) if operation.name == "stablehlo.sort" else 1))
 
 
-def _replace_by_transfer(argument: ir.BlockArgument, device: str) -> None:
-    """Lets all uses of a function's argument use a copy of it."""
-    function = argument.owner.owner
-    with ir.InsertionPoint.at_block_begin(argument.owner), function.location:
-        if hlo.is_unsigned(argument):
-            user = signless(argument)
-            copy = hlo.bitcast_convert(transfer(user, device), hlo.element_type_of(argument))
+def _replace_by_transfer(value: ir.Value, device: str) -> None:
+    """Lets all uses of a function's argument, or of a call's result, use a copy of it."""
+    if isinstance(value, ir.BlockArgument):
+        place, location = ir.InsertionPoint.at_block_begin(value.owner), value.owner.owner.location
+    else:
+        call = value.owner.operation
+        place, location = ir.InsertionPoint.after(call), call.location
+    with place, location:
+        if hlo.is_unsigned(value):
+            user = signless(value)
+            copy = hlo.bitcast_convert(transfer(user, device), hlo.element_type_of(value))
         else:
-            copy = user = transfer(argument, device)
-    argument.replace_all_uses_except(copy, user.owner.operation)
+            copy = user = transfer(value, device)
+    value.replace_all_uses_except(copy, user.owner.operation)
 
 
 def signless(value: ir.Value) -> ir.Value:
@@ -164,6 +175,9 @@ def _trace_unseen(value: ir.Value, reached: _Storage) -> bool:
             reached.arguments[value] = None
         return is_argument
     operation = value.owner.operation
+    if operation.name == "func.call" and operation.attributes["callee"].value.startswith(_HOST):
+        reached.host_results[value] = None
+        return True
     found = [_trace_storage(source, reached) for source in _sources(operation, value)]
     if any(found) and operation.name == _BARRIER and operation not in reached.barriers:
         reached.barriers.append(operation)

@@ -151,10 +151,11 @@ def test_dtypes_without_elements_are_named(device):
 def test_cpu_devices_share_memory(device):
     buffer = device.put(np.arange(3.0))
     other = CpuDevice(1, "cpu")
-    copy = buffer.copy_to(other)
-    assert copy.device is other
-    assert address(copy.to_numpy()) == address(buffer.to_numpy())
-    assert buffer.copy_to(device) is buffer
+    shared = buffer.shared_with(other)
+    assert shared.device is other
+    assert address(shared.to_numpy()) == address(buffer.to_numpy())
+    for one in (buffer, shared):
+        assert address(one.owned().to_numpy()) != address(one.to_numpy())
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

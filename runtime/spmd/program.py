@@ -1,0 +1,299 @@
+"""`MeshProgram`: one compiled program that every device of a mesh runs on its parts.
+
+The function is that of the parts of one device, in which collectives name axes of the mesh. It is
+compiled once. A call queues it on the devices, each of which has a thread of its own, and returns
+arrays whose parts are yet to come. What does not live here: how a function of whole arrays becomes
+one of parts (`passes/partition/`), and how devices communicate (`engines.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+from iree import runtime as iree_runtime
+
+from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.config import config
+from axir.dialect.core.errors import DonationError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.communication import Collective, channel_open
+from axir.dialect.program.costs import largest_operation
+from axir.dialect.program.effects import has_effects
+from axir.dialect.program.equation import Var
+from axir.dialect.program.function import Function, functions_of
+from axir.dialect.program.named_axes import names_in
+from axir.dialect.program.narrow_elements import bytes_of
+from axir.dialect.program.primitive import check_finite
+from axir.dialect.program.rules import HostCall
+from axir.passes.transforms.simplify import simplify_function
+from axir.runtime.calls.compiled_function import compile_function
+from axir.runtime.calls.executable import Executable, Program
+from axir.runtime.calls.pending import Lane, QueuedCall, Source, sources_of, unfinished
+from axir.runtime.device.buffers import Buffer, BufferType
+from axir.runtime.device.devices import Device, thread_count
+from axir.runtime.device.fork_safety import call_in_forked_child
+from axir.runtime.errors import RuntimeExecutionError
+
+from .engines import CollectiveAbortedError, CollectiveError, Engine, ThreadEngine
+from .placement import Placement, ShardedBuffer, host_bytes, sharded_type, spread
+
+EngineMaker = Callable[[Sequence[Device]], Engine]
+
+
+class MeshExecutionError(RuntimeExecutionError):
+    """A program failed on a device of the mesh that ran it."""
+
+
+def thread_engine(devices: Sequence[Device]) -> Engine:
+    """Returns the engine of a run on devices of this process."""
+    return ThreadEngine(len(devices), name_of=lambda position: str(devices[position]))
+
+
+class MeshProgram:
+    """A function of parts, compiled for the devices of a mesh.
+
+    Args:
+        function: What each device computes, of its parts of the arguments. Its captures are arrays,
+            which every device holds whole.
+        devices: The devices, in the order of the mesh.
+        axes: Names and extents of the axes of the mesh.
+        places: Where the arguments are to lie.
+        result_places: Where the results lie.
+        donated: Indices of arguments whose memory the program may overwrite.
+        make_engine: What gives the engine of each run.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        devices: Sequence[Device],
+        axes: Sequence[tuple[Hashable, int]],
+        places: Sequence[Placement],
+        result_places: Sequence[Placement],
+        donated: tuple[int, ...] = (),
+        make_engine: EngineMaker = thread_engine,
+    ):
+        function = simplify_function(function, is_final=True)
+        self.function = function
+        self.devices = tuple(devices)
+        self.places = tuple(places)
+        self.donated = donated
+        self._make_engine = make_engine
+        self._executables = self._compiled(tuple(axes))
+        captured = [as_array(x) for x in function.captured]
+        self._constants = [
+            [device.put(host_bytes(x)) for x in captured] for device in self.devices
+        ]
+        self._part_types = [
+            [_part_type(v, device, function) for v in function.outputs] for device in self.devices
+        ]
+        self._wholes = [
+            (_whole_type(v.type, place), _sharded_type(kind, place), place)
+            for v, kind, place in zip(
+                function.outputs, self._part_types[0], result_places, strict=True
+            )
+        ]
+
+    def _compiled(self, axes: tuple[tuple[Hashable, int], ...]) -> list[Executable]:
+        """Returns the program on each device."""
+        function, calls = self.function, list[HostCall]()
+        if not function.outputs and not has_effects(function):
+            return []
+        binary = compile_function(function, self.devices[0], self.donated, calls, axes)
+        # With a thread for each device there are cores to spare only if these are more.
+        threads = thread_count() if thread_count() > len(self.devices) else 1
+        work = largest_operation(function)
+        programs = [Program(binary, device, calls, threads) for device in self.devices]
+        return [program.function("main", work) for program in programs]
+
+    def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
+        """Runs the program on arrays of the types that it was compiled for."""
+        return self.run(arguments)
+
+    def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
+        """Runs the program on all devices; returns arrays whose parts are yet to come.
+
+        Raises:
+            DeletedArrayError: an argument has been deleted or donated.
+            DonationError: an array is donated twice, or donated and used.
+        """
+        if not self._executables:
+            return []
+        spreads = [spread(x, place) for x, place in zip(arguments, self.places, strict=True)]
+        buffers = [
+            [x.parts[position] for x in spreads] for position in range(len(self.devices))
+        ]
+        if self.donated:
+            self._give_away(arguments, spreads, buffers)
+        operands = [a + b for a, b in zip(buffers, self._constants, strict=True)]
+        run = Run(self, self._make_engine(self.devices))
+        parts = run.begin(operands)
+        results = []
+        for number, (array_type, kind, place) in enumerate(self._wholes):
+            buffer = ShardedBuffer(kind, [of_device[number] for of_device in parts])
+            results.append(ConcreteArray(array_type, None, buffer, place))
+        if config.jax_debug_nans or config.jax_debug_infs:
+            for x in results:
+                check_finite(f"the compiled code of {self.function.name!r}", x.host())
+        return results
+
+    def _give_away(
+        self,
+        arguments: Sequence[ConcreteArray],
+        spreads: Sequence[ShardedBuffer],
+        buffers: list[list[Buffer]],
+    ) -> None:
+        """Deletes donated arrays; leaves memory in their place that the program may overwrite."""
+        for number in self.donated:
+            twice = [n for n, x in enumerate(arguments) if x is arguments[number]]
+            if len(twice) > 1:
+                raise DonationError(
+                    f"The array that is argument {twice[1]} of the call is donated, and argument "
+                    f"{twice[0]} as well: its memory cannot be overwritten for one and read for "
+                    "the other.",
+                    "Pass a copy, jnp.array(x), or do not donate it.",
+                )
+        for number in self.donated:
+            for of_device in buffers:
+                of_device[number] = of_device[number].owned().moved()
+            arguments[number].delete()
+            spreads[number].delete()
+
+
+def _part_type(variable: Var, device: Device, function: Function) -> BufferType:
+    """Returns the type of a result on a device."""
+    words = variable.type.words
+    dtype = bytes_of(np.empty(0, words.dtype)).dtype
+    return BufferType(words.shape, dtype, device, _may_be_shared(variable, function))
+
+
+def _may_be_shared(variable: Var, function: Function) -> bool:
+    """Tells whether a result may lie in the memory in which all devices get what they exchange.
+
+    It does if the collective comes last, or only ops after it that move nothing in memory.
+    """
+    made_by = next(
+        (e for e in function.equations if any(variable is x for x in e.results)), None
+    )
+    if made_by is None:
+        return True
+    primitive = made_by.primitive
+    communicates = bool(names_in(made_by))
+    return communicates or primitive.moves_elements or bool(functions_of(made_by.params))
+
+
+def _whole_type(part: ShapedArray, place: Placement) -> ShapedArray:
+    return part.update(shape=place.whole_shape(part.shape))
+
+
+def _sharded_type(part: BufferType, place: Placement) -> BufferType:
+    return sharded_type(place.whole_shape(part.shape), part.dtype, place)
+
+
+class Run:
+    """One run of a program: a queued call for each device, and what they communicate by."""
+
+    def __init__(self, program: MeshProgram, engine: Engine):
+        self.program = program
+        self.engine = engine
+        self.lock = threading.Lock()
+        self.failure: BaseException | None = None
+
+    def begin(self, operands: Sequence[list[Buffer]]) -> list[list[Buffer]]:
+        """Queues the calls; returns the results to come of each device."""
+        program = self.program
+        sources = [sources_of(buffers) for buffers in operands]
+        waits_for = unfinished(overwrites=bool(program.donated))
+        calls, results = [], []
+        # Two runs must come in the same order to all devices that they share.
+        with _queueing:
+            for position, device in enumerate(program.devices):
+                call = _DeviceCall(_lane_of(device), self, position, sources[position], waits_for)
+                results.append(call.promise(program._part_types[position]))
+                calls.append(call)
+            for call in calls:
+                call.lane.add(call)
+        return results
+
+    def failed(self, error: BaseException, device: Device) -> BaseException:
+        """Keeps the first failure of a device, stops all others, and returns it."""
+        with self.lock:
+            if self.failure is None and not isinstance(error, CollectiveAbortedError):
+                self.failure = self._described(error, device)
+        self.engine.abort(self.failure or error)
+        return self.failure or error
+
+    def _described(self, error: BaseException, device: Device) -> BaseException:
+        count = len(self.program.devices)
+        if isinstance(error, CollectiveError):
+            return error
+        described = MeshExecutionError(
+            f"The program {self.program.function.name!r} failed on {device}, one of {count} "
+            f"devices of its mesh: {type(error).__name__}: {error}",
+            getattr(error, "way_out", None),
+            getattr(error, "where", None) or "",
+        )
+        described.__cause__ = error
+        return described
+
+
+class _DeviceCall(QueuedCall):
+    """The call of a run on one device; it is the channel of the program that it runs."""
+
+    __slots__ = ("_run", "lane", "position")
+
+    def __init__(
+        self,
+        lane: Lane,
+        run: Run,
+        position: int,
+        sources: list[Source],
+        waits_for: list[QueuedCall],
+    ):
+        super().__init__(lane.queue, run.program._executables[position], sources, waits_for)
+        self.lane = lane
+        self.position = position
+        self._run = run
+
+    def compute(self, where: str) -> Sequence[iree_runtime.VmRef]:
+        """Runs the program; if that fails, the other devices do not wait for this one."""
+        run = self._run
+        try:
+            with channel_open(self):
+                refs = super().compute(where)
+        except Exception as error:
+            failure = run.failed(error, run.program.devices[self.position])
+            raise failure.with_traceback(None) from failure.__cause__
+        except BaseException as interrupt:
+            run.engine.abort(interrupt)
+            raise
+        run.engine.finish(self.position)
+        return refs
+
+    def communicate(self, collective: Collective, operand: HostArray) -> HostArray:
+        """Meets the other devices; see `Channel`."""
+        return self._run.engine.communicate(collective, self.position, operand)
+
+
+_queueing = threading.Lock()
+_lanes: dict[Device, Lane] = {}
+
+
+def _lane_of(device: Device) -> Lane:
+    """Returns the queue of a device, which a thread of its own works off in order."""
+    lane = _lanes.get(device)
+    if lane is None:
+        lane = _lanes[device] = Lane(needs_thread=True)
+    return lane
+
+
+def _forget_lanes() -> None:
+    global _queueing
+    _queueing = threading.Lock()
+    _lanes.clear()
+
+
+call_in_forked_child(_forget_lanes)
