@@ -34,6 +34,7 @@ from .errors import (
     NonArrayArgumentError,
 )
 from .extended_dtypes import keys_of, words_of
+from .places import place_of_part
 from .types import ShapedArray
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class ConcreteArray(Array):
         self.type = array_type
         self._host = host
         self._buffer = buffer
-        # The device this array is committed to, or None.
+        # The device, or the devices of a mesh, that this array is committed to, or None.
         self._device = device
 
     def host(self) -> HostArray:
@@ -298,7 +299,8 @@ class ConcreteArray(Array):
             raise TypeError("Iteration over a scalar array: it has no axes.")
         element = ShapedArray(self.type.shape[1:], self.type.dtype, self.type.weak_type)
         host = self.host()
-        return (ConcreteArray(element, host[i, ...], None, self._device) for i in range(len(host)))
+        place = place_of_part(self, element.shape)
+        return (ConcreteArray(element, host[i, ...], None, place) for i in range(len(host)))
 
     def __format__(self, specification: str) -> str:
         if self.ndim == 0 and not dtypes.is_key(self.type.dtype):

@@ -31,6 +31,7 @@ from axir.dialect.core.errors import (
     UnsupportedRuleError,
 )
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.core.places import common_place, place_of_result
 from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 
@@ -230,6 +231,7 @@ class Primitive(Rules):
     def _evaluate(self, operands: Sequence[Operand], params: Params) -> Results:
         hosts = []
         types = []
+        committed: list[ConcreteArray] = []
         device = None
         for operand in operands:
             if type(operand) is not ConcreteArray:
@@ -237,8 +239,13 @@ class Primitive(Rules):
             types.append(operand.type)
             host = operand._host
             hosts.append(operand.host() if host is None else host)
-            if operand._device is not None:
-                device = operand._device
+            place = operand._device
+            if place is not None:
+                committed.append(operand)
+                if device is None:
+                    device = place
+                elif place is not device:
+                    device = common_place(self.name, [as_array(x) for x in operands])
         if self.evaluate is None:
             raise MissingRuleError(f"Evaluation rule for '{self.name}' not implemented")
         application = self.apply_to(tuple(types), params)
@@ -251,8 +258,13 @@ class Primitive(Rules):
         finally:
             restore_warnings(token)
         if type(result_types) is ShapedArray:
+            if device is not None:
+                device = place_of_result(device, committed, result_types.shape)
             return _wrap(self, result_types, results, device)
-        return [_wrap(self, t, r, device) for t, r in zip(result_types, results, strict=True)]
+        return [
+            _wrap(self, t, r, place_of_result(device, committed, t.shape))
+            for t, r in zip(result_types, results, strict=True)
+        ]
 
     def apply_to(self, types: tuple[ShapedArray, ...], params: Params) -> Application:
         """Returns the (memoized) outcome of `infer` for operand types and parameters."""

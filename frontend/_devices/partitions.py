@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Hashable, Iterator, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.runtime import Device
+from axir.runtime.spmd.placement import Placement
 
 from .meshes import AbstractMesh, Mesh, context
 from .sharding import MEMORY_KIND, Index, Sharding, SingleDeviceSharding
@@ -248,24 +250,17 @@ class NamedSharding(Sharding):
                 )
         return tuple(extent // self.parts(d) for d, extent in enumerate(global_shape))
 
+    @functools.cached_property
+    def placement(self) -> Placement:
+        """Where the parts of arrays lie, as programs need to know it."""
+        layout = [self.spec.names_of(d) for d in range(len(self.spec))]
+        return Placement(self.devices.flat, self.mesh.shape_tuple, layout, self)
+
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         """Returns which part of an array of a shape each device holds."""
-        shard = self.shard_shape(global_shape)
-        found = {}
-        for place in np.ndindex(*self.devices.shape):
-            at = dict(zip(self.mesh.axis_names, place, strict=True))
-            index = tuple(self._slice(d, at, extent) for d, extent in enumerate(shard))
-            found[self.devices[place]] = index
-        return found
-
-    def _slice(self, dimension: int, at: dict[Hashable, int], extent: int) -> slice:
-        names = self.spec.names_of(dimension)
-        if self.parts(dimension) == 1:
-            return slice(None)
-        part = 0
-        for name in names:
-            part = part * self.mesh.shape[name] + at[name]
-        return slice(part * extent, (part + 1) * extent)
+        self.check_compatible_aval(global_shape)
+        place = self.placement
+        return dict(zip(place.devices, place.indices(tuple(global_shape)), strict=True))
 
     addressable_devices_indices_map = devices_indices_map
 
@@ -321,6 +316,21 @@ def as_sharding(place: UserObject, what: str) -> Sharding:
         f"{what}: {place!r} is neither a device nor a sharding.",
         "Take one of axir.devices(), or a sharding of axir.sharding.",
     )
+
+
+def sharding_of(place: Placement) -> Sharding:
+    """Returns what users call the place of an array on several devices."""
+    if place.sharding is None:
+        names, sizes = zip(*place.axes, strict=True)
+        devices = np.empty(len(place.devices), object)
+        devices[:] = place.devices
+        spec = PartitionSpec(*[_partition(names) for names in place.layout])
+        place.sharding = NamedSharding(Mesh(devices.reshape(sizes), names), spec)
+    return place.sharding
+
+
+def _partition(names: tuple[Hashable, ...]) -> Partition:
+    return None if not names else names[0] if len(names) == 1 else names
 
 
 def only_device(place: Sharding, what: str) -> Device:

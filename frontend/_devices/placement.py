@@ -9,8 +9,10 @@ from axir._trees import tree
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import is_key
+from axir.dialect.core.errors import ParameterError
 from axir.runtime import Device, default_device, device_count, devices, local_devices
 from axir.runtime.calls.compiled_function import buffer_of
+from axir.runtime.spmd.placement import host_bytes, spread
 
 from .sharding import Sharding, SingleDeviceSharding
 
@@ -70,11 +72,14 @@ def device_put(
         device: Where to: a device, a sharding, a `PartitionSpec` for the mesh in use, or a tree of
             them that is a prefix of `x`. Without it, arrays stay uncommitted on the default device.
         src: Where from; arrays know that.
-        donate: Whether the memory of `x` may be reused. A hint: it never is.
-        may_alias: Whether results may share memory with `x`. A hint: what is immutable does.
+        donate: Whether arrays of `x` are given up: they are deleted. One for all, or a tree of
+            them that is a prefix of `x`.
+        may_alias: Whether results may share memory with `x`, as they do by default where they can.
+            Where it is False they have memory of their own. One for all, or a tree of them.
 
     Raises:
-        ParameterError: if `device` is something else, or a sharding over several devices.
+        ParameterError: if `device` is something else, or arrays are donated that must not be
+            aliased.
         ShapeError: if an array cannot be spread so.
 
     >>> import axir, axir.numpy as jnp
@@ -83,17 +88,36 @@ def device_put(
     {CpuDevice(id=0)}
     """
     places = tree.broadcast_prefix(device, x, "device")
+    donations = tree.broadcast_prefix(donate, x, "donate")
+    aliases = tree.broadcast_prefix(may_alias, x, "may_alias")
     leaves, structure = tree.flatten(x)
-    return structure.unflatten([_put(leaf, p) for leaf, p in zip(leaves, places, strict=True)])
+    every = zip(leaves, places, donations, aliases, strict=True)
+    return structure.unflatten([_put(*one) for one in every])
 
 
-def _put(leaf: UserObject, place: UserObject) -> UserObject:
+def _put(
+    leaf: UserObject, place: UserObject, is_donated: bool, may_alias: bool | None
+) -> UserObject:
+    if is_donated and may_alias is False:
+        raise ParameterError(
+            "device_put: an array is donated that its result must not be an alias of.",
+            "Pass either donate=True or may_alias=False.",
+        )
     value = to_value(leaf, lambda: "An argument of device_put")
-    if place is None:
-        return value
-    from .partitions import as_sharding  # late: most programs name no places
+    if type(value) is not ConcreteArray:
+        is_donated, may_alias = False, None
+    if place is not None:
+        from .partitions import as_sharding  # late: most programs name no places
 
-    return put(value, as_sharding(place, "device_put"), "device_put")
+        found = put(value, as_sharding(place, "device_put"), "device_put")
+    else:
+        found = value
+    if may_alias is False:
+        value.check_alive()
+        return copied(found)
+    if is_donated and value is leaf:
+        found = moved(found, value)
+    return found
 
 
 def put(value: Array, place: Sharding, what: str) -> Array:
@@ -106,7 +130,7 @@ def put(value: Array, place: Sharding, what: str) -> Array:
 
     Raises:
         ShapeError: if arrays of this shape cannot be spread so.
-        ParameterError: if the sharding has several devices.
+        DeletedArrayError: if the array has been deleted.
     """
     from .partitions import NamedSharding, only_device  # late: as above
 
@@ -114,11 +138,48 @@ def put(value: Array, place: Sharding, what: str) -> Array:
         place.check_compatible_aval(value.shape)
     if type(value) is not ConcreteArray:
         return value
+    value.check_alive()
+    if isinstance(place, NamedSharding) and place.num_devices > 1:
+        where = place.placement
+        return ConcreteArray(value.type, value._host, spread(value, where).shared(), where)
     device = only_device(place, what)
-    placed = ConcreteArray(value.type, value._host, buffer_of(value, device), device)
+    buffer = buffer_of(value, device)
+    if buffer is value._buffer:  # deleting one of the arrays leaves the other alone
+        buffer = buffer.shared_with(device)
+    placed = ConcreteArray(value.type, value._host, buffer, device)
     if not isinstance(place, SingleDeviceSharding):
         placed._sharding = place
     return placed
+
+
+def copied(value: ConcreteArray) -> ConcreteArray:
+    """Returns an array with memory of its own, where the given one lies."""
+    place = value._device
+    host = np.array(value.host())
+    if place is None:
+        return ConcreteArray(value.type, host)
+    made = ConcreteArray(value.type, host, None, place)
+    made._buffer = spread(made, place) if place.is_spread else place.put_copy(host_bytes(made))
+    return _marked(made, value)
+
+
+def moved(found: ConcreteArray, given: ConcreteArray) -> ConcreteArray:
+    """Returns an array that has been put somewhere; the one that it was made of is deleted."""
+    made = found
+    if found is given:
+        buffer = given._buffer
+        if buffer is not None:
+            buffer = buffer.shared() if buffer.device.is_spread else buffer.moved()
+        made = _marked(ConcreteArray(given.type, given._host, buffer, given._device), given)
+    given.delete()
+    return made
+
+
+def _marked(made: ConcreteArray, like: ConcreteArray) -> ConcreteArray:
+    place = getattr(like, "_sharding", None)
+    if place is not None:
+        made._sharding = place
+    return made
 
 
 def device_get(x: UserObject) -> UserObject:

@@ -16,6 +16,7 @@ from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import AxirError, DTypeError, ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import KeyDtype, dtype_of_generator, keys_of, words_of
+from axir.dialect.core.places import place_of_part
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.random.random_keys import random_unwrap, random_wrap
@@ -84,14 +85,16 @@ def wrap_words(name: str, words: Value, dtype: KeyDtype) -> Value:
         )
     if type(words) is ConcreteArray:  # the same as the op, in less time
         host = keys_of(words.host(), dtype)
-        return ConcreteArray(ShapedArray(shape[:-1], dtype), host, None, words._device)
+        place = place_of_part(words, shape[:-1])
+        return ConcreteArray(ShapedArray(shape[:-1], dtype), host, None, place)
     return random_wrap.bind(words, impl=dtype.impl.tag)
 
 
 def unwrap_words(keys: Value) -> Value:
     """Returns the words of typed keys."""
     if type(keys) is ConcreteArray:  # the same as the op, in less time
-        return ConcreteArray(keys.type.words, words_of(keys.host()), None, keys._device)
+        words = keys.type.words
+        return ConcreteArray(words, words_of(keys.host()), None, place_of_part(keys, words.shape))
     return random_unwrap.bind(keys)
 
 

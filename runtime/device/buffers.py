@@ -200,9 +200,10 @@ class Buffer:
     def shared_with(self, device: Device) -> Buffer:
         """Returns another buffer of the same elements, on `device`.
 
-        Where both are on the CPU they share the memory, which no program overwrites from now on.
+        On one device, and where both are on the CPU, they share the memory, which no program
+        overwrites from now on.
         """
-        if device.platform == self.type.device.platform == "cpu":
+        if device is self.type.device or device.platform == self.type.device.platform == "cpu":
             ref = self.view.ref
             self.type = self.type.borrowed()
             return Buffer(ref, BufferType(self.shape, self.dtype, device, True))

@@ -92,6 +92,7 @@ class Device:
 
     drivers: ClassVar[tuple[str, ...]]
     platform: ClassVar[str]
+    is_spread: ClassVar[bool] = False
     _class_name: ClassVar[str]
 
     def __init__(self, device_id: int, device_kind: str):

@@ -44,6 +44,8 @@ class Placement:
 
     __slots__ = ("_hash", "_indices", "axes", "devices", "layout", "sharding")
 
+    is_spread = True
+
     def __init__(
         self,
         devices: Sequence[Device],
@@ -127,13 +129,6 @@ class Placement:
         counts += [1] * (len(shape) - len(counts))
         return tuple(extent // count for extent, count in zip(shape, counts, strict=True))
 
-    def fitted(self, operand_shape: tuple[int, ...], shape: tuple[int, ...]) -> Placement:
-        """Returns where the result of an operation goes, one of whose operands lies here.
-
-        A result of the operand's shape is cut like it; any other one is whole on every device.
-        """
-        return self if shape == operand_shape else self.replicated
-
     @property
     def replicated(self) -> Placement:
         """The placement of arrays that are whole on every device of the mesh."""
@@ -212,6 +207,11 @@ class ShardedBuffer:
         for part in self.parts:
             part.block_until_ready()
         return self
+
+    def shared(self) -> ShardedBuffer:
+        """Returns another buffer of the same memory, which no program overwrites from now on."""
+        parts = [part.shared_with(part.device) for part in self.parts]
+        return ShardedBuffer(self.type, parts)
 
     def delete(self) -> None:
         """Gives the memory back on all devices."""

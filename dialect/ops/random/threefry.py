@@ -23,6 +23,7 @@ from axir.dialect.core.annotations import Foreign, HostArray, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.extended_dtypes import PRNGImpl
+from axir.dialect.core.places import place_of_part
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
@@ -115,7 +116,7 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
 def wrap(host: HostArray, like: Value) -> ConcreteArray:
     """Wraps samples computed by NumPy; they live where the key lives."""
     host = np.asarray(host)
-    device = like._device if type(like) is ConcreteArray else None
+    device = place_of_part(like, host.shape) if type(like) is ConcreteArray else None
     return ConcreteArray(ShapedArray(host.shape, host.dtype), host, None, device)
 
 

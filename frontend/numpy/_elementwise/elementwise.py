@@ -17,6 +17,7 @@ from axir.dialect.core.annotations import ArrayLike, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.core.places import common_place, place_of_result
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.primitive import Primitive, check_finite
 from axir.dialect.program.rules import Value
@@ -200,7 +201,9 @@ def evaluate(
     hosts = []
     for operand in operands:
         hosts.append(operand.host())
-        device = operand._device or device
+        place = operand._device
+        if place is not None and place is not device:
+            device = place if device is None else common_place(name, operands)
     token = ignore_floating_point_warnings()
     try:
         host = function(*hosts)
@@ -210,6 +213,8 @@ def evaluate(
         host = np.asarray(host, dtype=result_type.dtype)
     if config.jax_debug_nans or config.jax_debug_infs:
         check_finite(name, host)
+    if device is not None:
+        device = place_of_result(device, operands, result_type.shape)
     return ConcreteArray(result_type, host, None, device)
 
 

@@ -15,6 +15,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, IndexLike, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.places import common_place, place_of_part, place_of_result
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -81,7 +82,10 @@ def getitem_array(self: ConcreteArray, index: IndexLike) -> Value:
         return read(self, index)
     array_type = self.type
     part_type = ShapedArray(part.shape, array_type.dtype, array_type.weak_type)
-    return ConcreteArray(part_type, part, None, self._device)
+    place = self._device
+    if place is not None:
+        place = place_of_part(self, part.shape)
+    return ConcreteArray(part_type, part, None, place)
 
 
 def getitem_tracer(self: Tracer, index: IndexLike) -> Value:
@@ -395,7 +399,8 @@ def take(
 def _take_known(a: ConcreteArray, positions: ConcreteArray, axis: int | None) -> ConcreteArray:
     part = a.host().take(positions.host(), axis)
     part_type = ShapedArray(part.shape, a.type.dtype, a.type.weak_type)
-    return ConcreteArray(part_type, np.asarray(part), None, a._device or positions._device)
+    place = place_of_result(common_place("take", (a, positions)), (a,), part_type.shape)
+    return ConcreteArray(part_type, np.asarray(part), None, place)
 
 
 def take_along_axis(

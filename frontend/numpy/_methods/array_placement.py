@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -12,38 +13,62 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxirError, ConcretizationTypeError
 from axir.dialect.program.tracer import Tracer
 from axir.runtime import Device, default_device
+from axir.runtime.spmd.placement import spread
 
 
 class DeviceMemoryError(AxirError, ValueError):
     """The address of memory was asked for that the host does not have."""
 
 
-def device(array: ConcreteArray) -> Device:
-    """Returns the device that the array is on."""
-    if array._device is None and array._buffer is not None:
-        return array._buffer.device
-    return array._device or default_device()
+def device(array: ConcreteArray) -> Device | Sharding:
+    """Returns the device that the array is on; the sharding of one that is on several."""
+    place = array._device
+    if place is None:
+        return default_device() if array._buffer is None else array._buffer.device
+    return sharding(array) if place.is_spread else place
 
 
 def sharding(array: ConcreteArray) -> Sharding:
     """Tells how the array is spread over devices: as it was put there, else it lies on one."""
+    place = array._device
+    if place is not None and place.is_spread:
+        from axir._devices.partitions import sharding_of  # late: few ask for parts
+
+        return sharding_of(place)
     return getattr(array, "_sharding", None) or SingleDeviceSharding(device(array))
 
 
 def devices(array: ConcreteArray) -> set[Device]:
-    """Returns the set of the one device that the array is on."""
+    """Returns the set of the devices that the array is on."""
     array.check_alive()
-    return {device(array)}
+    place = array._device
+    return set(place.devices) if place is not None and place.is_spread else {device(array)}
 
 
 def shards(array: ConcreteArray) -> list[Shard]:
-    """Returns the parts of the array that devices hold: all of it, once."""
+    """Returns the parts of the array that devices hold; one device holds all of it."""
     array.check_alive()
     from axir._devices.partitions import shards_of  # late: few ask for parts
 
+    parts = _parts(array)
     return [
-        Shard(place, index, number, array)
-        for place, index, number in shards_of(sharding(array), array.shape)
+        Shard(place, index, number, part)
+        for part, (place, index, number) in zip(
+            parts, shards_of(sharding(array), array.shape), strict=True
+        )
+    ]
+
+
+def _parts(array: ConcreteArray) -> list[ConcreteArray]:
+    """Returns what each device holds, as arrays."""
+    place = array._device
+    if place is None or not place.is_spread:
+        return [array]
+    buffer = array._buffer = spread(array, place)
+    kind = array.type.update(shape=place.part_shape(array.shape))
+    return [
+        ConcreteArray(kind, None, part.shared_with(part.device), part.device)
+        for part in buffer.parts
     ]
 
 
@@ -52,15 +77,24 @@ def addressable_data(array: ConcreteArray, index: int) -> ConcreteArray:
     return shards(array)[index].data
 
 
-def is_whole(array: ConcreteArray) -> bool:
-    """Tells whether each device holds all of the array, and this process can reach it: True."""
+def is_reachable(array: ConcreteArray) -> bool:
+    """Tells whether this process can reach all of the array: True."""
     return True
 
 
+def is_replicated(array: ConcreteArray) -> bool:
+    """Tells whether each device holds all of the array."""
+    place = array._device
+    return place is None or not place.is_spread or place.is_replicated
+
+
 def on_device_size_in_bytes(array: ConcreteArray) -> int:
-    """Returns how much memory the elements take on the device."""
+    """Returns how much memory the elements take on all devices together."""
     array.check_alive()
-    return array.nbytes
+    place = array._device
+    if place is None or not place.is_spread:
+        return array.nbytes
+    return len(place.devices) * math.prod(place.part_shape(array.shape)) * array.itemsize
 
 
 def unsafe_buffer_pointer(array: ConcreteArray) -> int:
@@ -69,9 +103,15 @@ def unsafe_buffer_pointer(array: ConcreteArray) -> int:
     Raises:
         DeviceMemoryError: if they lie in the memory of another device than the CPU.
     """
-    if device(array).platform != "cpu":
+    places = sorted(devices(array), key=str)
+    if len(places) > 1:
         raise DeviceMemoryError(
-            f"The array lies in the memory of {device(array)}, which the host cannot address.",
+            f"The array lies in pieces in the memory of {', '.join(map(str, places))}.",
+            "Ask for the address of a part: x.addressable_shards[0].data.",
+        )
+    if places[0].platform != "cpu":
+        raise DeviceMemoryError(
+            f"The array lies in the memory of {places[0]}, which the host cannot address.",
             "Copy it with np.asarray(x), and take the address of the copy.",
         )
     array._host = np.ascontiguousarray(array.host())
@@ -101,8 +141,8 @@ METHODS: dict[str, UserFunction] = {
 PROPERTIES: dict[str, Callable[[ConcreteArray], UserObject]] = {
     "addressable_shards": shards,
     "global_shards": shards,
-    "is_fully_addressable": is_whole,
-    "is_fully_replicated": is_whole,
+    "is_fully_addressable": is_reachable,
+    "is_fully_replicated": is_replicated,
 }
 # Programs ask with hasattr whether there is one, hence tracers have none.
 UNTRACED_METHODS: dict[str, UserFunction] = {

@@ -1,0 +1,85 @@
+"""Where arrays are committed to lie, and where what is computed from them lies.
+
+The place of an array (`ConcreteArray._device`) is a device, or the devices of a mesh and what each
+of them holds (`is_spread`), or None: then it goes wherever a computation is. What does not live
+here: devices and memory (`runtime/`), and the shardings that users write (`frontend/_devices/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from .annotations import Foreign
+from .errors import AxirError
+
+if TYPE_CHECKING:
+    from .array import ConcreteArray
+
+
+class IncompatibleDevicesError(AxirError, ValueError):
+    """Arrays that are committed to different devices meet in one computation."""
+
+
+def devices_at(place: Foreign) -> tuple[Foreign, ...]:
+    """Returns the devices of a place."""
+    return tuple(place.devices) if place.is_spread else (place,)
+
+
+def common_place(
+    what: str,
+    arrays: Sequence[ConcreteArray],
+    name_of: Callable[[int], str] = "operand {}".format,
+) -> Foreign:
+    """Returns the place that arrays are committed to, None if there is none.
+
+    Of several placements on the same devices it is the first one.
+
+    Args:
+        what: The computation in which they meet, for the error.
+        arrays: The arrays.
+        name_of: What to call an array, by its number.
+
+    Raises:
+        IncompatibleDevicesError: if their devices differ.
+    """
+    chosen, first = None, 0
+    for number, x in enumerate(arrays):
+        place = x._device
+        if place is None or place is chosen:
+            continue
+        if chosen is None:
+            chosen, first = place, number
+        elif place.is_spread != chosen.is_spread or devices_at(place) != devices_at(chosen):
+            raise IncompatibleDevicesError(
+                f"Received incompatible devices for {what}: {name_of(first)}, "
+                f"{arrays[first].type}, is committed to {_named(chosen)}, and {name_of(number)}, "
+                f"{x.type}, to {_named(place)}.",
+                "Move one of them with axir.device_put(x, device), or make it without naming a "
+                "device.",
+            )
+    return chosen
+
+
+def _named(place: Foreign) -> str:
+    names = ", ".join(map(str, devices_at(place)))
+    return f"the mesh of {names}" if place.is_spread else names
+
+
+def place_of_result(
+    place: Foreign, arrays: Sequence[ConcreteArray], shape: tuple[int, ...]
+) -> Foreign:
+    """Returns where a result lies that was computed from arrays whose common place is known.
+
+    On a mesh it is cut as an operand of its shape is, or else whole on every device.
+    """
+    if place is None or not place.is_spread:
+        return place
+    alike = [x._device for x in arrays if x._device is not None and x.type.shape == shape]
+    cut = [other for other in alike if not other.is_replicated]
+    return (cut or alike or [place.replicated])[0]
+
+
+def place_of_part(array: ConcreteArray, shape: tuple[int, ...]) -> Foreign:
+    """Returns where an array of a shape lies that was made from another one."""
+    return place_of_result(array._device, (array,), shape)
