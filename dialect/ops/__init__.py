@@ -9,7 +9,7 @@ from __future__ import annotations
 from axir.dialect.program.op_table import OPS
 
 from . import control_flow, custom_rules, linalg
-from .calls import callbacks, checks, dce_sink, jit_call, optimization_barrier, parallel_map
+from .calls import callbacks, checks, dce_sink, jit_call, optimization_barrier
 from .calls.kernels import kernel_call
 from .collectives import axis_exchanges, axis_reductions
 from .contraction import dot_general
@@ -20,6 +20,7 @@ from .indexing import dynamic_slicing, gather, scatter, scatter_apply
 from .random import bit_generators, random_bits, random_keys
 from .reductions import arg_reduce, cumulative, reduce, variadic_reduce
 from .shape import constants, rearranging, stacking
+from .sharding import parallel_map, shard_map, sharding_constraint
 from .sorting import sort
 from .special import hypergeometric, integrals, special_functions
 from .windows import (
@@ -68,6 +69,8 @@ __all__ = [
     "scatter_apply",
     "select_and_scatter",
     "select_and_scatter_by_function",
+    "shard_map",
+    "sharding_constraint",
     "sort",
     "special_functions",
     "stacking",

@@ -151,7 +151,8 @@ def derive_batched(
     frame = state.batching
     assert frame is not None
     wanted = None if out_axes is None else tuple(out_axes)
-    return derive(function, "vmap", frame.size, tuple(axes), wanted, frame.name)
+    key = (frame.size, tuple(axes), wanted, frame.name, frame.mesh_axes)
+    return derive(function, "vmap", *key)
 
 
 @overload
@@ -179,6 +180,7 @@ def derive(
     axes: Axes,
     out_axes: Axes | None = ...,
     axis_name: Hashable | None = ...,
+    mesh_axes: tuple[Hashable, ...] = ...,
     /,
 ) -> BatchedFunction: ...
 @overload

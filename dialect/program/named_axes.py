@@ -25,10 +25,12 @@ class BatchFrame:
     Attributes:
         size: Its extent.
         name: What collectives call it, None if it has no name.
+        mesh_axes: Axes of a mesh over which it is spread, where values say how they are.
     """
 
     size: int
     name: Hashable | None = None
+    mesh_axes: tuple[Hashable, ...] = ()
 
 
 def named_axis(name: Hashable | None, size: int) -> Change:

@@ -9,7 +9,7 @@ from axir._arguments.arguments import check_callable
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import TreeError
-from axir.dialect.ops.calls.parallel_map import parallel_map
+from axir.dialect.ops.sharding.parallel_map import parallel_map
 from axir.dialect.program.tracer import Tracer
 from axir.runtime import DeviceNotFoundError, local_devices
 

@@ -99,6 +99,7 @@ def batch_function(
     axes: tuple[int | None, ...],
     out_axes: tuple[int | None, ...] | None = None,
     axis_name: Hashable | None = None,
+    mesh_axes: tuple[Hashable, ...] = (),
 ) -> BatchedFunction:
     """Returns a function vectorized over given axes of its arguments (inputs, then captures).
 
@@ -108,6 +109,7 @@ def batch_function(
         axes: For each argument the position of the batch axis, or None.
         out_axes: Where the outputs' batch axes go; by default where they come out.
         axis_name: What collectives in the function call the batch axis.
+        mesh_axes: Axes of a mesh over which it is spread, where values say how they are.
     """
     with Trace(f"{function.name}_vmap", "Vmap") as trace:
         arguments = []
@@ -118,7 +120,8 @@ def batch_function(
             arguments.append(
                 trace.add_input(ShapedArray(shape, variable.type.dtype, variable.type.weak_type))
             )
-        outputs, found = batch(function, arguments, axes, BatchFrame(size, axis_name))
+        frame = BatchFrame(size, axis_name, mesh_axes)
+        outputs, found = batch(function, arguments, axes, frame)
         if out_axes is not None:
             outputs = [
                 to_axis(value, axis, wanted, size)

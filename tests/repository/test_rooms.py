@@ -32,6 +32,7 @@ ORDER = (
     "dialect/ops/fft",
     "dialect/ops/collectives",
     "dialect/ops/calls",
+    "dialect/ops/sharding",
     "dialect/ops/random",
     "dialect/ops/control_flow",
     "dialect/ops/custom_rules",

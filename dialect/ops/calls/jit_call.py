@@ -122,6 +122,15 @@ def check_call(op: str, function: Function, types: Sequence[ShapedArray]) -> Non
         )
 
 
+def check_count(op: str, name: str, count: int, of_what: str, expected: int) -> None:
+    """Raises `ParameterError` unless a parameter has an entry for each operand or result."""
+    if count != expected:
+        raise ParameterError(
+            f"{op}: {name} has {count} entries for {expected} {of_what}.",
+            "Give one for each.",
+        )
+
+
 def call_jvp(
     apply: Apply, function: Function, primals: Sequence[Value], tangents: Sequence[Tangent]
 ) -> tuple[Sequence[Value], Sequence[Tangent]]:

@@ -20,8 +20,8 @@ _SHAPES = {"empty", "rank 0", "rank 6"}
 # Calls and loops only pass values on, to the functions that they hold or to nobody.
 _CALLS = {
     "jit", "checkpoint", "custom_jvp_call", "custom_vjp_call",
-    "custom_vmap_call", "dce_sink", "linear_call", "custom_linear_solve", "pmap", "name",
-    "scatter_apply",
+    "custom_vmap_call", "dce_sink", "linear_call", "custom_linear_solve", "shard_map",
+    "name", "scatter_apply",
 }  # fmt: skip
 # Where infinite numbers meet, results depend on the order of LAPACK's and pocketfft's operations.
 _MATRICES = {

@@ -1,0 +1,437 @@
+"""`shard_map`: a function of the parts that the devices of a mesh hold, applied to whole arrays.
+
+Derivatives are maps of the body's derivatives: what is between its known and its linear part is
+kept by each device for itself, as a whole array with a new first dimension that is cut along all
+axes. On one device the op is its body vectorized (`whole_arrays.py`); on several, it is in their
+programs as it stands (`passes/partition/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import HostArray, Param, Params
+from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_zeros import chosen, inverted, moving, spread, unknown
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls import jit_call as call
+from axir.dialect.ops.collectives.axis_exchanges import all_gather_primitive
+from axir.dialect.ops.collectives.axis_reductions import psum_primitive
+from axir.dialect.ops.elementwise.arithmetic import mul
+from axir.dialect.ops.elementwise.family import random_values
+from axir.dialect.ops.elementwise.transcendental import sin
+from axir.dialect.ops.shape.broadcasting import expand_dims
+from axir.dialect.ops.shape.rearranging import squeeze
+from axir.dialect.program.derived_functions import Marks, TransposedFunction, derive
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.layouts import (
+    Layout,
+    MeshAxes,
+    axes_in,
+    check_layout,
+    check_mesh,
+    device_count,
+    local_shape,
+    replicated,
+    unnamed,
+)
+from axir.dialect.program.named_axes import axis_names_of, current_frame
+from axir.dialect.program.op_table import declare
+from axir.dialect.program.parameters import Ints
+from axir.dialect.program.primitive import Sample
+from axir.dialect.program.rules import (
+    Cotangent,
+    LoweringContext,
+    Operand,
+    ResultAxes,
+    Results,
+    Tangent,
+    Tangents,
+    TransposeOperand,
+    Value,
+)
+from axir.dialect.program.tracer import Trace
+
+from .whole_arrays import on_whole_arrays, whole_type
+
+Layouts = Sequence[Layout]
+
+
+def apply_to_parts(
+    function: Function,
+    arguments: Sequence[Value],
+    axes: MeshAxes,
+    in_layouts: Layouts,
+    out_layouts: Layouts,
+    devices: Sequence[int] = (),
+) -> list[Value]:
+    """Applies a function of parts to whole arrays.
+
+    Args:
+        function: From the parts of arguments to those of results that one device holds. What it
+            captured all devices hold as a whole.
+        arguments: The arrays.
+        axes: The axes of the mesh, which collectives in the function may name.
+        in_layouts: How each argument is cut.
+        out_layouts: How each result is. Along axes that a layout does not name all devices hold the
+            same.
+        devices: Numbers of the devices in the order of the mesh; none if it is abstract.
+
+    Raises:
+        ParameterError: if layouts and types do not fit.
+        LayoutError: if a layout does not fit the mesh.
+        ShapeError: if an extent is no multiple of the number of its parts.
+    """
+    captured = [replicated(x.ndim) for x in function.captured]
+    return shard_map_primitive.bind(
+        *arguments,
+        *function.captured,
+        axes=axes,
+        devices=tuple(devices),
+        in_layouts=(*in_layouts, *captured),
+        jaxpr=function,
+        name=function.name,
+        out_layouts=tuple(out_layouts),
+    )
+
+
+# Types and values --------------------------------------------------------------------------------
+
+
+def _infer(
+    *types: ShapedArray,
+    axes: MeshAxes,
+    devices: Ints,
+    in_layouts: tuple[Layout, ...],
+    jaxpr: Function,
+    out_layouts: tuple[Layout, ...],
+    **params: Param,
+) -> list[ShapedArray]:
+    check_mesh("shard_map", axes, devices)
+    results = jaxpr.output_types
+    call.check_count("shard_map", "in_layouts", len(in_layouts), "operands", len(types))
+    call.check_count("shard_map", "out_layouts", len(out_layouts), "results", len(results))
+    pairs = [*zip(types, in_layouts, strict=True), *zip(results, out_layouts, strict=True)]
+    for found, layout in pairs:
+        check_layout("shard_map", layout, found.ndim, axes)
+    parts = [
+        ShapedArray(local_shape(t.shape, layout, axes), t.dtype, t.weak_type)
+        for t, layout in zip(types, in_layouts, strict=True)
+    ]
+    call.check_call("shard_map", jaxpr, parts)
+    return [whole_type(t, layout, axes) for t, layout in zip(results, out_layouts, strict=True)]
+
+
+def _whole(
+    *,
+    axes: MeshAxes,
+    in_layouts: tuple[Layout, ...],
+    jaxpr: Function,
+    out_layouts: tuple[Layout, ...],
+    **params: Param,
+) -> Function:
+    return on_whole_arrays(jaxpr, axes, in_layouts, out_layouts)
+
+
+def _evaluate(*operands: HostArray, **params: Param) -> list[HostArray]:
+    return call.jit_primitive.evaluate(*operands, jaxpr=_whole(**params))  # type: ignore[misc]
+
+
+def _implement(*operands: Operand, **params: Param) -> list[Value]:
+    if len(params["devices"]) > 1 and call.has_executor():
+        types = tuple(x.type for x in operands)
+        return call.call(_alone(params["jaxpr"], types, *params.items()), *operands)
+    return call.call(_whole(**params), *operands)
+
+
+@derived
+def _alone(
+    jaxpr: Function, types: tuple[ShapedArray, ...], *params: tuple[str, Param]
+) -> Function:
+    """Returns a function of the op alone, for what runs it on several devices."""
+    with Trace(jaxpr.name) as trace:
+        inputs = [trace.add_input(t) for t in types]
+        return trace.finish(trace.record(shard_map_primitive, inputs, dict(params)))
+
+
+def _lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list[ir.Value]:
+    return context.call(_whole(**params), *values)
+
+
+def _free_names(*, axes: MeshAxes, jaxpr: Function, **params: Param) -> tuple[Hashable, ...]:
+    own = {name for name, _ in axes}
+    return tuple(axis_names_of(jaxpr) - own)
+
+
+# Derivatives -------------------------------------------------------------------------------------
+
+
+def _value_and_jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Tangent],
+    *,
+    in_layouts: Layouts,
+    jaxpr: Function,
+    out_layouts: Layouts,
+    **params: Param,
+) -> tuple[Results, Tangents]:
+    active = moving(tangents)
+    tangent = derive(jaxpr, "jvp", active)
+    results = _mapped(
+        tangent.function,
+        [*primals, *chosen(tangents, active)],
+        [*in_layouts, *chosen(in_layouts, active)],
+        [*out_layouts, *chosen(out_layouts, tangent.active_outputs)],
+        params,
+    )
+    count = len(out_layouts)
+    types = [x.type for x in results[:count]]
+    return results[:count], spread(results[count:], tangent.active_outputs, types)
+
+
+def _mapped(
+    function: Function,
+    arguments: Sequence[Value],
+    in_layouts: Layouts,
+    out_layouts: Layouts,
+    params: Params,
+) -> list[Value]:
+    """Applies another function of parts over the mesh of an op."""
+    devices = params["devices"]
+    return apply_to_parts(function, arguments, params["axes"], in_layouts, out_layouts, devices)
+
+
+def _linearize(
+    primals: Sequence[Value],
+    tangents: Sequence[Tangent],
+    *,
+    in_layouts: Layouts,
+    jaxpr: Function,
+    out_layouts: Layouts,
+    **params: Param,
+) -> tuple[Results, Tangents]:
+    active, count = moving(tangents), len(out_layouts)
+    split = derive(jaxpr, "linearize", active)
+    names = tuple(name for name, _ in params["axes"])
+    kept = [(names, *replicated(v.type.ndim)) for v in split.known.outputs[count:]]
+    known = _with_own_dimension(split.known, count)
+    results = _mapped(known, primals, in_layouts, [*out_layouts, *kept], params)
+    types = [x.type for x in results[:count]]
+    if not any(split.active_outputs):
+        return results[:count], spread([], split.active_outputs, types)
+    residuals = split.residual_values(primals, results[count:])
+    remaining = iter(kept)
+    layouts = [
+        in_layouts[source]
+        if isinstance(source, int)
+        else next(remaining)
+        if source is None
+        else replicated(source.ndim)
+        for source in split.residuals
+    ]
+    out_tangents = _mapped(
+        _of_own_dimension(split.linear, tuple(source is None for source in split.residuals)),
+        [*chosen(tangents, active), *residuals],
+        [*chosen(in_layouts, active), *layouts],
+        chosen(out_layouts, split.active_outputs),
+        params,
+    )
+    return results[:count], spread(out_tangents, split.active_outputs, types)
+
+
+@derived
+def _with_own_dimension(known: Function, count: int) -> Function:
+    """Returns a function whose results from a number on have a first dimension of extent 1."""
+
+    def stacked(*arguments: Value) -> list[Value]:
+        results = known.interpret([*arguments, *known.captured])
+        return [*results[:count], *(expand_dims(x, (0,)) for x in results[count:])]
+
+    return trace_function(stacked, known.input_types, name=known.name)
+
+
+@derived
+def _of_own_dimension(linear: Function, marks: Marks) -> Function:
+    """Returns a linear function that takes its residuals, the marked ones with a first dimension."""
+
+    def unstacked(*arguments: Value) -> list[Value]:
+        tangents, residuals = arguments[: len(linear.inputs)], arguments[len(linear.inputs) :]
+        parts = [
+            squeeze(x, (0,)) if is_marked else x
+            for x, is_marked in zip(residuals, marks, strict=True)
+        ]
+        return linear.interpret([*tangents, *parts])
+
+    residuals = [
+        ShapedArray((1, *v.type.shape), v.type.dtype, v.type.weak_type) if is_marked else v.type
+        for v, is_marked in zip(linear.captures, marks, strict=True)
+    ]
+    return trace_function(unstacked, [*linear.input_types, *residuals], name=linear.name)
+
+
+def _transpose(
+    cotangents: Sequence[Cotangent],
+    *operands: TransposeOperand,
+    axes: MeshAxes,
+    in_layouts: tuple[Layout, ...],
+    jaxpr: Function,
+    out_layouts: tuple[Layout, ...],
+    **params: Param,
+) -> Sequence[Cotangent | None]:
+    is_linear, active = unknown(operands), moving(cotangents)
+    found = _transposed(jaxpr, is_linear, active, axes, in_layouts, out_layouts)
+    linear_layouts = chosen(in_layouts, is_linear)
+    known = inverted(is_linear)
+    results = _mapped(
+        found.function,
+        [*chosen(operands, known), *chosen(cotangents, active)],
+        [*chosen(in_layouts, known), *chosen(out_layouts, active)],
+        chosen(linear_layouts, found.active_arguments),
+        {"axes": axes, **params},
+    )
+    return call.spread_cotangents(operands, found.active_arguments, results)
+
+
+@derived
+def _transposed(
+    function: Function,
+    is_linear: Marks,
+    active: Marks,
+    axes: MeshAxes,
+    in_layouts: tuple[Layout, ...],
+    out_layouts: tuple[Layout, ...],
+) -> TransposedFunction:
+    """Returns the transpose of a function of parts, as one of the parts of whole cotangents.
+
+    A result that n devices hold is what each of them made, so each gets an n-th of its cotangent.
+    The cotangent of an operand that several hold is the sum of what these find.
+    """
+    plain = derive(function, "transpose", is_linear, active)
+    layouts = chosen(chosen(in_layouts, is_linear), plain.active_arguments)
+    places = chosen(out_layouts, active)
+
+    def pull_back(*arguments: Value) -> list[Value]:
+        count = len(arguments) - len(places)
+        shares = [
+            _share(ct, device_count(unnamed(layout, axes), axes))
+            for ct, layout in zip(arguments[count:], places, strict=True)
+        ]
+        found = plain.function.interpret(
+            [*arguments[:count], *shares, *plain.function.captured],
+        )
+        return [
+            _total(ct, tuple(unnamed(layout, axes)))
+            for ct, layout in zip(found, layouts, strict=True)
+        ]
+
+    types = plain.function.input_types
+    made = trace_function(pull_back, types, name=plain.function.name, kind="Transpose")
+    return TransposedFunction(made, plain.active_arguments)
+
+
+def _share(ct: Value, count: int) -> Value:
+    return ct if count == 1 else mul(ct, np.asarray(1 / count, ct.dtype))
+
+
+def _total(ct: Value, names: tuple[Hashable, ...]) -> Value:
+    return psum_primitive.bind(ct, axes=names, axis_index_groups=None) if names else ct
+
+
+# Vectorization -----------------------------------------------------------------------------------
+
+
+def _batch(
+    operands: Sequence[Value],
+    batch_axes: Sequence[int | None],
+    *,
+    axes: MeshAxes,
+    in_layouts: Layouts,
+    jaxpr: Function,
+    out_layouts: Layouts,
+    **params: Param,
+) -> tuple[Results, ResultAxes]:
+    frame, own = current_frame(), dict(axes)
+    used = {name for layout in (*in_layouts, *out_layouts) for name in axes_in(layout)}
+    names = tuple(name for name in frame.mesh_axes if name in own and name not in used)
+    size = frame.size // device_count(names, axes)
+    # Within the map a name of the mesh hides one outside.
+    name = None if frame.name in own else frame.name
+    mesh_axes = tuple(n for n in frame.mesh_axes if n not in own)
+    batched = derive(jaxpr, "vmap", size, tuple(batch_axes), None, name, mesh_axes)
+    results = _mapped(
+        batched.function,
+        operands,
+        [_with_batch(layout, axis, names) for layout, axis in zip(in_layouts, batch_axes, strict=True)],
+        [_with_batch(layout, axis, names) for layout, axis in zip(out_layouts, batched.axes, strict=True)],
+        {"axes": axes, **params},
+    )  # fmt: skip
+    return results, list(batched.axes)
+
+
+def _with_batch(layout: Layout, axis: int | None, names: tuple[Hashable, ...]) -> Layout:
+    return layout if axis is None else (*layout[:axis], names, *layout[axis:])
+
+
+# The op ------------------------------------------------------------------------------------------
+
+
+def _samples() -> list[Sample]:
+    generator = np.random.default_rng(0)
+    axes: MeshAxes = (("i", 2), ("j", 3))
+
+    def body(x: Operand, y: Operand, z: Operand) -> list[Value]:
+        total = psum_primitive.bind(sin(x), axes=("i",), axis_index_groups=None)
+        rows = all_gather_primitive.bind(
+            y, axis_name="j", all_gather_dimension=1, axis_size=3, tiled=True,
+            axis_index_groups=None,
+        )  # fmt: skip
+        return [mul(mul(total, rows), z), mul(x, 2.0), mul(z, z)]
+
+    def part(*shape: int) -> ShapedArray:
+        return ShapedArray(shape, np.float32)
+
+    function = trace_function(body, [part(2, 3), part(1, 1), part()], name="body")
+    x, y = (random_values(generator, shape, dtypes.float32, -2, 2) for shape in ((4, 9), (1, 3)))
+    arguments = (x, y, np.array(0.5, np.float32))
+    params = {
+        "axes": axes,
+        "devices": (),
+        "in_layouts": ((("i",), ("j",)), ((), ("j",)), ()),
+        "jaxpr": function,
+        "name": "body",
+        "out_layouts": (((), ("j",)), (("i",), ("j",)), ()),
+    }
+    return [Sample(arguments, params), Sample(arguments, {**params, "devices": (0, 1, 2, 5, 4, 3)})]
+
+
+shard_map_primitive = declare(
+    "shard_map",
+    parameters={
+        "axes": MeshAxes,
+        "devices": Ints,
+        "in_layouts": tuple[Layout, ...],
+        "jaxpr": Function,
+        "name": str,
+        "out_layouts": tuple[Layout, ...],
+    },
+    takes_keys=True,
+    multiple_results=True,
+    is_memoized=False,
+    is_staged=True,
+    infer=_infer,
+    evaluate=_evaluate,
+    value_and_jvp=_value_and_jvp,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    axis_names=_free_names,
+    body=_whole,
+    samples=_samples,
+)
+shard_map_primitive.implementation = _implement

@@ -1,0 +1,125 @@
+"""A function of the parts of arrays as one of whole arrays: all parts computed together.
+
+An array is cut along new leading axes, one for each axis of the mesh that its layout names, over
+which the function is vectorized under their names; so its collectives become ordinary ops. That is
+what a program means, on a mesh of any size, and how one device computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from axir.dialect.core.memo import derived
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.indexing.static_slicing import index_in_dim
+from axir.dialect.ops.shape.rearranging import reshape, transpose
+from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.function import Function
+from axir.dialect.program.layouts import Layout, MeshAxes, axes_in, global_shape
+from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import Trace
+
+
+def whole_type(part: ShapedArray, layout: Layout, axes: MeshAxes) -> ShapedArray:
+    """Returns the type of an array, given that of its parts."""
+    return ShapedArray(global_shape(part.shape, layout, axes), part.dtype, part.weak_type)
+
+
+@derived
+def on_whole_arrays(
+    function: Function,
+    axes: MeshAxes,
+    in_layouts: tuple[Layout, ...],
+    out_layouts: tuple[Layout, ...],
+) -> Function:
+    """Returns a function of whole arrays, given the function of the parts of one device.
+
+    Args:
+        function: Takes and returns parts.
+        axes: The axes of the mesh, which its collectives may name.
+        in_layouts: How arguments (inputs, then captures) are cut.
+        out_layouts: How results are. Along axes that a layout does not name all devices should hold
+            the same; what the first of them holds is taken.
+    """
+    with Trace(function.name, "ShardMap") as trace:
+        parts = [
+            split(trace.add_input(whole_type(v.type, layout, axes)), layout, axes)
+            for v, layout in zip((*function.inputs, *function.captures), in_layouts, strict=True)
+        ]
+        mapped, present = _mapped(function, axes, in_layouts, out_layouts)
+        results = mapped.interpret([*parts, *mapped.captured])
+        return trace.finish(
+            [
+                join(x, names, layout)
+                for x, names, layout in zip(results, present, out_layouts, strict=True)
+            ]
+        )
+
+
+def split(x: Value, layout: Layout, axes: MeshAxes) -> Value:
+    """Returns an array with a leading axis for each axis that its layout names, as in the mesh."""
+    sizes, shape, kept = dict(axes), list[int](), list[int]()
+    places: dict[Hashable, int] = {}
+    for extent, names in zip(x.shape, layout, strict=True):
+        for name in names:
+            places[name] = len(shape)
+            shape.append(sizes[name])
+            extent //= sizes[name]
+        kept.append(len(shape))
+        shape.append(extent)
+    leading = [places[name] for name, _ in axes if name in places]
+    return transpose(reshape(x, tuple(shape)), (*leading, *kept)) if leading else x
+
+
+def join(x: Value, present: Sequence[Hashable], layout: Layout) -> Value:
+    """Returns the whole of an array.
+
+    Args:
+        x: Its parts, with leading axes.
+        present: The names of these, which include those that the layout names.
+        layout: How it was cut.
+    """
+    named = axes_in(layout)
+    for place in reversed(range(len(present))):
+        if present[place] not in named:
+            x = index_in_dim(x, 0, place, keepdims=False)
+    leading = [name for name in present if name in named]
+    if not leading:
+        return x
+    order, shape = list[int](), list[int]()
+    for dimension, names in enumerate(layout, start=len(leading)):
+        cuts = [leading.index(name) for name in names]
+        order += [*cuts, dimension]
+        shape.append(x.shape[dimension])
+        for cut in cuts:
+            shape[-1] *= x.shape[cut]
+    return reshape(transpose(x, tuple(order)), tuple(shape))
+
+
+def _mapped(
+    function: Function,
+    axes: MeshAxes,
+    in_layouts: tuple[Layout, ...],
+    out_layouts: tuple[Layout, ...],
+) -> tuple[Function, list[list[Hashable]]]:
+    """Vectorizes a function over the axes of a mesh, those in front that a value depends on.
+
+    Returns:
+        The function, and for each result the names of its leading axes.
+    """
+    taken = [axes_in(layout) for layout in in_layouts]
+    wanted = [axes_in(layout) for layout in out_layouts]
+    present: list[list[Hashable]] = [[] for _ in wanted]
+    for name, size in reversed(axes):
+        in_axes = tuple(0 if name in names else None for names in taken)
+        in_axes += (None,) * (len(function.inputs) + len(function.captures) - len(in_axes))
+        found = derive(function, "vmap", size, in_axes, None, name).axes
+        out_axes = tuple(
+            None if axis is None and name not in names else 0
+            for axis, names in zip(found, wanted, strict=True)
+        )
+        function = derive(function, "vmap", size, in_axes, out_axes, name).function
+        for names, axis in zip(present, out_axes, strict=True):
+            if axis is not None:
+                names.insert(0, name)
+    return function, present

@@ -1,0 +1,167 @@
+"""Layouts: along which axes of a mesh each dimension of an array is cut, and what parts look like.
+
+A mesh is here the names and extents of its axes, in order, and a layout a tuple of names for each
+dimension; the first of them counts slowest. Along the axes that a layout does not name, all devices
+hold the same. Both are plain tuples, so that they are parameters of ops, text, and keys. Which
+devices there are is known elsewhere: ops hold their numbers, in the order of the mesh.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+
+from axir.dialect.core.errors import AxirError, ParameterError, ShapeError
+
+MeshAxes = tuple[tuple[Hashable, int], ...]
+"""Names and extents of the axes of a mesh."""
+
+Layout = tuple[tuple[Hashable, ...], ...]
+"""For each dimension the axes along which it is cut."""
+
+OpenLayout = tuple[tuple[Hashable, ...] | None, ...]
+"""A layout in which None leaves open how a dimension is cut."""
+
+
+class LayoutError(AxirError, ValueError):
+    """A layout does not fit the mesh, or the rank of its array."""
+
+
+class MeshMismatchError(AxirError, ValueError):
+    """Parts of one program name meshes that do not go together."""
+
+
+def replicated(ndim: int) -> Layout:
+    """Returns the layout of an array that every device holds all of.
+
+    >>> replicated(2)
+    ((), ())
+    """
+    return ((),) * ndim
+
+
+def axes_in(layout: OpenLayout) -> list[Hashable]:
+    """Returns the axes that a layout names, in the order of the dimensions.
+
+    >>> axes_in((("a",), None, ("c", "b")))
+    ['a', 'c', 'b']
+    """
+    return [name for names in layout if names is not None for name in names]
+
+
+def unnamed(layout: Layout, axes: MeshAxes) -> list[Hashable]:
+    """Returns the axes of a mesh along which all devices hold the same.
+
+    >>> unnamed((("a",), ()), (("a", 2), ("b", 3)))
+    ['b']
+    """
+    named = axes_in(layout)
+    return [name for name, _ in axes if name not in named]
+
+
+def device_count(names: Iterable[Hashable], axes: MeshAxes) -> int:
+    """Returns the product of the extents of some axes.
+
+    >>> device_count(("a", "b"), (("a", 2), ("b", 3)))
+    6
+    """
+    sizes = dict(axes)
+    return math.prod(sizes[name] for name in names)
+
+
+def is_cut_evenly(shape: Sequence[int], layout: Layout, axes: MeshAxes) -> bool:
+    """Tells whether each extent is a multiple of the number of its parts.
+
+    >>> is_cut_evenly((4, 3), (("a",), ()), (("a", 2),)), is_cut_evenly((3,), (("a",),), (("a", 2),))
+    (True, False)
+    """
+    pairs = zip(shape, layout, strict=True)
+    return all(extent % device_count(names, axes) == 0 for extent, names in pairs)
+
+
+def local_shape(shape: Sequence[int], layout: Layout, axes: MeshAxes) -> tuple[int, ...]:
+    """Returns the shape of the part of an array that a device holds.
+
+    Raises:
+        ShapeError: if an extent is no multiple of the number of its parts.
+
+    >>> local_shape((8, 3), (("b", "a"), ()), (("a", 2), ("b", 2)))
+    (2, 3)
+    """
+    for dimension, (extent, names) in enumerate(zip(shape, layout, strict=True)):
+        count = device_count(names, axes)
+        if extent % count:
+            raise ShapeError(
+                f"Dimension {dimension} of shape {tuple(shape)} is cut along "
+                f"{', '.join(map(repr, names))} into {count} parts, of which the extent is no "
+                "multiple.",
+                "Pad the array, or cut another dimension.",
+            )
+    pairs = zip(shape, layout, strict=True)
+    return tuple(extent // device_count(names, axes) for extent, names in pairs)
+
+
+def global_shape(part: Sequence[int], layout: Layout, axes: MeshAxes) -> tuple[int, ...]:
+    """Returns the shape of the array of which a device holds a part.
+
+    >>> global_shape((2, 3), (("b", "a"), ()), (("a", 2), ("b", 2)))
+    (8, 3)
+    """
+    pairs = zip(part, layout, strict=True)
+    return tuple(extent * device_count(names, axes) for extent, names in pairs)
+
+
+def check_mesh(what: str, axes: MeshAxes, devices: Sequence[int]) -> None:
+    """Raises `ParameterError` if names repeat, or there is not one device for each place.
+
+    Args:
+        what: What the mesh belongs to, for the message.
+        axes: Names and extents.
+        devices: Numbers of the devices in the order of the mesh; none if it is abstract.
+    """
+    names = [name for name, _ in axes]
+    if len(set(names)) != len(names) or any(size < 1 for _, size in axes):
+        raise ParameterError(
+            f"{what}: the mesh has the axes {_described(axes)}.",
+            "Give each a name of its own, and a positive extent.",
+        )
+    count = device_count(names, axes)
+    if devices and len(devices) != count:
+        raise ParameterError(
+            f"{what}: a mesh of {count} places has {len(devices)} devices.",
+            "Name one device for each place, or none.",
+        )
+
+
+def check_layout(what: str, layout: OpenLayout, ndim: int, axes: MeshAxes) -> None:
+    """Raises `LayoutError` if a layout does not fit the rank, or names what the mesh lacks, or twice.
+
+    Args:
+        what: What the layout belongs to, for the message.
+        layout: The layout.
+        ndim: Number of dimensions of its array.
+        axes: The axes that it may name.
+    """
+    if len(layout) != ndim:
+        raise LayoutError(
+            f"{what}: the layout {layout} is for {len(layout)} dimensions, but there are {ndim}.",
+            "A layout has an entry for each dimension: () for one that is whole.",
+        )
+    names = axes_in(layout)
+    sizes = dict(axes)
+    for name in names:
+        if name not in sizes:
+            raise LayoutError(
+                f"{what}: the layout {layout} names {name!r}, but the mesh has the axes "
+                f"{_described(axes)}.",
+                "Name axes of the mesh.",
+            )
+    if len(set(names)) != len(names):
+        raise LayoutError(
+            f"{what}: the layout {layout} names an axis twice.",
+            "One axis cuts at most one dimension.",
+        )
+
+
+def _described(axes: MeshAxes) -> str:
+    return ", ".join(f"{name!r} of {size}" for name, size in axes) or "none"
