@@ -27,7 +27,8 @@ from axir.dialect.program.tracer import Tracer
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.signature import Argument, Signature, annotate, signatures
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
-from axir.runtime.calls.compiled_function import compiled, device_of
+from axir.runtime.calls.compiled_function import compiled
+from axir.runtime.spmd.placed_calls import device_of
 
 from .archive import archive_bytes
 from .batching import of_rows, row_count, run_rows, type_of_rows

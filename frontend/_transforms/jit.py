@@ -33,6 +33,7 @@ from axir.dialect.core.errors import (
     StaticArgumentError,
 )
 from axir.dialect.core.events import TRACED, timed
+from axir.dialect.core.places import common_place
 from axir.dialect.core.single_flight import made_once
 from axir.dialect.core.state import state
 from axir.dialect.ops.calls.jit_call import call
@@ -40,8 +41,11 @@ from axir.dialect.program.effects import is_staged
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name
 from axir.dialect.program.tracer import Tracer
-from axir.runtime import default_device, devices
-from axir.runtime.calls.compiled_function import CompiledFunction, compiled
+from axir.runtime import Device, devices
+from axir.runtime.calls.compiled_function import CompiledFunction
+from axir.runtime.spmd.partitioned import Place
+from axir.runtime.spmd.placed_calls import committed, placed
+from axir.runtime.spmd.program import MeshProgram
 
 from .caches import clear_tables, cleared_with_caches
 from .signatures import signature
@@ -60,7 +64,15 @@ class _Entry:
     not use values of a trace that is going on around it; only then it is remembered.
     """
 
-    __slots__ = ("compiled", "function", "is_closed", "is_staged", "out_tree", "returns_one_array")
+    __slots__ = (
+        "committed",
+        "compiled",
+        "function",
+        "is_closed",
+        "is_staged",
+        "out_tree",
+        "returns_one_array",
+    )
 
     def __init__(self, function: Function, out_tree: tree.TreeDef):
         self.function = function
@@ -68,7 +80,9 @@ class _Entry:
         self.is_staged = is_staged(function)
         self.is_closed = not any(type(x) is Tracer for x in function.captured)
         # Made by the first call, before which no signature leads here.
-        self.compiled: CompiledFunction | None = None
+        self.compiled: CompiledFunction | MeshProgram | None = None
+        # The device that results are committed to, for arguments or `jit` are.
+        self.committed: Device | None = None
         self.returns_one_array = out_tree.is_leaf()
 
 
@@ -176,6 +190,9 @@ class JitFunction:
             entry = self._known.get(key)
             if entry is not None and not (entry.is_staged and state.ambient is not None):
                 results = entry.compiled.run(values)  # type: ignore[union-attr]
+                if entry.committed is not None:
+                    for x in results:
+                        x._device = entry.committed
                 return results[0] if entry.returns_one_array else entry.out_tree.unflatten(results)
         leaves, in_tree = tree.flatten((args, kwargs))
         touched = None
@@ -199,25 +216,49 @@ class JitFunction:
         values = to_values(leaves, (args, kwargs) if kwargs else args, self.__name__)
         if any(type(x) is Tracer for x in values):
             return self._call_traced(values, in_tree, static)
-        committed = next((x._device for x in values if x._device is not None), None)  # type: ignore[attr-defined]
-        device = self._device or committed or default_device()
-        is_default = committed is None and self._device is None
-        key_device = None if is_default else device
+        places, common = self._places(values, (args, kwargs) if kwargs else args)
         types = tuple([x.type for x in values])
-        key = (in_tree, static, types, config.cache_key, key_device)
+        key = (in_tree, static, types, config.cache_key, places, common)
         entry = self._entry(key)
         if not entry.is_closed or (entry.is_staged and state.ambient is not None):
             return entry.out_tree.unflatten(call(entry.function, *values))
         if entry.compiled is None:
             donated = self._donated_leaves(in_tree)
-            entry.compiled = compiled(entry.function, device, donated, self._wait)
+            entry.compiled = self._placed(entry, places, common, donated)
+            if common is not None and not common.is_spread:
+                entry.committed = common
         if signature_key is not None and self._entries.get(key) is entry:
             self._remember(signature_key, entry)
-        results = entry.compiled(values)  # type: ignore[arg-type]
-        if committed is not None:
-            for x in results:
-                x._device = committed
+        results = committed(entry.compiled(values), entry.committed)  # type: ignore[arg-type]
         return entry.out_tree.unflatten(results)
+
+    def _places(
+        self, values: Sequence[UserObject], trees: UserObject
+    ) -> tuple[tuple[Place, ...] | None, Place]:
+        """Returns where each argument is committed to lie, if any is, and where to run, if said.
+
+        Raises:
+            IncompatibleDevicesError: they are committed to different devices.
+        """
+        places = tuple([x._device for x in values])
+        if self._device is not None or not any(place is not None for place in places):
+            return None, self._device
+
+        def described(number: int) -> str:
+            return f"argument {tree.paths(trees)[number]}"
+
+        return places, common_place(f"jit of {self.__name__!r}", values, described)
+
+    def _placed(
+        self,
+        entry: _Entry,
+        places: tuple[Place, ...] | None,
+        common: Place,
+        donated: tuple[int, ...],
+    ) -> CompiledFunction | MeshProgram:
+        """Returns the compiled form of what an entry leads to."""
+        lying = places or (None,) * len(entry.function.inputs)
+        return placed(entry.function, lying, common, donated, self._wait)
 
     def _call_with_refs(
         self,

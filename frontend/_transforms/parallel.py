@@ -9,11 +9,17 @@ from axir._arguments.arguments import check_callable
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import TreeError
+from axir.dialect.core.state import state
 from axir.dialect.ops.sharding.parallel_map import parallel_map
 from axir.dialect.program.tracer import Tracer
-from axir.runtime import DeviceNotFoundError, local_devices
+from axir.runtime import Device, DeviceNotFoundError, local_devices
 
+from .jit import JitFunction
 from .vectorize import check_axes, check_number, checked_in_axes, mapped_arguments, trace_element
+
+
+class TooFewDevicesError(DeviceNotFoundError, ValueError):
+    """A map over an axis has more elements than there are devices."""
 
 
 class _AnonymousAxis:
@@ -37,6 +43,9 @@ def pmap(
 ) -> UserFunction:
     """Returns `fun` mapped over an axis of its arguments, with a device for each element.
 
+    The function is compiled once for each combination of argument types, and runs on all devices;
+    results lie there in parts. Within other transformations the map is part of their programs.
+
     Args:
         fun: Function of arrays or trees of arrays.
         axis_name: What collectives (`axir.lax.psum` and others) call the mapped axis.
@@ -46,10 +55,10 @@ def pmap(
         devices: The devices to use; all of the backend by default.
         backend: Platform whose devices to use; the default one by default.
         axis_size: Extent of the mapped axis; needed only if no argument is mapped.
-        donate_argnums: Accepted for compatibility: the memory of arguments is not reused.
+        donate_argnums: Positional arguments whose memory results may take; they are deleted.
 
     Raises:
-        DeviceNotFoundError: when called with more elements than there are devices.
+        TooFewDevicesError: when called with more elements than there are devices.
         TreeError: if `in_axes` or `out_axes` does not fit.
         BatchSizeError: if mapped axes differ in extent.
 
@@ -61,18 +70,17 @@ def pmap(
     in_axes = checked_in_axes(in_axes)
     check_axes(out_axes, "out_axes")
     name = _AnonymousAxis() if axis_name is None else axis_name
-    static = static_broadcasted_argnums
-    static = (static,) if isinstance(static, int) else tuple(static)
+    static = _numbers(static_broadcasted_argnums)
+    available = None if devices is None else list(devices)
 
-    @wraps(fun)
-    def mapped(*args: Options, **kwargs: Options) -> UserObject:
+    def apply(is_alone: bool, *args: Options, **kwargs: Options) -> UserObject:
         function, dynamic, dynamic_axes = _without_static(fun, args, in_axes, static)
         check_number(dynamic_axes, dynamic, getattr(fun, "__name__", "the function"))
         flat, values, axes, size = mapped_arguments(
             function, dynamic, kwargs, dynamic_axes, axis_size, traces_unmapped=True
         )
-        if not any(type(x) is Tracer for x in values):
-            _check_devices(size, devices, backend)
+        found = local_devices(backend) if available is None else available
+        numbers = _devices_for(size, found, is_alone)
         traced = trace_element(flat, values, axes, size, name, "Pmap")
         results = flat.out_tree.unflatten(traced.outputs)
         wanted = tree.broadcast_prefix(out_axes, results, "out_axes")
@@ -80,7 +88,20 @@ def pmap(
             axis if axis is None or axis >= 0 else axis + v.type.ndim + 1
             for axis, v in zip(wanted, traced.outputs, strict=True)
         ]
-        return flat.out_tree.unflatten(parallel_map(traced, values, name, size, axes, placed))
+        found = parallel_map(traced, values, name, size, axes, placed, numbers)
+        return flat.out_tree.unflatten(found)
+
+    @wraps(fun)
+    def whole(*args: Options, **kwargs: Options) -> UserObject:
+        return apply(True, *args, **kwargs)
+
+    donated = _numbers(donate_argnums)
+    alone = JitFunction(whole, static, (), donated, (), None, False, None)
+
+    @wraps(fun)
+    def mapped(*args: Options, **kwargs: Options) -> UserObject:
+        is_traced = any(type(x) is Tracer for x in tree.leaves((args, kwargs)))
+        return apply(False, *args, **kwargs) if is_traced else alone(*args, **kwargs)
 
     return mapped
 
@@ -111,11 +132,25 @@ def _without_static(
     return partial, dynamic, in_axes
 
 
-def _check_devices(size: int, devices: Sequence[UserObject] | None, backend: str | None) -> None:
-    available = local_devices(backend) if devices is None else list(devices)
-    if size > len(available):
-        raise DeviceNotFoundError(
+def _devices_for(size: int, available: Sequence[Device], is_alone: bool) -> tuple[int, ...]:
+    """Returns the numbers of the devices that compute the elements, none for a single one.
+
+    Within a program there may be too few devices: then the program's device computes all elements.
+
+    Raises:
+        TooFewDevicesError: there are, and the map is no part of a program.
+    """
+    if size > len(available) and is_alone:
+        raise TooFewDevicesError(
             f"pmap maps over an axis of extent {size}, but there are {len(available)} devices: "
             f"{', '.join(map(str, available))}.",
-            "Use axir.vmap to compute all elements on one device.",
+            "Use axir.vmap to compute all elements on one device, or divide the CPU into more "
+            "devices (jax_num_cpu_devices).",
         )
+    if size > len(available) or state.axis_sizes:
+        return ()
+    return tuple(device.id for device in available[:size])
+
+
+def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:
+    return (given,) if isinstance(given, int) else tuple(given)

@@ -35,9 +35,9 @@ def signature(
         static: What is known of the static ones, hashable.
 
     Returns:
-        The signature, which is hashable and depends on the options, and the leaves as arrays. The
-        signature is None for arguments that only `tree.flatten` knows, arrays that are committed
-        to a device, and tracers.
+        The signature, which is hashable and depends on the options, and the leaves as arrays. After
+        the type of an array stands where it is committed to lie, if it is. The signature is None
+        for arguments that only `tree.flatten` knows, and tracers.
 
     >>> x = as_array(1.0)
     >>> key, leaves = signature(({"b": x, "a": [x, None]},), {}, None)
@@ -51,9 +51,9 @@ None, ShapedArray(float32[], weak_type=True))
     leaves: list[ConcreteArray] = []
     for x in args:
         if type(x) is ConcreteArray:
-            if x._device is not None:
-                return None, leaves
             key.append(x.type)
+            if x._device is not None:
+                key.append(x._device)
             leaves.append(x)
         elif not _walk(x, key, leaves):
             return None, leaves
@@ -78,9 +78,9 @@ def _walk(x: UserObject, key: list[UserObject], leaves: list[ConcreteArray]) -> 
         return False
     for child in children:
         if type(child) is ConcreteArray:
-            if child._device is not None:
-                return False
             key.append(child.type)
+            if child._device is not None:
+                key.append(child._device)
             leaves.append(child)
         elif not _walk(child, key, leaves):
             return False

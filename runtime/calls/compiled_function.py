@@ -24,14 +24,13 @@ from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import outside_traces
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.calls import jit_call as call
 from axir.dialect.program.costs import largest_operation
 from axir.dialect.program.effects import has_effects
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.dialect.program.primitive import check_finite
-from axir.dialect.program.rules import Operand, Results, Value
+from axir.dialect.program.rules import Results, Value
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.passes.transforms.lower_to_stablehlo import HostCall, lower_functions
@@ -71,7 +70,9 @@ def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
         # Arrays are immutable, so their memory can be shared with the device.
         host = host.view()
         host.flags.writeable = False
-    buffer = array._buffer = device.put(host)
+    buffer = device.put(host)
+    if device is array._device or device is default_device():
+        array._buffer = buffer  # there the array lies; elsewhere it is a visitor
     return buffer
 
 
@@ -447,29 +448,10 @@ def _compiled(
     return CompiledFunction(function, device, donated, waits)
 
 
-def device_of(arguments: Sequence[ConcreteArray]) -> Device:
-    """Returns the device that arguments are committed to, else the default device."""
-    for x in arguments:
-        if x._device is not None:
-            return x._device
-    return default_device()
-
-
-def execute_call(function: Function, operands: Sequence[Operand]) -> list[ConcreteArray]:
-    """Runs the body of a nested `jit` on concrete operands, as one compiled unit."""
-    arrays = [x if type(x) is ConcreteArray else as_array(x) for x in operands]
-    if config.jax_disable_jit:
-        return function.interpret(arrays)
-    return compiled(_unit_of(function), device_of(arrays)).run(arrays)
-
-
 @derived
-def _unit_of(function: Function) -> Function:
-    # In a call the captures are operands like the inputs.
+def unit_of(function: Function) -> Function:
+    """Returns a function whose captures are inputs, after the others, as they are in a call."""
     arguments = (*function.inputs, *function.captures)
     return Function(
         function.name, function.op, arguments, (), (), function.outputs, function.equations
     )
-
-
-call.set_executor(execute_call)

@@ -122,6 +122,10 @@ class Placement:
         counts += [1] * (len(part_shape) - len(counts))
         return tuple(extent * count for extent, count in zip(part_shape, counts, strict=True))
 
+    def holds_like(self, other: Placement, shape: tuple[int, ...]) -> bool:
+        """Tells whether another placement puts the same parts of an array on the same devices."""
+        return self.devices == other.devices and self.indices(shape) == other.indices(shape)
+
     def part_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Returns the shape of the parts of an array of a shape."""
         sizes = dict(self.axes)
@@ -234,8 +238,11 @@ def sharded_type(shape: tuple[int, ...], dtype: Dtype, place: Placement) -> Buff
 def spread(array: ConcreteArray, place: Placement) -> ShardedBuffer:
     """Returns an array's parts on the devices of a placement; copies only what is not there."""
     buffer: Foreign = array._buffer
-    if type(buffer) is ShardedBuffer and buffer.device == place and not buffer.is_deleted:
-        return buffer
+    if type(buffer) is ShardedBuffer and not buffer.is_deleted:
+        if buffer.device == place:
+            return buffer
+        if buffer.device.holds_like(place, buffer.shape):
+            return ShardedBuffer(sharded_type(buffer.shape, buffer.dtype, place), buffer.parts)
     host = host_bytes(array)
     kind = sharded_type(host.shape, host.dtype, place)
     return ShardedBuffer(kind, parts_of_host(host, place))

@@ -63,6 +63,7 @@ class MeshProgram:
         places: Where the arguments are to lie.
         result_places: Where the results lie.
         donated: Indices of arguments whose memory the program may overwrite.
+        further: The last arguments of all calls.
         make_engine: What gives the engine of each run.
     """
 
@@ -74,18 +75,24 @@ class MeshProgram:
         places: Sequence[Placement],
         result_places: Sequence[Placement],
         donated: tuple[int, ...] = (),
+        further: Sequence[ConcreteArray] = (),
         make_engine: EngineMaker = thread_engine,
     ):
         function = simplify_function(function, is_final=True)
         self.function = function
         self.devices = tuple(devices)
-        self.places = tuple(places)
+        self.places = tuple(places)[: len(places) - len(further)]
+        constants = [
+            spread(x, place)
+            for x, place in zip(further, places[len(self.places) :], strict=True)
+        ]
         self.donated = donated
         self._make_engine = make_engine
         self._executables = self._compiled(tuple(axes))
         captured = [as_array(x) for x in function.captured]
         self._constants = [
-            [device.put(host_bytes(x)) for x in captured] for device in self.devices
+            [x.parts[number] for x in constants] + [device.put(host_bytes(x)) for x in captured]
+            for number, device in enumerate(self.devices)
         ]
         self._part_types = [
             [_part_type(v, device, function) for v in function.outputs] for device in self.devices

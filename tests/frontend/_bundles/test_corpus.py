@@ -12,7 +12,7 @@ from support.bundle_cases import CORPUS, cases, leaves
 from axir._bundles.bundle import open_bundle
 from axir._bundles.exported import Exported
 from axir.dialect.core.array import ConcreteArray
-from axir.runtime.calls.compiled_function import device_of
+from axir.runtime.spmd.placed_calls import device_of
 
 FILES = sorted(CORPUS.glob("*.axir"))
 TOLERANCES = {"f": 1e-4, "c": 1e-4}

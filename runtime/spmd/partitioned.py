@@ -1,0 +1,166 @@
+"""Functions of whole arrays as programs of parts: over which mesh they run, and what each device does.
+
+A function runs on a mesh if its arguments lie on one, if its results are to, or if an operation in
+it names one (`shard_map`, `sharding_constraint`). What does not live here: how a function is cut
+into parts (`passes/partition/`), and running it (`program.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from axir.dialect.core.annotations import Foreign
+from axir.dialect.core.memo import derived, quickly_derived
+from axir.dialect.core.places import IncompatibleDevicesError, devices_at
+from axir.dialect.program.function import Function, functions_of
+from axir.dialect.program.layouts import Layout, MeshAxes, replicated
+from axir.runtime.device.devices import Device, devices
+
+from .gathered import partition_function
+from .placement import Placement
+
+Place = Device | Placement | None
+"""Where an array is committed to lie."""
+
+
+@dataclass(frozen=True)
+class DeviceMesh:
+    """The devices that run a program, and what the axes are called along which they stand.
+
+    Attributes:
+        devices: The devices; the last axis counts fastest.
+        axes: Names and extents.
+    """
+
+    devices: tuple[Device, ...]
+    axes: MeshAxes
+
+    def layout_at(self, place: Place, ndim: int) -> Layout:
+        """Returns how an array of a placement is cut along these axes; whole if it has others."""
+        if not isinstance(place, Placement) or place.axes != self.axes:
+            return replicated(ndim)
+        return (*place.layout, *replicated(ndim - len(place.layout)))
+
+    def place_of(self, layout: Layout) -> Placement:
+        """Returns where arrays of a layout lie."""
+        return Placement(self.devices, self.axes, layout)
+
+    def __str__(self) -> str:
+        return f"the mesh of {', '.join(map(str, self.devices))}"
+
+
+@quickly_derived
+def mesh_named_in(function: Function) -> tuple[tuple[int, ...], MeshAxes] | None:
+    """Returns numbers of devices and axes of the first mesh of several devices in a function."""
+    for equation in function.equations:
+        numbers = equation.params.get("devices", ())
+        if len(numbers) > 1:
+            return numbers, equation.params["axes"]
+        for inner in functions_of(equation.params):
+            found = mesh_named_in(inner)
+            if found is not None:
+                return found
+    return None
+
+
+def mesh_for(
+    function: Function, common: Place, result_places: Sequence[Placement | None] = ()
+) -> DeviceMesh | None:
+    """Returns the mesh that a function runs on, None if it runs on one device.
+
+    Args:
+        function: The function.
+        common: Where its arguments are committed to lie; see `common_place`.
+        result_places: Where its results are to lie, where that is said.
+
+    Raises:
+        IncompatibleDevicesError: the function, its arguments and results name different devices.
+    """
+    found: list[tuple[str, DeviceMesh]] = []
+    for place in (*filter(None, result_places),):
+        found.append(("its results are to lie on", DeviceMesh(place.devices, place.axes)))
+    named = mesh_named_in(function)
+    if named is not None:
+        platform = None if common is None else common.platform
+        known = devices(platform)
+        if max(named[0]) < len(known):
+            mesh = DeviceMesh(tuple(known[n] for n in named[0]), named[1])
+            found.append(("it is written for", mesh))
+    if isinstance(common, Placement):
+        found.append(("its arguments lie on", DeviceMesh(common.devices, common.axes)))
+    if not found:
+        return None
+    what, mesh = found[0]
+    others = [(f"{other} {which}", which.devices) for other, which in found[1:]]
+    if isinstance(common, Device):
+        others.append((f"an argument is committed to {common}", devices_at(common)))
+    for described, chosen in others:
+        if chosen != mesh.devices:
+            raise IncompatibleDevicesError(
+                f"Received incompatible devices for {function.name}: {what} {mesh}, but "
+                f"{described}.",
+                "Move the arguments with axir.device_put(x, sharding), or use one mesh for all.",
+            )
+    return mesh
+
+
+@dataclass(frozen=True)
+class LocalProgram:
+    """What each device of a mesh does.
+
+    Attributes:
+        function: From its parts of the arguments to its parts of the results.
+        in_layouts: How the arguments are cut.
+        out_layouts: How the results are.
+    """
+
+    function: Function
+    in_layouts: tuple[Layout, ...]
+    out_layouts: tuple[Layout, ...]
+
+
+@derived
+def local_program(
+    function: Function,
+    axes: MeshAxes,
+    in_layouts: tuple[Layout | None, ...],
+    out_layouts: tuple[Layout | None, ...],
+) -> LocalProgram:
+    """Returns what each device does of a function of whole arrays.
+
+    Args:
+        function: The function, without captures.
+        axes: The axes of the mesh.
+        in_layouts: How the arguments lie; None leaves that open.
+        out_layouts: How the results are to lie, likewise.
+    """
+    alone = _shard_map_alone(function, axes)
+    if alone is not None and not any(layout is not None for layout in out_layouts):
+        return alone
+    found = partition_function(function, axes, in_layouts, out_layouts)
+    return LocalProgram(found.local, tuple(found.in_layouts), tuple(found.out_layouts))
+
+
+def _shard_map_alone(function: Function, axes: MeshAxes) -> LocalProgram | None:
+    """Returns the body of a function that is one map over the mesh and nothing else.
+
+    Its arguments are brought to where it wants them before, without the program.
+    """
+    if len(function.equations) != 1:
+        return None
+    (equation,) = function.equations
+    params = equation.params
+    is_map = equation.primitive.name == "shard_map" and params["axes"] == axes
+    operands = [*function.inputs, *function.captures]
+    if not (is_map and not params.get("auto") and _same(equation.operands, operands)):
+        return None
+    if not _same(equation.results, function.outputs):
+        return None
+    return LocalProgram(params["jaxpr"], params["in_layouts"], params["out_layouts"])
+
+
+def _same(first: Sequence[Foreign], second: Sequence[Foreign]) -> bool:
+    return len(first) == len(second) and all(
+        a is b for a, b in zip(first, second, strict=True)
+    )
