@@ -1,24 +1,34 @@
 """`shard_map`: functions of the parts that the devices of a mesh hold, with collectives.
 
-On one device all parts are computed there: an array is cut along new leading axes, one for each
-axis of the mesh, over which the function is vectorized under their names. So a mesh without devices
-(`AbstractMesh`) of any size can be used.
+Here a user's function is traced, with what its specifications say, into the op
+(`dialect/ops/sharding/shard_map.py`), which tells how one device computes it: so a mesh without
+devices (`AbstractMesh`) of any size can be used.
 """
 
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Hashable, Sequence, Set
 
-from axir import numpy as jnp
-from axir._arguments.arguments import check_callable
+from axir._arguments.arguments import (
+    FlatFunction,
+    check_callable,
+    flat_arguments,
+    trace_abstract,
+)
+from axir._devices.layouts import device_numbers, layout_of, mesh_axes
 from axir._devices.meshes import AbstractMesh, Mesh, context
-from axir._devices.partitions import NamedSharding, PartitionSpec, only_device
-from axir._transforms.vectorize import vmap
+from axir._devices.partitions import NamedSharding, PartitionSpec
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
-from axir.dialect.core.errors import AxirError, ParameterError, ShapeError
+from axir.dialect.core.errors import AxirError, ParameterError
+from axir.dialect.core.state import state, with_axes
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.sharding.shard_map import apply_to_parts
+from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import function_name
+from axir.dialect.program.layouts import Layout, MeshAxes, local_shape, without
+from axir.dialect.program.rules import Value
 
 
 class ShardSpecError(AxirError, ValueError):
@@ -51,7 +61,7 @@ def shard_map(
         check_vma: Accepted for compatibility: whether results are equal is not checked.
 
     Raises:
-        ParameterError: without a mesh, or with one of several devices.
+        ParameterError: without a mesh.
         ShardSpecError: by a call, if specifications do not fit.
         ShapeError: by a call, if an extent is no multiple of the number of parts.
 
@@ -77,22 +87,42 @@ def shard_map(
     @functools.wraps(function)
     def mapped(*args: Options) -> UserObject:
         chosen = _mesh(mesh)
-        names = [n for n in chosen.axis_names if not axis_names or n in axis_names]
-        cut = _Cut(chosen, names)
+        axes = mesh_axes(chosen)
+        auto = tuple(n for n in chosen.axis_names if axis_names and n not in axis_names)
+        manual = without(axes, auto)
         specs = _inferred(args) if in_specs is None else in_specs
-        leaves, structure = tree.flatten(args)
-        flat_specs = _specs(specs, args, "in_specs")
-        parts = [cut.split(jnp.asarray(x), s) for x, s in zip(leaves, flat_specs, strict=True)]
-
-        def flat(*values: UserObject) -> UserObject:
-            return function(*structure.unflatten(values))
-
-        results = cut.mapped(flat)(*parts)
-        found, out_tree = tree.flatten(results)
-        out_flat = _specs(out_specs, results, "out_specs")
-        return out_tree.unflatten([cut.join(x, s) for x, s in zip(found, out_flat, strict=True)])
+        values, in_tree = flat_arguments(args, function_name(function))
+        in_layouts = [
+            _layout(spec, x.ndim, manual, "in_specs")
+            for spec, x in zip(_specs(specs, args, "in_specs"), values, strict=True)
+        ]
+        flat = FlatFunction(function, in_tree)
+        traced = _trace(flat, values, in_layouts, manual)
+        results = flat.out_tree.unflatten(traced.outputs)
+        out_layouts = [
+            _layout(spec, v.type.ndim, manual, "out_specs")
+            for spec, v in zip(
+                _specs(out_specs, results, "out_specs"), traced.outputs, strict=True
+            )
+        ]
+        numbers = device_numbers(chosen)
+        return flat.out_tree.unflatten(
+            apply_to_parts(traced, values, axes, in_layouts, out_layouts, numbers, auto)
+        )
 
     return mapped
+
+
+def _trace(
+    flat: FlatFunction, values: Sequence[Value], layouts: Sequence[Layout], axes: MeshAxes
+) -> Function:
+    """Traces a function of parts, in which collectives may name the axes."""
+    types = [
+        ShapedArray(local_shape(x.shape, layout, axes, "shard_map"), x.dtype, x.type.weak_type)
+        for x, layout in zip(values, layouts, strict=True)
+    ]
+    with with_axes({**state.axis_sizes, **dict(axes)}):
+        return trace_abstract(flat, types, "ShardMap")
 
 
 def _mesh(mesh: Mesh | AbstractMesh | None) -> Mesh | AbstractMesh:
@@ -102,8 +132,6 @@ def _mesh(mesh: Mesh | AbstractMesh | None) -> Mesh | AbstractMesh:
             "shard_map: no mesh was given, and none is in use.",
             "Pass mesh=axir.make_mesh(shape, names), or choose one with axir.set_mesh(mesh).",
         )
-    if isinstance(chosen, Mesh):
-        only_device(NamedSharding(chosen, PartitionSpec()), "shard_map")
     return chosen
 
 
@@ -126,78 +154,17 @@ def _specs(specs: PyTree, arguments: PyTree, name: str) -> list[PartitionSpec]:
     return found
 
 
-class _Cut:
-    """How arrays are cut along the axes of a mesh.
-
-    Args:
-        mesh: The mesh.
-        names: The axes along which arrays are cut, in the order of the mesh.
-    """
-
-    def __init__(self, mesh: Mesh | AbstractMesh, names: Sequence[Hashable]):
-        self.sizes = {name: mesh.shape[name] for name in names}
-
-    def mapped(self, function: Callable[..., UserObject]) -> UserFunction:
-        """Returns a function of parts as one of arrays with all axes of the mesh in front."""
-        for name, size in reversed(self.sizes.items()):
-            function = vmap(function, axis_name=name, axis_size=size)
-        return function
-
-    def split(self, x: UserObject, spec: PartitionSpec) -> UserObject:
-        """Returns an array with all axes of the mesh in front."""
-        self._check(spec, x.ndim, "in_specs")
-        shape: list[int] = []
-        places: dict[Hashable, int] = {}
-        kept = []
-        for dimension, extent in enumerate(x.shape):
-            names = self._names_of(spec, dimension)
-            parts = math.prod(self.sizes[name] for name in names)
-            if extent % parts:
-                raise ShapeError(
-                    f"shard_map: {spec} cuts dimension {dimension} into {parts} parts, of which "
-                    f"the extent in {x.shape} is no multiple.",
-                    "Pad the array.",
-                )
-            for name in names:
-                places[name] = len(shape)
-                shape.append(self.sizes[name])
-            kept.append(len(shape))
-            shape.append(extent // parts)
-        cut = jnp.transpose(
-            jnp.reshape(x, shape), [*(places[n] for n in self.sizes if n in places), *kept]
+def _layout(spec: PartitionSpec, ndim: int, axes: MeshAxes, what: str) -> Layout:
+    if len(spec) > ndim:
+        raise ShardSpecError(
+            f"shard_map: {what} has {spec} for an array of {ndim} dimensions.",
+            "Name at most as many partitions as there are dimensions.",
         )
-        absent = [place for place, name in enumerate(self.sizes) if name not in places]
-        cut = jnp.expand_dims(cut, absent)
-        return jnp.broadcast_to(cut, (*self.sizes.values(), *cut.shape[len(self.sizes) :]))
-
-    def join(self, x: UserObject, spec: PartitionSpec) -> UserObject:
-        """Returns the whole of an array with all axes of the mesh in front."""
-        count = len(self.sizes)
-        self._check(spec, x.ndim - count, "out_specs")
-        index = tuple(slice(None) if name in spec.names else 0 for name in self.sizes)
-        x = x[index]
-        present = [name for name in self.sizes if name in spec.names]
-        order, shape = [], []
-        for dimension in range(x.ndim - len(present)):
-            names = self._names_of(spec, dimension)
-            order += [*(present.index(name) for name in names), len(present) + dimension]
-            parts = math.prod(self.sizes[name] for name in names)
-            shape.append(parts * x.shape[len(present) + dimension])
-        return jnp.reshape(jnp.transpose(x, order), shape)
-
-    def _names_of(self, spec: PartitionSpec, dimension: int) -> list[Hashable]:
-        return [name for name in spec.names_of(dimension) if name in self.sizes]
-
-    def _check(self, spec: PartitionSpec, ndim: int, what: str) -> None:
-        if len(spec) > ndim:
-            raise ShardSpecError(
-                f"shard_map: {what} has {spec} for an array of {ndim} dimensions.",
-                "Name at most as many partitions as there are dimensions.",
-            )
-        unknown = [name for name in spec.names if name not in self.sizes]
-        if unknown:
-            raise ShardSpecError(
-                f"shard_map: {what} has {spec}, but the mesh has the axes "
-                f"{', '.join(map(repr, self.sizes))}.",
-                "Name axes of the mesh, and of axis_names if that is given.",
-            )
+    unknown = [name for name in spec.names if name not in dict(axes)]
+    if unknown:
+        raise ShardSpecError(
+            f"shard_map: {what} has {spec}, but the mesh has the axes "
+            f"{', '.join(map(repr, dict(axes)))}.",
+            "Name axes of the mesh, and of axis_names if that is given.",
+        )
+    return layout_of(spec, ndim)

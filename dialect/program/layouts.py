@@ -59,6 +59,16 @@ def unnamed(layout: Layout, axes: MeshAxes) -> list[Hashable]:
     return [name for name, _ in axes if name not in named]
 
 
+def without(axes: MeshAxes, names: Iterable[Hashable]) -> MeshAxes:
+    """Returns the axes of a mesh that have other names.
+
+    >>> without((("a", 2), ("b", 3)), ["a"])
+    (('b', 3),)
+    """
+    left_out = set(names)
+    return tuple((name, size) for name, size in axes if name not in left_out)
+
+
 def device_count(names: Iterable[Hashable], axes: MeshAxes) -> int:
     """Returns the product of the extents of some axes.
 
@@ -79,8 +89,16 @@ def is_cut_evenly(shape: Sequence[int], layout: Layout, axes: MeshAxes) -> bool:
     return all(extent % device_count(names, axes) == 0 for extent, names in pairs)
 
 
-def local_shape(shape: Sequence[int], layout: Layout, axes: MeshAxes) -> tuple[int, ...]:
+def local_shape(
+    shape: Sequence[int], layout: Layout, axes: MeshAxes, what: str = "An array"
+) -> tuple[int, ...]:
     """Returns the shape of the part of an array that a device holds.
+
+    Args:
+        shape: The shape of the array.
+        layout: How it is cut.
+        axes: The axes of the mesh.
+        what: What asks, for the message.
 
     Raises:
         ShapeError: if an extent is no multiple of the number of its parts.
@@ -92,9 +110,8 @@ def local_shape(shape: Sequence[int], layout: Layout, axes: MeshAxes) -> tuple[i
         count = device_count(names, axes)
         if extent % count:
             raise ShapeError(
-                f"Dimension {dimension} of shape {tuple(shape)} is cut along "
-                f"{', '.join(map(repr, names))} into {count} parts, of which the extent is no "
-                "multiple.",
+                f"{what}: the layout {layout} cuts dimension {dimension} into {count} parts, of "
+                f"which the extent in {tuple(shape)} is no multiple.",
                 "Pad the array, or cut another dimension.",
             )
     pairs = zip(shape, layout, strict=True)

@@ -39,10 +39,11 @@ from axir.dialect.program.layouts import (
     local_shape,
     replicated,
     unnamed,
+    without,
 )
 from axir.dialect.program.named_axes import axis_names_of, current_frame
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.parameters import Ints
+from axir.dialect.program.parameters import AxisName, Ints
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
     Cotangent,
@@ -59,16 +60,17 @@ from axir.dialect.program.tracer import Trace
 
 from .whole_arrays import on_whole_arrays, whole_type
 
-Layouts = Sequence[Layout]
+Layouts = tuple[Layout, ...]
 
 
 def apply_to_parts(
     function: Function,
     arguments: Sequence[Value],
     axes: MeshAxes,
-    in_layouts: Layouts,
-    out_layouts: Layouts,
+    in_layouts: Sequence[Layout],
+    out_layouts: Sequence[Layout],
     devices: Sequence[int] = (),
+    auto: Sequence[Hashable] = (),
 ) -> list[Value]:
     """Applies a function of parts to whole arrays.
 
@@ -76,11 +78,13 @@ def apply_to_parts(
         function: From the parts of arguments to those of results that one device holds. What it
             captured all devices hold as a whole.
         arguments: The arrays.
-        axes: The axes of the mesh, which collectives in the function may name.
+        axes: The axes of the mesh.
         in_layouts: How each argument is cut.
         out_layouts: How each result is. Along axes that a layout does not name all devices hold the
             same.
         devices: Numbers of the devices in the order of the mesh; none if it is abstract.
+        auto: Names of the axes along which the function is of whole arrays. The other ones layouts
+            may name, and collectives in the function.
 
     Raises:
         ParameterError: if layouts and types do not fit.
@@ -91,6 +95,7 @@ def apply_to_parts(
     return shard_map_primitive.bind(
         *arguments,
         *function.captured,
+        auto=tuple(auto),
         axes=axes,
         devices=tuple(devices),
         in_layouts=(*in_layouts, *captured),
@@ -105,37 +110,40 @@ def apply_to_parts(
 
 def _infer(
     *types: ShapedArray,
+    auto: tuple[AxisName, ...],
     axes: MeshAxes,
     devices: Ints,
-    in_layouts: tuple[Layout, ...],
+    in_layouts: Layouts,
     jaxpr: Function,
-    out_layouts: tuple[Layout, ...],
+    out_layouts: Layouts,
     **params: Param,
 ) -> list[ShapedArray]:
     check_mesh("shard_map", axes, devices)
+    manual = without(axes, auto)
     results = jaxpr.output_types
     call.check_count("shard_map", "in_layouts", len(in_layouts), "operands", len(types))
     call.check_count("shard_map", "out_layouts", len(out_layouts), "results", len(results))
     pairs = [*zip(types, in_layouts, strict=True), *zip(results, out_layouts, strict=True)]
     for found, layout in pairs:
-        check_layout("shard_map", layout, found.ndim, axes)
+        check_layout("shard_map", layout, found.ndim, manual)
     parts = [
-        ShapedArray(local_shape(t.shape, layout, axes), t.dtype, t.weak_type)
+        ShapedArray(local_shape(t.shape, layout, manual, "shard_map"), t.dtype, t.weak_type)
         for t, layout in zip(types, in_layouts, strict=True)
     ]
     call.check_call("shard_map", jaxpr, parts)
-    return [whole_type(t, layout, axes) for t, layout in zip(results, out_layouts, strict=True)]
+    return [whole_type(t, layout, manual) for t, layout in zip(results, out_layouts, strict=True)]
 
 
 def _whole(
     *,
+    auto: tuple[AxisName, ...],
     axes: MeshAxes,
-    in_layouts: tuple[Layout, ...],
+    in_layouts: Layouts,
     jaxpr: Function,
-    out_layouts: tuple[Layout, ...],
+    out_layouts: Layouts,
     **params: Param,
 ) -> Function:
-    return on_whole_arrays(jaxpr, axes, in_layouts, out_layouts)
+    return on_whole_arrays(jaxpr, without(axes, auto), in_layouts, out_layouts)
 
 
 def _evaluate(*operands: HostArray, **params: Param) -> list[HostArray]:
@@ -163,9 +171,10 @@ def _lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list
     return context.call(_whole(**params), *values)
 
 
-def _free_names(*, axes: MeshAxes, jaxpr: Function, **params: Param) -> tuple[Hashable, ...]:
-    own = {name for name, _ in axes}
-    return tuple(axis_names_of(jaxpr) - own)
+def _free_names(
+    *, auto: tuple[AxisName, ...], axes: MeshAxes, jaxpr: Function, **params: Param
+) -> tuple[AxisName, ...]:
+    return tuple(axis_names_of(jaxpr) - dict(without(axes, auto)).keys())
 
 
 # Derivatives -------------------------------------------------------------------------------------
@@ -197,13 +206,13 @@ def _value_and_jvp(
 def _mapped(
     function: Function,
     arguments: Sequence[Value],
-    in_layouts: Layouts,
-    out_layouts: Layouts,
+    in_layouts: Sequence[Layout],
+    out_layouts: Sequence[Layout],
     params: Params,
 ) -> list[Value]:
     """Applies another function of parts over the mesh of an op."""
-    devices = params["devices"]
-    return apply_to_parts(function, arguments, params["axes"], in_layouts, out_layouts, devices)
+    axes, devices, auto = params["axes"], params["devices"], params["auto"]
+    return apply_to_parts(function, arguments, axes, in_layouts, out_layouts, devices, auto)
 
 
 def _linearize(
@@ -217,7 +226,7 @@ def _linearize(
 ) -> tuple[Results, Tangents]:
     active, count = moving(tangents), len(out_layouts)
     split = derive(jaxpr, "linearize", active)
-    names = tuple(name for name, _ in params["axes"])
+    names = tuple(name for name, _ in without(params["axes"], params["auto"]))
     kept = [(names, *replicated(v.type.ndim)) for v in split.known.outputs[count:]]
     known = _with_own_dimension(split.known, count)
     results = _mapped(known, primals, in_layouts, [*out_layouts, *kept], params)
@@ -277,14 +286,17 @@ def _of_own_dimension(linear: Function, marks: Marks) -> Function:
 def _transpose(
     cotangents: Sequence[Cotangent],
     *operands: TransposeOperand,
+    auto: tuple[AxisName, ...],
     axes: MeshAxes,
-    in_layouts: tuple[Layout, ...],
+    in_layouts: Layouts,
     jaxpr: Function,
-    out_layouts: tuple[Layout, ...],
+    out_layouts: Layouts,
     **params: Param,
 ) -> Sequence[Cotangent | None]:
     is_linear, active = unknown(operands), moving(cotangents)
-    found = _transposed(jaxpr, is_linear, active, axes, in_layouts, out_layouts)
+    found = _transposed(
+        jaxpr, is_linear, active, without(axes, auto), in_layouts, out_layouts
+    )
     linear_layouts = chosen(in_layouts, is_linear)
     known = inverted(is_linear)
     results = _mapped(
@@ -292,7 +304,7 @@ def _transpose(
         [*chosen(operands, known), *chosen(cotangents, active)],
         [*chosen(in_layouts, known), *chosen(out_layouts, active)],
         chosen(linear_layouts, found.active_arguments),
-        {"axes": axes, **params},
+        {"auto": auto, "axes": axes, **params},
     )
     return call.spread_cotangents(operands, found.active_arguments, results)
 
@@ -303,8 +315,8 @@ def _transposed(
     is_linear: Marks,
     active: Marks,
     axes: MeshAxes,
-    in_layouts: tuple[Layout, ...],
-    out_layouts: tuple[Layout, ...],
+    in_layouts: Layouts,
+    out_layouts: Layouts,
 ) -> TransposedFunction:
     """Returns the transpose of a function of parts, as one of the parts of whole cotangents.
 
@@ -349,13 +361,14 @@ def _batch(
     operands: Sequence[Value],
     batch_axes: Sequence[int | None],
     *,
+    auto: tuple[AxisName, ...],
     axes: MeshAxes,
     in_layouts: Layouts,
     jaxpr: Function,
     out_layouts: Layouts,
     **params: Param,
 ) -> tuple[Results, ResultAxes]:
-    frame, own = current_frame(), dict(axes)
+    frame, own = current_frame(), dict(without(axes, auto))
     used = {name for layout in (*in_layouts, *out_layouts) for name in axes_in(layout)}
     names = tuple(name for name in frame.mesh_axes if name in own and name not in used)
     size = frame.size // device_count(names, axes)
@@ -368,7 +381,7 @@ def _batch(
         operands,
         [_with_batch(layout, axis, names) for layout, axis in zip(in_layouts, batch_axes, strict=True)],
         [_with_batch(layout, axis, names) for layout, axis in zip(out_layouts, batched.axes, strict=True)],
-        {"axes": axes, **params},
+        {"auto": auto, "axes": axes, **params},
     )  # fmt: skip
     return results, list(batched.axes)
 
@@ -399,6 +412,7 @@ def _samples() -> list[Sample]:
     x, y = (random_values(generator, shape, dtypes.float32, -2, 2) for shape in ((4, 9), (1, 3)))
     arguments = (x, y, np.array(0.5, np.float32))
     params = {
+        "auto": (),
         "axes": axes,
         "devices": (),
         "in_layouts": ((("i",), ("j",)), ((), ("j",)), ()),
@@ -406,18 +420,25 @@ def _samples() -> list[Sample]:
         "name": "body",
         "out_layouts": (((), ("j",)), (("i",), ("j",)), ()),
     }
-    return [Sample(arguments, params), Sample(arguments, {**params, "devices": (0, 1, 2, 5, 4, 3)})]
+    placed = {
+        **params,
+        "auto": ("k",),
+        "axes": (("i", 2), ("k", 2), ("j", 3)),
+        "devices": tuple(reversed(range(12))),
+    }
+    return [Sample(arguments, params), Sample(arguments, placed)]
 
 
 shard_map_primitive = declare(
     "shard_map",
     parameters={
+        "auto": tuple[AxisName, ...],
         "axes": MeshAxes,
         "devices": Ints,
-        "in_layouts": tuple[Layout, ...],
+        "in_layouts": Layouts,
         "jaxpr": Function,
         "name": str,
-        "out_layouts": tuple[Layout, ...],
+        "out_layouts": Layouts,
     },
     takes_keys=True,
     multiple_results=True,

@@ -16,6 +16,7 @@ from axir.dialect.ops.shape.rearranging import reshape, transpose
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.function import Function
 from axir.dialect.program.layouts import Layout, MeshAxes, axes_in, global_shape
+from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace
 
@@ -46,14 +47,15 @@ def on_whole_arrays(
             split(trace.add_input(whole_type(v.type, layout, axes)), layout, axes)
             for v, layout in zip((*function.inputs, *function.captures), in_layouts, strict=True)
         ]
-        mapped, present = _mapped(function, axes, in_layouts, out_layouts)
-        results = mapped.interpret([*parts, *mapped.captured])
-        return trace.finish(
+        mapped, constants, present = _mapped(function, axes, in_layouts, out_layouts)
+        results = mapped.interpret([*parts, *constants])
+        joined = trace.finish(
             [
                 join(x, names, layout)
                 for x, names, layout in zip(results, present, out_layouts, strict=True)
             ]
         )
+    return embed_captures(joined)  # positions along the axes: operands are all that it takes
 
 
 def split(x: Value, layout: Layout, axes: MeshAxes) -> Value:
@@ -101,25 +103,28 @@ def _mapped(
     axes: MeshAxes,
     in_layouts: tuple[Layout, ...],
     out_layouts: tuple[Layout, ...],
-) -> tuple[Function, list[list[Hashable]]]:
+) -> tuple[Function, list[Value], list[list[Hashable]]]:
     """Vectorizes a function over the axes of a mesh, those in front that a value depends on.
 
     Returns:
-        The function, and for each result the names of its leading axes.
+        The function, values of its further inputs and captures, and for each result the names of
+        its leading axes.
     """
     taken = [axes_in(layout) for layout in in_layouts]
     wanted = [axes_in(layout) for layout in out_layouts]
     present: list[list[Hashable]] = [[] for _ in wanted]
+    constants: list[Value] = []
     for name, size in reversed(axes):
         in_axes = tuple(0 if name in names else None for names in taken)
-        in_axes += (None,) * (len(function.inputs) + len(function.captures) - len(in_axes))
+        in_axes += (None,) * len(constants)
         found = derive(function, "vmap", size, in_axes, None, name).axes
         out_axes = tuple(
             None if axis is None and name not in names else 0
             for axis, names in zip(found, wanted, strict=True)
         )
         function = derive(function, "vmap", size, in_axes, out_axes, name).function
+        constants += function.captured  # inputs of what is vectorized next
         for names, axis in zip(present, out_axes, strict=True):
             if axis is not None:
                 names.insert(0, name)
-    return function, present
+    return function, constants, present

@@ -37,8 +37,8 @@ def test_gradient_through_the_map() -> None:
 def test_the_jaxpr_shows_the_function_of_one_element() -> None:
     mapped = axir.pmap(lambda x: x / lax.psum(x, axis_name="rows"), axis_name="rows")
     text = str(axir.make_jaxpr(mapped)(jnp.ones((3, 4))))
-    assert "pmap[\n      axis_name=rows\n      axis_size=3\n      in_axes=(0,)\n" in text
-    assert "jaxpr={ lambda ; c:f32[4]." in text
+    assert "shard_map[\n      auto=()\n      axes=(('rows', 3),)\n" in text
+    assert "in_layouts=((('rows',), ()),)\n      jaxpr={ lambda ; c:f32[1,4]." in text
     assert "psum[axes=('rows',)" in text
 
 
