@@ -137,7 +137,7 @@ def _mesh(mesh: Mesh | AbstractMesh | None) -> Mesh | AbstractMesh:
 
 def _inferred(args: tuple[UserObject, ...]) -> PyTree:
     def spec(x: UserObject) -> PartitionSpec:
-        place = getattr(x, "_sharding", None)
+        place = getattr(x, "sharding", None)
         return place.spec if isinstance(place, NamedSharding) else PartitionSpec()
 
     return tree.map(spec, args)

@@ -226,6 +226,9 @@ class Mesh(_Axes):
             )
         self._name(() if is_empty else self.devices.shape, names, axis_types)
         self._before: list[Mesh | AbstractMesh | None] = []
+        if len(_latest) >= _LATEST_LIMIT:
+            _latest.clear()
+        _latest[tuple(self.devices.flat), self.shape_tuple] = self
 
     @property
     def device_ids(self) -> np.ndarray:
@@ -275,6 +278,22 @@ class Mesh(_Axes):
 
     def __repr__(self) -> str:
         return f"Mesh({self._described()})"
+
+
+# Meshes by what programs know of them, so that results lie on the very mesh that the user made.
+_latest: dict[UserObject, Mesh] = {}
+_LATEST_LIMIT = 256
+
+
+def mesh_of(devices: tuple[Device, ...], axes: tuple[tuple[Hashable, int], ...]) -> Mesh:
+    """Returns the user's latest mesh of some devices and axes, or a new one."""
+    known = _latest.get((devices, axes))
+    if known is not None:
+        return known
+    names, sizes = zip(*axes, strict=True)
+    places = np.empty(len(devices), object)
+    places[:] = devices
+    return Mesh(places.reshape(sizes), names)
 
 
 def _as_array(found: UserObject) -> np.ndarray:

@@ -16,7 +16,7 @@ from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.runtime import Device
 from axir.runtime.spmd.placement import Placement
 
-from .meshes import AbstractMesh, Mesh, context
+from .meshes import AbstractMesh, Mesh, context, mesh_of
 from .sharding import MEMORY_KIND, Index, Sharding, SingleDeviceSharding
 
 Partition: TypeAlias = "Hashable | tuple[Hashable, ...] | None"
@@ -321,11 +321,8 @@ def as_sharding(place: UserObject, what: str) -> Sharding:
 def sharding_of(place: Placement) -> Sharding:
     """Returns what users call the place of an array on several devices."""
     if place.sharding is None:
-        names, sizes = zip(*place.axes, strict=True)
-        devices = np.empty(len(place.devices), object)
-        devices[:] = place.devices
         spec = PartitionSpec(*[_partition(names) for names in place.layout])
-        place.sharding = NamedSharding(Mesh(devices.reshape(sizes), names), spec)
+        place.sharding = NamedSharding(mesh_of(place.devices, place.axes), spec)
     return place.sharding
 
 

@@ -10,10 +10,14 @@ from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.ops.sharding.sharding_constraint import sharding_constraint
+from axir.dialect.program.rules import Value
 from axir.runtime import Device, default_device, device_count, devices, local_devices
 from axir.runtime.calls.compiled_function import buffer_of
 from axir.runtime.spmd.placement import host_bytes, spread
 
+from .layouts import device_numbers, mesh_axes, open_layout_of
+from .partitions import NamedSharding, as_sharding, only_device
 from .sharding import Sharding, SingleDeviceSharding
 
 __all__ = [
@@ -107,8 +111,6 @@ def _put(
     if type(value) is not ConcreteArray:
         is_donated, may_alias = False, None
     if place is not None:
-        from .partitions import as_sharding  # late: most programs name no places
-
         found = put(value, as_sharding(place, "device_put"), "device_put")
     else:
         found = value
@@ -121,7 +123,7 @@ def _put(
 
 
 def put(value: Array, place: Sharding, what: str) -> Array:
-    """Returns an array where a sharding says; a tracer as it is, for all is computed on a device.
+    """Returns an array where a sharding says; of a tracer the program says where it is to lie.
 
     Args:
         value: The array.
@@ -132,12 +134,10 @@ def put(value: Array, place: Sharding, what: str) -> Array:
         ShapeError: if arrays of this shape cannot be spread so.
         DeletedArrayError: if the array has been deleted.
     """
-    from .partitions import NamedSharding, only_device  # late: as above
-
     if isinstance(place, NamedSharding):
         place.check_compatible_aval(value.shape)
     if type(value) is not ConcreteArray:
-        return value
+        return constrained(value, place) if isinstance(place, NamedSharding) else value
     value.check_alive()
     if isinstance(place, NamedSharding) and place.num_devices > 1:
         where = place.placement
@@ -150,6 +150,15 @@ def put(value: Array, place: Sharding, what: str) -> Array:
     if not isinstance(place, SingleDeviceSharding):
         placed._sharding = place
     return placed
+
+
+def constrained(value: Value, place: NamedSharding) -> Value:
+    """Returns a value of a program, which says from now on that it lies where a sharding says."""
+    if place.num_devices == 1:
+        return value
+    mesh = place.mesh
+    layout = open_layout_of(place.spec, value.ndim)
+    return sharding_constraint(value, mesh_axes(mesh), layout, device_numbers(mesh))
 
 
 def copied(value: ConcreteArray) -> ConcreteArray:

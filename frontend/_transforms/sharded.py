@@ -1,18 +1,25 @@
 """What programs say of where their values are: constraints, and the shardings of `jit`.
 
-Values of a program are on the one device that it runs on, so a constraint is checked, and has no
-work to do. What does not live here: functions of parts of arrays (`shard_mapping.py`).
+What does not live here: functions of parts of arrays (`shard_mapping.py`), and how programs are cut
+into parts (`passes/partition/`).
 """
 
 from __future__ import annotations
 
 from axir._arguments.arguments import to_value
-from axir._devices.partitions import as_sharding, only_device
+from axir._devices.partitions import NamedSharding, as_sharding
 from axir._devices.placement import put
 from axir._devices.sharding import Sharding
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.program.rules import Value
+from axir.runtime.calls.compiled_function import CompiledFunction
+from axir.runtime.spmd.partitioned import Place
+from axir.runtime.spmd.placed_calls import placed
+from axir.runtime.spmd.placement import Placement
+from axir.runtime.spmd.program import MeshProgram
 
 from .jit import JitFunction
 
@@ -28,7 +35,7 @@ def with_sharding_constraint(x: PyTree, shardings: UserObject) -> PyTree:
     Raises:
         ShapeError: if an array cannot be spread so.
         MissingMeshError: for a specification if no mesh is in use.
-        ParameterError: for anything else, or a sharding over several devices.
+        ParameterError: for anything else.
 
     >>> import axir, axir.numpy as jnp
     >>> from axir.sharding import PartitionSpec
@@ -50,10 +57,25 @@ def _placed(x: PyTree, shardings: UserObject, what: str, argument: str) -> PyTre
     values = [to_value(leaf, lambda: f"An argument of {what}") for leaf in leaves]
     return structure.unflatten(
         [
-            value if place is None else put(value, as_sharding(place, what), what)
+            value if place is None else _put(value, as_sharding(place, what), what)
             for value, place in zip(values, places, strict=True)
         ]
     )
+
+
+def _put(value: Value, place: Sharding, what: str) -> Value:
+    """Returns a value where it is to lie; as it is if it lies there."""
+    is_there = (
+        type(value) is ConcreteArray
+        and isinstance(place, NamedSharding)
+        and place.num_devices > 1
+        and value._device == place.placement
+    )
+    return value if is_there else put(value, place, what)
+
+
+class ShardingMismatchError(ParameterError):
+    """An argument is committed to lie elsewhere than `in_shardings` says."""
 
 
 class ShardedJitFunction(JitFunction):
@@ -65,6 +87,8 @@ class ShardedJitFunction(JitFunction):
     def with_shardings(self, in_shardings: UserObject, out_shardings: UserObject) -> UserObject:
         """Sets the shardings; returns the function."""
         self._in_shardings, self._out_shardings = in_shardings, out_shardings
+        # What is remembered for one choice of shardings is not for another.
+        self._entries = {}
         return self
 
     def _copy_of(self, function: UserFunction) -> JitFunction:
@@ -79,13 +103,41 @@ class ShardedJitFunction(JitFunction):
         return _rebuilt, (self._function, self._options, *shardings)
 
     def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
-        """Puts the arguments where they belong, runs the program, and says where results are."""
+        """Puts the arguments where they belong, and runs the program that puts the results there.
+
+        Raises:
+            ShardingMismatchError: an argument is committed to lie elsewhere.
+        """
         if self._in_shardings is not None:
             args = self._arranged(args, kwargs)
         results = super().__call__(*args, **kwargs)
         if self._out_shardings is None:
             return results
         return _placed(results, self._out_shardings, "jit", "out_shardings")
+
+    def _placed(
+        self,
+        entry: UserObject,
+        places: tuple[Place, ...] | None,
+        common: Place,
+        donated: tuple[int, ...],
+    ) -> CompiledFunction | MeshProgram:
+        """Returns the compiled form of what an entry leads to, which puts results in their place."""
+        lying = places or (None,) * len(entry.function.inputs)
+        results = self._result_places(entry.out_tree)
+        return placed(entry.function, lying, common, donated, self._wait, results)
+
+    def _result_places(self, out_tree: tree.TreeDef) -> tuple[Placement | None, ...]:
+        """Returns where the results lie that are to lie on several devices."""
+        if self._out_shardings is None:
+            return ()
+        numbers = tree.unflatten(out_tree, range(out_tree.num_leaves))
+        found = tree.broadcast_prefix(self._out_shardings, numbers, "out_shardings")
+        every = [None if x is None else as_sharding(x, "jit") for x in found]
+        return tuple(
+            x.placement if isinstance(x, NamedSharding) and x.num_devices > 1 else None
+            for x in every
+        )
 
     def _arranged(
         self, args: tuple[UserObject, ...], kwargs: dict[str, Options]
@@ -98,11 +150,27 @@ class ShardedJitFunction(JitFunction):
             )
         dynamic = [n for n in range(len(args)) if n not in self._static_argnums]
         found = tuple(args[n] for n in dynamic)
-        placed = _placed(found, self._in_shardings, "jit", "in_shardings")
+        self._check_committed(found)
+        moved = _placed(found, self._in_shardings, "jit", "in_shardings")
         arranged = list(args)
-        for n, x in zip(dynamic, placed, strict=True):
+        for n, x in zip(dynamic, moved, strict=True):
             arranged[n] = x
         return tuple(arranged)
+
+    def _check_committed(self, args: tuple[UserObject, ...]) -> None:
+        """Raises `ShardingMismatchError` for an argument that is committed to lie elsewhere."""
+        places = tree.broadcast_prefix(self._in_shardings, args, "in_shardings")
+        for number, (x, place) in enumerate(zip(tree.leaves(args), places, strict=True)):
+            if type(x) is not ConcreteArray or x._device is None or place is None:
+                continue
+            wanted = as_sharding(place, "jit")
+            if not x.sharding.is_equivalent_to(wanted, x.ndim):
+                raise ShardingMismatchError(
+                    f"jit of {self.__name__!r}: argument {tree.paths(args)[number]} has the "
+                    f"sharding {x.sharding}, but in_shardings says {wanted}.",
+                    "Move it with axir.device_put(x, sharding) before the call, or leave its "
+                    "sharding out of in_shardings.",
+                )
 
 
 def _rebuilt(
@@ -123,11 +191,5 @@ def sharded_jit(
             tuple of arguments; None leaves arguments where they are.
         out_shardings: The same for results.
 
-    Raises:
-        ParameterError: if a sharding has several devices.
     """
-    for shardings in (in_shardings, out_shardings):
-        for place in tree.leaves(shardings):
-            if isinstance(place, Sharding):
-                only_device(place, "jit")
     return ShardedJitFunction(function, *options).with_shardings(in_shardings, out_shardings)
