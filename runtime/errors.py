@@ -33,12 +33,36 @@ class DeviceNotFoundError(JaxRuntimeError):
     """The machine has no such device, or its driver is not installed."""
 
 
+class TooFewDevicesError(DeviceNotFoundError, ValueError):
+    """A map over an axis has more elements than there are devices."""
+
+
 class RuntimeExecutionError(JaxRuntimeError):
     """A compiled program failed while it ran."""
 
 
 class OutOfMemoryError(RuntimeExecutionError, MemoryError):
     """A compiled program needs more memory than its device has."""
+
+
+class CollectiveError(JaxRuntimeError):
+    """Base of the errors of devices that communicate."""
+
+
+class UnequalProgramsError(CollectiveError):
+    """The devices of a mesh do not run the same collectives in the same order."""
+
+
+class CollectiveTimeoutError(CollectiveError):
+    """Devices waited longer for another one than the option `axir_collective_timeout` allows."""
+
+
+class CollectiveAbortedError(CollectiveError):
+    """A device waited for another one that has failed, and whose error is the cause of this one."""
+
+
+class MeshExecutionError(RuntimeExecutionError):
+    """A program failed on a device of the mesh that ran it."""
 
 
 class HostCallError(JaxRuntimeError):

@@ -31,12 +31,17 @@ KNOWS_XLA_FLAGS = version("jax").startswith("0.10.")
 # The workers of pytest-xdist inherit the environment that the controlling process prepares here,
 # before anything imports axir.
 IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ
+# How many devices a process has is settled when it begins: tests/four_devices runs in one of its own.
+CPU_DEVICES = os.environ.get("TEST_CPU_DEVICES")
 if IS_CONTROLLER:
     for variable in [name for name in os.environ if name.startswith(("AXIR_", "JAX_"))]:
         del os.environ[variable]
     os.environ["JAX_PLATFORMS"] = "cpu"
-    if KNOWS_XLA_FLAGS:
-        os.environ["XLA_FLAGS"] = " ".join(XLA_FLAGS)
+    flags = XLA_FLAGS if KNOWS_XLA_FLAGS else ()
+    if CPU_DEVICES:
+        flags = (*flags, f"--xla_force_host_platform_device_count={CPU_DEVICES}")
+    if flags:
+        os.environ["XLA_FLAGS"] = " ".join(flags)
     os.environ["AXIR_CACHE_DIR"] = tempfile.mkdtemp(prefix="axir-test-cache-")
 
 # A compilation within an example takes longer than hypothesis expects of one.

@@ -123,6 +123,10 @@ class DeletedArrayError(AxirError, RuntimeError):
     """An array was used after its buffer had been donated or deleted."""
 
 
+class IncompatibleDevicesError(AxirError, ValueError):
+    """Arrays that are committed to different devices meet in one computation."""
+
+
 class OutOfBoundsError(AxirError, IndexError):
     """A static index lies outside the array."""
 

@@ -11,14 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .annotations import Foreign
-from .errors import AxirError
+from .errors import IncompatibleDevicesError
 
 if TYPE_CHECKING:
     from .array import ConcreteArray
-
-
-class IncompatibleDevicesError(AxirError, ValueError):
-    """Arrays that are committed to different devices meet in one computation."""
 
 
 def devices_at(place: Foreign) -> tuple[Foreign, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from axir._arguments.arguments import to_value
 from axir._trees import tree
-from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.annotations import Foreign, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import ParameterError
@@ -141,12 +141,9 @@ def put(value: Array, place: Sharding, what: str) -> Array:
     value.check_alive()
     if isinstance(place, NamedSharding) and place.num_devices > 1:
         where = place.placement
-        return ConcreteArray(value.type, value._host, spread(value, where).shared(), where)
+        return ConcreteArray(value.type, value._host, spread(value, where), where)
     device = only_device(place, what)
-    buffer = buffer_of(value, device)
-    if buffer is value._buffer:  # deleting one of the arrays leaves the other alone
-        buffer = buffer.shared_with(device)
-    placed = ConcreteArray(value.type, value._host, buffer, device)
+    placed = ConcreteArray(value.type, value._host, buffer_of(value, device), device)
     if not isinstance(place, SingleDeviceSharding):
         placed._sharding = place
     return placed
@@ -174,12 +171,10 @@ def copied(value: ConcreteArray) -> ConcreteArray:
 
 def moved(found: ConcreteArray, given: ConcreteArray) -> ConcreteArray:
     """Returns an array that has been put somewhere; the one that it was made of is deleted."""
-    made = found
-    if found is given:
-        buffer = given._buffer
-        if buffer is not None:
-            buffer = buffer.shared() if buffer.device.is_spread else buffer.moved()
-        made = _marked(ConcreteArray(given.type, given._host, buffer, given._device), given)
+    buffer: Foreign = found._buffer
+    if buffer is not None and buffer is given._buffer:
+        buffer = buffer.moved()
+    made = _marked(ConcreteArray(found.type, found._host, buffer, found._device), found)
     given.delete()
     return made
 

@@ -12,14 +12,11 @@ from axir.dialect.core.errors import TreeError
 from axir.dialect.core.state import state
 from axir.dialect.ops.sharding.parallel_map import parallel_map
 from axir.dialect.program.tracer import Tracer
-from axir.runtime import Device, DeviceNotFoundError, local_devices
+from axir.runtime import Device, local_devices
+from axir.runtime.errors import TooFewDevicesError
 
 from .jit import JitFunction
 from .vectorize import check_axes, check_number, checked_in_axes, mapped_arguments, trace_element
-
-
-class TooFewDevicesError(DeviceNotFoundError, ValueError):
-    """A map over an axis has more elements than there are devices."""
 
 
 class _AnonymousAxis:

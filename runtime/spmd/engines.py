@@ -17,25 +17,13 @@ from typing import Protocol
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.config import config
 from axir.dialect.program.communication import Collective
-from axir.runtime.errors import JaxRuntimeError
+from axir.runtime.errors import (
+    CollectiveAbortedError,
+    CollectiveTimeoutError,
+    UnequalProgramsError,
+)
 
 from .combination import combined
-
-
-class CollectiveError(JaxRuntimeError):
-    """Base of the errors of devices that communicate."""
-
-
-class UnequalProgramsError(CollectiveError):
-    """The devices of a mesh do not run the same collectives in the same order."""
-
-
-class CollectiveTimeoutError(CollectiveError):
-    """Devices waited longer for another one than the option `axir_collective_timeout` allows."""
-
-
-class CollectiveAbortedError(CollectiveError):
-    """A device waited for another one that has failed, and whose error is the cause of this one."""
 
 
 class Engine(Protocol):

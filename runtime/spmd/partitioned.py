@@ -11,8 +11,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from axir.dialect.core.annotations import Foreign
+from axir.dialect.core.errors import IncompatibleDevicesError
 from axir.dialect.core.memo import derived, quickly_derived
-from axir.dialect.core.places import IncompatibleDevicesError, devices_at
+from axir.dialect.core.places import devices_at
 from axir.dialect.program.function import Function, functions_of
 from axir.dialect.program.layouts import Layout, MeshAxes, replicated
 from axir.runtime.device.devices import Device, devices

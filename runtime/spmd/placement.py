@@ -212,10 +212,11 @@ class ShardedBuffer:
             part.block_until_ready()
         return self
 
-    def shared(self) -> ShardedBuffer:
-        """Returns another buffer of the same memory, which no program overwrites from now on."""
-        parts = [part.shared_with(part.device) for part in self.parts]
-        return ShardedBuffer(self.type, parts)
+    def moved(self) -> ShardedBuffer:
+        """Returns a buffer of the same memory, and deletes this one."""
+        made = ShardedBuffer(self.type, [part.moved() for part in self.parts])
+        self.delete()
+        return made
 
     def delete(self) -> None:
         """Gives the memory back on all devices."""

@@ -35,16 +35,12 @@ from axir.runtime.calls.pending import Lane, QueuedCall, Source, sources_of, unf
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import Device, thread_count
 from axir.runtime.device.fork_safety import call_in_forked_child
-from axir.runtime.errors import RuntimeExecutionError
+from axir.runtime.errors import CollectiveAbortedError, CollectiveError, MeshExecutionError
 
-from .engines import CollectiveAbortedError, CollectiveError, Engine, ThreadEngine
+from .engines import Engine, ThreadEngine
 from .placement import Placement, ShardedBuffer, host_bytes, sharded_type, spread
 
 EngineMaker = Callable[[Sequence[Device]], Engine]
-
-
-class MeshExecutionError(RuntimeExecutionError):
-    """A program failed on a device of the mesh that ran it."""
 
 
 def thread_engine(devices: Sequence[Device]) -> Engine:

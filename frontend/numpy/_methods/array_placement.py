@@ -66,10 +66,7 @@ def _parts(array: ConcreteArray) -> list[ConcreteArray]:
         return [array]
     buffer = array._buffer = spread(array, place)
     kind = array.type.update(shape=place.part_shape(array.shape))
-    return [
-        ConcreteArray(kind, None, part.shared_with(part.device), part.device)
-        for part in buffer.parts
-    ]
+    return [ConcreteArray(kind, None, part, part.device) for part in buffer.parts]
 
 
 def addressable_data(array: ConcreteArray, index: int) -> ConcreteArray:

@@ -15,12 +15,12 @@ import pytest
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.communication import Collective
 from axir.runtime.device.buffers import ALIGNMENT
-from axir.runtime.spmd.engines import (
+from axir.runtime.errors import (
     CollectiveAbortedError,
     CollectiveTimeoutError,
-    ThreadEngine,
     UnequalProgramsError,
 )
+from axir.runtime.spmd.engines import ThreadEngine
 
 PART = ShapedArray((4, 6), np.float32)
 ALL = ((0, 1, 2, 3),)
