@@ -11,6 +11,7 @@ Array(0., dtype=float32, weak_type=True)
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
 from axir import dtypes, errors, numpy, tree
 from axir._devices.environment import print_environment_info
@@ -31,7 +32,7 @@ from axir._devices.placement import (
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.autodiff import grad, jvp, linearize, value_and_grad, vjp
 from axir._transforms.callbacks import effects_barrier, pure_callback
-from axir._transforms.checkpointing import checkpoint, checkpoint_policies, remat
+from axir._transforms.checkpointing import checkpoint_policies, remat
 from axir._transforms.forward_backward import fwd_and_bwd
 from axir._transforms.jacobian import hessian, jacfwd, jacrev
 from axir._transforms.jit import clear_caches, jit
@@ -67,6 +68,9 @@ from axir.dialect.core.config import (
     threefry_partitionable,
 )
 
+if TYPE_CHECKING:  # type checkers take the module for no function
+    from axir._transforms.checkpointing import checkpoint
+
 __version__ = "0.1.0"
 
 jacobian = jacrev
@@ -76,6 +80,7 @@ _LOADED_WHEN_NAMED = frozenset(
     (
         "ad_checkpoint",
         "api_util",
+        "checkpoint",  # the function as well
         "core",
         "custom_batching",
         "debug",

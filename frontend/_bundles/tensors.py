@@ -30,10 +30,11 @@ _NAMES = {
     "BF16": np.dtype(ml_dtypes.bfloat16),
 }
 _NAME_OF = {dtype: name for name, dtype in _NAMES.items()}
+STORED_DTYPES = frozenset(_NAME_OF)
 _LENGTH = struct.Struct("<Q")
 _METADATA = "__metadata__"
 # What reading a header raises that somebody made up.
-_DAMAGES = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
+DAMAGES = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 
 
 def write_tensors(arrays: Mapping[str, HostArray]) -> Pieces:
@@ -70,23 +71,25 @@ def read_tensors(memory: memoryview, name: str) -> dict[str, HostArray]:
         BundleError: if it is not of the format.
     """
     try:
-        header, start = _header(memory)
-        entries = {key: value for key, value in header.items() if key != _METADATA}
-        return {key: _view(memory, start, entry) for key, entry in entries.items()}
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        RecursionError,
-        OverflowError,
-    ) as error:
+        return views_of_tensors(memory)
+    except DAMAGES as error:
         said = str(error).splitlines() or [type(error).__name__]
         raise BundleError(
             f"{name}: its parameters are not a file of safetensors: {said[0][:100]}.",
             "The bundle is damaged: copy it again, or save it again.",
             where="",
         ) from None
+
+
+def views_of_tensors(memory: memoryview) -> dict[str, HostArray]:
+    """Returns the arrays of a file as read-only views of its memory; see `read_tensors`.
+
+    Raises:
+        DAMAGES: one of these if it is not of the format.
+    """
+    header, start = _header(memory)
+    entries = {key: value for key, value in header.items() if key != _METADATA}
+    return {key: _view(memory, start, entry) for key, entry in entries.items()}
 
 
 def _header(memory: memoryview) -> tuple[dict[str, UserObject], int]:

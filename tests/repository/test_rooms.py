@@ -60,6 +60,7 @@ ORDER = (
     "passes/tune/products",
     "passes",
     "runtime/errors",
+    "runtime/processes",
     "runtime/device",
     "runtime/compiler",
     "runtime/calls",
@@ -91,6 +92,7 @@ ORDER = (
     "frontend/_programs",
     "frontend/_bundles",
     "frontend/_cpp",
+    "frontend/_checkpoints",
     "frontend",
 )
 # Where imports point back, each with the reason in its own text.

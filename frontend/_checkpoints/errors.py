@@ -1,0 +1,49 @@
+"""What can be wrong with a checkpoint: a class each."""
+
+from __future__ import annotations
+
+from axir.dialect.core.errors import AxirError
+
+
+class CheckpointError(AxirError):
+    """A checkpoint cannot be written or read; base of the classes that say why."""
+
+
+class CheckpointNotFoundError(CheckpointError, FileNotFoundError):
+    """A folder has no checkpoint, or none of the step that was asked for."""
+
+
+class CheckpointExistsError(CheckpointError, FileExistsError):
+    """A step was saved before, which saving never replaces."""
+
+
+class CheckpointWriteError(CheckpointError, OSError):
+    """A checkpoint could not be written; what was saved before is as it was."""
+
+
+class CheckpointLeafError(CheckpointError, TypeError):
+    """A tree holds something that checkpoints cannot keep."""
+
+
+class CheckpointTreeError(CheckpointError, ValueError):
+    """A checkpoint holds another tree than the one that is asked for."""
+
+
+class CheckpointVersionError(CheckpointError, ValueError):
+    """A checkpoint was written by a newer version of axir."""
+
+
+class DamagedCheckpointError(CheckpointError, ValueError):
+    """The files of a checkpoint are not those that were written; base of what may have happened."""
+
+
+class TruncatedCheckpointError(DamagedCheckpointError):
+    """A file of a checkpoint has another size than it was written with."""
+
+
+class CheckpointHashError(DamagedCheckpointError):
+    """A file of a checkpoint has another content than was written."""
+
+
+class MissingShardError(DamagedCheckpointError, FileNotFoundError):
+    """A part of an array is not there: its file is missing, or nobody has written it."""
