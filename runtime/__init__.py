@@ -14,19 +14,20 @@ from .compiler.target import Target
 from .device.buffers import Buffer, BufferType, aligned_empty
 from .device.devices import (
     CpuDevice,
-    CudaDevice,
     Device,
-    VulkanDevice,
     default_device,
     device_count,
     devices,
     local_devices,
 )
+from .device.gpu_devices import CudaDevice, VulkanDevice
 from .errors import (
     CompileError,
     CompileFailureWarning,
     CompilerCrashError,
+    DeviceLostError,
     DeviceNotFoundError,
+    DeviceUnfitError,
     HostCallError,
     LoadError,
     OutOfMemoryError,
@@ -42,7 +43,9 @@ __all__ = [
     "CpuDevice",
     "CudaDevice",
     "Device",
+    "DeviceLostError",
     "DeviceNotFoundError",
+    "DeviceUnfitError",
     "Executable",
     "HostCallError",
     "LoadError",

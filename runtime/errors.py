@@ -37,6 +37,10 @@ class TooFewDevicesError(DeviceNotFoundError, ValueError):
     """A map over an axis has more elements than there are devices."""
 
 
+class DeviceUnfitError(DeviceNotFoundError):
+    """The machine's devices lack what programs need."""
+
+
 class RuntimeExecutionError(JaxRuntimeError):
     """A compiled program failed while it ran."""
 
@@ -63,6 +67,10 @@ class CollectiveAbortedError(CollectiveError):
 
 class MeshExecutionError(RuntimeExecutionError):
     """A program failed on a device of the mesh that ran it."""
+
+
+class DeviceLostError(RuntimeExecutionError):
+    """A device's driver has given it up, with all that lay in its memory."""
 
 
 class HostCallError(JaxRuntimeError):

@@ -272,5 +272,5 @@ def compile_program(
     dialect = _raise_calls(module, dialect)
     chosen = devices(device)[0] if device else default_device()
     found = signatures(module)
-    target = Target(backend=chosen.platform, opt_level=opt_level)
+    target = Target.of_device(chosen, opt_level)
     return Program(compile_saved(module, dialect, target, name), found, chosen)

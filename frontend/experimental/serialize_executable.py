@@ -63,7 +63,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, tree.TreeDef, tree.TreeDef]:
         "format": _FORMAT,
         "name": function.name,
         "platform": unit.device.platform,
-        "machine": Target(backend=unit.device.platform).machine,
+        "machine": Target.of_device(unit.device).machine,
         "arguments": [_described(t) for t in compiled.function.input_types],
         "results": [_described(t) for t in unit.result_types],
         "constants": [[list(x.shape), x.dtype.name] for x in constants],
@@ -123,7 +123,7 @@ def deserialize_and_load(
         ) from None
     platform = backend or header["platform"]
     device = execution_devices[0] if execution_devices else _device(platform)
-    here = Target(backend=device.platform).machine
+    here = Target.of_device(device).machine
     if header["format"] != _FORMAT or (header["platform"], header["machine"]) != (
         device.platform,
         here,

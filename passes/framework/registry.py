@@ -28,6 +28,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "expand-power",
         "expand-trigonometry",
         "keep-denormal-halves",
+        "keep-roundings",
         "saturate-conversions",
         "store-narrow-elements",
         "sign-unsigned-data",

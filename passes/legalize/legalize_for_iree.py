@@ -60,6 +60,7 @@ STAGES: dict[str, Stage] = {
     "split-complex-constants": looks_for("constant", is_complex=True),
     "negate-products": looks_for("reduce"),
     "limit-fusion": looks_for(_ANY),
+    "keep-roundings": looks_for("add subtract linalg.generic"),
     "separate-views": looks_for("broadcast_in_dim reshape transpose dot_general"),
     "sign-unsigned-data": looks_for("reverse reduce_window convert"),
     "protect-inputs": looks_for(_ANY),
@@ -74,7 +75,9 @@ STAGES: dict[str, Stage] = {
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
 _FUSIONS = ("split-complex-loops", "fuse-loops", "fuse-moves", "fuse-small-programs")
-_ONLY_ON = dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), "cpu")
+_ONLY_ON = dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), "cpu") | {
+    "keep-roundings": "vulkan"
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,8 +98,8 @@ class LegalizeForIree(Pass):
        `stabilize-sort` for the sorts that are left.
     4. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
        `drop-scatter` pads too; then `split-complex-constants`.
-    5. `negate-products`, `limit-fusion` and `separate-views`, when all elementwise operations are
-       there, then `sign-unsigned-data`.
+    5. `negate-products`, `limit-fusion`, for Vulkan `keep-roundings`, and `separate-views`, when
+       all elementwise operations are there, then `sign-unsigned-data`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, `store-slices` and
        `renew-loop-operands`, whose barriers `protect-inputs` would remove.

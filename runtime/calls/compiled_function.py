@@ -410,9 +410,7 @@ def compile_function(
     the function on their parts, if it is such a one.
     """
     # Whoever calls the binary has arguments of known types: see `CompiledFunction`.
-    target = Target(
-        backend=device.platform, opt_level=config.axir_opt_level, checks_arguments=False
-    )
+    target = Target.of_device(device, config.axir_opt_level, checks_arguments=False)
     with timed(LOWERED, function.name):
         module = lower_functions(
             {"main": function}, device.platform, donated, host_functions, mesh_axes=mesh_axes

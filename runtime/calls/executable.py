@@ -20,9 +20,10 @@ from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
 from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
-from axir.runtime.device.devices import INSTANCE, Device, short_status, thread_count
+from axir.runtime.device.devices import INSTANCE, Device, thread_count
+from axir.runtime.device.failures import device_failure, short_status
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
-from axir.runtime.errors import LoadError, OutOfMemoryError, RuntimeExecutionError
+from axir.runtime.errors import LoadError
 
 from .driver_trial import DriverTrial
 from .host_calls import HostCalls, take_exception
@@ -274,21 +275,8 @@ class Executable:
         raised_by_host = take_exception()
         if raised_by_host is not None:
             return raised_by_host
-        status = short_status(error)
-        failure: RuntimeExecutionError
-        if status.startswith("resource exhausted"):
-            failure = OutOfMemoryError(
-                f"The compiled function {self.name!r} needs an array for which "
-                f"{self.program.device} has no memory.",
-                "Compute in smaller pieces, or look for an extent larger than it should be.",
-                where,
-            )
-        else:
-            failure = RuntimeExecutionError(
-                f"The compiled function {self.name!r} failed on {self.program.device}: {status}.",
-                "Check that the arguments have the shapes and dtypes that it was compiled for.",
-                where,
-            )
+        what = f"The compiled function {self.name!r}"
+        failure = device_failure(error, self.program.device, what, where)
         failure.__cause__ = error
         return failure
 

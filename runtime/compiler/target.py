@@ -45,6 +45,8 @@ from functools import cache
 from pathlib import Path
 
 from axir.dialect.core.errors import ParameterError
+from axir.runtime.device.devices import Device
+from axir.runtime.device.gpu_features import GpuFeatures
 
 BACKENDS = ("cpu", "vulkan", "cuda")
 
@@ -112,6 +114,8 @@ class Target:
         data_tiling: whether matrix products pack their operands; None decides by the module.
         gpu_architecture: what IREE calls the GPU: "sm_80", "ampere", "rdna3"; None for one that
             most machines can run.
+        gpu_features: what the GPU says of itself, if it is one of this machine; goes before
+            `gpu_architecture`.
         checks_arguments: whether programs look at what they are called with; one that does not
             ends the process if an argument is of another type than declared.
 
@@ -124,6 +128,7 @@ class Target:
     opt_level: int = 2
     data_tiling: bool | None = None
     gpu_architecture: str | None = None
+    gpu_features: GpuFeatures | None = None
     checks_arguments: bool = True
 
     def __post_init__(self) -> None:
@@ -144,6 +149,8 @@ class Target:
         """
         # 64-bit types are never silently narrowed: f64 in the module is f64 on the device.
         common = ("--iree-input-type=stablehlo", "--iree-input-demote-f64-to-f32=false")
+        if self.gpu_features is not None:
+            return common + self.gpu_features.flags()
         if self.backend == "vulkan":
             architecture = self.gpu_architecture or "ampere"
             device = ("--iree-hal-target-device=vulkan", f"--iree-vulkan-target={architecture}")
@@ -161,6 +168,16 @@ class Target:
             "--iree-llvmcpu-link-embedded=false",
             *_OPTIMIZATION_FLAGS[self.opt_level],
             *(("--iree-opt-data-tiling",) if is_tiled else ()),
+        )
+
+    @staticmethod
+    def of_device(device: Device, opt_level: int = 2, checks_arguments: bool = True) -> Target:
+        """Returns the target whose programs run on a device of this machine."""
+        return Target(
+            device.platform,
+            opt_level=opt_level,
+            gpu_features=device.features,
+            checks_arguments=checks_arguments,
         )
 
     @property
@@ -184,7 +201,9 @@ class Target:
 
     @property
     def machine(self) -> str:
-        """What the binary depends on besides the flags: the host CPU, when compiling for it."""
+        """What the binary depends on besides names: the host's CPU or GPU, if that is the target."""
+        if self.gpu_features is not None:
+            return hashlib.sha256(" ".join(self.gpu_features.flags()).encode()).hexdigest()[:16]
         if self.backend == "cpu" and self.cpu == "host":
             return f"{platform.machine()}:{host_cpu_features()}"
         return platform.machine() if self.backend == "cpu" else ""

@@ -3,10 +3,9 @@
 The CPU is one device, or as many as `jax_num_cpu_devices` says, over the same memory. A `CpuDevice`
 owns two IREE drivers: `local-sync` runs a program on the calling thread (2 us a call), `local-task`
 on a pool of threads (15 us a call, and all cores). A buffer made by one is passed to the other's
-programs as it is; `runtime/calls/executable.py` chooses per program. GPUs have one driver each.
-Devices live as long as the process; handles of IREE are made when first needed, and anew in a
-forked child. What does not live here: compiling (`compiler/`), calls
-(`runtime/calls/executable.py`).
+programs as it is; `runtime/calls/executable.py` chooses per program. Devices live as long as the
+process; handles of IREE are made when first needed, and anew in a forked child. What does not live
+here: GPUs (`gpu_devices.py`), compiling (`compiler/`), calls (`runtime/calls/executable.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import math
 import os
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,6 +39,7 @@ from .buffers import (
     element_type,
 )
 from .fork_safety import abandon, call_in_forked_child
+from .gpu_features import GpuFeatures
 
 # The HAL types must be registered before the first buffer view is made: without them its references
 # are never released.
@@ -47,10 +48,8 @@ INSTANCE = iree_runtime.VmInstance()
 _binding.disable_leak_checker()
 
 _HOST_MEMORY = int(iree_runtime.MemoryType.DEVICE_LOCAL) | int(iree_runtime.MemoryType.HOST_VISIBLE)
-_DEVICE_MEMORY = int(iree_runtime.MemoryType.DEVICE_LOCAL)
 _BYTE = np.dtype(np.uint8)
 _HOST_USAGE = int(iree_runtime.BufferUsage.DEFAULT) | int(iree_runtime.BufferUsage.MAPPING)
-_DEVICE_USAGE = int(iree_runtime.BufferUsage.DEFAULT)
 _flags_lock = threading.Lock()
 # Below this size a copy (0.8 us) costs less than borrowing (2 us).
 _BORROWED_BYTES = 1 << 15
@@ -94,6 +93,8 @@ class Device:
     platform: ClassVar[str]
     is_spread: ClassVar[bool] = False
     _class_name: ClassVar[str]
+    # What a GPU says of itself, which programs are compiled for; None for a CPU.
+    features: GpuFeatures | None = None
 
     def __init__(self, device_id: int, device_kind: str):
         self.id = device_id
@@ -166,21 +167,14 @@ class Device:
     def _copy_in(
         self, array: HostArray, element: iree_runtime.HalElementType
     ) -> iree_runtime.HalBufferView:
-        handle = self.handle()
-        return handle.allocator.allocate_buffer_copy(
-            _DEVICE_MEMORY, _DEVICE_USAGE, handle, array, element
-        )
+        """Returns a copy of a contiguous host array in the device's memory."""
+        raise NotImplementedError  # overridden by each kind of device
 
     def to_numpy(
         self, view: iree_runtime.HalBufferView, shape: tuple[int, ...], dtype: Dtype
     ) -> HostArray:
         """Returns the elements of an IREE buffer view as a read-only array."""
-        size = math.prod(shape) * dtype.itemsize
-        # As bytes, since the transfer knows only NumPy's own dtypes.
-        flat = HalBufferView(view.get_buffer(), [size], iree_runtime.HalElementType.UINT_8)
-        host = iree_runtime.DeviceArray(self.handle(), flat).to_host().view(dtype).reshape(shape)
-        host.flags.writeable = False
-        return host
+        raise NotImplementedError  # overridden by each kind of device
 
     def __copy__(self) -> Device:
         return self
@@ -207,8 +201,8 @@ class Device:
         """The number of the device in its process, which is its `id`."""
         return self.id
 
-    def memory_stats(self) -> None:
-        """Returns None: IREE's drivers count no memory."""
+    def memory_stats(self) -> dict[str, int] | None:
+        """Returns None: IREE's drivers of the CPU count no memory."""
         return None
 
 
@@ -291,44 +285,9 @@ class CpuDevice(Device):
         return host
 
 
-class GpuDevice(Device):
-    """A GPU behind IREE's Vulkan or CUDA driver."""
-
-    def __init__(self, device_id: int, device_kind: str, path: str):
-        super().__init__(device_id, device_kind)
-        self._path = path
-
-    def _open(self, driver: str, threads: int) -> iree_runtime.HalDevice:
-        uri = f"{driver}://{self._path}" if self._path else driver
-        return iree_runtime.get_driver(driver).create_device_by_uri(uri)
-
-
-class VulkanDevice(GpuDevice):
-    """A GPU (or a software rasterizer) with a Vulkan driver."""
-
-    drivers = ("vulkan",)
-    platform = "vulkan"
-    _class_name = "VulkanDevice"
-
-
-class CudaDevice(GpuDevice):
-    """An NVIDIA GPU."""
-
-    drivers = ("cuda",)
-    platform = "cuda"
-    _class_name = "CudaDevice"
-
-
-_GPU_CLASSES: dict[str, type[GpuDevice]] = {"vulkan": VulkanDevice, "cuda": CudaDevice}
 _ALIASES = {"gpu": "cuda", "nvidia": "cuda"}
-_WAYS_OUT = {
-    "vulkan": "Install a Vulkan loader (libvulkan.so.1) and the driver of your GPU, or a software "
-    "one (mesa-vulkan-drivers), or run on devices('cpu').",
-    "cuda": "Install the NVIDIA driver (libcuda.so), make the GPU visible to this process "
-    "(CUDA_VISIBLE_DEVICES), or run on devices('cpu').",
-}
-
-
+# By platform, what finds its devices: see `offer_platform`.
+_platforms: dict[str, Callable[[], tuple[Device, ...]]] = {}
 # By platform; a device is made once, for it is the same only as itself.
 _devices: dict[str, tuple[Device, ...]] = {}
 
@@ -355,24 +314,17 @@ def _count_of_flags() -> int:
     return option.parse(found[-1], "XLA_FLAGS=--xla_force_host_platform_device_count")
 
 
-def _gpu_devices(platform: str) -> tuple[Device, ...]:
-    try:
-        found = iree_runtime.get_driver(platform).query_available_devices()
-    except (RuntimeError, ValueError) as error:
-        raise _no_such_device(platform, short_status(error)) from error
-    if not found:
-        raise _no_such_device(platform, "the driver lists none")
-    device_class = _GPU_CLASSES[platform]
-    return tuple(
-        device_class(index, info.get("name") or platform, info.get("path", ""))
-        for index, info in enumerate(found)
-    )
+def offer_platform(platform: str, find: Callable[[], tuple[Device, ...]]) -> None:
+    """Lets `devices` know a platform.
+
+    Args:
+        platform: Its name.
+        find: Returns its devices, when first asked for; raises DeviceNotFoundError.
+    """
+    _platforms[platform] = find
 
 
-def _no_such_device(platform: str, reason: str) -> DeviceNotFoundError:
-    return DeviceNotFoundError(
-        f"There is no {platform} device here: {reason}.", _WAYS_OUT[platform]
-    )
+offer_platform("cpu", _cpu_devices)
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -391,7 +343,7 @@ def devices(backend: str | None = None) -> list[Device]:
     offered = [name.strip() for name in (config.jax_platforms or "").split(",") if name.strip()]
     asked = backend or (offered[0] if offered else "cpu")
     platform = _ALIASES.get(asked, asked)
-    if platform != "cpu" and platform not in _GPU_CLASSES:
+    if platform not in _platforms:
         raise DeviceNotFoundError(
             f"There is no platform {asked!r}.", "Choose one of cpu, vulkan and cuda."
         )
@@ -400,8 +352,7 @@ def devices(backend: str | None = None) -> list[Device]:
             f"The platform {asked!r} is not among those that jax_platforms offers: {offered}.",
             "Add it to jax_platforms (or AXIR_PLATFORMS), or set that to None.",
         )
-    make = _cpu_devices if platform == "cpu" else functools.partial(_gpu_devices, platform)
-    found = made_once(_devices, platform, make)
+    found = made_once(_devices, platform, _platforms[platform])
     return list(found)
 
 
@@ -452,19 +403,6 @@ def default_device() -> Device:
     if chosen is None:
         return devices()[0]
     return devices(chosen)[0] if isinstance(chosen, str) else chosen
-
-
-def short_status(error: BaseException) -> str:
-    """Returns what an exception of IREE's runtime says, without its file names and stack.
-
-    >>> short_status(ValueError("Error invoking function: c/a.c:103: NOT_FOUND; no such; stack"))
-    'not found: no such'
-    """
-    text = str(error).split("\n")[0]
-    match = re.search(r"\.(?:c|cc|h):\d+: (\w+); ([^;]*)", text)
-    if match is None:
-        return text[:200]
-    return f"{match[1].lower().replace('_', ' ')}: {match[2].strip()}"[:200]
 
 
 @functools.cache

@@ -21,10 +21,16 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.rules import HostCall
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
-from axir.runtime import CompileError, Program, Target, compile_module, default_device
+from axir.runtime import (
+    CompileError,
+    Device,
+    Program,
+    Target,
+    compile_module,
+    default_device,
+)
 
 LEGALIZATION = "legalize-for-iree{fuses=false}"
-_FUSION = "legalize-for-iree"
 # Longer modules compile no faster per function. But a function that compiles without optimizations
 # only has all of its module compiled twice, and one that does not compile has it cut in halves.
 _FUNCTIONS_PER_PROGRAM = 25
@@ -53,6 +59,7 @@ class Programs:
         fuses: Whether small programs and loops become kernels, as what users run does. What is
             compiled for large arrays is tested at small ones, hence not.
         passes: A pipeline of passes that run before.
+        device: Where to run; the default device by default.
 
     Attributes:
         failures: What the compiler said about functions that it rejects, by name.
@@ -65,10 +72,13 @@ class Programs:
         *,
         fuses: bool = False,
         passes: str = "",
+        device: Device | None = None,
     ):
-        self._passes = ",".join(filter(None, (passes, _FUSION if fuses else LEGALIZATION)))
-        self.with_host_calls = with_host_calls
-        self.device = default_device()
+        self.device = device or default_device()
+        platform = self.device.platform
+        legalization = f"legalize-for-iree{{fuses={str(fuses).lower()},platform={platform}}}"
+        self._passes = ",".join(filter(None, (passes, legalization)))
+        self.with_host_calls = with_host_calls and platform == "cpu"
         self.failures: dict[str, str] = {}
         self._programs: dict[str, Program] = {}
         items = list(functions.items())
@@ -79,12 +89,12 @@ class Programs:
         """Compiles functions together; if that fails, halves find the one that is to blame."""
         try:
             calls: list[HostCall] | None = [] if self.with_host_calls else None
-            module = lower_functions(dict(items), host_functions=calls)
+            module = lower_functions(dict(items), self.device.platform, host_functions=calls)
             run_passes(module, self._passes)
             text = module.operation.get_asm(enable_debug_info=True)
-            binary = compile_module(text, Target(), items[0][0])
+            binary = compile_module(text, Target.of_device(self.device), items[0][0])
             program = Program(binary, self.device, calls or ())
-        except CompileError as error:
+        except (CompileError, HostCallNeededError) as error:
             if len(items) == 1:
                 self.failures[items[0][0]] = str(error)
                 return
@@ -109,7 +119,8 @@ class Results:
 
     Args:
         applications: Functions with their arguments, by name.
-        with_host_calls: As that of `Programs`.
+        with_host_calls: As that of `Programs`, like `device`.
+        device: See there.
 
     Attributes:
         failures: What the compiler said about functions that it rejects, by name.
@@ -119,8 +130,10 @@ class Results:
         self,
         applications: Mapping[str, tuple[Function, Sequence[np.ndarray]]],
         with_host_calls: bool = True,
+        device: Device | None = None,
     ):
         self.with_host_calls = with_host_calls
+        self.device = device
         self.failures: dict[str, str] = {}
         self._results: dict[str, list[np.ndarray]] = {}
         items = list(applications.items())
@@ -131,7 +144,7 @@ class Results:
         """Compiles functions together; if that fails, halves find the one that is to blame."""
         name = items[0][0]
         whole = _calling([function for _, (function, _) in items], name)
-        programs = Programs({name: whole}, self.with_host_calls)
+        programs = Programs({name: whole}, self.with_host_calls, device=self.device)
         if programs.failures:
             if len(items) == 1:
                 self.failures |= programs.failures

@@ -6,12 +6,13 @@ import pytest
 
 from axir.dialect.core.config import config
 from axir.runtime import DeviceNotFoundError, default_device, device_count, devices, local_devices
-from axir.runtime.device.devices import _gpu_devices, short_status
+from axir.runtime.device.failures import short_status
+from axir.runtime.device.gpu_devices import gpu_devices
 
 
 def has_no(platform: str) -> bool:
     try:
-        return not _gpu_devices(platform)
+        return not gpu_devices(platform)
     except DeviceNotFoundError:
         return True
 

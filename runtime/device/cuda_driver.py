@@ -1,0 +1,56 @@
+"""What NVIDIA's driver says of the GPUs of this machine, asked through ctypes.
+
+IREE's driver lists GPUs, but tells neither their compute capability nor the driver's version. What
+does not live here: what follows for compiling (`gpu_features.py`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from .gpu_features import CudaFeatures
+
+_LIBRARY = "libcuda.so.1"
+# CUdevice_attribute.
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+
+
+class CudaDriverError(Exception):
+    """NVIDIA's driver is missing, or does not answer."""
+
+
+def cuda_features() -> list[CudaFeatures]:
+    """Returns what each GPU says of itself, in the driver's order.
+
+    Raises:
+        CudaDriverError: there is no driver, or it fails.
+    """
+    try:
+        library = ctypes.CDLL(_LIBRARY)
+    except OSError:
+        raise CudaDriverError(f"the library {_LIBRARY} is not installed") from None
+    _call(library, "cuInit", 0)
+    version, count = ctypes.c_int(), ctypes.c_int()
+    _call(library, "cuDriverGetVersion", ctypes.byref(version))
+    _call(library, "cuDeviceGetCount", ctypes.byref(count))
+    driver = (version.value // 1000, version.value % 1000 // 10)
+    return [_features(library, number, driver) for number in range(count.value)]
+
+
+def _features(library: ctypes.CDLL, number: int, driver: tuple[int, int]) -> CudaFeatures:
+    device = ctypes.c_int()
+    _call(library, "cuDeviceGet", ctypes.byref(device), number)
+    name = ctypes.create_string_buffer(256)
+    _call(library, "cuDeviceGetName", name, len(name), device)
+    capability = []
+    for attribute in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR):
+        value = ctypes.c_int()
+        _call(library, "cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
+        capability.append(value.value)
+    return CudaFeatures(name.value.decode(errors="replace"), (capability[0], capability[1]), driver)
+
+
+def _call(library: ctypes.CDLL, function: str, *arguments: object) -> None:
+    result = getattr(library, function)(*arguments)
+    if result:
+        raise CudaDriverError(f"{function} of NVIDIA's driver answers with error {result}")

@@ -1,0 +1,261 @@
+"""GPUs: devices behind IREE's Vulkan and CUDA drivers, and how bytes get there and back.
+
+The host cannot address a GPU's memory, so what is read or written goes through memory that both
+can: for few bytes a piece that is kept, for many the array's own, pages of which the driver takes
+as they are (`import_host_allocation`). What does not live here: what GPUs can do
+(`gpu_features.py`), the list of platforms (`devices.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import mmap
+import threading
+
+import numpy as np
+from iree import runtime as iree_runtime
+
+from axir.dialect.core.annotations import Dtype, HostArray
+from axir.runtime.errors import DeviceNotFoundError, DeviceUnfitError
+
+from .buffers import HalBufferView
+from .cuda_driver import CudaDriverError, cuda_features
+from .devices import Device, offer_platform
+from .failures import device_failure, short_status
+from .gpu_features import CudaFeatures, GpuFeatures, VulkanFeatures
+from .vulkan_loader import VulkanLoaderError, vulkan_features
+
+_DEVICE_MEMORY = int(iree_runtime.MemoryType.DEVICE_LOCAL)
+_DEVICE_USAGE = int(iree_runtime.BufferUsage.DEFAULT)
+_STAGING_MEMORY = (
+    int(iree_runtime.MemoryType.HOST_LOCAL)
+    | int(iree_runtime.MemoryType.DEVICE_VISIBLE)
+    | int(iree_runtime.MemoryType.HOST_CACHED)
+)
+_TRANSFER = int(iree_runtime.BufferUsage.TRANSFER)
+_STAGING_USAGE = _TRANSFER | int(iree_runtime.BufferUsage.MAPPING)
+_BYTE = np.dtype(np.uint8)
+# What is read goes through kept memory up to this size. From the second on, pages of the array are
+# lent to the driver: it takes as long for 1 MB, and half as long for 64 MB (lavapipe).
+_KEPT_BYTES = 1 << 16
+_IMPORTED_BYTES = 1 << 20
+_PAGE = mmap.PAGESIZE
+
+
+class GpuDevice(Device):
+    """A GPU behind IREE's Vulkan or CUDA driver."""
+
+    def __init__(self, device_id: int, device_kind: str, path: str, features: GpuFeatures):
+        super().__init__(device_id, device_kind)
+        self._path = path
+        self.features = features
+        self._kept: iree_runtime.HalBuffer | None = None
+        self._kept_lock = threading.Lock()
+        self._imports = True
+
+    def _open(self, driver: str, threads: int) -> iree_runtime.HalDevice:
+        uri = f"{driver}://{self._path}" if self._path else driver
+        try:
+            return iree_runtime.get_driver(driver).create_device_by_uri(uri)
+        except (RuntimeError, ValueError) as error:
+            raise device_failure(error, self, "Opening the device") from error
+
+    def _forget_handles(self) -> None:
+        super()._forget_handles()
+        self._kept = None
+        self._kept_lock = threading.Lock()
+
+    def memory_stats(self) -> dict[str, int]:
+        """Returns how many bytes of the device's memory this process has.
+
+        `bytes_in_use` now, `peak_bytes_in_use` at most so far.
+        """
+        counted = self.handle().allocator.statistics
+        allocated, freed = counted["device_bytes_allocated"], counted["device_bytes_freed"]
+        return {
+            "bytes_in_use": allocated - freed,
+            "peak_bytes_in_use": counted["device_bytes_peak"],
+        }
+
+    def _copy_in(
+        self, array: HostArray, element: iree_runtime.HalElementType
+    ) -> iree_runtime.HalBufferView:
+        try:
+            if self._imports and array.nbytes >= _IMPORTED_BYTES:
+                return self._copy_in_pages(array, element)
+            handle = self.handle()
+            return handle.allocator.allocate_buffer_copy(
+                _DEVICE_MEMORY, _DEVICE_USAGE, handle, array, element
+            )
+        except (RuntimeError, ValueError) as error:
+            raise device_failure(error, self, f"Copying {array.nbytes:,} bytes there") from error
+
+    def _copy_in_pages(
+        self, array: HostArray, element: iree_runtime.HalElementType
+    ) -> iree_runtime.HalBufferView:
+        """Copies from pages that hold the array: its own, if it begins and ends with a page."""
+        size = _whole_pages(array.nbytes)
+        memory = array.reshape(-1).view(_BYTE)
+        if size != array.nbytes or _address(memory) % _PAGE or not memory.flags.writeable:
+            memory = page_aligned_bytes(size)
+            memory[: array.nbytes] = array.reshape(-1).view(_BYTE)
+        target = self._allocate(_DEVICE_MEMORY, _DEVICE_USAGE, size)
+        self._copy(self._import(memory), target)
+        return HalBufferView(target, array.shape, element)
+
+    def to_numpy(
+        self, view: iree_runtime.HalBufferView, shape: tuple[int, ...], dtype: Dtype
+    ) -> HostArray:
+        """Returns the elements of an IREE buffer view as a read-only array."""
+        size = math.prod(shape) * dtype.itemsize
+        try:
+            memory = self._read(view.get_buffer(), size) if size else np.empty(0, _BYTE)
+        except (RuntimeError, ValueError) as error:
+            raise device_failure(error, self, f"Reading {size:,} bytes") from error
+        host = memory.view(dtype).reshape(shape)
+        host.flags.writeable = False
+        return host
+
+    def _read(self, source: iree_runtime.HalBuffer, size: int) -> HostArray:
+        length = source.byte_length()
+        if length <= _KEPT_BYTES:
+            with self._kept_lock:
+                kept = self._kept
+                if kept is None:
+                    kept = self._kept = self._allocate(_STAGING_MEMORY, _STAGING_USAGE, _KEPT_BYTES)
+                self._copy(source, kept)
+                return _mapped(kept, size).copy()
+        if self._imports and size >= _IMPORTED_BYTES:
+            memory = page_aligned_bytes(_whole_pages(length))
+            self._copy(source, self._import(memory))
+            return memory[:size]
+        staging = self._allocate(_STAGING_MEMORY, _STAGING_USAGE, length)
+        self._copy(source, staging)
+        return _mapped(staging, size).copy()
+
+    def _allocate(self, memory: int, usage: int, size: int) -> iree_runtime.HalBuffer:
+        return self.handle().allocator.allocate_buffer(
+            memory_type=memory, allowed_usage=usage, allocation_size=size
+        )
+
+    def _import(self, memory: HostArray) -> iree_runtime.HalBuffer:
+        """Returns pages of the host as memory of the device; a copy, if the driver takes none."""
+        try:
+            return self.handle().allocator.import_host_allocation(
+                memory, memory_type=_STAGING_MEMORY, allowed_usage=_TRANSFER
+            )
+        except (RuntimeError, ValueError):
+            self._imports = False
+            raise
+
+    def _copy(self, source: iree_runtime.HalBuffer, target: iree_runtime.HalBuffer) -> None:
+        """Copies all bytes of one buffer to the beginning of another, and waits for that."""
+        handle = self.handle()
+        done = iree_runtime.HalFence.create_at(handle.create_semaphore(0), 1)
+        handle.queue_copy(source, target, iree_runtime.HalFence(0), done)
+        done.wait()
+
+
+class VulkanDevice(GpuDevice):
+    """A GPU (or a software rasterizer) with a Vulkan driver."""
+
+    drivers = ("vulkan",)
+    platform = "vulkan"
+    _class_name = "VulkanDevice"
+
+
+class CudaDevice(GpuDevice):
+    """An NVIDIA GPU."""
+
+    drivers = ("cuda",)
+    platform = "cuda"
+    _class_name = "CudaDevice"
+
+
+_CLASSES: dict[str, type[GpuDevice]] = {"vulkan": VulkanDevice, "cuda": CudaDevice}
+_WAYS_OUT = {
+    "vulkan": "Install a Vulkan loader (libvulkan.so.1) and the driver of your GPU, or a software "
+    "one (mesa-vulkan-drivers), or run on devices('cpu').",
+    "cuda": "Install the NVIDIA driver (libcuda.so), make the GPU visible to this process "
+    "(CUDA_VISIBLE_DEVICES), or run on devices('cpu').",
+}
+
+
+def gpu_devices(platform: str) -> tuple[GpuDevice, ...]:
+    """Returns the GPUs of a platform that programs can run on.
+
+    Args:
+        platform: "vulkan" or "cuda".
+
+    Raises:
+        DeviceNotFoundError: there is no driver, or no GPU.
+        DeviceUnfitError: no GPU that there is has what programs need.
+    """
+    try:
+        found = iree_runtime.get_driver(platform).query_available_devices()
+        features = _features(platform, [info.get("path", "") for info in found])
+    except (RuntimeError, ValueError) as error:
+        raise _no_such_device(platform, short_status(error)) from error
+    except (VulkanLoaderError, CudaDriverError) as error:
+        raise _no_such_device(platform, str(error)) from error
+    fitting, reasons = [], []
+    for info, known in zip(found, features, strict=True):
+        name = info.get("name") or platform
+        lack = "its driver does not say what it can" if known is None else known.unmet_need()
+        if known is None or lack is not None:
+            reasons.append(f"{name}: {lack}")
+        else:
+            fitting.append((name, info.get("path", ""), known))
+    if not fitting:
+        if not reasons:
+            raise _no_such_device(platform, "the driver lists none")
+        raise DeviceUnfitError(
+            f"No {platform} device of this machine can run axir's programs ({'; '.join(reasons)}).",
+            "Update the driver, or run on devices('cpu').",
+        )
+    make = _CLASSES[platform]
+    return tuple(make(number, *known) for number, known in enumerate(fitting))
+
+
+def _features(platform: str, paths: list[str]) -> list[VulkanFeatures | CudaFeatures | None]:
+    """Returns what the devices can that IREE lists at these paths."""
+    if platform == "cuda":
+        in_order = cuda_features()
+        return [in_order[n] if n < len(in_order) else None for n in range(len(paths))]
+    known = vulkan_features()
+    return [known.get(path.removeprefix("GPU-").replace("-", "").lower()) for path in paths]
+
+
+def _no_such_device(platform: str, reason: str) -> DeviceNotFoundError:
+    return DeviceNotFoundError(
+        f"There is no {platform} device here: {reason}.", _WAYS_OUT[platform]
+    )
+
+
+for _platform in _CLASSES:
+    offer_platform(_platform, functools.partial(gpu_devices, _platform))
+
+
+def page_aligned_bytes(size: int) -> HostArray:
+    """Returns uninitialized host memory that begins with a page.
+
+    >>> page_aligned_bytes(10).__array_interface__["data"][0] % mmap.PAGESIZE
+    0
+    """
+    memory = np.empty(size + _PAGE, _BYTE)
+    return memory[-_address(memory) % _PAGE :][:size]
+
+
+def _whole_pages(size: int) -> int:
+    return -(-size // _PAGE) * _PAGE
+
+
+def _address(memory: HostArray) -> int:
+    return int(memory.__array_interface__["data"][0])
+
+
+def _mapped(buffer: iree_runtime.HalBuffer, size: int) -> HostArray:
+    """Returns the first bytes of memory that both can address."""
+    view = HalBufferView(buffer, [size], iree_runtime.HalElementType.UINT_8)
+    return view.map().asarray((size,), _BYTE)

@@ -1,0 +1,198 @@
+"""What a GPU can do, as far as compiling for it depends on that: `VulkanFeatures`, `CudaFeatures`.
+
+Both say what IREE's compiler is told (`flags`) and what programs on such a GPU cannot hold
+(`missing_types`). What does not live here: asking a machine's drivers (`vulkan_loader.py`,
+`cuda_driver.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# IREE tunes some of its kernels by vendor; the names that it knows vendors by.
+_VENDORS = {0x1002: "rdna2", 0x10DE: "sm_80", 0x13B5: "valhall4", 0x5143: "adreno"}
+_SPIRV_VERSIONS = {(1, 1): "v1.3", (1, 2): "v1.5"}
+_NEWEST_SPIRV = "v1.6"
+
+
+@dataclass(frozen=True)
+class VulkanFeatures:
+    """What a Vulkan device says of itself.
+
+    Attributes:
+        name: What the driver calls it.
+        version: The version of Vulkan, major and minor.
+        vendor: The vendor's number.
+        subgroup_size: How many threads step together.
+        floats: Widths in bits of the floating-point numbers that it computes with.
+        integers: Likewise of integers.
+        storage: Widths of the elements that it reads and writes in memory.
+        subgroup_operations: Of `shuffle` and `arithmetic`, what threads of a subgroup do together.
+        has_integer_dot: Whether it multiplies and adds vectors of bytes.
+        max_workgroup_size: Largest extents of a workgroup.
+        max_threads: Most threads of a workgroup.
+        max_workgroup_memory: Bytes that the threads of a workgroup can share.
+        max_workgroup_counts: Most workgroups of a dispatch along each axis.
+
+    >>> gpu = VulkanFeatures("a", (1, 3), 0, 8, (32,), (32,), (32,), ("shuffle",), False,
+    ...                      (64, 64, 64), 64, 1 << 14, (65535, 65535, 65535))
+    >>> gpu.missing_types()
+    ('f16', 'f64', 'i8', 'i16', 'i64')
+    """
+
+    name: str
+    version: tuple[int, int]
+    vendor: int
+    subgroup_size: int
+    floats: tuple[int, ...]
+    integers: tuple[int, ...]
+    storage: tuple[int, ...]
+    subgroup_operations: tuple[str, ...]
+    has_integer_dot: bool
+    max_workgroup_size: tuple[int, int, int]
+    max_threads: int
+    max_workgroup_memory: int
+    max_workgroup_counts: tuple[int, int, int]
+
+    def flags(self) -> tuple[str, ...]:
+        """Returns the compiler's flags: a target of just this device.
+
+        IREE knows targets by the names of products, whose subgroups, memory and types are those of
+        the product. A reduction compiled for other subgroups than the device's is wrong.
+        """
+        types = [f"fp{bits}" for bits in sorted(self.floats, reverse=True)]
+        types += [f"int{bits}" for bits in sorted(self.integers, reverse=True)]
+        storage = [f"b{bits}" for bits in sorted(self.storage, reverse=True)]
+        dot = "dp4xi8toi32" if self.has_integer_dot else "none"
+        spirv = _SPIRV_VERSIONS.get(self.version, _NEWEST_SPIRV)
+        workgroups = ", ".join(
+            (
+                f"compute = {'|'.join(types)}",
+                f"storage = {'|'.join(storage)}",
+                f"subgroup = {'|'.join(self.subgroup_operations) or 'none'}",
+                f"dot = {dot}",
+                f"subgroup_size_choices = [{self.subgroup_size}]",
+                f"max_workgroup_sizes = {list(self.max_workgroup_size)}",
+                f"max_thread_count_per_workgroup = {self.max_threads}",
+                f"max_workgroup_memory_bytes = {self.max_workgroup_memory}",
+                f"max_workgroup_counts = {list(self.max_workgroup_counts)}",
+            )
+        )
+        target = (
+            f'#iree_gpu.target<arch = "{_VENDORS.get(self.vendor, "generic")}", '
+            f'features = "spirv:{spirv},cap:Shader", wgp = <{workgroups}>>'
+        )
+        executable = (
+            '#hal.executable.target<"vulkan-spirv", "vulkan-spirv-fb", '
+            f"{{iree_codegen.target_info = {target}}}>"
+        )
+        return (
+            f'--iree-hal-target-device=__device_0=#hal.device.target<"vulkan", [{executable}]>',
+        )
+
+    def missing_types(self) -> tuple[str, ...]:
+        """Returns which of MLIR's types of numbers programs for the device must not have."""
+        floats = [f"f{bits}" for bits in (16, 64) if bits not in self.floats]
+        integers = [
+            f"i{bits}"
+            for bits in (8, 16, 64)
+            if bits not in self.integers or (bits < 32 and bits not in self.storage)
+        ]
+        return (*floats, *integers)
+
+    def unmet_need(self) -> str | None:
+        """Returns what axir's programs need and the device lacks, or None."""
+        if self.version < (1, 1):
+            return f"it has Vulkan {self.version[0]}.{self.version[1]}, and 1.1 is needed"
+        if 32 not in self.floats or 32 not in self.integers:
+            return "it does not compute with 32 bits"
+        return None
+
+
+# What compute capability IREE's compiler has targets of, with the PTX that each needs at least.
+_CUDA_TARGETS = (
+    ((6, 0), 60),
+    ((7, 0), 60),
+    ((7, 5), 63),
+    ((8, 0), 70),
+    ((8, 6), 71),
+    ((8, 9), 78),
+    ((12, 0), 87),
+)
+# The driver's version, as CUDA counts it, and the newest PTX that it translates.
+_PTX_OF_DRIVERS = (
+    ((12, 8), 87),
+    ((12, 5), 85),
+    ((12, 4), 84),
+    ((12, 3), 83),
+    ((12, 2), 82),
+    ((12, 1), 81),
+    ((12, 0), 80),
+    ((11, 8), 78),
+    ((11, 7), 77),
+    ((11, 6), 76),
+    ((11, 5), 75),
+    ((11, 4), 74),
+    ((11, 3), 73),
+    ((11, 2), 72),
+    ((11, 1), 71),
+    ((11, 0), 70),
+)
+
+
+@dataclass(frozen=True)
+class CudaFeatures:
+    """What an NVIDIA GPU and its driver say.
+
+    Attributes:
+        name: What the driver calls the GPU.
+        capability: Its compute capability.
+        driver: The newest version of CUDA that the driver knows.
+
+    >>> CudaFeatures("NVIDIA H200", (9, 0), (12, 4)).flags()[1:]
+    ('--iree-cuda-target=sm_89', '--iree-cuda-target-features=+ptx84')
+    """
+
+    name: str
+    capability: tuple[int, int]
+    driver: tuple[int, int]
+
+    @property
+    def ptx(self) -> int:
+        """The newest PTX that the driver translates, of those that the compiler writes."""
+        return next((ptx for driver, ptx in _PTX_OF_DRIVERS if self.driver >= driver), 0)
+
+    @property
+    def architecture(self) -> str | None:
+        """The newest target of the compiler that the GPU and its driver take, or None.
+
+        PTX for an older GPU is translated by the driver of a newer one.
+        """
+        for capability, ptx in reversed(_CUDA_TARGETS):
+            if capability <= self.capability and ptx <= self.ptx:
+                return f"sm_{capability[0]}{capability[1]}"
+        return None
+
+    def flags(self) -> tuple[str, ...]:
+        """Returns the compiler's flags."""
+        return (
+            "--iree-hal-target-device=cuda",
+            f"--iree-cuda-target={self.architecture}",
+            f"--iree-cuda-target-features=+ptx{self.ptx}",
+        )
+
+    def missing_types(self) -> tuple[str, ...]:
+        """Returns none: these GPUs compute with all types of numbers."""
+        return ()
+
+    def unmet_need(self) -> str | None:
+        """Returns what axir's programs need and the GPU or its driver lacks, or None."""
+        if self.capability < _CUDA_TARGETS[0][0]:
+            major, minor = self.capability
+            return f"its compute capability is {major}.{minor}, and 6.0 is needed"
+        if self.architecture is None:
+            return f"its driver knows CUDA {self.driver[0]}.{self.driver[1]}, and 11.0 is needed"
+        return None
+
+
+GpuFeatures = VulkanFeatures | CudaFeatures
