@@ -17,6 +17,7 @@ from axir._cpp.writing import CppOptions
 from axir._programs.compiled_modules import TargetWithFlags, compile_saved
 from axir._programs.files import write_file
 from axir.runtime import Target, compile_command
+from axir.runtime.compiler.target import BACKENDS
 from axir.runtime.cpp.emitting.names import identifier
 
 from .bundles import BUNDLE
@@ -47,7 +48,11 @@ _KNOWN = re.compile(r"List of accepted CPUs: (.*)")
 @module_argument
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAGS]")
 @click.option(
-    "--target", type=click.Choice(["cpu", "vulkan", "cuda"]), default="cpu", show_default=True
+    "--target",
+    type=click.Choice(BACKENDS),
+    default="cpu",
+    show_default=True,
+    help="What to compile for; vmvx is IREE's virtual machine, for any CPU.",
 )
 @click.option(
     "--target-cpu",

@@ -39,7 +39,6 @@ from .slow_compilations import announced_if_slow
 from .target import PROCESS_FLAGS, Target
 
 _LOGGER = logging.getLogger(__name__)
-_STATIC = "--iree-llvmcpu-link-static"
 # What a run of the compiler gives: a program, or a program and an object file.
 _Binary = TypeVar("_Binary", bytes, tuple[bytes, bytes])
 _Report: TypeAlias = Callable[[str], None]
@@ -82,7 +81,7 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
                 return _invoke("compile", text, flags, report, target.checks_arguments)
 
             with announced_if_slow(name, text), timed(COMPILED, name):
-                known = _compile(text, target, flags, (), f"{name}-{key[:12]}", run)
+                known = _compile(text, target, flags, f"{name}-{key[:12]}", run)
             cache.put(key, known)
         return known
 
@@ -98,7 +97,7 @@ def compile_object(
 
     Args:
         module: the module; its public functions become those of the program.
-        target: what to compile for.
+        target: what to compile for, with the linkage "object".
         prefix: what the symbols of the object file begin with.
         name: as for `compile_module`.
 
@@ -110,7 +109,7 @@ def compile_object(
         CompileError: as for `compile_module`.
     """
     is_tiled = analyze(module, target)[1]
-    flags = (*target.flags(is_tiled), _STATIC)
+    flags = target.flags(is_tiled)
     parts = (_COMPILER_VERSION, "object", prefix, *PROCESS_FLAGS, *flags, target.machine)
     text = _written(module)  # with locations, which the program has, too
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()
@@ -128,7 +127,7 @@ def compile_object(
             return _invoke("compile_object", text, flags, report, prefix)
 
         with announced_if_slow(name, text), timed(COMPILED, name):
-            made = _compile(text, target, flags, (_STATIC,), f"{name}-{key[:12]}", run)
+            made = _compile(text, target, flags, f"{name}-{key[:12]}", run)
         cache.put(key, marshal.dumps(made))
         return made
 
@@ -157,14 +156,13 @@ def _compile(
     source: bytes,
     target: Target,
     flags: tuple[str, ...],
-    further_flags: tuple[str, ...],
     name: str,
     run: _Run[_Binary],
 ) -> _Binary:
     outcome = _run_compiler(run, flags, target)
     if outcome.binary is not None:
         return outcome.binary
-    plain_flags = (*target.plain.flags(), *further_flags)
+    plain_flags = target.plain.flags()
     if plain_flags != flags:
         plain = _run_compiler(run, plain_flags, target)
         if plain.binary is not None:
@@ -194,7 +192,7 @@ def _run_compiler(run: _Run[_Binary], flags: tuple[str, ...], target: Target) ->
         diagnostics.append(Diagnostic.parse(text))
 
     try:
-        binary = run(flags + linker_flags(target.backend), report)
+        binary = run(flags + (linker_flags() if target.uses_linker else ()), report)
     except CompilerEndedError as crash:
         return _Outcome(None, diagnostics, crash)
     except RejectedFlagsError as error:

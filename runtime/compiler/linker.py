@@ -22,10 +22,8 @@ _LOGGER = logging.getLogger(__name__)
 
 
 @cache
-def linker_flags(backend: str) -> tuple[str, ...]:
+def linker_flags() -> tuple[str, ...]:
     """Names the linker: the system's `ld` (0.15 s per program), else the wheel's (0.19 s)."""
-    if backend != "cpu":
-        return ()
     linker = shutil.which("ld") or str(_bundled_linker())
     return (f"--iree-llvmcpu-system-linker-path={linker}",)
 

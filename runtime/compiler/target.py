@@ -32,23 +32,34 @@ with IREE's default (masked vectors) and with the rests peeled off, on an AMD Ze
 
 What becomes slower, the matrix-vector product, is made faster by `spread-matvecs`. Programs of odd
 matrix products take up to twice as long to compile, others the same. What does not live here:
-reading the module and running the compiler (`compiler/`), rewriting it for speed (`axir.passes`).
+what is known of CPUs (`architectures.py`), reading the module and running the compiler
+(`compiler/`), rewriting it for speed (`axir.passes`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import platform
-import re
-from functools import cache
-from pathlib import Path
 
 from axir.dialect.core.errors import ParameterError
 from axir.runtime.device.devices import Device
 from axir.runtime.device.gpu_features import GpuFeatures
 
-BACKENDS = ("cpu", "vulkan", "cuda")
+from .architectures import (
+    architecture_of,
+    host_architecture,
+    host_cpu_features,
+    machine_flags,
+    vector_bits,
+)
+
+# Programs for the first three run here, if the machine has such a device; vmvx is IREE's virtual
+# machine, which runs on any CPU, slowly.
+BACKENDS = ("cpu", "vulkan", "cuda", "rocm", "metal", "vmvx")
+# How the code of a CPU is put together: as a library that the system's loader links with the C
+# library of the process, as one that stands by itself and that IREE loads on any system, or as an
+# object file.
+LINKAGES = ("system", "embedded", "object")
 
 # The last two are implied by O2, but not after flags were set for the process (below).
 _FUSION_FLAGS = (
@@ -72,33 +83,19 @@ _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
 #
 # What axir never uses of the compiler is switched off: passes look through the operations of all
 # that is on, which takes some 5% of the compilation of a small program.
-_UNUSED_PLUGINS = (
-    "input_torch",
-    "input_tosa",
-    "hal_target_rocm",
-    "hal_target_vmvx",
-    "hal_target_metal_spirv",
-)
+_UNUSED_PLUGINS = ("input_torch", "input_tosa")
 PROCESS_FLAGS = (
     "--iree-llvmcpu-vector-pproc-strategy=peel",
     "--iree-llvmcpu-fail-on-large-vector=false",
     *(f"--iree-plugin=-{name}" for name in _UNUSED_PLUGINS),
 )
 
-# CPUs, by LLVM's names, whose vectors are wider than 128 bits.
-_VECTORS = (
-    (
-        512,
-        "x86-64-v4|skylake-avx512|cascadelake|cooperlake|cannonlake|icelake-.*|tigerlake|"
-        "rocketlake|sapphirerapids|emeraldrapids|graniterapids.*|diamondrapids|znver[4-9]",
-    ),
-    (
-        256,
-        "x86-64-v3|haswell|core-avx2|broadwell|skylake|alderlake|raptorlake|meteorlake|"
-        "arrowlake.*|lunarlake|pantherlake|sierraforest|grandridge|gracemont|clearwaterforest|"
-        "znver[1-3]",
-    ),
-)
+# What IREE compiles for, and the flag that names the machine, with what most machines can run.
+_GPUS = {
+    "vulkan": ("vulkan", "--iree-vulkan-target", "ampere"),
+    "cuda": ("cuda", "--iree-cuda-target", "sm_80"),
+    "rocm": ("hip", "--iree-rocm-target", "gfx942"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +103,7 @@ class Target:
     """A machine to compile for, and how hard to try.
 
     Args:
-        backend: "cpu", "vulkan" or "cuda".
+        backend: "cpu", "vulkan", "cuda", "rocm", "metal" or "vmvx".
         cpu: "host" for this machine's CPU, "generic" for any of its architecture, or a CPU that
             LLVM knows, such as "x86-64-v3".
         opt_level: 0 keeps the order of floating-point reductions and compiles fastest; 1 may
@@ -118,9 +115,15 @@ class Target:
             `gpu_architecture`.
         checks_arguments: whether programs look at what they are called with; one that does not
             ends the process if an argument is of another type than declared.
+        triple: what LLVM calls another kind of machine: "aarch64-linux-gnu",
+            "riscv64-linux-gnu", "x86_64-linux-gnu"; None for this one's.
+        linkage: "system", "embedded" or "object", for CPUs; None for what fits: "system" on this
+            kind of machine, "embedded" for another one.
 
     >>> Target(opt_level=2).flags()[0]
     '--iree-input-type=stablehlo'
+    >>> Target(cpu="generic", triple="aarch64-linux-gnu").architecture
+    'aarch64'
     """
 
     backend: str = "cpu"
@@ -130,6 +133,8 @@ class Target:
     gpu_architecture: str | None = None
     gpu_features: GpuFeatures | None = None
     checks_arguments: bool = True
+    triple: str | None = None
+    linkage: str | None = None
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
@@ -140,6 +145,45 @@ class Target:
             raise ParameterError(
                 f"There is no optimization level {self.opt_level!r}.", "Choose 0, 1, 2 or 3."
             )
+        if self.linkage is not None and self.linkage not in LINKAGES:
+            raise ParameterError(
+                f"There is no linkage {self.linkage!r}.", f"Choose one of {', '.join(LINKAGES)}."
+            )
+        if self.triple is not None:
+            self._check_triple(architecture_of(self.triple))
+
+    def _check_triple(self, architecture: str) -> None:
+        if self.backend != "cpu":
+            raise ParameterError(
+                f"A triple of CPUs ({self.triple}) does not go with the backend {self.backend!r}.",
+                "Leave the triple out, or choose the backend cpu.",
+                where="",
+            )
+        if self.cpu == "host" and architecture != host_architecture():
+            raise ParameterError(
+                f"The host's CPU is {host_architecture()}, and {self.triple} is another kind.",
+                "Choose generic, or a CPU that LLVM knows, such as cortex-a72.",
+                where="",
+            )
+
+    @property
+    def architecture(self) -> str:
+        """What kind of CPU a program for CPUs runs on: "x86_64", "aarch64", "riscv64"."""
+        return architecture_of(self.triple) if self.triple else host_architecture()
+
+    @property
+    def has_c_library(self) -> bool:
+        """Whether code may call functions such as `sin`, which are linked where it is used."""
+        return self.backend != "cpu" or self._linkage != "embedded"
+
+    @property
+    def uses_linker(self) -> bool:
+        """Whether the compiler calls the system's linker."""
+        return self.backend == "cpu" and self._linkage == "system"
+
+    @property
+    def _linkage(self) -> str:
+        return self.linkage or ("embedded" if self.triple else "system")
 
     def flags(self, wants_data_tiling: bool = False) -> tuple[str, ...]:
         """Returns the flags of `iree-compile`, save for the path of the linker.
@@ -151,21 +195,25 @@ class Target:
         common = ("--iree-input-type=stablehlo", "--iree-input-demote-f64-to-f32=false")
         if self.gpu_features is not None:
             return common + self.gpu_features.flags()
-        if self.backend == "vulkan":
-            architecture = self.gpu_architecture or "ampere"
-            device = ("--iree-hal-target-device=vulkan", f"--iree-vulkan-target={architecture}")
-            return common + device
-        if self.backend == "cuda":
-            architecture = self.gpu_architecture or "sm_80"
-            return (*common, "--iree-hal-target-device=cuda", f"--iree-cuda-target={architecture}")
+        if self.backend in _GPUS:
+            device, flag, usual = _GPUS[self.backend]
+            architecture = self.gpu_architecture or usual
+            return (*common, f"--iree-hal-target-device={device}", f"{flag}={architecture}")
+        if self.backend == "metal":
+            # What makes libraries of its source code runs on a Mac only.
+            metal = ("--iree-hal-target-device=metal", "--iree-metal-compile-to-metallib=false")
+            return common + metal
+        local = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=")
+        if self.backend == "vmvx":
+            return (*common, local[0], f"{local[1]}vmvx")
         is_tiled = wants_data_tiling if self.data_tiling is None else self.data_tiling
         return (
             *common,
-            "--iree-hal-target-device=local",
-            "--iree-hal-local-target-device-backends=llvm-cpu",
-            f"--iree-llvmcpu-target-cpu={self.cpu}",
-            # The embedded ELF has no libm, which f64 functions need.
-            "--iree-llvmcpu-link-embedded=false",
+            local[0],
+            f"{local[1]}llvm-cpu",
+            *machine_flags(self.cpu, self.triple),
+            f"--iree-llvmcpu-link-embedded={str(self._linkage == 'embedded').lower()}",
+            *(("--iree-llvmcpu-link-static",) if self._linkage == "object" else ()),
             *_OPTIMIZATION_FLAGS[self.opt_level],
             *(("--iree-opt-data-tiling",) if is_tiled else ()),
         )
@@ -192,44 +240,13 @@ class Target:
         >>> Target(cpu="x86-64-v3").vector_bits
         256
         """
-        if self.cpu != "host":
-            return next((bits for bits, names in _VECTORS if re.fullmatch(names, self.cpu)), 128)
-        features = host_cpu_flags()
-        if {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= features:
-            return 512
-        return 256 if {"avx2", "fma"} <= features else 128
+        return vector_bits(self.cpu, self.architecture)
 
     @property
     def machine(self) -> str:
         """What the binary depends on besides names: the host's CPU or GPU, if that is the target."""
         if self.gpu_features is not None:
             return hashlib.sha256(" ".join(self.gpu_features.flags()).encode()).hexdigest()[:16]
-        if self.backend == "cpu" and self.cpu == "host":
-            return f"{platform.machine()}:{host_cpu_features()}"
-        return platform.machine() if self.backend == "cpu" else ""
-
-
-@cache
-def host_cpu_flags() -> frozenset[str]:
-    """Returns what an x86 CPU says that it can; nothing where the system does not tell."""
-    lines = _cpu_lines("flags")
-    return frozenset(lines[0].partition(":")[2].split()) if lines else frozenset()
-
-
-@cache
-def host_cpu_features() -> str:
-    """Returns a digest of what tells this machine's CPU from others: model and features."""
-    names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
-    lines = _cpu_lines(*names)
-    if not lines:
-        return platform.processor()
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-
-
-def _cpu_lines(*names: str) -> list[str]:
-    """Returns the different lines of these names in Linux's description of its CPUs, in order."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(errors="replace")
-    except OSError:
-        return []
-    return sorted({line for line in text.splitlines() if line.split("\t")[0].strip(": ") in names})
+        if self.backend != "cpu":
+            return ""
+        return f"{self.architecture}:{host_cpu_features() if self.cpu == 'host' else ''}"

@@ -225,7 +225,7 @@ def compile_module(module: ir.Module, flags: Sequence[str] = ()) -> bytes:
         with source.open("wb") as file:
             module.operation.write_bytecode(file)
         tool = Path(sys.executable).parent / "iree-compile"
-        command = [tool, source, "-o", target, *Target().flags(), *linker_flags("cpu"), *flags]
+        command = [tool, source, "-o", target, *Target().flags(), *linker_flags(), *flags]
         finished = subprocess.run(command, capture_output=True, text=True, check=False)
         if finished.returncode:
             raise CompilationError(f"exit status {finished.returncode}\n{finished.stderr[:4000]}")

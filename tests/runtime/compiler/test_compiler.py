@@ -14,8 +14,7 @@ from iree.compiler import ir
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
 from axir.runtime import CompileError, Program, Target, compile_module, devices
-from axir.runtime.compiler import linker
-from axir.runtime.compiler import target as target_module
+from axir.runtime.compiler import architectures, linker
 from axir.runtime.compiler.analysis import wants_data_tiling
 from axir.runtime.compiler.diagnostics import Diagnostic, compile_error
 
@@ -112,7 +111,7 @@ def test_vectors_of_a_cpu(cpu, bits):
     ],
 )
 def test_vectors_of_this_cpu(monkeypatch, flags, bits):
-    monkeypatch.setattr(target_module, "host_cpu_flags", lambda: frozenset(flags.split()))
+    monkeypatch.setattr(architectures, "host_cpu_flags", lambda: frozenset(flags.split()))
     assert Target().vector_bits == bits
 
 

@@ -87,7 +87,7 @@ def no_cache(tmp_path):
 
 def compile_in(pool: HelperPool, text: str, report=lambda text: None) -> bytes | None:
     target = Target(opt_level=0)
-    return pool.compile(text.encode(), target.flags() + compilation.linker_flags("cpu"), report)
+    return pool.compile(text.encode(), target.flags() + compilation.linker_flags(), report)
 
 
 def test_both_modes_give_the_same_binary_and_the_same_diagnostics(no_cache):

@@ -24,15 +24,15 @@ def test_kernels_are_in_the_object_file_and_what_calls_them_in_the_text(mode, tm
     config.update("axir_cache_dir", str(tmp_path))
     config.update("axir_isolate_compiler", mode)
     module = parse_module(TEXT.encode(), "test")
-    program, kernels = compile_object(module, Target(), "some_prefix")
+    program, kernels = compile_object(module, Target(linkage="object"), "some_prefix")
     assert kernels.startswith(b"\x7fELF")
     assert b"some_prefix_linked_library_query\0" in kernels
     assert "util.func public @first" in program
     assert "stream.cmd.dispatch @some_prefix" in program
     assert "llvm." not in program  # no code of kernels
-    again = compile_object(module, Target(), "some_prefix")
+    again = compile_object(module, Target(linkage="object"), "some_prefix")
     assert again == (program, kernels)
-    assert compile_object(module, Target(), "another_one")[0] != program
+    assert compile_object(module, Target(linkage="object"), "another_one")[0] != program
 
 
 def test_results_have_arguments_for_their_memory(tmp_path):
@@ -49,4 +49,4 @@ def test_a_module_that_does_not_compile_is_an_error(tmp_path):
         "  %0 = stablehlo.cholesky %x : tensor<4x4xf32>\n  return %0 : tensor<4x4xf32>\n}"
     )
     with pytest.raises(CompileError, match="stablehlo.cholesky"):
-        compile_object(parse_module(text.encode(), "test"), Target(), "broken")
+        compile_object(parse_module(text.encode(), "test"), Target(linkage="object"), "broken")

@@ -1,0 +1,141 @@
+"""CPUs: their architectures, what tells the host's from others, and how wide their vectors are.
+
+What does not live here: what is compiled for them (`target.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import platform
+import re
+from functools import cache
+from pathlib import Path
+
+from axir.dialect.core.errors import ParameterError
+
+
+@dataclasses.dataclass(frozen=True)
+class _Architecture:
+    """A kind of CPU.
+
+    Attributes:
+        names: What triples and systems call it, as a regular expression.
+        generic: LLVM's name of a CPU that has nothing but what all have.
+        features: What all have, if LLVM does not know.
+        abi: How functions are called, if there are several ways.
+    """
+
+    names: str
+    generic: str = "generic"
+    features: str = ""
+    abi: str = ""
+
+
+# Of RISC-V those that systems of general use run on, RV64GC.
+_ARCHITECTURES = {
+    "x86_64": _Architecture("x86_64|amd64|AMD64"),
+    "aarch64": _Architecture("aarch64|arm64"),
+    "riscv64": _Architecture("riscv64", "generic-rv64", "+m,+a,+f,+d,+c", "lp64d"),
+}
+
+# CPUs, by LLVM's names, whose vectors are wider than 128 bits.
+_VECTORS = (
+    (
+        512,
+        "x86-64-v4|skylake-avx512|cascadelake|cooperlake|cannonlake|icelake-.*|tigerlake|"
+        "rocketlake|sapphirerapids|emeraldrapids|graniterapids.*|diamondrapids|znver[4-9]",
+    ),
+    (
+        256,
+        "x86-64-v3|haswell|core-avx2|broadwell|skylake|alderlake|raptorlake|meteorlake|"
+        "arrowlake.*|lunarlake|pantherlake|sierraforest|grandridge|gracemont|clearwaterforest|"
+        "znver[1-3]",
+    ),
+)
+
+
+def architecture_of(triple: str) -> str:
+    """Returns the architecture that a triple names, or a system's name of its own.
+
+    Raises:
+        ParameterError: if it is none that programs are made for.
+
+    >>> architecture_of("arm64-apple-darwin"), architecture_of("riscv64-linux-gnu")
+    ('aarch64', 'riscv64')
+    """
+    first = triple.partition("-")[0]
+    for name, architecture in _ARCHITECTURES.items():
+        if re.fullmatch(architecture.names, first):
+            return name
+    raise ParameterError(
+        f"Programs are not made for machines such as {triple!r}.",
+        f"Choose a triple of {', '.join(_ARCHITECTURES)}: aarch64-linux-gnu, say.",
+        where="",
+    )
+
+
+def host_architecture() -> str:
+    """Returns the architecture of this machine; what the system calls it, if it is another one."""
+    try:
+        return architecture_of(platform.machine())
+    except ParameterError:
+        return platform.machine()
+
+
+def machine_flags(cpu: str, triple: str | None) -> tuple[str, ...]:
+    """Returns the flags of `iree-compile` that name a CPU."""
+    if triple is None:
+        return (f"--iree-llvmcpu-target-cpu={cpu}",)
+    architecture = _ARCHITECTURES[architecture_of(triple)]
+    flags = [f"--iree-llvmcpu-target-triple={triple}"]
+    if architecture.abi:
+        flags.append(f"--iree-llvmcpu-target-abi={architecture.abi}")
+    if cpu != "generic":
+        return (*flags, f"--iree-llvmcpu-target-cpu={cpu}")
+    flags.append(f"--iree-llvmcpu-target-cpu={architecture.generic}")
+    if architecture.features:
+        flags.append(f"--iree-llvmcpu-target-cpu-features={architecture.features}")
+    return tuple(flags)
+
+
+def vector_bits(cpu: str, architecture: str) -> int:
+    """Returns how wide a CPU's vectors are, of those that kernels are made for: 128, 256 or 512.
+
+    >>> vector_bits("x86-64-v3", "x86_64"), vector_bits("neoverse-v1", "aarch64")
+    (256, 128)
+    """
+    if architecture != "x86_64":
+        return 128  # of ARM's the Neon registers, which all have
+    if cpu != "host":
+        return next((bits for bits, names in _VECTORS if re.fullmatch(names, cpu)), 128)
+    features = host_cpu_flags()
+    if {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= features:
+        return 512
+    return 256 if {"avx2", "fma"} <= features else 128
+
+
+@cache
+def host_cpu_flags() -> frozenset[str]:
+    """Returns what an x86 CPU says that it can; nothing where the system does not tell."""
+    lines = _cpu_lines("flags")
+    return frozenset(lines[0].partition(":")[2].split()) if lines else frozenset()
+
+
+@cache
+def host_cpu_features() -> str:
+    """Returns a digest of what tells this machine's CPU from others: model and features."""
+    names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
+    lines = _cpu_lines(*names)
+    if not lines:
+        return platform.processor()
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _cpu_lines(*names: str) -> list[str]:
+    """Returns the different lines of these names in Linux's description of its CPUs, in order."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return []
+    return sorted({line for line in text.splitlines() if line.split("\t")[0].strip(": ") in names})
