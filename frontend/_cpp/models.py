@@ -5,12 +5,15 @@ What does not live here: the text of C++ (`axir.runtime.cpp`).
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from axir._bundles.exported import Exported
+from axir._bundles.manifest import Batch
 from axir.dialect.core.annotations import HostArray, UserObject
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import ParameterError
@@ -20,9 +23,11 @@ from axir.dialect.program.equation import Equation, Literal
 from axir.dialect.program.function import Function
 from axir.dialect.program.rules import HostCall, Results, Value
 from axir.dialect.program.tracer import Trace
-from axir.runtime.cpp.emitting.names import identifier, unique_names
+from axir.dialect.text.signature import Argument
+from axir.runtime.cpp.emitting.names import argument_name, identifier, unique_names
 from axir.runtime.cpp.program.interface import (
     Callback,
+    Compiled,
     Given,
     Interface,
     Kept,
@@ -57,14 +62,17 @@ class ModelBuilder:
             model's state.
         throws: As for `Interface`.
 
+    Attributes:
+        functions: What is compiled, by symbol: each function, or each number of rows of it.
+        donated: By symbol, the arguments whose memory becomes that of a result.
+
     Raises:
-        ParameterError: if a function takes any number of rows, and does not say how many.
+        ParameterError: if a function takes any number of rows, and names none to compile it for.
     """
 
     def __init__(self, name: str, exported: Mapping[str, Exported], throws: bool):
         self.name = name
         self.throws = throws
-        exported = dict(_of_fixed_shapes(exported))
         replaced = {label for each in exported.values() for label in each.entry.updates if label}
         self.states: list[Parameter] = []
         self.parameters: list[Parameter] = []
@@ -80,6 +88,7 @@ class ModelBuilder:
         self._anonymous: dict[tuple[str, tuple[int, ...], bytes], Kept] = {}
         self.functions: dict[str, Function] = {}
         self.donated: dict[str, dict[int, int]] = {}
+        self._symbols = list(exported)
         self._methods = [self._method(key, value) for key, value in exported.items()]
 
     def interface(self, calls: Sequence[HostCall]) -> Interface:
@@ -94,50 +103,82 @@ class ModelBuilder:
         )
 
     def _method(self, name: str, exported: Exported) -> Method:
+        batch, signature = exported.batch, exported.signature
+        labels = exported.argument_names
+        names = unique_names(map(argument_name, labels))
+        is_open = batch.arguments if batch else ()
+        arguments = list(map(self._given, names, signature.arguments, self._rows(batch, is_open)))
+        updates = exported.entry.updates or (None,) * len(signature.results)
+        paths = _short_paths(exported.result_names, [x is not None for x in updates])
+        result_names = unique_names(map(identifier, paths), names)
+        is_open = batch.results if batch else ()
+        outputs: list[Given | Kept] = [
+            self._given(own, value, rows) if update is None else self._places[update]
+            for own, value, update, rows in zip(
+                result_names, signature.results, updates, self._rows(batch, is_open), strict=False
+            )
+        ]
+        programs = tuple(self._programs(name, exported))
+        if batch is None:  # rows are written elsewhere where there are too few or too many
+            arguments = self._donate(name, exported, arguments, outputs)
+        where = describe_location(exported.function.location)
+        label = exported.fun_name
+        return Method(name, label, tuple(arguments), tuple(outputs), programs, where)
+
+    def _given(self, name: str, value: Argument, rows: str | None) -> Given:
+        return Given(name, value.name, value.type.words, rows=rows)
+
+    def _rows(self, batch: Batch | None, is_open: Sequence[bool]) -> Iterator[str | None]:
+        """Yields for each array the name of its number of rows, None if that is not open."""
+        if batch is None:
+            return itertools.repeat(None)
+        return (batch.symbol if rows else None for rows in is_open)
+
+    def _programs(self, name: str, exported: Exported) -> Iterator[Compiled]:
+        """Notes what is to be compiled, and yields it."""
+        batch = exported.batch
+        if batch is None:
+            yield self._program(name, exported)
+            return
+        if not batch.sizes:
+            raise ParameterError(
+                f"to_cpp: {name!r} takes any number of rows, but kernels are for fixed numbers.",
+                f"Name some, of which calls take the next larger: {name}.with_rows(1, 8, 64), "
+                "or --batch 1,8,64.",
+            )
+        symbols = unique_names([f"{name}_of_{count}" for count in batch.sizes], self._symbols)
+        self._symbols += symbols
+        for symbol, count in zip(symbols, batch.sizes, strict=True):
+            yield self._program(symbol, exported.of_rows(count), count)
+
+    def _program(self, symbol: str, exported: Exported, rows: int = 0) -> Compiled:
         function = exported.function
         if not exported.parameters and _has_large_constants(function):
             function = capture_constants(function)  # as in modules of a single function
-        self.functions[name] = function
-        updates = exported.entry.updates or (None,) * len(exported.result_names)
-        labels = exported.argument_names
-        names = unique_names(identifier(label, "argument") for label in labels)
-        types = [v.type.words for v in function.inputs]
-        inputs: list[Given | Kept] = list(map(Given, names, labels, types))
-        inputs += [self._places[label] for label in exported.parameters]
-        rest = function.captured[len(exported.parameters) :]
-        inputs += [self._constant(x) for x in rest]
-        paths = _short_paths(exported.result_names, [x is not None for x in updates])
-        result_names = unique_names(map(identifier, paths), names)
-        outputs: list[Given | Kept] = [
-            Given(result, label, v.type.words) if update is None else self._places[update]
-            for result, label, v, update in zip(
-                result_names, exported.result_names, function.outputs, updates, strict=True
-            )
-        ]
-        inputs = self._donate(name, exported, inputs, outputs)
-        where = describe_location(function.location)
-        return Method(name, exported.fun_name, tuple(inputs), tuple(outputs), where)
+        self.functions[symbol] = function
+        self.donated[symbol] = {}
+        kept = [self._places[label] for label in exported.parameters]
+        kept += map(self._constant, function.captured[len(kept) :])
+        return Compiled(symbol, tuple(kept), rows)
 
     def _donate(
         self,
         name: str,
         exported: Exported,
-        inputs: list[Given | Kept],
+        arguments: list[Given],
         outputs: Sequence[Given | Kept],
-    ) -> list[Given | Kept]:
+    ) -> list[Given]:
         """Pairs each donated argument with the first result of its type that has no pair yet."""
-        pairs = self.donated[name] = {}
+        pairs = self.donated[name]
         for number in exported.entry.donated:
-            x = inputs[number]
-            if not isinstance(x, Given):
-                continue
+            x = arguments[number]
             for index, y in enumerate(outputs):
                 is_free = isinstance(y, Given) and index not in pairs.values()
                 if is_free and _is_same(y.type, x.type):  # type: ignore[union-attr]
                     pairs[number] = index
-                    inputs[number] = Given(x.name, x.label, x.type, index)
+                    arguments[number] = replace(x, donated_to=index)
                     break
-        return inputs
+        return arguments
 
     def _constant(self, value: UserObject) -> Kept:
         """Returns the place of an array without a name; equal ones have the same."""
@@ -150,21 +191,6 @@ class ModelBuilder:
             place = self._anonymous[key] = Kept(len(self.parameters), False)
             self.parameters.append(Parameter(name, name, value.type.words, host))
         return place
-
-
-def _of_fixed_shapes(exported: Mapping[str, Exported]) -> Iterator[tuple[str, Exported]]:
-    """Yields the functions; those whose number of rows is open for each number that they name."""
-    for name, each in exported.items():
-        if each.batch is None:
-            yield name, each
-            continue
-        if not each.batch.sizes:
-            raise ParameterError(
-                f"to_cpp: {name!r} takes any number of rows, but kernels are for fixed numbers.",
-                f"Name some: {name}.with_rows(1, 8, 64), or --batch 1,8,64.",
-            )
-        for count in each.batch.sizes:
-            yield f"{name}_{count}", each.of_rows(count)
 
 
 def _has_large_constants(function: Function) -> bool:

@@ -18,6 +18,7 @@ from axir.dialect.program.rules import HostCall
 from axir.export import Exported
 from axir.runtime.compiler.target import Target
 from axir.runtime.cpp.emission import emit_model
+from axir.runtime.cpp.emitting.header import argument_view
 from axir.runtime.cpp.emitting.types import element
 from axir.runtime.cpp.packaging.folder import write_folder
 from axir.runtime.cpp.program.interface import Given, Interface
@@ -161,9 +162,7 @@ def driver(interface: Interface, setup: str = "", options: str = "") -> str:
             path = f"{method.name}.{x.name}.in"
             lines.append(f'    auto {x.name}_data = read<{kind}>("{path}", {x.type.size});')
             pointer = f"reinterpret_cast<{element(x.type)}*>({x.name}_data.data())"
-            const = "const " if x.donated_to is None else ""
-            shape = "".join(f", {n}" for n in x.type.shape)
-            lines.append(f"    axir::View<{const}{element(x.type)}{shape}> {x.name}({pointer});")
+            lines.append(f"    {argument_view(x)} {x.name}({pointer});")
         names = ", ".join(x.name for x in method.arguments)
         lines.append(f"    const auto result = model.{method.name}({names});")
         for y in method.outputs:

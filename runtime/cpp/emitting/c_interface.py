@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from axir.runtime.cpp.program.interface import Given, Interface, Method
 
-from .header import argument_view, own_results, result_type, unique_callbacks
-from .names import declaration
+from .header import argument_view, own_results, result_type, result_view, unique_callbacks
+from .names import declaration, identifier, unique_names
 from .types import c_element, described, element, view
 
 
@@ -92,7 +92,7 @@ def _header(interface: Interface) -> Iterator[str]:
 
 def _described(x: Given) -> str:
     extra = ", pairs of real and imaginary part" if x.type.dtype.kind == "c" else ""
-    return f"{described(x.type)}{extra}"
+    return f"{described(x.type, x.rows)}{extra}"
 
 
 def _declaration(interface: Interface, method: Method, end: str) -> list[str]:
@@ -101,7 +101,15 @@ def _declaration(interface: Interface, method: Method, end: str) -> list[str]:
         f"{'const ' if x.donated_to is None else ''}{c_element(x.type)}* {x.name}"
         for x in method.arguments
     ] + [f"{c_element(x.type)}* {x.name}" for x in own_results(method)]
-    return declaration(f"int {name}_{method.name}(", [f"{name}_model* model", *arguments], end)
+    rows = [f"size_t {_rows(method)}"] if method.rows else []
+    start = f"int {name}_{method.name}("
+    return declaration(start, [f"{name}_model* model", *rows, *arguments], end)
+
+
+def _rows(method: Method) -> str:
+    """Returns the argument that says how many rows there are."""
+    taken = [x.name for x in method.arguments + tuple(own_results(method))]
+    return unique_names([identifier(method.rows or "rows")], taken)[0]
 
 
 _MESSAGE = ["char* message", "size_t size"]
@@ -254,8 +262,9 @@ def _lifetime(interface: Interface) -> Iterator[str]:
 
 
 def _method(interface: Interface, method: Method) -> Iterator[str]:
-    arguments = [_view_of(argument_view(x), x) for x in method.arguments]
-    outputs = [_view_of(view(x.type, False), x) for x in own_results(method)]
+    rows = _rows(method) if method.rows else ""
+    arguments = [_view_of(argument_view(x), x, rows) for x in method.arguments]
+    outputs = [_view_of(result_view(x, False), x, rows) for x in own_results(method)]
     calls = [*arguments]
     if outputs:
         calls.append(f"{{{', '.join(outputs)}}}")
@@ -279,11 +288,12 @@ def _method(interface: Interface, method: Method) -> Iterator[str]:
     yield ""
 
 
-def _view_of(type_: str, x: Given) -> str:
+def _view_of(type_: str, x: Given, rows: str) -> str:
+    extent = f", {rows}" if x.rows else ""
     if element(x.type) == c_element(x.type):
-        return f"{type_}({x.name})"
+        return f"{type_}({x.name}{extent})"
     const = "const " if "<const " in type_ else ""
-    return f"{type_}(reinterpret_cast<{const}{element(x.type)}*>({x.name}))"
+    return f"{type_}(reinterpret_cast<{const}{element(x.type)}*>({x.name}){extent})"
 
 
 def _state(interface: Interface) -> Iterator[str]:

@@ -46,7 +46,12 @@ def output_type(method: Method) -> str:
 
 def argument_view(argument: Given) -> str:
     """Returns the type of an argument."""
-    return view(argument.type, argument.donated_to is None)
+    return view(argument.type, argument.donated_to is None, argument.rows is not None)
+
+
+def result_view(result: Given, is_const: bool) -> str:
+    """Returns the type of a result, or of the memory that it is written to."""
+    return view(result.type, is_const, result.rows is not None)
 
 
 def parameter_list(method: Method) -> list[str]:
@@ -82,7 +87,8 @@ def _result_types(method: Method) -> Iterator[str]:
     for index, x in enumerate(method.outputs):
         if isinstance(x, Given):
             place = f", in the memory of `{donated[index]}`" if index in donated else ""
-            yield f"  {view(x.type, True)} {x.name};  ///< {x.label}: {described(x.type)}{place}"
+            kind = described(x.type, x.rows)
+            yield f"  {result_view(x, True)} {x.name};  ///< {x.label}: {kind}{place}"
     yield "};"
     if not own_results(method):
         return
@@ -90,7 +96,7 @@ def _result_types(method: Method) -> Iterator[str]:
     yield f"/// Memory of yours, where `{method.name}` shall write its results."
     yield f"struct {output_type(method)} {{"
     for x in own_results(method):
-        yield f"  {view(x.type, False)} {x.name};"
+        yield f"  {result_view(x, False)} {x.name};"
     yield "};"
 
 
@@ -164,9 +170,12 @@ def _method(interface: Interface, method: Method) -> Iterator[str]:
     yield ""
     where = f", exported at {os.path.basename(method.where)}" if method.where else ""
     yield f"  /// Computes `{method.label}`{where}."
+    if method.rows:
+        sizes = ", ".join(str(x.rows) for x in method.programs)
+        yield f"  /// Takes any number {method.rows} of rows; there are programs for {sizes}."
     for x in method.arguments:
         place = "; overwritten" if x.donated_to is not None else ""
-        yield f"  /// @param {x.name} `{x.label}`, {described(x.type)}{place}"
+        yield f"  /// @param {x.name} `{x.label}`, {described(x.type, x.rows)}{place}"
     if interface.throws:
         returned, output = result_type(method) if method.results else "void", "void"
         results = []

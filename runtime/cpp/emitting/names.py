@@ -35,6 +35,20 @@ def identifier(text: str, fallback: str = "value") -> str:
     return f"{words}_" if words in _KEYWORDS else words
 
 
+# What functions of models call things of their own.
+_OWN = frozenset(("code", "next", "output", "result", "rows", "sizes", "status"))
+
+
+def argument_name(label: str) -> str:
+    """Returns the name of an argument.
+
+    >>> argument_name("params['w']"), argument_name("output")
+    ('params_w', 'output_')
+    """
+    name = identifier(label, "argument")
+    return f"{name}_" if name in _OWN else name
+
+
 def unique_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     """Returns the names with numbers added where they repeat.
 

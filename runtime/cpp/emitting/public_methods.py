@@ -6,9 +6,16 @@ from collections.abc import Iterator
 
 from axir.runtime.cpp.program.interface import Given, Interface, Method, Parameter
 
-from .header import output_parameter, output_type, own_results, parameter_list, result_type
+from .header import (
+    output_parameter,
+    output_type,
+    own_results,
+    parameter_list,
+    result_type,
+    result_view,
+)
 from .names import declaration
-from .types import element, view
+from .types import byte_size, element, view
 
 
 def write_public(interface: Interface) -> Iterator[str]:
@@ -63,15 +70,18 @@ def _construction(interface: Interface) -> Iterator[str]:
 
 
 def _pointers(method: Method, output: str) -> list[str]:
+    """Returns what the function of the program is called with."""
     outputs = [f"{output}{x.name}.data()" for x in own_results(method)]
-    return [*(f"{x.name}.data()" for x in method.arguments), *outputs]
+    rows = ["rows"] if method.rows else []
+    return [*rows, *(f"{x.name}.data()" for x in method.arguments), *outputs]
 
 
 def _own_memory(method: Method) -> Iterator[str]:
     """Yields the initializers of views of the model's own memory."""
     for x in own_results(method):
         pointer = f"program_->{method.name}_{x.name}_.data()"
-        yield f"{view(x.type, False)}(reinterpret_cast<{element(x.type)}*>({pointer}))"
+        rows = ", rows" if x.rows else ""
+        yield f"{result_view(x, False)}(reinterpret_cast<{element(x.type)}*>({pointer}){rows})"
 
 
 def _result(method: Method, prefix: str) -> str:
@@ -90,6 +100,24 @@ def _checks(method: Method, failed: str) -> Iterator[str]:
         yield f"  if (!axir::fits({x.name})) {{"
         yield f'    {failed}(axir::misfit("{method.name}", "{x.name}", {x.name}));'
         yield "  }"
+    if method.rows:
+        yield from _row_checks(method, failed)
+
+
+def _row_checks(method: Method, failed: str) -> Iterator[str]:
+    """Yields the definition of `rows`, and that all arguments have so many."""
+    first, *others = [x.name for x in method.arguments if x.rows]
+    yield f"  const std::size_t rows = {first}.rows();"
+    for other in others:
+        yield from _row_check(method, first, other, f"{other}.rows()", failed)
+
+
+def _row_check(method: Method, first: str, name: str, found: str, failed: str) -> Iterator[str]:
+    yield f"  if ({found} != rows) {{"
+    start = f'    {failed}(axir::different_rows("{method.name}", "{method.rows}", '
+    yield f'{start}"{first}", rows, "{name}",'
+    yield f"{' ' * start.index('(axir')}                      {found}));"
+    yield "  }"
 
 
 def _output_checks(method: Method, failed: str) -> Iterator[str]:
@@ -98,6 +126,9 @@ def _output_checks(method: Method, failed: str) -> Iterator[str]:
         yield f"  if (!axir::fits({place})) {{"
         yield f'    {failed}(axir::misfit("{method.name}", "{y.name}", {place}));'
         yield "  }"
+        if y.rows:
+            first = next(x.name for x in method.arguments if x.rows)
+            yield from _row_check(method, first, y.name, f"{place}.rows()", failed)
         for x in method.arguments:
             yield f"  if (axir::overlaps({place}, {x.name})) {{"
             yield f'    {failed}(axir::overlap("{method.name}", "{y.name}", "{x.name}"));'
@@ -157,6 +188,13 @@ def _returning(method: Method) -> Iterator[str]:
 def _own_call(method: Method, failed: str) -> Iterator[str]:
     """Yields the call that writes results to the model's own memory."""
     yield from _checks(method, failed)
+    for x in own_results(method):
+        if x.rows:
+            buffer, size = f"program_->{method.name}_{x.name}_", byte_size(x.type)
+            yield f"  if (axir::Status status = program_->reserve({buffer}, rows * {size});"
+            yield "      !status.ok()) {"
+            yield f"    {failed}(std::move(status));"
+            yield "  }"
     memory = list(_own_memory(method))
     if memory:
         yield f"  const {output_type(method)} output{{"

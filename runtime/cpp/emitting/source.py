@@ -9,13 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from axir.runtime.cpp.program.host_program import MEMORY, HostProgram
-from axir.runtime.cpp.program.interface import Given, Interface, Kept, Method, Parameter
+from axir.runtime.cpp.program.interface import (
+    Compiled,
+    Given,
+    Interface,
+    Kept,
+    Method,
+    Parameter,
+)
 
 from .arithmetic import number_type
 from .function_body import FunctionBody, global_name
 from .header import own_results
 from .names import declaration, identifier
 from .public_methods import write_public
+from .row_loop import null_checks, result_buffer, staging, state_changes, write_row_loop
 from .types import byte_size, stored_dtype, stored_shape
 
 
@@ -150,6 +158,10 @@ class _Source:
         yield ""
         for method in self.interface.methods:
             yield from declaration(f"axir::Code {method.name}(", _pointers(method), ");", 2)
+        for method in filter(lambda m: m.rows, self.interface.methods):
+            for program in method.programs:
+                start = f"axir::Code {program.symbol}("
+                yield from declaration(start, _aligned_pointers(method), ");", 2)
         yield from self.state_declarations()
         yield ""
         for method in self.interface.methods:
@@ -189,11 +201,9 @@ class _Source:
             yield f"  {type_} {global_name(name)}{{}};"
         if self.workspace:
             yield "  axir::Buffer workspace_;"
-        yield from (
-            f"  Staging {staging(method, x)};"
-            for method in self.interface.methods
-            for x in (*method.arguments, *own_results(method))
-        )
+        for method in self.interface.methods:
+            for x in (*method.arguments, *own_results(method)):
+                yield f"  {'axir::Buffer' if x.rows else 'Staging'} {staging(method, x)};"
 
     def prepare(self) -> Iterator[str]:
         yield "axir::Status Model::Program::prepare([[maybe_unused]] const Program* other) {"
@@ -207,9 +217,15 @@ class _Source:
             yield "  if (!status.ok()) return status;"
         yield from self.prepare_parameters()
         sizes = [
-            (f"{result_buffer(m, x)}", byte_size(x.type))
+            (result_buffer(m, x), byte_size(x.type) * (m.largest if x.rows else 1))
             for m in self.interface.methods
             for x in own_results(m)
+        ]
+        sizes += [
+            (staging(m, x), byte_size(x.type) * m.largest)
+            for m in self.interface.methods
+            for x in (*m.arguments, *own_results(m))
+            if x.rows
         ]
         if self.workspace:
             sizes.append(("workspace_", self.workspace))
@@ -290,25 +306,25 @@ class _Source:
         yield ""
 
     def function(self, method: Method) -> Iterator[str]:
-        function = self.program.functions[method.name]
-        arrays, targets, prelude, states = [], [], [], []
-        for x in method.inputs:
-            if isinstance(x, Given):
-                arrays.append(f"{x.name}_data")
-                call = f"input({staging(method, x)}, {x.name}, {byte_size(x.type)})"
-                prelude.append((f"{x.name}_data", call))
-            elif x.is_state:
-                arrays.append(f"{self.interface.states[x.number].name}_.data()")
-            else:
-                arrays.append(f"{self.interface.parameters[x.number].name}_")
+        """Yields what computes a method."""
+        if method.rows:
+            for program in method.programs:
+                yield from self.rows_function(method, program)
+            yield from write_row_loop(method, self.interface)
+            return
+        (program,) = method.programs
+        targets, prelude = [], []
+        arrays = []
+        for x in method.arguments:
+            arrays.append(f"{x.name}_data")
+            call = f"input({staging(method, x)}, {x.name}, {byte_size(x.type)})"
+            prelude.append((f"{x.name}_data", call))
+        arrays += map(self.kept_place, program.kept)
         donated = {x.donated_to: x for x in method.arguments if x.donated_to is not None}
         for index, x in enumerate(method.outputs):
             if isinstance(x, Kept):
-                state = self.interface.states[x.number]
-                place = f"next_{state.name}_.data()"
-                states.append(state.name)
-                arrays.append(place)
-                targets.append((place, place, byte_size(state.type)))
+                targets.append(self.state_target(x))
+                arrays.append(targets[-1][0])
             elif index in donated:
                 name = donated[index].name
                 targets.append((name, f"{name}_data", byte_size(x.type)))
@@ -317,61 +333,81 @@ class _Source:
                 call = f"output({staging(method, x)}, {x.name}, {byte_size(x.type)})"
                 prelude.append((f"{x.name}_data", call))
                 targets.append((x.name, f"{x.name}_data", byte_size(x.type)))
-        body = FunctionBody(
-            function, arrays, targets, self.interface.callbacks, self.interface.name
-        )
-        lines = body.write()
-        self.workspace = max(self.workspace, body.workspace)
+        lines = self.body(program, arrays, targets)
         start = f"axir::Code Model::Program::{method.name}("
         yield from declaration(start, _pointers(method), ") {")
         for name, call in prelude:
             is_used = any(name in line for line in lines)
             yield f"  {'' if is_used else '[[maybe_unused]] '}std::byte* const {name} = {call};"
-        yield from _null_checks([name for name, _ in prelude])
+        yield from null_checks([name for name, _ in prelude])
         yield ""
         for line in lines:
             if line.strip() == "return axir::Code::ok;":
                 indent = line[: len(line) - len(line.lstrip())]
-                yield from (f"  {indent}{n}_.swap(next_{n}_);" for n in states)
+                yield from (f"  {indent}{x}" for x in state_changes(method, self.interface))
             yield f"  {line}"
         yield "}"
         yield ""
+
+    def rows_function(self, method: Method, program: Compiled) -> Iterator[str]:
+        """Yields the function of a fixed number of rows, whose arrays are all aligned."""
+        arrays = [x.name for x in method.arguments]
+        arrays += map(self.kept_place, program.kept)
+        targets = []
+        for x in method.outputs:
+            if isinstance(x, Kept):
+                targets.append(self.state_target(x))
+            else:
+                size = byte_size(x.type) * (program.rows if x.rows else 1)
+                targets.append((x.name, x.name, size))
+            arrays.append(targets[-1][0])
+        lines = self.body(program, arrays, targets)
+        unused = [x for x in method.arguments if not any(x.name in line for line in lines)]
+        start = f"axir::Code Model::Program::{program.symbol}("
+        yield from declaration(start, _aligned_pointers(method, unused), ") {")
+        yield from (f"  {line}" for line in lines)
+        yield "}"
+        yield ""
+
+    def kept_place(self, x: Kept) -> str:
+        """Returns where a parameter or a part of the state lies."""
+        if x.is_state:
+            return f"{self.interface.states[x.number].name}_.data()"
+        return f"{self.interface.parameters[x.number].name}_"
+
+    def state_target(self, x: Kept) -> tuple[str, str, int]:
+        """Returns where a new value of a part of the state goes."""
+        state = self.interface.states[x.number]
+        place = f"next_{state.name}_.data()"
+        return place, place, byte_size(state.type)
+
+    def body(
+        self, program: Compiled, arrays: Sequence[str], targets: Sequence[tuple[str, str, int]]
+    ) -> list[str]:
+        function = self.program.functions[program.symbol]
+        callbacks, name = self.interface.callbacks, self.interface.name
+        body = FunctionBody(function, arrays, targets, callbacks, name)
+        lines = body.write()
+        self.workspace = max(self.workspace, body.workspace)
+        return lines
 
 
 RUNTIME_VERSION = 1
 
 
-def staging(method: Method, x: Given) -> str:
-    """Returns the member that holds an array of the caller's if it is not aligned."""
-    return f"{method.name}_{x.name}_staging_"
-
-
-def result_buffer(method: Method, x: Given) -> str:
-    """Returns the member that holds a result which the caller gives no memory for."""
-    return f"{method.name}_{x.name}_"
-
-
 def _pointers(method: Method) -> list[str]:
+    rows = ["std::size_t rows"] if method.rows else []
     pointers = [
         f"{'const ' if x.donated_to is None else ''}void* {x.name}" for x in method.arguments
     ]
-    return [*pointers, *(f"void* {x.name}" for x in own_results(method))]
+    return [*rows, *pointers, *(f"void* {x.name}" for x in own_results(method))]
 
 
-def _null_checks(names: Sequence[str]) -> Iterator[str]:
-    """Yields the check that memory for unaligned arrays was there."""
-    if not names:
-        return
-    tests = [f"{name} == nullptr" for name in names]
-    line = f"  if ({' || '.join(tests)}) return axir::Code::out_of_memory;"
-    if len(line) <= 100:
-        yield line
-        return
-    yield f"  if ({tests[0]} ||"
-    yield from (f"      {test} ||" for test in tests[1:-1])
-    yield f"      {tests[-1]}) {{"
-    yield "    return axir::Code::out_of_memory;"
-    yield "  }"
+def _aligned_pointers(method: Method, unused: Sequence[Given] = ()) -> list[str]:
+    return [
+        f"{'[[maybe_unused]] ' if x in unused else ''}std::byte* {x.name}"
+        for x in (*method.arguments, *own_results(method))
+    ]
 
 
 def _type_row(x: Parameter) -> str:

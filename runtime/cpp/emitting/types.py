@@ -50,14 +50,15 @@ def c_element(array: ShapedArray) -> str:
     return _C[array.dtype]
 
 
-def view(array: ShapedArray, is_const: bool) -> str:
-    """Returns the type of a view of an array.
+def view(array: ShapedArray, is_const: bool, has_rows: bool = False) -> str:
+    """Returns the type of a view of an array, or of any number of such as rows.
 
     >>> view(ShapedArray((2, 3), np.float32), True)
     'axir::View<const float, 2, 3>'
     """
-    arguments = [f"{'const ' if is_const else ''}{element(array)}", *map(str, array.shape)]
-    return f"axir::View<{', '.join(arguments)}>"
+    arguments = [f"{'const ' if is_const else ''}{element(array)}"]
+    arguments += ["axir::dynamic_extent"] * has_rows
+    return f"axir::View<{', '.join([*arguments, *map(str, array.shape)])}>"
 
 
 def byte_size(array: ShapedArray) -> int:
@@ -75,10 +76,15 @@ def stored_shape(array: ShapedArray) -> tuple[int, ...]:
     return (*array.shape, 2) if array.dtype.kind == "c" else tuple(array.shape)
 
 
-def described(array: ShapedArray) -> str:
+def described(array: ShapedArray, rows: str | None = None) -> str:
     """Returns dtype and shape as they stand in comments.
 
-    >>> described(ShapedArray((2, 3), np.float32))
-    'float32[2,3]'
+    Args:
+        array: The array, or one of several rows.
+        rows: The name of their number.
+
+    >>> described(ShapedArray((2, 3), np.float32)), described(ShapedArray((3,), np.float32), "b")
+    ('float32[2,3]', 'float32[b,3]')
     """
-    return f"{array.dtype}[{','.join(map(str, array.shape))}]"
+    extents = [rows] if rows else []
+    return f"{array.dtype}[{','.join([*extents, *map(str, array.shape)])}]"

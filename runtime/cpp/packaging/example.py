@@ -11,6 +11,7 @@ from axir.runtime.cpp.emitting.types import element
 from axir.runtime.cpp.program.interface import Given, Interface, Method
 
 _SHOWN = 8
+_ROWS = 2  # of functions that take any number
 
 
 def write_example(interface: Interface) -> str:
@@ -92,10 +93,10 @@ def _call(interface: Interface, method: Method) -> Iterator[str]:
 
 
 def _vector(x: Given) -> str:
-    kind = element(x.type)
+    kind, size = element(x.type), x.type.size * (_ROWS if x.rows else 1)
     if x.type.dtype == np.dtype(bool):  # std::vector<bool> has no bools
-        return f"std::array<bool, {x.type.size}> {x.name}{{}}"
-    return f"std::vector<{kind}> {x.name}({x.type.size}, {kind}(1))"
+        return f"std::array<bool, {size}> {x.name}{{}}"
+    return f"std::vector<{kind}> {x.name}({size}, {kind}(1))"
 
 
 def _stop_unless_ok() -> Iterator[str]:

@@ -18,14 +18,16 @@ class Given:
     Attributes:
         name: Its name in C++.
         label: What Python calls it: `params['w']`.
-        type: Shape and dtype, those of the words for random keys.
+        type: Shape and dtype, those of the words for random keys; with rows those of one row.
         donated_to: For an argument, the number of the result that lies in its memory, if any.
+        rows: Of an array with any number of rows, the name of that number.
     """
 
     name: str
     label: str
     type: ShapedArray
     donated_to: int | None = None
+    rows: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,27 +43,50 @@ class Kept:
 
 
 @dataclass(frozen=True)
+class Compiled:
+    """A function of the program.
+
+    Attributes:
+        symbol: Its name there.
+        kept: What it takes after the arguments that callers give.
+        rows: How many rows it is for, where the method takes any number; else 0.
+    """
+
+    symbol: str
+    kept: tuple[Kept, ...]
+    rows: int = 0
+
+
+@dataclass(frozen=True)
 class Method:
     """A function of a model.
 
     Attributes:
-        name: Its name in C++, and its symbol in the program.
+        name: Its name in C++.
         label: What Python calls it.
-        inputs: What it takes, in the order of the program's arguments.
+        arguments: What callers give, in the order of the program's arguments.
         outputs: What it gives, in the order of the program's results.
+        programs: What computes it: one function, or one for each number of rows, ascending, of
+            which a call takes the next larger.
         where: The line of the function, if it is known.
     """
 
     name: str
     label: str
-    inputs: tuple[Given | Kept, ...]
+    arguments: tuple[Given, ...]
     outputs: tuple[Given | Kept, ...]
+    programs: tuple[Compiled, ...]
     where: str | None = None
 
     @property
-    def arguments(self) -> list[Given]:
-        """What callers give."""
-        return [x for x in self.inputs if isinstance(x, Given)]
+    def rows(self) -> str | None:
+        """The name of the number of rows, if that is any."""
+        return next((x.rows for x in self.arguments if x.rows), None)
+
+    @property
+    def largest(self) -> int:
+        """The number of rows that the largest function takes."""
+        return self.programs[-1].rows
 
     @property
     def results(self) -> list[Given]:

@@ -29,7 +29,7 @@ def test_a_bundle_becomes_a_folder(tmp_path: Path) -> None:
     export({"plain": function, "rows": function})(plain=(X,), rows=rows).save(tmp_path / "m.axir")
     refused = compile_(tmp_path / "m.axir", "--emit", "cpp", "-o", tmp_path / "out")
     assert refused.exit_code == 1
-    assert "Name some: rows.with_rows(1, 8, 64), or --batch 1,8,64." in refused.output
+    assert "rows.with_rows(1, 8, 64), or --batch 1,8,64." in refused.output
     assert not (tmp_path / "out").exists()
     options = ["--batch", "1,8", "--embed-limit", "0", "--name", "net", "-o", tmp_path / "out"]
     done = compile_(tmp_path / "m.axir", "--emit", "cpp", *options)
@@ -40,7 +40,7 @@ def test_a_bundle_becomes_a_folder(tmp_path: Path) -> None:
         *("net.safetensors", "net_c.cpp", "net_kernels.o"),
     }
     header = (tmp_path / "out" / "net.hpp").read_text()
-    assert "  Rows8Result rows_8(axir::View<const float, 8, 64> x);" in header
+    assert "  RowsResult rows(axir::View<const float, axir::dynamic_extent, 64> x);" in header
     numpy = pytest.importorskip("safetensors.numpy")
     (weights,) = numpy.load_file(tmp_path / "out" / "net.safetensors").items()
     assert (weights[0], weights[1].shape) == ("w", (64, 10))

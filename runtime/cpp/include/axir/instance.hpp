@@ -13,6 +13,7 @@
 #include "memory.hpp"
 #include "options.hpp"
 #include "parameters.hpp"
+#include "rows.hpp"
 #include "status.hpp"
 #include "view.hpp"
 
@@ -72,6 +73,11 @@ bool fits(const View<T, Extents...>& array) {
   return array.size() == array.count && (array.data() != nullptr || array.count == 0);
 }
 
+template <class T, std::size_t... Extents>
+bool fits(const View<T, dynamic_extent, Extents...>& rows) {
+  return rows.size() == rows.rows() * rows.row_size && (rows.data() != nullptr || rows.size() == 0);
+}
+
 namespace detail {
 
 [[gnu::cold, gnu::noinline]] inline Status misfit(const char* function, const char* name,
@@ -92,6 +98,25 @@ namespace detail {
 template <class T, std::size_t... Extents>
 Status misfit(const char* function, const char* name, const View<T, Extents...>& array) {
   return detail::misfit(function, name, array.size(), array.count, array.shape.data(), array.rank);
+}
+
+template <class T, std::size_t... Extents>
+[[gnu::cold]] Status misfit(const char* function, const char* name,
+                            const View<T, dynamic_extent, Extents...>& rows) {
+  const std::string text = std::string(function) + ": '" + name + "' ";
+  if (rows.data() == nullptr) return Status(Code::wrong_argument, text + "is a null pointer");
+  return Status(Code::wrong_argument, text + "has " + std::to_string(rows.size()) +
+                                          " elements, must have a multiple of " +
+                                          std::to_string(rows.row_size));
+}
+
+/// Says that two arrays have different numbers of rows.
+[[gnu::cold, gnu::noinline]] inline Status different_rows(const char* function, const char* symbol,
+                                                          const char* first, std::size_t rows,
+                                                          const char* other, std::size_t others) {
+  return Status(Code::wrong_argument, std::string(function) + ": the dimension " + symbol +
+                                          " differs: '" + first + "' has " + std::to_string(rows) +
+                                          ", '" + other + "' has " + std::to_string(others));
 }
 
 /// Tells whether two arrays have bytes in common.
@@ -118,6 +143,11 @@ class Instance {
     if (pool_ == nullptr && options.threads > 1) {
       pool_ = std::make_shared<ThreadPool>(options.threads);
     }
+  }
+
+  /// Takes more memory, if there is too little.
+  Status reserve(Buffer& buffer, std::size_t size) const {
+    return buffer.size() < size ? take(buffer, size) : Status();
   }
 
   /// Says what happened, after a function has returned another code than `ok`.
@@ -150,6 +180,34 @@ class Instance {
     if (is_aligned(data)) return static_cast<std::byte*>(data);
     if (staging.data() == nullptr) staging = Buffer(allocator_, size);
     return staging.data();
+  }
+
+  /// Returns where a kernel finds rows of an argument: there, or copied and filled up. There is
+  /// memory for as many rows as the largest program takes.
+  static std::byte* input_rows(const Buffer& copy, const void* data, std::size_t row_size,
+                               const Rows& rows) {
+    const std::byte* const source = static_cast<const std::byte*>(data);
+    if (rows.used == rows.size && is_aligned(source + rows.start * row_size)) {
+      return const_cast<std::byte*>(source + rows.start * row_size);
+    }
+    rows.fill(copy.data(), source, row_size);
+    return copy.data();
+  }
+
+  /// Returns where a kernel writes rows of a result: there, or where there are enough of them.
+  static std::byte* output_rows(const Buffer& copy, void* data, std::size_t row_size,
+                                const Rows& rows) {
+    if (rows.used < rows.size) return copy.data();
+    std::byte* const target = static_cast<std::byte*>(data) + rows.start * row_size;
+    return is_aligned(target) ? target : copy.data();
+  }
+
+  /// Copies rows of a result to the caller, if they do not lie there.
+  static void deliver_rows(void* data, const std::byte* result, std::size_t row_size,
+                           const Rows& rows) {
+    if (rows.used == 0) return;
+    std::byte* const target = static_cast<std::byte*>(data) + rows.start * row_size;
+    deliver(target, result, rows.used * row_size);
   }
 
   /// Copies a result to the caller, if it does not lie there.

@@ -93,6 +93,9 @@ using DataOf = std::remove_pointer_t<decltype(std::declval<Container&>().data())
 template <class T, std::size_t... Extents>
 class View;
 
+/// The leading extent of a view whose number of rows its type does not say.
+constexpr std::size_t dynamic_extent = static_cast<std::size_t>(-1);
+
 namespace detail {
 
 struct NoNumber {};
@@ -192,6 +195,91 @@ class View {
  private:
   T* data_;
   std::size_t found_;
+};
+
+namespace detail {
+
+template <class Container>
+constexpr bool is_view = false;
+template <class T, std::size_t... Extents>
+constexpr bool is_view<View<T, Extents...>> = true;
+
+}  // namespace detail
+
+/// Any number of rows, each an array of `T` with the extents that follow, in memory that somebody
+/// else owns.
+template <class T, std::size_t... Extents>
+class View<T, dynamic_extent, Extents...> {
+ public:
+  using value_type = std::remove_const_t<T>;
+  static constexpr std::size_t rank = sizeof...(Extents) + 1;
+  /// The number of elements of a row.
+  static constexpr std::size_t row_size = (std::size_t{1} * ... * Extents);
+
+  /// Has no rows.
+  constexpr View() : data_(nullptr), found_(0), rows_(0) {}
+
+  /// Takes memory as it is; there must be so many rows.
+  constexpr View(T* data, std::size_t rows) : data_(data), found_(rows * row_size), rows_(rows) {}
+
+  /// Takes an array whose number of elements is a multiple of that of a row.
+  template <class U, std::size_t N, class = std::enable_if_t<detail::is_element<U, T>>>
+  constexpr View(std::array<U, N>& array) : View(array.data(), rows_in<N>()) {}
+  template <class U, std::size_t N, class = std::enable_if_t<detail::is_element<const U, T>>>
+  constexpr View(const std::array<U, N>& array) : View(array.data(), rows_in<N>()) {}
+
+  /// Takes an array of the language, of any rank.
+  template <class A, class = std::enable_if_t<std::is_array_v<A>>,
+            class = std::enable_if_t<detail::is_element<std::remove_all_extents_t<A>, T>>>
+  constexpr View(A& array)
+      : View(reinterpret_cast<T*>(&array), rows_in<sizeof(A) / sizeof(T)>()) {}
+
+  /// Takes a container with `data()` and `size()`; whoever takes the view checks the size.
+  template <class Container,
+            class = std::enable_if_t<detail::is_element<detail::DataOf<Container>, T>>,
+            class = decltype(std::declval<Container&>().size()),
+            class = std::enable_if_t<
+                !detail::is_view<std::remove_cv_t<std::remove_reference_t<Container>>>>>
+  constexpr View(Container&& container)
+      : data_(container.data()), found_(container.size()), rows_(found_ / (row_size | !row_size)) {}
+
+  /// Takes a view of such rows, of a known number of them or any, that may write.
+  template <class U, std::size_t Rows,
+            class = std::enable_if_t<detail::is_element<U, T> && Rows != dynamic_extent>>
+  constexpr View(const View<U, Rows, Extents...>& other)
+      : data_(other.data()), found_(other.size()), rows_(Rows) {}
+  template <class U, class = std::enable_if_t<std::is_same_v<const U, T>>>
+  constexpr View(const View<U, dynamic_extent, Extents...>& other)
+      : data_(other.data()), found_(other.size()), rows_(other.rows()) {}
+
+  constexpr T* data() const { return data_; }
+  /// The number of elements; it must be a multiple of that of a row.
+  constexpr std::size_t size() const { return found_; }
+  constexpr std::size_t rows() const { return rows_; }
+  constexpr T* begin() const { return data_; }
+  constexpr T* end() const { return data_ + found_; }
+  constexpr T& operator[](std::size_t index) const { return data_[index]; }
+
+  constexpr View<T, Extents...> row(std::size_t index) const {
+    return View<T, Extents...>(data_ + index * row_size);
+  }
+
+  /// The element at an index along each axis.
+  template <class... Indices>
+  constexpr T& operator()(std::size_t row_index, Indices... indices) const {
+    return row(row_index)(indices...);
+  }
+
+ private:
+  template <std::size_t Count>
+  static constexpr std::size_t rows_in() {
+    static_assert(row_size != 0 && Count % (row_size | !row_size) == 0,
+                  "the array has another number of elements than any number of rows");
+    return Count / (row_size | !row_size);
+  }
+
+  T* data_;
+  std::size_t found_, rows_;
 };
 
 /// The number, or its real part.

@@ -11,10 +11,10 @@ static float x[30], y[15];
 static void test_results(classifier_model* model) {
   int32_t label, labels[4];
   float scores[3], all[12];
-  EXPECT(classifier_predict_4(model, x, labels, all) == 0);
+  EXPECT(classifier_predict(model, 4, x, labels, all) == 0);
   for (int row = 0; row < 4; ++row) {
     int best = 0;
-    EXPECT(classifier_predict_1(model, x + 6 * row, &label, scores) == 0);
+    EXPECT(classifier_predict(model, 1, x + 6 * row, &label, scores) == 0);
     for (int column = 0; column < 3; ++column) {
       const float difference = scores[column] - all[3 * row + column];
       EXPECT(difference < 1e-5f && difference > -1e-5f);
@@ -31,8 +31,8 @@ static void test_failures(classifier_model* model) {
   char message[200] = "";
   classifier_options elsewhere = {0};
   classifier_model* none = model;
-  EXPECT(classifier_predict_1(model, NULL, &label, scores) == 1);
-  EXPECT(strcmp(classifier_message(model), "predict_1: 'x' is a null pointer") == 0);
+  EXPECT(classifier_predict(model, 1, NULL, &label, scores) == 1);
+  EXPECT(strcmp(classifier_message(model), "predict: 'x' is a null pointer") == 0);
   elsewhere.parameters = "/nowhere/at/all";
   EXPECT(classifier_create(&elsewhere, &none, message, sizeof message) == 2);
   EXPECT(none == NULL);

@@ -9,20 +9,22 @@ namespace {
 
 void test_numbers_of_rows(mapped::Model& model) {
   const std::vector<float> x{1, 2, 3, 4, 5, 6, -6, -5, -4, -3, -2, -1, 0, 0, 0, 0, 0, 0};
-  mapped::Predict2Result two;
-  mapped::Predict3Result three;
-  EXPECT(model.predict_2(axir::View<const float, 2, 6>(x.data()), two).ok());
-  EXPECT(model.predict_3(x, three).ok());
-  for (int row = 0; row < 2; ++row) {
-    EXPECT(two.label(row) == three.label(row));
-    for (int column = 0; column < 3; ++column) {
-      const float difference = two.scores(row, column) - three.scores(row, column);
+  mapped::PredictResult result;
+  EXPECT(model.predict(x, result).ok());
+  EXPECT(result.label.rows() == 3 && result.scores.rows() == 3);
+  std::array<std::int32_t, 2> labels{-1, -1};
+  std::array<float, 6> scores{};
+  EXPECT(model.predict(axir::View<const float, 2, 6>(x.data()), {labels, scores}).ok());
+  for (std::size_t row = 0; row < 2; ++row) {
+    EXPECT(labels[row] == result.label[row]);
+    for (std::size_t column = 0; column < 3; ++column) {
+      const float difference = scores[3 * row + column] - result.scores(row, column);
       EXPECT(difference < 1e-5f && difference > -1e-5f);
     }
   }
-  const axir::Status status = model.predict_2(x, two);
+  const axir::Status status = model.predict(x, {labels, scores});
   EXPECT(status.code() == axir::Code::wrong_argument);
-  EXPECT(status.message() == "predict_2: 'x' has 18 elements, must have 12 (2 x 6)");
+  EXPECT(status.message() == "predict: the dimension b differs: 'x' has 3, 'label' has 2");
 }
 
 }  // namespace

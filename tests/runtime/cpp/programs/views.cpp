@@ -25,6 +25,27 @@ void test_sizes() {
   static_assert(!std::is_convertible_v<const std::vector<float>&, axir::View<float, 6>>);
 }
 
+void test_rows() {
+  using Rows = axir::View<float, axir::dynamic_extent, 2, 3>;
+  using ReadRows = axir::View<const float, axir::dynamic_extent, 2, 3>;
+  std::vector<float> data(18);
+  const Rows rows(data);
+  EXPECT(rows.rows() == 3 && rows.size() == 18 && rows.rank == 3 && rows.row_size == 6);
+  rows(2, 1, 0) = 5;
+  EXPECT(data[15] == 5 && rows.row(2)(1, 0) == 5 && rows[15] == 5);
+  const ReadRows reading = rows;
+  EXPECT(reading.rows() == 3 && reading.end() - reading.begin() == 18);
+  data.resize(13);
+  EXPECT(ReadRows(data).size() != ReadRows(data).rows() * 6);  // who takes the view compares
+  float array[4][2][3] = {};
+  EXPECT(Rows(array).rows() == 4 && ReadRows(axir::View<float, 5, 2, 3>(nullptr)).rows() == 5);
+  EXPECT((axir::View<const int, axir::dynamic_extent>(std::array<int, 7>{}).rows() == 7));
+  static_assert(!std::is_convertible_v<axir::View<float, 2, 3>, Rows>);
+  static_assert(!std::is_convertible_v<ReadRows, Rows>);
+  static_assert(!std::is_convertible_v<Rows, axir::View<float, 2, 3>>);
+  static_assert(!std::is_convertible_v<const std::vector<float>&, Rows>);
+}
+
 void test_numbers() {
   const float three = 3;
   EXPECT(float(axir::View<const float>(three)) == 3);
@@ -55,6 +76,7 @@ void test_rounding() {
 int main() {
   test_elements();
   test_sizes();
+  test_rows();
   test_numbers();
   test_all_halves<axir::float16>();
   test_all_halves<axir::bfloat16>();
