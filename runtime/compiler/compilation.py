@@ -110,7 +110,8 @@ def compile_object(
     """
     is_tiled = analyze(module, target)[1]
     flags = target.flags(is_tiled)
-    parts = (_COMPILER_VERSION, "object", prefix, *PROCESS_FLAGS, *flags, target.machine)
+    kind = "object without lines"
+    parts = (_COMPILER_VERSION, kind, prefix, *PROCESS_FLAGS, *flags, target.machine)
     text = _written(module)  # with locations, which the program has, too
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()
     if config.axir_dump_dir:

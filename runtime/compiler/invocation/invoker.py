@@ -17,7 +17,13 @@ from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
 from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
-from .object_files import HOST_PHASE, remove_kernels, rename_executables, set_phases
+from .object_files import (
+    HOST_PHASE,
+    remove_kernels,
+    remove_locations,
+    rename_executables,
+    set_phases,
+)
 
 BYTECODE_MAGIC = b"ML\xefR"
 
@@ -123,6 +129,7 @@ class Invoker:
                 lowered = invocation.export_module()
                 rename_executables(lowered, prefix)
                 program = remove_kernels(lowered)
+                remove_locations(lowered)
                 invocation.import_module(lowered)
                 set_phases(invocation, start=HOST_PHASE, to="end")
                 if not invocation.execute():

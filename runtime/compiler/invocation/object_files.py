@@ -12,6 +12,7 @@ import ctypes
 
 from iree.compiler import ir
 from iree.compiler.api import Invocation, ctypes_dl
+from iree.compiler.passmanager import PassManager
 
 HOST_PHASE = "executable-targets"
 
@@ -52,6 +53,12 @@ def remove_kernels(module: ir.Operation) -> bytes:
             for code in _operations(variant, "builtin.module"):
                 code.erase()
     return host.get_asm(enable_debug_info=True).encode()
+
+
+def remove_locations(module: ir.Operation) -> None:
+    """Forgets the lines of the source: object files hold no paths of the machine that wrote them."""
+    with module.context:
+        PassManager.parse("any(strip-debuginfo)").run(module)
 
 
 def _operations(parent: ir.Operation, name: str) -> list[ir.Operation]:
