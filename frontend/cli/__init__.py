@@ -5,7 +5,11 @@ Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the job failed, 2
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
+
+from axir.runtime import cpp
 
 from .bench import bench
 from .compile import compile_
@@ -23,6 +27,14 @@ __all__ = ["cli", "main"]
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="axir", prog_name="axir")
+@click.option(
+    "--cmake-dir",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, _, is_asked: _print_cmake_dir(context) if is_asked else None,
+    help="Print the folder that find_package(axir) needs, as axir_DIR.",
+)
 @verbose_option
 def cli() -> None:
     """Inspect, transform, compile and run saved modules.
@@ -34,6 +46,11 @@ def cli() -> None:
       axir compile model.mlir --target cpu -o model.vmfb
       axir run model.vmfb x=@x.npy --out y.npy
     """
+
+
+def _print_cmake_dir(context: click.Context) -> None:
+    click.echo(Path(cpp.__file__).parent / "cmake")
+    context.exit()
 
 
 for verb in (

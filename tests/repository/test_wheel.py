@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import sysconfig
@@ -63,6 +64,29 @@ def test_wheel_holds_every_source(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name for name in names if name.endswith(".py")} == installed_sources()
     assert {f"{target}/py.typed" for target in INSTALLED.values()} <= names
+
+
+def test_cmake_finds_axir_in_an_installed_wheel(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    package = tmp_path / "site" / "axir" / "runtime" / "cpp"
+    shown = run(sys.executable, "-m", "axir", "--cmake-dir", folder=ROOT).strip()
+    assert shown == str(ROOT / "runtime" / "cpp" / "cmake")  # of the editable axir
+    files = {path.name: path.read_text() for path in Path(shown).iterdir()}
+    assert {path.name: path.read_text() for path in (package / "cmake").iterdir()} == files
+    version = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert version
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(p CXX)\n"
+        f"find_package(axir {version[1]} EXACT REQUIRED)\n"
+        "find_package(axir 0.2 QUIET)\nif(axir_FOUND)\n  message(FATAL_ERROR newer)\nendif()\n"
+        "add_executable(p p.cpp)\ntarget_link_libraries(p PRIVATE axir::runtime)\n"
+    )
+    (tmp_path / "p.cpp").write_text("#include <axir/axir.hpp>\nint main() {}\n")
+    cmake = Path(sys.executable).parent / "cmake"
+    found = f"-Daxir_DIR={package / 'cmake'}"
+    run(cmake, "-S", ".", "-B", "build", found, folder=tmp_path)
+    run(cmake, "--build", "build", folder=tmp_path)
 
 
 def test_wheel_states_what_it_needs(wheel: Path) -> None:

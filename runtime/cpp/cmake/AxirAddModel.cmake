@@ -10,6 +10,11 @@
 #
 # AXIR_EXECUTABLE names the program `axir`, where it is not found on PATH.
 include_guard(GLOBAL)
+# In the Python package this file lies in lib/python3.x/site-packages/axir/runtime/cpp/cmake.
+cmake_path(APPEND CMAKE_CURRENT_LIST_DIR ../../../../../../../bin OUTPUT_VARIABLE beside_python)
+cmake_path(NORMAL_PATH beside_python)
+set(AXIR_BESIDE_PYTHON "${beside_python}" CACHE INTERNAL "")
+unset(beside_python)
 set(AXIR_WRITE_MODEL "${CMAKE_CURRENT_LIST_DIR}/AxirWriteModel.cmake" CACHE INTERNAL "")
 
 function(axir_add_model target file)
@@ -21,7 +26,7 @@ function(axir_add_model target file)
       "${single} BATCH, each with a value.")
   endif()
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-  find_program(AXIR_EXECUTABLE axir HINTS ENV VIRTUAL_ENV PATH_SUFFIXES bin
+  find_program(AXIR_EXECUTABLE axir HINTS ${AXIR_BESIDE_PYTHON} ENV VIRTUAL_ENV PATH_SUFFIXES bin
     DOC "The program axir, which writes models as C++.")
   if(NOT AXIR_EXECUTABLE)
     message(FATAL_ERROR "axir_add_model(${target}): there is no program axir on PATH.\n"

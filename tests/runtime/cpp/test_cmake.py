@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import shutil
@@ -13,9 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import axir
-import axir.numpy as jnp
-from axir.export import export, load
+from axir.export import load
 
 ROOT = Path(__file__).parents[3]
 CORPUS = ROOT / "tests" / "frontend" / "_bundles" / "corpus"
@@ -56,29 +53,6 @@ def test_a_program_in_c_gets_the_results_of_python(build: Path) -> None:
     x = (np.arange(24, dtype=np.float32).reshape(4, 6) % 7 - 3) / 4
     wanted = load(CORPUS / "v1-classifier.axir")["predict"].call(x)
     np.testing.assert_allclose(found, wanted["scores"], rtol=1e-6, atol=1e-6)
-
-
-def predict(params: dict[str, axir.Array], x: axir.Array) -> axir.Array:
-    return jnp.tanh(x @ params["w"]) + params["b"]
-
-
-def test_an_installed_axir_is_found_and_builds_the_example(build: Path, tmp_path: Path) -> None:
-    installed, elsewhere = tmp_path / "installed", tmp_path / "example"
-    run("cmake", "--install", build, "--prefix", installed)
-    headers = {path.name for path in (ROOT / "runtime" / "cpp" / "include" / "axir").iterdir()}
-    assert {path.name for path in (installed / "include" / "axir").iterdir()} == headers
-    rng = np.random.default_rng(0)
-    params = {"w": jnp.array(rng.standard_normal((64, 10)), jnp.float32), "b": jnp.arange(10.0) / 9}
-    images = rng.standard_normal((50, 64)).astype(np.float32)
-    bundle = export({"predict": functools.partial(predict, params)})(predict=(images[0],))
-    bundle.save(tmp_path / "any.axir")
-    images.tofile(tmp_path / "images.f32")
-    options = (f"-DCMAKE_PREFIX_PATH={installed}", f"-DDIGITS_MODEL={tmp_path / 'any.axir'}", AXIR)
-    run("cmake", "-S", ROOT / "examples" / "cpp", "-B", elsewhere, *options)
-    run("cmake", "--build", elsewhere)
-    found = run(str(elsewhere / "recognize_digits"), tmp_path / "images.f32").split()
-    wanted = np.asarray(predict(params, images)).argmax(1)
-    np.testing.assert_array_equal(np.array(found, int), wanted)
 
 
 def told_by_script(tmp_path: Path, line: str, *options: str) -> str:

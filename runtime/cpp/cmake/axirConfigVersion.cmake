@@ -1,0 +1,11 @@
+# Versions with the same two numbers in front are compatible, if they are not older than asked for.
+set(PACKAGE_VERSION 0.1.0)
+set(PACKAGE_VERSION_COMPATIBLE FALSE)
+set(wanted "^${PACKAGE_FIND_VERSION_MAJOR}[.]${PACKAGE_FIND_VERSION_MINOR}[.]")
+if(PACKAGE_VERSION MATCHES "${wanted}" AND NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+endif()
+if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+unset(wanted)
