@@ -53,6 +53,11 @@ def predict(params, x):
     return jax.nn.log_softmax(x @ last["w"] + last["b"])
 
 
+def classify(params, x):
+    """Returns log-probabilities for images, one in each row."""
+    return jax.vmap(predict, in_axes=(None, 0))(params, x)
+
+
 def example_loss(params, x, y):
     """Returns the cross-entropy of one example."""
     return -jnp.sum(predict(params, x) * jax.nn.one_hot(y, 10))
@@ -78,7 +83,7 @@ def step(params, momentum, x, y, rate):
 @jax.jit
 def evaluate(params, x, y):
     """Returns loss and accuracy of a batch."""
-    scores = jax.vmap(predict, in_axes=(None, 0))(params, x)
+    scores = classify(params, x)
     return loss(params, x, y), jnp.mean(jnp.argmax(scores, axis=1) == y)
 
 
@@ -127,7 +132,7 @@ def draw(path: Path, params, curves: np.ndarray, test_set) -> None:
     axes.semilogy(curves[:, 1], label="test")
     axes.set(xlabel="epoch", ylabel="cross-entropy", title=f"test accuracy {curves[-1, 2]:.2%}")
     axes.legend()
-    scores = np.asarray(jax.vmap(predict, in_axes=(None, 0))(params, images[:15]))
+    scores = np.asarray(classify(params, images[:15]))
     for axis, image, label, score in zip(
         right.subplots(3, 5).flat, images, labels, scores, strict=False
     ):
@@ -151,9 +156,9 @@ def command(*words: str | Path) -> str:
 def ship(folder: Path, params, test_set) -> np.ndarray:
     """Saves, compiles and runs the trained model by the command line; returns its predictions."""
     images, _ = test_set
-    classify = jax.jit(lambda x: jax.vmap(predict, in_axes=(None, 0))(params, x))
+    scores = jax.jit(functools.partial(classify, params))
     module, binary = folder / "digits.mlir", folder / "digits.vmfb"
-    jax.export.export(classify)(images).save(module)
+    jax.export.export(scores)(images).save(module)
     np.save(folder / "images.npy", images)
     print(command("inspect", module))
     command("compile", module, "--target", "cpu", "-o", binary)
@@ -168,8 +173,9 @@ def ship_cpp(folder: Path, params, test_set) -> np.ndarray | None:
     """
     images, _ = test_set
     bundle, sources, program = folder / "digits.axir", folder / "digits_cpp", folder / "digits"
-    exporter = jax.export.export({"predict": functools.partial(predict, params)})
-    exporter(predict=(images[0],)).save(bundle)
+    rows = jax.export.symbolic_args_specs((images,), "b, ...")
+    exporter = jax.export.export({"predict": functools.partial(classify, params)})
+    exporter(predict=rows).with_rows(1, 8, 64).save(bundle)
     command("compile", bundle, "--emit", "cpp", "--target-cpu", "host", "-o", sources)
     named = os.environ.get("CXX")
     found = filter(None, map(shutil.which, [named] if named else ["c++", "g++", "clang++"]))

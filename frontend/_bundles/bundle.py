@@ -114,10 +114,7 @@ class Bundle(Mapping[str, Exported]):
                 of a function is open and none is named.
             CompileError: if IREE cannot compile a function.
         """
-        functions = {
-            name: each.with_rows(*rows) if rows and each.batch else each
-            for name, each in self.items()
-        }
+        functions = self.with_rows(*rows) if rows else self
         described = target_of(target)
         kept = [(entry, data) for entry, data in self._contents() if entry.target != described]
         taken = {entry.file for entry, _ in kept}
@@ -126,6 +123,15 @@ class Bundle(Mapping[str, Exported]):
         contents = {entry.file: data for entry, data in [*kept, made]}
         programs = Programs([*(entry for entry, _ in kept), made[0]], contents.__getitem__)
         return Bundle({n: each.with_programs(programs) for n, each in functions.items()}, programs)
+
+    def with_rows(self, *counts: int) -> Bundle:
+        """Returns the bundle with programs for some numbers of rows, of functions that take any.
+
+        Raises:
+            ParameterError: if a number is not positive.
+        """
+        functions = {n: each.with_rows(*counts) if each.batch else each for n, each in self.items()}
+        return Bundle(functions, self._programs)
 
     def with_parameters(self, values: Mapping[str, UserObject]) -> Bundle:
         """Returns the bundle with other values of some parameters, in all functions.
