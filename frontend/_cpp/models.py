@@ -35,6 +35,8 @@ from axir.runtime.cpp.program.interface import (
     Parameter,
 )
 
+from .in_place import updates_in_place
+
 # Constants of single functions that are larger than this are no part of the program's code.
 _SMALL_BYTES = 1024
 # One step of a path into a tree: `['w']`, `[0]`, `.mean`.
@@ -78,13 +80,15 @@ class ModelBuilder:
         self.parameters: list[Parameter] = []
         self._places: dict[str, Kept] = {}
         found = {label: x for each in exported.values() for label, x in each.parameters.items()}
-        names = unique_names(identifier(label, "parameter") for label in found)
+        # What the code of models calls members of its own.
+        taken = ["callbacks", "kernels", "options", "parameters", "workspace"]
+        names = unique_names((identifier(label, "parameter") for label in found), taken)
         for own, (label, value) in zip(names, found.items(), strict=True):
             kept = self.states if label in replaced else self.parameters
             self._places[label] = Kept(len(kept), label in replaced)
             host = words_of(value.host())
             kept.append(Parameter(own, label, value.type.words, host))
-        self._taken = names
+        self._taken = taken + names
         self._anonymous: dict[tuple[str, tuple[int, ...], bytes], Kept] = {}
         self.functions: dict[str, Function] = {}
         self.donated: dict[str, dict[int, int]] = {}
@@ -121,6 +125,7 @@ class ModelBuilder:
         programs = tuple(self._programs(name, exported))
         if batch is None:  # rows are written elsewhere where there are too few or too many
             arguments = self._donate(name, exported, arguments, outputs)
+            outputs = self._replace_in_place(name, programs[0], len(arguments), outputs)
         where = describe_location(exported.function.location)
         label = exported.fun_name
         return Method(name, label, tuple(arguments), tuple(outputs), programs, where)
@@ -179,6 +184,27 @@ class ModelBuilder:
                     arguments[number] = replace(x, donated_to=index)
                     break
         return arguments
+
+    def _replace_in_place(
+        self, name: str, program: Compiled, first: int, outputs: Sequence[Given | Kept]
+    ) -> list[Given | Kept]:
+        """Pairs parts of the state with new values that may be written over them.
+
+        Args:
+            name: The symbol of the function.
+            program: What it takes.
+            first: The number of its first argument that the model keeps.
+            outputs: Its results.
+        """
+        function, pairs = self.functions[name], self.donated[name]
+        found = list(outputs)
+        for index, x in enumerate(outputs):
+            if isinstance(x, Kept) and x in program.kept:
+                number = program.kept.index(x)
+                if updates_in_place(function, index, function.captures[number]):
+                    pairs[first + number] = index
+                    found[index] = replace(x, is_in_place=True)
+        return found
 
     def _constant(self, value: UserObject) -> Kept:
         """Returns the place of an array without a name; equal ones have the same."""

@@ -18,6 +18,8 @@ from axir.runtime.cpp.packaging.folder import write_folder
 
 from .models import ModelBuilder
 
+_OWN_METHODS = frozenset(("Model", "create", "load", "save", "share"))
+
 
 @dataclass(frozen=True)
 class CppOptions:
@@ -45,6 +47,11 @@ def write_cpp(
             raise ParameterError(
                 f"to_cpp: {name!r} is no name in C++.", f"Choose one such as {identifier(name)!r}."
             )
+    for name in _OWN_METHODS.intersection(functions):
+        raise ParameterError(
+            f"to_cpp: models have a method {name!r} of their own.",
+            f"Name the function in another way, such as {name + '_1'!r}.",
+        )
     throws = options.errors == "exceptions"
     builder = ModelBuilder(options.name, functions, throws)
     files = emit_model(

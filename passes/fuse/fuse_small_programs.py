@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory
 from axir.passes.framework.base import Pass
+from axir.passes.legalize.buffers.protect_inputs import is_given_away
 from axir.passes.legalize.regions import operations_of
 
 from .code import Code, write_out_functions
@@ -19,7 +21,7 @@ from .emitter import Emitter
 from .fitness import Fitness
 from .inlining import erase_unused
 from .region_kernel import RULES, move_constants, region_kernel
-from .values import Value
+from .values import Value, bytes_of
 from .views import VIEWS
 
 _LOGGER = logging.getLogger(__name__)
@@ -35,7 +37,8 @@ class FuseSmallPrograms(Pass):
 
     1. Take the functions that nobody calls, of at least three operations, not all of which are
        elementwise: those IREE fuses itself. Their work must be small enough for one thread, and
-       each operation must have a rule.
+       each operation must have a rule. They must not write parts of a large array that the caller
+       gives away, which IREE does in place.
     2. Build the kernel: the arguments are its operands, what is returned its results.
 
     Before::
@@ -64,7 +67,7 @@ class FuseSmallPrograms(Pass):
             if "sym_visibility" in function.attributes:
                 continue
             [operations] = operations_of(function) if len(function.regions[0].blocks) else [[]]
-            if not _pays(operations):
+            if not _pays(operations) or _updates_in_place(operations):
                 continue
             reason = fitness.of_program(operations)
             if reason is None:
@@ -79,6 +82,21 @@ def _pays(operations: list[ir.Operation]) -> bool:
     return len(working) >= _FEWEST and not all(can_compute(x) for x in working)
 
 
+def _updates_in_place(operations: list[ir.Operation]) -> bool:
+    """Tells whether a large array that the caller gives away is changed in parts.
+
+    IREE does that where the array lies; a kernel would copy all of it.
+    """
+    changed = [x.operands[0] for x in operations if x.name in _PARTIAL]
+    return any(
+        is_given_away(x) and math.prod(x.type.shape) * bytes_of(x.type.element_type) >= LARGE_BYTES
+        for x in changed
+    )
+
+
+# Smaller arrays are copied faster than another operation is begun.
+LARGE_BYTES = 1 << 15
+_PARTIAL = ("stablehlo.dynamic_update_slice", "stablehlo.scatter")
 _PLACES = frozenset("stablehlo.constant stablehlo.reshape func.return tensor.empty".split())
 
 

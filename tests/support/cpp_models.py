@@ -164,7 +164,8 @@ def driver(interface: Interface, setup: str = "", options: str = "") -> str:
             pointer = f"reinterpret_cast<{element(x.type)}*>({x.name}_data.data())"
             lines.append(f"    {argument_view(x)} {x.name}({pointer});")
         names = ", ".join(x.name for x in method.arguments)
-        lines.append(f"    const auto result = model.{method.name}({names});")
+        kept = "const auto result = " if method.results else ""
+        lines.append(f"    {kept}model.{method.name}({names});")
         for y in method.outputs:
             if isinstance(y, Given):
                 lines.append(f'    write("{method.name}.{y.name}.out", result.{y.name});')

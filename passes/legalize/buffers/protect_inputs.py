@@ -90,7 +90,7 @@ class ProtectInputs(Pass):
         donated = {
             (function.attributes["sym_name"].value, index)
             for function in functions
-            for index in _donated_arguments(function)
+            for index in donated_arguments(function)
         }
         for argument in reached.arguments:
             function = argument.owner.owner
@@ -197,7 +197,8 @@ def _sources(operation: ir.Operation, result: ir.Value) -> list[ir.Value]:
     return list(operation.operands) if operation.name == "func.call" else []
 
 
-def _donated_arguments(function: ir.Operation) -> list[int]:
+def donated_arguments(function: ir.Operation) -> list[int]:
+    """Returns the numbers of the arguments that a caller gives away."""
     attributes = function.attributes
     if "arg_attrs" not in attributes:
         return []
@@ -206,6 +207,14 @@ def _donated_arguments(function: ir.Operation) -> list[int]:
         for index, entries in enumerate(attributes["arg_attrs"])
         if any(name in entries for name in DONATION_ATTRIBUTES)
     ]
+
+
+def is_given_away(value: ir.Value) -> bool:
+    """Tells whether a value is an argument of a function whose memory the caller gives away."""
+    if not isinstance(value, ir.BlockArgument):
+        return False
+    owner = value.owner.owner.operation
+    return owner.name == "func.func" and value.arg_number in donated_arguments(owner)
 
 
 def _remove_own_attribute(function: ir.Operation) -> None:

@@ -12,6 +12,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch, loop, when
 from axir.dialect.builders.scalars import Scalar, extend_unsigned, index, operation, to_index
+from axir.passes.legalize.buffers.protect_inputs import is_given_away
 from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.lanes import Lanes, combination
 from axir.passes.legalize.rewriting import RewritePass, operations_in_order, replace
@@ -36,7 +37,7 @@ class ScatterByKernel(RewritePass):
 
     1. Take scatters of one array whose body is one operation, or returns the update.
     2. Copy the operand to the result, or write the number that all of its elements are. What a
-       scatter has made for this one alone is not copied but changed.
+       scatter has made for this one alone, or the caller gives away, is not copied but changed.
     3. Read components of index vectors that are put together just for the scatter where they are.
        For each index in its order: compare the index vector with the limits of a window that fits.
        If it does, combine the window with the update, vectors at a time along the last dimension.
@@ -147,7 +148,7 @@ def _scattered(
     fill = uniform_number(operand)
     # What a loop computes anew in each of its passes, IREE may compute once, before it begins.
     is_in_loop = _is_in_loop(made)
-    if _is_made_for_one(operand) and not is_in_loop:
+    if (_is_made_for_one(operand) or is_given_away(operand)) and not is_in_loop:
         return _dispatch(scatter, operand, reads, workgroups, is_in_place=True)
     if size >= _LARGE_BYTES and not is_in_loop:
         copy = copied(operand, fill)

@@ -78,6 +78,8 @@ _UNSIGNED_CONVERSIONS = frozenset(("arith.extui", "arith.index_castui", "arith.u
 _CHOICES = {
     "arith.maxsi": "({0} > {1} ? {0} : {1})",
     "arith.minsi": "({0} < {1} ? {0} : {1})",
+    "arith.maxui": "({unsigned}({0}) > {unsigned}({1}) ? {0} : {1})",
+    "arith.minui": "({unsigned}({0}) < {unsigned}({1}) ? {0} : {1})",
     "arith.select": "({0} ? {1} : {2})",
     "arith.negf": "(-{0})",
 }
@@ -148,7 +150,7 @@ def expression(step: Compute, operands: Sequence[str]) -> str | None:
     if name in _UNSIGNED_CONVERSIONS:
         return _typed(kind, f"static_cast<{unsigned_type(first)}>({operands[0]})")
     if name in _CHOICES:
-        return _CHOICES[name].format(*operands)
+        return _CHOICES[name].format(*operands, unsigned=unsigned_type(first))
     return None
 
 

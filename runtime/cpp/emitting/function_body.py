@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from axir.dialect.core.annotations import Foreign
 from axir.runtime.cpp.program import host_program as host
+from axir.runtime.cpp.program.in_place import update_in_place
 from axir.runtime.cpp.program.interface import Callback
 from axir.runtime.cpp.program.values import given_values, used_elsewhere, used_values
 from axir.runtime.errors import CppEmissionError
@@ -48,6 +49,11 @@ class FunctionBody:
         prefix: str,
         is_initializer: bool = False,
     ):
+        arrays, targets = list(arrays), list(targets)
+        if function.is_straight and not is_initializer:
+            given = {place: n for n, (_, place, _) in enumerate(targets)}
+            pairs = {n: given[place] for n, place in enumerate(arrays) if place in given}
+            function = update_in_place(function, pairs)
         self._function = function
         self._callbacks = callbacks
         self._prefix = prefix

@@ -136,7 +136,7 @@ def _output_checks(method: Method, failed: str) -> Iterator[str]:
 
 
 def _call(method: Method, prefix: str, failed: str) -> Iterator[str]:
-    start = f"const axir::Code code = program_->{method.name}("
+    start = f"const axir::Code code = program_->call_{method.name}("
     yield from declaration(start, _pointers(method, prefix), ");", 2)
     yield "  if (code != axir::Code::ok) {"
     yield f'    {failed}(program_->failure(code, "{method.name}"));'
@@ -209,12 +209,12 @@ def _state(interface: Interface) -> Iterator[str]:
         yield from _state_view(state)
     data = ", ".join(f"{x.name}_.data()" for x in states)
     count = len(states)
-    yield "axir::Status Model::Program::save(const std::string& path) const {"
+    yield "axir::Status Model::Program::save_state(const std::string& path) const {"
     yield f"  const std::byte* const data[] = {{{data}}};"
     yield f"  return axir::write_parameters(path, state_types, data, {count});"
     yield "}"
     yield ""
-    yield "axir::Status Model::Program::load(const std::string& path) {"
+    yield "axir::Status Model::Program::load_state(const std::string& path) {"
     yield "  axir::Parameters file;"
     yield "  axir::Status status = file.open(path, nullptr, 0);"
     yield f"  std::byte* data[{count}] = {{}};"
@@ -230,19 +230,19 @@ def _state(interface: Interface) -> Iterator[str]:
     for name, const in (("save", " const"), ("load", "")):
         if interface.throws:
             yield f"void Model::{name}(const std::string& path){const} {{"
-            yield f"  const axir::Status status = program_->{name}(path);"
+            yield f"  const axir::Status status = program_->{name}_state(path);"
             yield "  if (!status.ok()) throw axir::Error(status);"
             yield "}"
         else:
             yield f"axir::Status Model::{name}(const std::string& path){const} {{"
-            yield f"  return program_->{name}(path);"
+            yield f"  return program_->{name}_state(path);"
             yield "}"
         yield ""
 
 
 def _state_view(state: Parameter) -> Iterator[str]:
     type_ = view(state.type, True)
-    pointer = f"reinterpret_cast<const {element(state.type)}*>(program_->{state.name}())"
+    pointer = f"reinterpret_cast<const {element(state.type)}*>(program_->state_{state.name}())"
     yield f"{type_} Model::{state.name}() const {{"
     yield f"  return {type_}({pointer});"
     yield "}"

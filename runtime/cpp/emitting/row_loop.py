@@ -18,7 +18,7 @@ def write_row_loop(method: Method, interface: Interface) -> Iterator[str]:
     parameters = ["std::size_t rows"]
     parameters += [f"const void* {x.name}" for x in method.arguments]
     parameters += [f"void* {x.name}" for x in own_results(method)]
-    yield from declaration(f"axir::Code Model::Program::{method.name}(", parameters, ") {")
+    yield from declaration(f"axir::Code Model::Program::call_{method.name}(", parameters, ") {")
     sizes = ", ".join(str(program.rows) for program in method.programs)
     yield f"  static constexpr std::size_t sizes[] = {{{sizes}}};"
     for x in shared:
@@ -51,7 +51,7 @@ def _one_call(method: Method) -> Iterator[str]:
     yield "switch (next.size) {"
     for program in method.programs:
         yield f"  case {program.rows}:"
-        yield from declaration(f"code = {program.symbol}(", arguments, ");", 4)
+        yield from declaration(f"code = call_{program.symbol}(", arguments, ");", 4)
         yield "    break;"
     yield "}"
     yield "if (code != axir::Code::ok) return code;"
@@ -63,7 +63,7 @@ def _one_call(method: Method) -> Iterator[str]:
 def state_changes(method: Method, interface: Interface) -> Iterator[str]:
     """Yields the statements that make new values of the state the ones that hold."""
     for x in method.outputs:
-        if isinstance(x, Kept):
+        if isinstance(x, Kept) and not x.is_in_place:
             name = interface.states[x.number].name
             yield f"{name}_.swap(next_{name}_);"
 

@@ -56,6 +56,14 @@ class _Source:
         self.embedded_size = embedded_size
         self.workspace = 0
         self.kept = [*interface.parameters, *interface.states]
+        # Parts of the state whose new values are written beside the old ones.
+        beside = {
+            x.number
+            for method in interface.methods
+            for x in method.outputs
+            if isinstance(x, Kept) and not x.is_in_place
+        }
+        self.replaced = [x for number, x in enumerate(interface.states) if number in beside]
 
     def lines(self) -> Iterator[str]:
         name = self.interface.name
@@ -157,10 +165,10 @@ class _Source:
             yield "  const Callbacks& callbacks() const { return callbacks_; }"
         yield ""
         for method in self.interface.methods:
-            yield from declaration(f"axir::Code {method.name}(", _pointers(method), ");", 2)
+            yield from declaration(f"axir::Code call_{method.name}(", _pointers(method), ");", 2)
         for method in filter(lambda m: m.rows, self.interface.methods):
             for program in method.programs:
-                start = f"axir::Code {program.symbol}("
+                start = f"axir::Code call_{program.symbol}("
                 yield from declaration(start, _aligned_pointers(method), ");", 2)
         yield from self.state_declarations()
         yield ""
@@ -176,10 +184,10 @@ class _Source:
 
     def state_declarations(self) -> Iterator[str]:
         if self.interface.states:
-            yield "  axir::Status save(const std::string& path) const;"
-            yield "  axir::Status load(const std::string& path);"
+            yield "  axir::Status save_state(const std::string& path) const;"
+            yield "  axir::Status load_state(const std::string& path);"
             for x in self.interface.states:
-                yield f"  const std::byte* {x.name}() const {{ return {x.name}_.data(); }}"
+                yield f"  const std::byte* state_{x.name}() const {{ return {x.name}_.data(); }}"
 
     def members(self) -> Iterator[str]:
         if self.program.initializers:
@@ -195,7 +203,9 @@ class _Source:
         for x in self.interface.parameters:
             yield f"  std::byte* {x.name}_ = nullptr;"
         for x in self.interface.states:
-            yield f"  axir::Buffer {x.name}_, next_{x.name}_;"
+            yield f"  axir::Buffer {x.name}_;"
+        for x in self.replaced:
+            yield f"  axir::Buffer next_{x.name}_;"
         for name, kind in self.program.globals.items():
             type_ = "axir::Memory" if kind == MEMORY else number_type(kind)
             yield f"  {type_} {global_name(name)}{{}};"
@@ -264,7 +274,8 @@ class _Source:
         for index, x in enumerate(self.interface.states):
             size = byte_size(x.type)
             yield f"  if (!(status = take({x.name}_, {size})).ok()) return status;"
-            yield f"  if (!(status = take(next_{x.name}_, {size})).ok()) return status;"
+            if x in self.replaced:
+                yield f"  if (!(status = take(next_{x.name}_, {size})).ok()) return status;"
             yield "  if (other != nullptr) {"
             yield f"    std::memcpy({x.name}_.data(), other->{x.name}_.data(), {size});"
             yield "  } else {"
@@ -324,7 +335,7 @@ class _Source:
         for index, x in enumerate(method.outputs):
             if isinstance(x, Kept):
                 targets.append(self.state_target(x))
-                arrays.append(targets[-1][0])
+                arrays += [] if x.is_in_place else [targets[-1][0]]
             elif index in donated:
                 name = donated[index].name
                 targets.append((name, f"{name}_data", byte_size(x.type)))
@@ -334,7 +345,7 @@ class _Source:
                 prelude.append((f"{x.name}_data", call))
                 targets.append((x.name, f"{x.name}_data", byte_size(x.type)))
         lines = self.body(program, arrays, targets)
-        start = f"axir::Code Model::Program::{method.name}("
+        start = f"axir::Code Model::Program::call_{method.name}("
         yield from declaration(start, _pointers(method), ") {")
         for name, call in prelude:
             is_used = any(name in line for line in lines)
@@ -363,7 +374,7 @@ class _Source:
             arrays.append(targets[-1][0])
         lines = self.body(program, arrays, targets)
         unused = [x for x in method.arguments if not any(x.name in line for line in lines)]
-        start = f"axir::Code Model::Program::{program.symbol}("
+        start = f"axir::Code Model::Program::call_{program.symbol}("
         yield from declaration(start, _aligned_pointers(method, unused), ") {")
         yield from (f"  {line}" for line in lines)
         yield "}"
@@ -378,7 +389,7 @@ class _Source:
     def state_target(self, x: Kept) -> tuple[str, str, int]:
         """Returns where a new value of a part of the state goes."""
         state = self.interface.states[x.number]
-        place = f"next_{state.name}_.data()"
+        place = f"{'' if x.is_in_place else 'next_'}{state.name}_.data()"
         return place, place, byte_size(state.type)
 
     def body(

@@ -36,10 +36,13 @@ class Kept:
 
     Attributes:
         number: Which of the model's `parameters` or `states`.
+        is_in_place: Of a result, whether it is written over the part of the state that it
+            replaces, rather than beside it.
     """
 
     number: int
     is_state: bool
+    is_in_place: bool = False
 
 
 @dataclass(frozen=True)

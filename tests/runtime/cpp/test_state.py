@@ -199,6 +199,13 @@ def test_functions_of_any_number_of_rows_need_numbers(tmp_path: Path) -> None:
         to_cpp({"twice": function}, tmp_path)
 
 
+def test_names_of_methods_that_models_have_are_taken(tmp_path: Path) -> None:
+    function = export(lambda x: x + 1)(jnp.ones(3))
+    with pytest.raises(ParameterError, match="models have a method 'save' of their own") as caught:
+        to_cpp({"save": function}, tmp_path)
+    assert "such as 'save_1'" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

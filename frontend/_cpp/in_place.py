@@ -1,0 +1,54 @@
+"""Which parts of a model's state a function may update where they lie.
+
+What does not live here: how memory is written (`axir.runtime.cpp`).
+"""
+
+from __future__ import annotations
+
+from axir.dialect.ops.calls.callbacks import Callback
+from axir.dialect.program.equation import Var
+from axir.dialect.program.function import Function
+from axir.passes.fuse.fuse_small_programs import LARGE_BYTES
+
+# Operations that change some elements of their first operand, and keep the others.
+_PARTIAL = frozenset(
+    (
+        *("dynamic_update_slice", "scatter", "scatter_add", "scatter_mul"),
+        *("scatter_min", "scatter_max", "scatter_apply"),
+    )
+)
+_CONTROL_FLOW = frozenset(("cond", "scan", "while"))
+
+
+def updates_in_place(function: Function, result: int, argument: Var) -> bool:
+    """Tells whether a result is a large argument with some elements changed.
+
+    Only of functions that cannot fail half way: a call that fails leaves the state as it was, so
+    one that calls functions of the user's, or takes memory as it runs, writes to fresh memory.
+    """
+    if _may_fail(function):
+        return False
+    made_by = {y: equation for equation in function.equations for y in equation.results}
+    value = function.outputs[result]
+    if value.type.size * value.type.dtype.itemsize < LARGE_BYTES:
+        return False
+    is_changed = False
+    while value is not argument:
+        equation = made_by.get(value)
+        if equation is None or equation.primitive.name not in _PARTIAL:
+            return False
+        value = equation.operands[0]
+        is_changed = True
+    return is_changed
+
+
+def _may_fail(function: Function) -> bool:
+    """Tells whether a function has control flow, or calls functions of the user's."""
+    return (
+        any(
+            equation.primitive.name in _CONTROL_FLOW
+            or any(isinstance(value, Callback) for value in equation.params.values())
+            for equation in function.equations
+        )
+        or any(map(_may_fail, function.callees()))
+    )

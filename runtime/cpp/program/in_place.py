@@ -1,0 +1,69 @@
+"""`update_in_place`: results that begin as copies of arguments are written over these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .host_program import (
+    Allocate,
+    Block,
+    Constant,
+    Copy,
+    Export,
+    HostFunction,
+    Import,
+    Part,
+    Return,
+    Span,
+    Step,
+    Value,
+)
+from .values import used_values
+
+
+def update_in_place(function: HostFunction, pairs: Mapping[int, int]) -> HostFunction:
+    """Leaves out copies of arguments whose memory the caller gives for a result.
+
+    IREE changes parts of a copy of the argument, which becomes the result. Where nothing reads the
+    argument after it was copied, its memory can as well be changed itself.
+
+    Args:
+        function: One without control flow.
+        pairs: For each argument that is given away, by its number, the number of the result.
+    """
+    (block,) = function.blocks
+    steps = [step for step, _ in block.steps]
+    for argument, result in pairs.items():
+        copy = _first_copy(steps, block, function.arguments[argument], result)
+        if copy is not None:
+            memory = steps[copy].target.memory  # type: ignore[union-attr]
+            source = steps[copy].source.memory  # type: ignore[union-attr]
+            steps[copy] = Part(memory, source, Constant("index", 0))
+            steps = [x for x in steps if not (isinstance(x, Allocate) and x.result is memory)]
+    lines = {id(step): line for step, line in block.steps}
+    changed = Block(block.arguments, [(x, lines.get(id(x))) for x in steps], block.end)
+    return HostFunction(function.name, function.arguments, (changed,))
+
+
+def _first_copy(steps: list[Step], block: Block, array: Value, result: int) -> int | None:
+    """Returns the step that copies an argument to what becomes a result, if it is not needed."""
+    assert isinstance(block.end, Return)
+    returned = block.end.values[result]
+    made = [x for x in steps if isinstance(x, Export) and x.result is returned]
+    taken = [x for x in steps if isinstance(x, Import) and x.array is array]
+    if len(made) != 1 or len(taken) != 1:
+        return None
+    memory, source = made[0].memory, taken[0].result
+    whole = Span(source, Constant("index", 0), taken[0].size)
+    target = Span(memory, Constant("index", 0), taken[0].size)
+    if Copy(whole, target) not in steps:
+        return None
+    number = steps.index(Copy(whole, target))
+    names = {source}
+    for step in steps:
+        if isinstance(step, Part) and step.memory in names:
+            names.add(step.result)
+    is_read = any(names & set(used_values(step)) for step in steps[number + 1 :])
+    is_early = any(memory in used_values(step) for step in steps[:number])
+    is_own = any(isinstance(x, Allocate) and x.result is memory for x in steps)
+    return number if is_own and not is_read and not is_early else None
