@@ -48,6 +48,7 @@ __all__ = [
     "ShapedArray",
     "Trace",
     "Tracer",
+    "TypedJaxpr",
     "Value",
     "Var",
     "ensure_compile_time_eval",
@@ -57,6 +58,8 @@ __all__ = [
     "max_dim",
     "min_dim",
     "pytype_aval_mappings",
+    "unit",
+    "unitvar",
 ]
 
 # What takes the type of a value, by its class. Classes that are added are not asked for: a class
@@ -69,6 +72,9 @@ pytype_aval_mappings: dict[type, UserFunction] = dict.fromkeys(
 AbstractValue = ShapedArray
 Atom = Var
 ParamDict = Params
+# Names of 2020: closed programs; the value that held nothing, and its variable.
+TypedJaxpr = ClosedJaxpr
+unit = unitvar = None
 # The context in which nothing is traced.
 eval_context = ensure_compile_time_eval
 

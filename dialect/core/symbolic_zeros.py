@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeGuard, TypeVar, final
 
+import numpy as np
+
 from . import dtypes
 from .annotations import Dtype
 from .types import ShapedArray
@@ -72,6 +74,12 @@ class Zero(Symbolic):
     def from_primal_value(value: Array) -> Zero:
         """Returns the zero tangent of a primal value."""
         return Zero(value.type.to_tangent_aval())
+
+    def __array__(self, dtype: Dtype | None = None, copy: bool | None = None) -> np.ndarray:
+        """Returns an array of zeros, for users' rules that compute with every tangent."""
+        return np.zeros(self.shape, dtype or self.dtype)
+
+    __jax_array__ = __array__
 
 
 @final

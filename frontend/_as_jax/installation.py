@@ -10,6 +10,7 @@ from axir.dialect.core.options import OPTIONS
 
 from .errors import RealJaxLoadedError
 from .modules import JaxFinder, JaxModule
+from .plain_errors import raise_python_errors
 
 # What today's JAX does by default and axir does not.
 DEFAULTS = {"jax_threefry_partitionable": True}
@@ -27,6 +28,7 @@ def install() -> None:
     for name, value in DEFAULTS.items():
         if not any(os.environ.get(variable) for variable in OPTIONS[name].environment):
             config.update(name, value)
+    raise_python_errors()
     # Before all others, so that a JAX that is installed stays unseen.
     sys.meta_path.insert(0, JaxFinder())
 

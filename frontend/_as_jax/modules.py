@@ -18,7 +18,7 @@ from types import ModuleType
 import axir
 from axir.dialect.core.annotations import UserObject
 
-from . import version
+from . import older, version
 from .distributions import StandInDistribution
 from .errors import JaxModuleNotFoundError, JaxNameError
 
@@ -29,6 +29,7 @@ PLACES = {
     "jax.lib": "axir._as_jax.lib",
     "jax.version": "axir._as_jax.version",
     "jaxlib": "axir._as_jax.jaxlib",
+    **older.MODULES,
 }
 
 EVERYTHING = DistributionFinder.Context()
@@ -60,12 +61,19 @@ class JaxModule(ModuleType):
         # Nothing is looked for in folders: the finder answers for all modules.
         self.__path__: list[str] = []
 
+    def __setattr__(self, name: str, value: UserObject) -> None:
+        # Importing the module `jax.config` of 2020 leaves `jax.config` what it is.
+        if not (name == "config" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
     def __getattr__(self, name: str) -> UserObject:
         if not name.startswith("_") and hasattr(axir, name):
             return getattr(axir, name)
         # JAX imports these by itself.
         if name in ("_src", "lib", "version"):
             return importlib.import_module(f"jax.{name}")
+        if name in older.NAMES:
+            return getattr(importlib.import_module(older.NAMES[name]), name)
         raise JaxNameError("jax", name)
 
     def __dir__(self) -> list[str]:

@@ -13,12 +13,7 @@ from axir._arguments.arguments import (
 )
 from axir._trees import tree
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
-from axir.dialect.core.errors import (
-    GradientError,
-    MissingRuleError,
-    TreeError,
-    UnsupportedRuleError,
-)
+from axir.dialect.core.errors import GradientError, TreeError, UnsupportedRuleError
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal
 from axir.dialect.ops.custom_rules.linear_call import call_linear
 from axir.dialect.ops.elementwise.family import instantiate
@@ -81,9 +76,9 @@ def linear_transpose(
         ]
         try:
             results = pull_back(function, arguments, cotangents)
-        except (MissingRuleError, UnsupportedRuleError) as error:
+        except NotImplementedError as error:
             raise UnsupportedRuleError(
-                f"linear_transpose: {flat.name!r} is not linear: {error.message}",
+                f"linear_transpose: {flat.name!r} is not linear: {str(error).splitlines()[0]}",
                 "Linearize it first: axir.vjp, or axir.linearize.",
             ) from error
         chosen = [instantiate(ct) for ct in results if ct is not None]

@@ -15,6 +15,7 @@ _LOADED_WHEN_NAMED = frozenset(
     (
         "checkify",
         "compilation_cache",
+        "host_callback",
         "jet",
         "kernels",
         "layout",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core.annotations import Param, PyTree, UserFunction, UserObject
-from axir.dialect.core.dtypes import is_inexact
+from axir.dialect.core.dtypes import float0, is_inexact
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import add_tangents, as_value, instantiate
@@ -32,6 +32,7 @@ __all__ = [
     "is_undefined_primal",
     "primitive_jvps",
     "primitive_transposes",
+    "zero",
     "zeros_like_aval",
 ]
 
@@ -51,6 +52,10 @@ primitive_jvps = RuleTable("value_and_jvp", _value_and_jvp)
 primitive_transposes = RuleTable("transpose")
 
 instantiate_zeros = instantiate
+
+# Rules of early 2020 ask whether a tangent is this very object, and compute with all others. Known
+# zeros are objects of their own today, and become arrays where rules compute with them.
+zero = Zero(ShapedArray((), float0))
 
 
 class _JvpTracers(type):

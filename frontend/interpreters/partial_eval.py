@@ -42,6 +42,7 @@ __all__ = [
     "dce_jaxpr_consts",
     "dce_rules",
     "partial_eval_jaxpr_custom_rules",
+    "trace_to_jaxpr",
     "trace_to_jaxpr_dynamic",
     "trace_to_jaxpr_nounits",
 ]
@@ -65,10 +66,18 @@ class _Parts(NamedTuple):
 class PartialVal(_Parts):
     """What is known of a value: the value itself, or its type.
 
-    It is a pair of type and value, one of which is None.
+    It is a pair of type and value, one of which is None. In 2020 it was made from one.
     """
 
     __slots__ = ()
+
+    def __new__(
+        cls, aval: ShapedArray | tuple[UserObject, UserObject] | None, value: UserObject = None
+    ) -> PartialVal:
+        """Returns what is known, from a type and a value or from a pair of them."""
+        if isinstance(aval, tuple):
+            aval, value = aval
+        return super().__new__(cls, aval, value)
 
     @classmethod
     def known(cls, value: UserObject) -> PartialVal:
@@ -126,6 +135,10 @@ def trace_to_jaxpr_nounits(
         ]
         function = trace.finish([x for x, u in zip(results, unknown, strict=True) if u])
     return Jaxpr(function), told, list(function.captured)
+
+
+# Its name of 2020.
+trace_to_jaxpr = trace_to_jaxpr_nounits
 
 
 def trace_to_jaxpr_dynamic(

@@ -29,6 +29,7 @@ from axir.dialect.ops.linalg.triangular_solve import triangular_solve
 from axir.dialect.program.rules import Value
 from axir.lax.linalg import polar_factors
 from axir.numpy import linalg as numpy_linalg
+from axir.numpy import tril, triu
 from axir.numpy._arguments.promotion import promote_inexact
 
 from ._linear_systems import (
@@ -71,7 +72,7 @@ __all__ = [
     "fiedler", "fiedler_companion", "funm", "hadamard", "hankel", "helmert", "hessenberg",
     "hilbert", "inv", "invhilbert", "invpascal", "leslie", "lu", "lu_factor", "lu_solve", "pascal",
     "polar", "qr", "qr_multiply", "rsf2csf", "schur", "solve", "solve_sylvester",
-    "solve_triangular", "sqrtm", "svd", "toeplitz",
+    "solve_triangular", "sqrtm", "svd", "toeplitz", "tril", "triu",
 ]  # fmt: skip
 
 

@@ -45,8 +45,15 @@ __all__ = [
 # Joining ---------------------------------------------------------------------------------------
 
 
-def _elements(name: str, arrays: UserObject) -> list[Value]:
-    """Returns a sequence of arrays, or an array along its first axis, as a list."""
+def _elements(name: str, arrays: UserObject, *, are_nested: bool = False) -> list[Value]:
+    """Returns a sequence of arrays, or an array along its first axis, as a list.
+
+    Args:
+        name: The function's name, for errors.
+        arrays: The sequence.
+        are_nested: Whether an element may be a list or tuple of arrays, such as the cotangents
+            that a pullback returns.
+    """
     if type(arrays) is ConcreteArray or type(arrays) is Tracer or isinstance(arrays, np.ndarray):
         return list(unstack(arrays))
     if not isinstance(arrays, Sequence) or isinstance(arrays, str):
@@ -56,6 +63,8 @@ def _elements(name: str, arrays: UserObject) -> list[Value]:
         )
     if not arrays:
         raise ParameterError(f"jnp.{name}: needs at least one array.", "The sequence is empty.")
+    if are_nested:
+        arrays = [stack(x) if isinstance(x, (list, tuple)) and x else x for x in arrays]
     return [array_argument(name, x, i) for i, x in enumerate(arrays)]
 
 
@@ -146,7 +155,7 @@ def vstack(tup: UserObject, dtype: DTypeLike = None) -> Value:
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
-    rows = [atleast_2d(x) for x in _elements("vstack", tup)]
+    rows = [atleast_2d(x) for x in _elements("vstack", tup, are_nested=True)]
     return concatenate(rows, 0, dtype)
 
 
@@ -157,7 +166,7 @@ def hstack(tup: UserObject, dtype: DTypeLike = None) -> Value:
     >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
     Array([1, 2, 3], dtype=int32)
     """
-    parts = [atleast_1d(x) for x in _elements("hstack", tup)]
+    parts = [atleast_1d(x) for x in _elements("hstack", tup, are_nested=True)]
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype)
 
 
@@ -168,7 +177,7 @@ def dstack(tup: UserObject, dtype: DTypeLike = None) -> Value:
     >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])]).shape
     (1, 2, 2)
     """
-    return concatenate([atleast_3d(x) for x in _elements("dstack", tup)], 2, dtype)
+    return concatenate([atleast_3d(x) for x in _elements("dstack", tup, are_nested=True)], 2, dtype)
 
 
 def column_stack(tup: UserObject) -> Value:

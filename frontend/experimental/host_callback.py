@@ -1,0 +1,79 @@
+"""Values seen while programs run, by the names of 2020.
+
+`axir.debug.callback` and `axir.debug.print` are what serves today.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+import numpy as np
+
+from axir import debug, effects_barrier, tree
+from axir.dialect.core.annotations import Options, PyTree, UserFunction
+
+__all__ = ["id_print", "id_tap", "outfeed_receiver"]
+
+
+def id_tap(
+    tap_func: UserFunction, arg: PyTree, *, result: PyTree = None, **kwargs: Options
+) -> PyTree:
+    """Returns its argument, and calls a function with the value whenever the program runs.
+
+    Args:
+        tap_func: Called as `tap_func(arg, **kwargs)`; what it returns is dropped.
+        arg: Tree of arrays.
+        result: Returned in place of `arg`, if given.
+        **kwargs: Passed on as they are.
+
+    >>> import axir
+    >>> seen = []
+    >>> float(axir.jit(lambda x: id_tap(lambda v: seen.append(float(v)), x) ** 2)(3.0)), seen
+    (9.0, [3.0])
+    """
+    debug.callback(lambda value: tap_func(value, **kwargs), arg, ordered=True)
+    return arg if result is None else result
+
+
+def id_print(
+    arg: PyTree,
+    *,
+    result: PyTree = None,
+    output_stream: TextIO | None = None,
+    threshold: int | None = None,
+    **kwargs: Options,
+) -> PyTree:
+    """Returns its argument, and prints the value whenever the program runs.
+
+    Args:
+        arg: Tree of arrays.
+        result: Returned in place of `arg`, if given.
+        output_stream: Where to; None is standard output.
+        threshold: Number of elements above which arrays are abbreviated; None is NumPy's.
+        **kwargs: Printed before the value.
+
+    >>> float(id_print(2.0, what="x"))
+    what: x
+    2.
+    2.0
+    """
+    named = [f"{name}: {value}" for name, value in kwargs.items()]
+
+    def show(value: PyTree) -> None:
+        leaves = tree.map(lambda x: np.array2string(np.asarray(x), threshold=threshold), value)
+        shown = leaves if isinstance(leaves, str) else str(leaves)
+        print("\n".join([*named, shown]), file=output_stream or sys.stdout)
+
+    return id_tap(show, arg, result=result)
+
+
+@contextmanager
+def outfeed_receiver(**_: Options) -> Iterator[None]:
+    """Waits at its end for all functions that programs within it call."""
+    try:
+        yield
+    finally:
+        effects_barrier()
