@@ -82,8 +82,8 @@ def device_count(names: Iterable[Hashable], axes: MeshAxes) -> int:
 def is_cut_evenly(shape: Sequence[int], layout: Layout, axes: MeshAxes) -> bool:
     """Tells whether each extent is a multiple of the number of its parts.
 
-    >>> is_cut_evenly((4, 3), (("a",), ()), (("a", 2),)), is_cut_evenly((3,), (("a",),), (("a", 2),))
-    (True, False)
+    >>> is_cut_evenly((4, 3), (("a",), ()), (("a", 2),))
+    True
     """
     pairs = zip(shape, layout, strict=True)
     return all(extent % device_count(names, axes) == 0 for extent, names in pairs)
@@ -150,8 +150,24 @@ def check_mesh(what: str, axes: MeshAxes, devices: Sequence[int]) -> None:
         )
 
 
+def check_meshes_agree(what: str, own: MeshAxes, axes: MeshAxes) -> None:
+    """Raises `MeshMismatchError` unless one mesh has the axes of another one, in their extents.
+
+    Args:
+        what: What names the first one, for the message.
+        own: Its axes.
+        axes: Axes of the mesh for which the program is partitioned; perhaps not all of them.
+    """
+    if not set(axes) <= set(own):
+        raise MeshMismatchError(
+            f"{what} is for a mesh with the axes {_described(own)}, but the program runs on one "
+            f"with {_described(axes)}.",
+            "Use one mesh for all that a program names.",
+        )
+
+
 def check_layout(what: str, layout: OpenLayout, ndim: int, axes: MeshAxes) -> None:
-    """Raises `LayoutError` if a layout does not fit the rank, or names what the mesh lacks, or twice.
+    """Raises `LayoutError` if a layout does not fit the rank or the mesh, or names an axis twice.
 
     Args:
         what: What the layout belongs to, for the message.

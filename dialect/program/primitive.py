@@ -44,12 +44,15 @@ from .rules import (
     BatchRule,
     BodyRule,
     ChosenBodyRule,
+    DimensionsRule,
     EvaluateRule,
+    FixedLayoutRule,
     HostArrays,
     InferRule,
     JvpRule,
     LowerRule,
     Operand,
+    PartitionRule,
     ReducedRule,
     Results,
     ResultTypes,
@@ -155,6 +158,13 @@ class Primitive(Rules):
     # `(operands, axes, frame, **params) -> result(s), axis or axes`: the batched form of an op
     # that communicates over the axis which `frame` names.
     batch_named: BatchNamedRule | None = None
+    # `(operand types, result types, **params) -> Dimensions, a function, or None`: how the op works
+    # on parts of arrays. Without it, or with None, it gets whole ones.
+    dimensions: DimensionsRule | None = None
+    # `(partitioner, equation, operands) -> results`: the op on parts, in place of `dimensions`.
+    partition: PartitionRule | None = None
+    # `(**params) -> layout`: how the value that the op gives is said to lie.
+    fixed_layout: FixedLayoutRule | None = None
     # `(**params) -> names of the mapped axes over which the op communicates`.
     axis_names: AxisNamesRule | None = None
     # `(*operands, **params) -> an equal value or None`: identities that `simplify` uses.

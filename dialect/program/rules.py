@@ -22,8 +22,11 @@ from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
 
 if TYPE_CHECKING:
+    from .dimensions import Dimensions
     from .function import Equation, Function
+    from .layouts import OpenLayout
     from .named_axes import BatchFrame
+    from .partitioning import Partitioner, Placed
     from .primitive import Primitive, Sample
 
 # Values ------------------------------------------------------------------------------------------
@@ -316,6 +319,41 @@ class SimplifyRule(Protocol):
 
     def __call__(self, *operands: Param, **params: Param) -> Value | None:
         """Takes a `Value` for each operand."""
+        ...
+
+
+class DimensionsRule(Protocol):
+    """`dimensions(operands, results, **params)`: along which dimensions the op works on parts.
+
+    That is all that is needed to cut a program into the parts of several devices, for most ops.
+    """
+
+    def __call__(
+        self, operands: Sequence[ShapedArray], results: Sequence[ShapedArray], /, **params: Param
+    ) -> Dimensions | Function | None:
+        """Takes the types of whole operands and results.
+
+        Returns a function of the operands in place of dimensions if the op comes down to that, and
+        None if all is needed whole.
+        """
+        ...
+
+
+class PartitionRule(Protocol):
+    """`partition(partitioner, equation, operands)`: the op on the parts that one device holds."""
+
+    def __call__(
+        self, partitioner: Partitioner, equation: Equation, operands: Sequence[Placed], /
+    ) -> list[Placed]:
+        """Takes the parts of the operands, and returns those of the results."""
+        ...
+
+
+class FixedLayoutRule(Protocol):
+    """`fixed_layout(**params)`: how the value that an op gives is said to lie."""
+
+    def __call__(self, **params: Param) -> OpenLayout:
+        """Reads it in the parameters."""
         ...
 
 

@@ -18,6 +18,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "transpose",
         "vmap",
     ),
+    "partition": ("partition",),
     "legalize": ("legalize-for-iree",),
     "legalize.numbers": (
         "convert-by-single",
@@ -110,7 +111,7 @@ PASSES: dict[str, str] = {
 
 def takes_jaxpr(name: str) -> bool:
     """Tells whether a pass works on modules of the jaxpr dialect."""
-    return PASSES.get(name, "").startswith("axir.passes.transforms.")
+    return PASSES.get(name, "").startswith(("axir.passes.transforms.", "axir.passes.partition."))
 
 
 @functools.cache

@@ -42,6 +42,7 @@ ORDER = (
     "dialect",
     "passes/framework",
     "passes/transforms",
+    "passes/partition",
     "passes/legalize",
     "passes/legalize/buffers",
     "passes/legalize/numbers",

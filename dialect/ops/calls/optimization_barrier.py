@@ -13,6 +13,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value, edge_array, random_values
+from axir.dialect.program.dimensions import Dimensions, each_alone
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
@@ -80,6 +81,10 @@ def _samples() -> list[Sample]:
     return [*singles, Sample((x, y)), Sample((x, y, empty)), Sample((edges,), is_smooth=False)]
 
 
+def _dimensions(operands: Sequence[ShapedArray], results: Sequence[ShapedArray]) -> Dimensions:
+    return each_alone(operands, results)
+
+
 _barrier = declare(
     "optimization_barrier",
     takes_keys=True,
@@ -89,6 +94,7 @@ _barrier = declare(
     evaluate=_evaluate,
     jvp=_jvp,
     transpose=_transpose,
+    dimensions=_dimensions,
     batch=_batch,
     lower=_lower,
     samples=_samples,

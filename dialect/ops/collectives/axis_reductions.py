@@ -25,6 +25,7 @@ from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.reductions.reduce import reduce_max, reduce_min, reduce_sum
 from axir.dialect.ops.shape.constants import iota
 from axir.dialect.ops.shape.rearranging import broadcast, broadcast_in_dim, moveaxis, reshape
+from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.named_axes import BatchFrame
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import AxisName
@@ -149,6 +150,7 @@ def _reduction(name: str, reduce: Callable[..., Value], **rules: Rule) -> Primit
         batch=batch,
         batch_named=batch_named,
         axis_names=_axes_of,
+        dimensions=position_wise,
         **rules,
     )
     return primitive

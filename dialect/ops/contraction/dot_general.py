@@ -46,6 +46,7 @@ from .types import (
     DimensionNumbers,
     canonical_precision,
     computation_dtype,
+    dimensions,
     free_axes,
     infer,
     result_dtype_of,
@@ -321,6 +322,7 @@ _dot_general = declare(
     transpose=_transpose,
     batch=_batch,
     lower=_lower,
+    dimensions=dimensions,
     samples=_samples,
 )
 

@@ -13,6 +13,7 @@ from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.reductions.folding import accumulator_dtype
+from axir.dialect.program.dimensions import Dimensions, Factors
 
 # ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
 DimensionNumbers = tuple[
@@ -129,6 +130,32 @@ def result_dtype_of(lhs: np.dtype, rhs: np.dtype, preferred: np.dtype | None) ->
             "Leave it out, and cast the result.",
         )
     return preferred
+
+
+def dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    dimension_numbers: DimensionNumbers,
+    precision: tuple[str, str] | None,
+    preferred_element_type: np.dtype | None,
+) -> Dimensions:
+    """The factors of a product: those of the batch, of the rows, of the columns, and of the sum."""
+    contract, batch = dimension_numbers
+    factors = Factors()
+    lhs = tuple(map(factors.new, operands[0].shape))
+    shared = dict(zip((*contract[1], *batch[1]), (*contract[0], *batch[0]), strict=True))
+    rhs = tuple(
+        lhs[shared[axis]] if axis in shared else factors.new(extent)
+        for axis, extent in enumerate(operands[1].shape)
+    )
+    out = (
+        *(lhs[axis] for axis in batch[0]),
+        *(lhs[axis] for axis in free_axes(len(lhs), contract[0], batch[0])),
+        *(rhs[axis] for axis in free_axes(len(rhs), contract[1], batch[1])),
+    )
+    combined = {number: "sum" for axis in contract[0] for number in lhs[axis]}
+    return Dimensions((lhs, rhs), (out,), factors, combined)
 
 
 def infer(

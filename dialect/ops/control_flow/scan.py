@@ -41,6 +41,7 @@ from .closed_bodies import (
 from .execution import implementation
 from .interpretation import quiet, steps_of
 from .lowered_scan import LoweredScan
+from .parts import partition_scan
 
 
 def bind_scan(
@@ -232,6 +233,7 @@ scan_primitive = declare(
     evaluate=_evaluate,
     batch=_batch,
     lower=_lower,
+    partition=partition_scan,
     samples=loop_samples.scan_samples,
 )
 scan_primitive.implementation = implementation(scan_primitive, _gain)

@@ -47,6 +47,7 @@ from .closed_bodies import (
 )
 from .execution import may_compile, unit_of
 from .interpretation import quiet, steps_of
+from .parts import partition_while
 
 
 def bind_while(
@@ -326,6 +327,7 @@ while_primitive = declare(
     transpose=_NoTranspose("transpose", "while", _REASON),
     batch=_batch,
     lower=_lower,
+    partition=partition_while,
     samples=loop_samples.while_samples,
 )
 while_primitive.implementation = _implement

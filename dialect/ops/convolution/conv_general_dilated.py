@@ -25,8 +25,10 @@ from axir.dialect.core.annotations import (
     UserObject,
 )
 from axir.dialect.core.fixed_options import one_layout
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.contraction.types import canonical_precision
 from axir.dialect.ops.elementwise.family import FLOAT, as_value, edge_rows, random_values
+from axir.dialect.program.dimensions import Dimensions, Factors
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Sample
@@ -152,6 +154,35 @@ def _samples() -> list[Sample]:
     return samples
 
 
+def _dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Param,
+) -> Dimensions:
+    """The factors of the batch, of the features that come out, and of those summed over.
+
+    Windows reach over the edges of parts, so spatial dimensions are needed whole.
+    """
+    (lhs_spec, rhs_spec, out_spec), factors = dimension_numbers, Factors()
+    lhs, rhs, out = ({d: () for d in range(len(spec))} for spec in dimension_numbers)
+    combined = {}
+    if batch_group_count == 1:
+        batch = factors.new(operands[0].shape[lhs_spec[0]])
+        lhs[lhs_spec[0]] = out[out_spec[0]] = batch
+    if batch_group_count == feature_group_count == 1:
+        features = factors.new(operands[1].shape[rhs_spec[0]])
+        rhs[rhs_spec[0]] = out[out_spec[1]] = features
+        summed = factors.new(operands[0].shape[lhs_spec[1]])
+        lhs[lhs_spec[1]] = rhs[rhs_spec[1]] = summed
+        combined[summed[0]] = "sum"
+    made = tuple(tuple(own.values()) for own in (lhs, rhs, out))
+    return Dimensions(made[:2], made[2:], factors, combined)
+
+
 _conv_general_dilated = declare(
     "conv_general_dilated",
     parameters={
@@ -169,6 +200,7 @@ _conv_general_dilated = declare(
     evaluate=evaluate,
     jvp=jvp,
     transpose=transpose,
+    dimensions=_dimensions,
     batch=batch,
     lower=_lower,
     samples=_samples,

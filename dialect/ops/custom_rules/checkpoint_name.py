@@ -10,6 +10,7 @@ from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value, random_values
+from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import BatchAxes, Operand, Tangent, Tangents, Value
@@ -48,6 +49,7 @@ name_primitive = declare(
     evaluate=lambda operand, *, name: operand,
     jvp=_jvp,
     transpose=lambda cotangent, operand, *, name: [cotangent],
+    dimensions=position_wise,
     batch=_batch,
     lower=lambda context, value, *, name: value,
     samples=_samples,

@@ -21,6 +21,7 @@ from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.later_ops import conversion
+from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.op_table import Traceable, declare
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
@@ -495,6 +496,7 @@ _select_n = declare(
     evaluate=_evaluate_select,
     jvp=_select_jvp,
     transpose=_select_transpose,
+    dimensions=position_wise,
     batch=_select_batch,
     lower=_lower_select,
     samples=_select_samples,
@@ -571,6 +573,7 @@ _clamp = declare(
     infer=_infer_clamp,
     evaluate=_evaluate_clamp,
     jvp=_clamp_jvp,
+    dimensions=position_wise,
     batch=_clamp_batch,
     lower=_lower_clamp,
     samples=_clamp_samples,

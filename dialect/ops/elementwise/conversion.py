@@ -20,6 +20,7 @@ from axir.dialect.core.errors import DTypeError, KeyPromotionError, ShapeError
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.later_ops import rearranging
+from axir.dialect.program.dimensions import Dimensions, leading, position_wise
 from axir.dialect.program.narrow_elements import narrowed, widened
 from axir.dialect.program.op_table import Traceable, declare
 from axir.dialect.program.primitive import Sample
@@ -167,6 +168,7 @@ _convert = declare(
     evaluate=_evaluate_convert,
     jvp=_convert_jvp,
     transpose=_convert_transpose,
+    dimensions=position_wise,
     lower=_lower_convert,
     samples=_convert_samples,
 )
@@ -255,6 +257,13 @@ def _bitcast_samples() -> list[Sample]:
     return samples
 
 
+def _bitcast_dimensions(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+) -> Dimensions:
+    # Elements of other widths have a last dimension more or less.
+    return leading(operands, results, min(operands[0].ndim, results[0].ndim))
+
+
 _bitcast = declare(
     "bitcast_convert_type",
     parameters={"new_dtype": np.dtype},
@@ -262,6 +271,7 @@ _bitcast = declare(
     infer=_infer_bitcast,
     evaluate=_evaluate_bitcast,
     jvp=zero_tangent,
+    dimensions=_bitcast_dimensions,
     batch=_bitcast_batch,
     lower=_lower_bitcast,
     samples=_bitcast_samples,

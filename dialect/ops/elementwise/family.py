@@ -34,6 +34,7 @@ from axir.dialect.core.fixed_options import check_accuracy
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.later_ops import arithmetic
+from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.op_table import Traceable, declare, name_parameters, traceable
 from axir.dialect.program.primitive import Primitive, Sample, Unsupported
 from axir.dialect.program.rules import (
@@ -319,6 +320,7 @@ def elementwise(
         else Unsupported("transpose", name, f"{name} is not linear in any operand."),
         lower=_lower(lower),
         samples=samples,
+        dimensions=position_wise,
         **rules,
     )
     primitive.infer = _infer(primitive, signature)

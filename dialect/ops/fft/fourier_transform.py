@@ -27,6 +27,7 @@ from axir.dialect.ops.elementwise.conversion import conj, convert_element_type
 from axir.dialect.ops.elementwise.family import as_value, random_values
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.dimensions import Dimensions, by_position
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Sample
@@ -278,6 +279,17 @@ def _samples() -> list[Sample]:
     return [*samples, Sample((x,), params, is_smooth=False)]
 
 
+def _dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    fft_type: str,
+    fft_lengths: tuple[int, ...],
+) -> Dimensions:
+    rank = operands[0].ndim
+    return by_position(operands, results, range(rank - len(fft_lengths), rank))
+
+
 _fft = declare(
     "fft",
     parameters={"fft_type": str, "fft_lengths": Ints},
@@ -285,6 +297,7 @@ _fft = declare(
     evaluate=_evaluate,
     jvp=_jvp,
     transpose=_transpose,
+    dimensions=_dimensions,
     batch=_batch,
     lower=_lower,
     samples=_samples,

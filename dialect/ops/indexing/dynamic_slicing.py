@@ -30,6 +30,7 @@ from axir.dialect.ops.shape.movement import (
     moved_values,
 )
 from axir.dialect.ops.shape.rearranging import expand_dims, move_batch_axis, squeeze
+from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive, Sample
@@ -44,6 +45,7 @@ from axir.dialect.program.rules import (
     Value,
 )
 
+from .cut_dimensions import of_dynamic_slice
 from .gather import GatherDimensionNumbers, gather
 from .scatter import ScatterDimensionNumbers, scatter
 from .start_indices import (
@@ -154,6 +156,7 @@ _dynamic_slice: Primitive = declare(
     evaluate=lambda x, *starts, slice_sizes: x[block(x.shape, slice_sizes, starts)],
     jvp=apply_to_tangent(lambda t, *starts, **params: _dynamic_slice.bind(t, *starts, **params)),
     transpose=_transpose_dynamic_slice,
+    dimensions=of_dynamic_slice,
     batch=_batch_dynamic_slice,
     lower=_lower_dynamic_slice,
     samples=_dynamic_slice_samples,
@@ -330,6 +333,7 @@ _dynamic_update_slice: Primitive = declare(
     evaluate=_evaluate_update,
     jvp=_update_jvp,
     transpose=_transpose_update,
+    dimensions=position_wise,
     batch=_batch_update,
     lower=_lower_update,
     samples=_update_samples,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from iree.compiler import ir
@@ -46,9 +46,11 @@ from axir.dialect.program.rules import (
     Value,
 )
 
+from .cut_dimensions import of_gather
 from .indexed_windows import (
     FILL,
     PROMISE_IN_BOUNDS,
+    GatherDimensionNumbers,
     GatherScatterMode,
     Windows,
     as_dimension_numbers,
@@ -67,24 +69,6 @@ __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather"]
 
 # A fill value as a parameter: a number, a complex one as its two parts; None for the default.
 FillValue: TypeAlias = bool | int | float | tuple[float, float] | None
-
-
-class GatherDimensionNumbers(NamedTuple):
-    """How the dimensions of a gather's operand, indices and result correspond.
-
-    Attributes:
-        offset_dims: Result dimensions that run over the windows.
-        collapsed_slice_dims: Operand dimensions that the result lacks; windows have size 1 there.
-        start_index_map: The operand dimension that each entry of an index vector indexes.
-        operand_batching_dims: Operand dimensions along which each index vector has its own slice.
-        start_indices_batching_dims: The corresponding dimensions of the indices.
-    """
-
-    offset_dims: tuple[int, ...]
-    collapsed_slice_dims: tuple[int, ...]
-    start_index_map: tuple[int, ...]
-    operand_batching_dims: tuple[int, ...] = ()
-    start_indices_batching_dims: tuple[int, ...] = ()
 
 
 def gather(
@@ -495,5 +479,6 @@ _gather = declare(
     transpose=_transpose,
     batch=_batch,
     lower=_lower,
+    dimensions=of_gather,
     samples=_samples,
 )

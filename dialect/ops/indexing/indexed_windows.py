@@ -13,7 +13,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -113,6 +113,24 @@ def is_sorted_in_range(dimensions: Sequence[int], ndim: int) -> bool:
     """Tells whether dimensions increase strictly and lie in [0, ndim)."""
     bounded = (-1, *dimensions, ndim)
     return all(a < b for a, b in itertools.pairwise(bounded))
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """How the dimensions of a gather's operand, indices and result correspond.
+
+    Attributes:
+        offset_dims: Result dimensions that run over the windows.
+        collapsed_slice_dims: Operand dimensions that the result lacks; windows have size 1 there.
+        start_index_map: The operand dimension that each entry of an index vector indexes.
+        operand_batching_dims: Operand dimensions along which each index vector has its own slice.
+        start_indices_batching_dims: The corresponding dimensions of the indices.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
 
 
 class Windows:

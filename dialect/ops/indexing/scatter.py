@@ -53,6 +53,7 @@ from axir.dialect.program.rules import (
     Value,
 )
 
+from .cut_dimensions import of_scatter
 from .gather import GatherDimensionNumbers, gather
 from .indexed_windows import (
     CLIP,
@@ -382,10 +383,16 @@ def lower_scatter(
 
 
 def _declare(
-    name: str, combine: np.ufunc | None, body: Callable[[Any, Any], Any], **rules: Rule
+    name: str,
+    combine: np.ufunc | None,
+    body: Callable[[Any, Any], Any],
+    *,
+    combined: str | None = None,
+    **rules: Rule,
 ) -> Primitive:
     primitive = declare(
         name,
+        dimensions=of_scatter(combined),
         parameters=SCATTER_PARAMETERS,
         infer=functools.partial(infer, name),
         evaluate=functools.partial(_evaluate, combine),
@@ -519,7 +526,9 @@ _scatter = _declare(
     transpose=_scatter_transpose,
     moves_elements=True,
 )
-_scatter_add = _declare("scatter_add", np.add, hlo.add, jvp=_add_jvp, transpose=_add_transpose)
+_scatter_add = _declare(
+    "scatter_add", np.add, hlo.add, combined="sum", jvp=_add_jvp, transpose=_add_transpose
+)
 _scatter_mul = _declare(
     "scatter_mul", np.multiply, hlo.multiply, jvp=_mul_jvp, transpose=_mul_transpose
 )
@@ -528,6 +537,7 @@ _scatter_min = _declare(
     "scatter_min",
     np.minimum,
     build_minimum,
+    combined="min",
     jvp=_extremum_jvp,
     unsupported={"transpose": _NOT_LINEAR},
 )
@@ -535,6 +545,7 @@ _scatter_max = _declare(
     "scatter_max",
     np.maximum,
     build_maximum,
+    combined="max",
     jvp=_extremum_jvp,
     unsupported={"transpose": _NOT_LINEAR},
 )

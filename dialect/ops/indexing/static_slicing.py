@@ -26,6 +26,8 @@ from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Cotangent, Operand, TransposeOperand, Value
 
+from .cut_dimensions import of_slice
+
 
 def _infer_slice(
     operand: ShapedArray,
@@ -136,6 +138,7 @@ _slice: Primitive = declare(
     evaluate=_evaluate_slice,
     jvp=apply_to_tangent(lambda t, **params: _slice.bind(t, **params)),
     transpose=_transpose_slice,
+    dimensions=of_slice,
     batch=_batch_slice,
     lower=lambda context, x, *, start_indices, limit_indices, strides: hlo.slice(
         x, start_indices, limit_indices, strides

@@ -10,6 +10,7 @@ from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
 from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Operand, Tangent, Tangents, Value
 
@@ -96,6 +97,7 @@ def _samples() -> list[Sample]:
 
 _cholesky: Primitive = declare_decomposition(
     "cholesky",
+    dimensions=stack_of(2),
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

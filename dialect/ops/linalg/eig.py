@@ -15,6 +15,7 @@ from axir.dialect.ops.elementwise.conversion import complex_, imag
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.reductions.arg_reduce import argmax
 from axir.dialect.ops.reductions.reduce import reduce_sum
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
@@ -210,6 +211,7 @@ _eig: Primitive = declare_decomposition(
     "eig",
     parameters={"compute_left_eigenvectors": bool, "compute_right_eigenvectors": bool},
     multiple_results=True,
+    dimensions=stack_of(2),
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

@@ -15,6 +15,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, mul, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
@@ -193,6 +194,7 @@ _eigh: Primitive = declare_decomposition(
     "eigh",
     parameters={"lower": bool, "sort_eigenvalues": bool},
     multiple_results=True,
+    dimensions=stack_of(2),
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

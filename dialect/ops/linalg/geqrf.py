@@ -8,6 +8,7 @@ import numpy as np
 
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Operand, Value
 
@@ -68,6 +69,7 @@ def _samples() -> list[Sample]:
 _geqrf: Primitive = declare_decomposition(
     "geqrf",
     multiple_results=True,
+    dimensions=stack_of(2),
     infer=_infer,
     evaluate=_evaluate,
     portable=_packed,

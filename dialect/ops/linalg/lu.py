@@ -14,6 +14,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, sub
 from axir.dialect.ops.elementwise.family import as_value, zero_tangent
 from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
@@ -172,6 +173,7 @@ def _samples() -> list[Sample]:
 _lu: Primitive = declare_decomposition(
     "lu",
     multiple_results=True,
+    dimensions=stack_of(2),
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
@@ -231,6 +233,7 @@ def _permutation_samples() -> list[Sample]:
 _pivots_to_permutation: Primitive = declare_decomposition(
     "lu_pivots_to_permutation",
     parameters={"permutation_size": int},
+    dimensions=stack_of(1),
     infer=_infer_permutation,
     evaluate=lambda pivots, *, permutation_size: _permutation(pivots, permutation_size),
     jvp=zero_tangent,

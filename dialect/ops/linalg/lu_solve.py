@@ -22,6 +22,7 @@ from axir.dialect.ops.elementwise.family import add_tangents
 from axir.dialect.ops.reductions.reduce import reduce_sum
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import move_batch_axis, moveaxis, reshape
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Cotangent, Tangent, Tangents, TransposeOperand, Value
@@ -172,6 +173,7 @@ def _known_factors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 _lu_solve: Primitive = declare_decomposition(
     "lu_solve",
     parameters={"is_transposed": bool},
+    dimensions=stack_of(2),
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

@@ -16,6 +16,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, sub
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape.rearranging import concatenate
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
@@ -168,6 +169,7 @@ _qr: Primitive = declare_decomposition(
     "qr",
     parameters={"pivoting": bool, "full_matrices": bool},
     multiple_results=True,
+    dimensions=stack_of(2),
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
@@ -255,6 +257,7 @@ def _product_samples() -> list[Sample]:
 
 _householder_product: Primitive = declare_decomposition(
     "householder_product",
+    dimensions=stack_of(2),
     infer=_infer_product,
     evaluate=_evaluate_product,
     portable=multiply_reflections,

@@ -12,6 +12,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, Value
 
@@ -95,6 +96,7 @@ _schur: Primitive = declare_decomposition(
     "schur",
     parameters={"compute_schur_vectors": bool},
     multiple_results=True,
+    dimensions=stack_of(2),
     infer=_infer_schur,
     evaluate=_evaluate_schur,
     samples=lambda: drawn_samples(
@@ -157,6 +159,7 @@ def _evaluate_hessenberg(a: np.ndarray) -> list[np.ndarray]:
 _hessenberg: Primitive = declare_decomposition(
     "hessenberg",
     multiple_results=True,
+    dimensions=stack_of(2),
     infer=_infer_hessenberg,
     evaluate=_evaluate_hessenberg,
     samples=lambda: drawn_samples(30, _SHAPES, random_general, is_smooth=False),
@@ -215,6 +218,7 @@ _tridiagonal: Primitive = declare_decomposition(
     "tridiagonal",
     parameters={"lower": bool},
     multiple_results=True,
+    dimensions=stack_of(2),
     infer=_infer_tridiagonal,
     evaluate=_evaluate_tridiagonal,
     samples=lambda: drawn_samples(

@@ -13,6 +13,7 @@ from axir.dialect.core.errors import UnsupportedRuleError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, select_n, sub
 from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
@@ -218,6 +219,7 @@ _svd: Primitive = declare_decomposition(
     "svd",
     parameters={"full_matrices": bool, "compute_uv": bool},
     multiple_results=True,
+    dimensions=stack_of(2),
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

@@ -15,6 +15,7 @@ from axir.dialect.ops.elementwise.arithmetic import neg
 from axir.dialect.ops.elementwise.family import add_tangents, as_value
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import move_batch_axis, moveaxis, reshape
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import (
     Cotangent,
@@ -215,6 +216,7 @@ _triangular_solve: Primitive = declare_decomposition(
         "conjugate_a": bool,
         "unit_diagonal": bool,
     },
+    dimensions=stack_of(2),
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

@@ -14,6 +14,7 @@ from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, neg, sele
 from axir.dialect.ops.elementwise.family import add_tangents, as_value
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import (
     Cotangent,
@@ -185,6 +186,7 @@ def _samples() -> list[Sample]:
 
 _tridiagonal_solve: Primitive = declare_decomposition(
     "tridiagonal_solve",
+    dimensions=stack_of(1),
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

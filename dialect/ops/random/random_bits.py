@@ -20,6 +20,7 @@ from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.elementwise.operand_shapes import align, broadcast_shape
+from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import BatchAxes, LoweringContext, Operand, Tangent, Value
@@ -177,6 +178,7 @@ _threefry2x32 = declare(
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
+    dimensions=position_wise,
     batch=_batch,
     lower=_lower,
     samples=_samples,

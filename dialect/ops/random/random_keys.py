@@ -27,6 +27,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import align, broadcast_shape
 from axir.dialect.ops.shape.rearranging import moveaxis, reshape
 from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.dimensions import Dimensions, leading, position_wise
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.module_writer import embed_captures
@@ -34,6 +35,7 @@ from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import (
+    DimensionsRule,
     LoweringContext,
     MlirValues,
     ResultAxes,
@@ -163,6 +165,21 @@ def _declare(
     return primitive
 
 
+def _of_words(missing: int) -> DimensionsRule:
+    """Returns the rule of ops that do the same for each key, or for the words of each.
+
+    Args:
+        missing: How many dimensions of operands are no dimensions of keys, negated.
+    """
+
+    def rule(
+        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+    ) -> Dimensions:
+        return leading(operands, results, operands[0].ndim + missing)
+
+    return rule
+
+
 def _jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
 ) -> Zero:
@@ -223,6 +240,7 @@ random_wrap = _declare(
     lambda types, words, *, impl: words,
     parameters={"impl": str},
     batch=_batch_wrap,
+    dimensions=_of_words(-1),
     samples=lambda: [
         Sample((words_of(_some_keys(key_dtype(tag), *shape)),), {"impl": tag})
         for tag, shape in (
@@ -246,6 +264,7 @@ random_unwrap = _declare(
     _infer_unwrap,
     lambda types, words: words,
     gives_keys=False,
+    dimensions=_of_words(0),
     samples=_key_samples,
 )
 
@@ -278,6 +297,7 @@ random_seed = _declare(
     _infer_seed,
     _seed_words,
     parameters={"impl": str},
+    dimensions=position_wise,
     samples=lambda: [
         Sample((np.array(seed, dtype),), {"impl": impl})
         for seed, dtype, impl in (
@@ -311,6 +331,7 @@ random_split = _declare(
     _infer_split,
     _split_words,
     parameters={"shape": Ints, "partitionable": bool},
+    dimensions=_of_words(0),
     samples=lambda: [
         Sample((_some_keys(dtype, *shape),), {"shape": new, "partitionable": partitionable})
         for dtype, shape, new, partitionable in (
@@ -346,6 +367,7 @@ random_fold_in = _declare(
     _infer_fold_in,
     _fold_in_words,
     batch=_batch_fold_in,
+    dimensions=position_wise,
     samples=lambda: [
         Sample((_some_keys(dtype, *shape), np.array(data, np.uint32)))
         for dtype, shape, data in (
@@ -380,12 +402,27 @@ def _bits_of_words(
     return _of_each_key(draw, keys.shape, (words, 1))
 
 
+def _bits_dimensions(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+) -> Dimensions | Function:
+    """With one key, what is drawn of its words: counts, cut as the bits are, encrypted."""
+    (keys,) = operands
+    if keys.ndim:
+        return leading(operands, results, keys.ndim)
+
+    def draw(key: Value) -> list[Value]:
+        return [_bits_of_words(operands, random_unwrap.bind(key), **params)]
+
+    return trace_function(draw, operands, name="random_bits")
+
+
 random_bits = _declare(
     "random_bits",
     _infer_bits,
     _bits_of_words,
     parameters={"bit_width": int, "shape": Ints, "partitionable": bool},
     gives_keys=False,
+    dimensions=_bits_dimensions,
     samples=lambda: [
         Sample(
             (_some_keys(dtype, *shape),),

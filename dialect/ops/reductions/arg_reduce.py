@@ -24,6 +24,7 @@ from axir.dialect.ops.elementwise.family import (
     random_values,
     zero_tangent,
 )
+from axir.dialect.program.dimensions import Dimensions, reduced_along
 from axir.dialect.program.op_table import Traceable, declare, traceable
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Sample
@@ -123,6 +124,16 @@ def _samples() -> list[Sample]:
     return samples
 
 
+def _dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    axes: tuple[int, ...],
+    index_dtype: np.dtype,
+) -> Dimensions:
+    return reduced_along(operands, results, axes, None)
+
+
 def _declare(
     name: str,
     search: UserFunction,
@@ -148,6 +159,7 @@ def _declare(
         batch=batch,
         lower=_lowering(direction, identity),
         samples=_samples,
+        dimensions=_dimensions,
         unsupported={"transpose": "positions do not depend linearly on the elements."},
     )
 

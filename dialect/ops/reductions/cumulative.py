@@ -34,6 +34,7 @@ from axir.dialect.ops.elementwise.family import COMPLEX, FLOAT, NUMBER, as_value
 from axir.dialect.ops.elementwise.transcendental import exp, log
 from axir.dialect.ops.shape.movement import SMOOTH
 from axir.dialect.ops.shape.rearranging import rev
+from axir.dialect.program.dimensions import except_along
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.op_table import Traceable, declare, traceable
 from axir.dialect.program.primitive import Sample
@@ -285,6 +286,7 @@ def _declare(
         batch=batch,
         lower=lower,
         samples=lambda: _samples(domain),
+        dimensions=except_along,
         **rules,
     )
 

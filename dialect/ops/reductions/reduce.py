@@ -7,6 +7,7 @@ arithmetic and folds that they all share (`folding.py`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ from axir.dialect.ops.elementwise.family import (
     zero_tangent,
 )
 from axir.dialect.ops.shape.movement import SMOOTH
+from axir.dialect.program.dimensions import Dimensions, reduced_along
 from axir.dialect.program.op_table import Traceable, declare, traceable
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive, Sample
@@ -115,6 +117,25 @@ def _lowering(
     return lower
 
 
+# What an and, and an or, of truth values are of numbers.
+_OF_BITS = {"and": "min", "or": "max"}
+
+
+def _dimensions(
+    combined: str | None,
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    axes: tuple[int, ...],
+) -> Dimensions:
+    dtype = operands[0].dtype
+    if combined in _OF_BITS:
+        combined = _OF_BITS[combined] if dtype == dtypes.bool_ else None
+    elif combined != "sum" and dtypes.is_complex(dtype):
+        combined = None  # devices know no order of complex numbers
+    return reduced_along(operands, results, axes, combined)
+
+
 def _declare(
     name: str,
     ufunc: np.ufunc,
@@ -124,6 +145,7 @@ def _declare(
     what: str,
     *,
     accumulates: bool = False,
+    combined: str | None = None,
     **rules: Rule,
 ) -> Traceable:
     """Declares the reduction by `ufunc`, and returns its traceable function.
@@ -135,6 +157,8 @@ def _declare(
         identity: Its neutral element by dtype, the result for no elements.
         domain: The dtypes it takes.
         what: What the elements are reduced to.
+        combined: How what parts of the elements give is combined: `"sum"`, `"max"`, `"min"`,
+            or, of truth values, `"and"` and `"or"`; None if all must be there together.
         accumulates: Whether half precision is computed in float32 and rounded once.
         **rules: The other rules.
     """
@@ -158,6 +182,7 @@ def _declare(
         batch=batch,
         lower=_lowering(build, identity, accumulates),
         samples=lambda: _samples(domain),
+        dimensions=functools.partial(_dimensions, combined),
         **rules,
     )
     return _function(primitive, what)
@@ -264,6 +289,7 @@ reduce_sum = _declare(
     NUMBER,
     "the sum",
     accumulates=True,
+    combined="sum",
     jvp=_sum_jvp,
     transpose=_sum_transpose,
 )
@@ -285,6 +311,7 @@ reduce_max = _declare(
     least,
     ANY,
     "the largest element (NaN if there is one)",
+    combined="max",
     jvp=_extremum_jvp,
     unsupported={"transpose": _NOT_LINEAR},
 )
@@ -295,6 +322,7 @@ reduce_min = _declare(
     greatest,
     ANY,
     "the smallest element (NaN if there is one)",
+    combined="min",
     jvp=_extremum_jvp,
     unsupported={"transpose": _NOT_LINEAR},
 )
@@ -305,6 +333,7 @@ reduce_and = _declare(
     all_ones,
     BITS,
     "their bitwise and",
+    combined="and",
     jvp=zero_tangent,
     unsupported={"transpose": _NOT_LINEAR},
 )
@@ -315,6 +344,7 @@ reduce_or = _declare(
     lambda dtype: 0,
     BITS,
     "their bitwise or",
+    combined="or",
     jvp=zero_tangent,
     unsupported={"transpose": _NOT_LINEAR},
 )

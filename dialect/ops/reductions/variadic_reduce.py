@@ -20,6 +20,7 @@ from axir.dialect.ops.elementwise.family import edge_rows, instantiate
 from axir.dialect.ops.elementwise.transcendental import exp, log
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import broadcast, broadcast_in_dim, moveaxis
+from axir.dialect.program.dimensions import Dimensions, reduced_along
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.op_table import declare
@@ -219,6 +220,16 @@ def _samples() -> list[Sample]:
     ]
 
 
+def _dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    jaxpr: Function,
+    dimensions: tuple[int, ...],
+) -> Dimensions:
+    return reduced_along(operands, results, dimensions, None)
+
+
 _reduce = declare(
     "reduce",
     parameters={"jaxpr": Function, "dimensions": Ints},
@@ -227,6 +238,7 @@ _reduce = declare(
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,
+    dimensions=_dimensions,
     batch=_batch,
     lower=_lower,
     samples=_samples,

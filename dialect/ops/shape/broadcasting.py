@@ -9,11 +9,13 @@ from itertools import pairwise
 import numpy as np
 
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core.annotations import Params
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.later_ops import rearranging, reduce
+from axir.dialect.program.dimensions import Dimensions, Factors, Shapes
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive, Sample
@@ -117,6 +119,27 @@ def _broadcast_samples() -> list[Sample]:
     )
 
 
+def _broadcast_dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    shape: tuple[int, ...],
+    broadcast_dimensions: tuple[int, ...],
+) -> Dimensions:
+    factors = Factors()
+    made = tuple(map(factors.new, shape))
+    (operand,) = operands
+    own = tuple(
+        made[place] if extent == shape[place] else ()
+        for extent, place in zip(operand.shape, broadcast_dimensions, strict=True)
+    )
+
+    def local_params(_: Shapes, parts: Shapes) -> Params:
+        return {"shape": parts[0]}
+
+    return Dimensions((own,), (made,), factors, local_params=local_params)
+
+
 _broadcast_in_dim: Primitive = declare(
     "broadcast_in_dim",
     parameters={"shape": Ints, "broadcast_dimensions": Ints},
@@ -125,6 +148,7 @@ _broadcast_in_dim: Primitive = declare(
     evaluate=_evaluate_broadcast,
     jvp=apply_to_tangent(lambda t, **params: _broadcast_in_dim.bind(t, **params)),
     transpose=_transpose_broadcast,
+    dimensions=_broadcast_dimensions,
     batch=_batch_broadcast,
     lower=lambda context, x, *, shape, broadcast_dimensions: hlo.broadcast_in_dim(
         x, shape, broadcast_dimensions

@@ -13,7 +13,7 @@ import numpy as np
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike
+from axir.dialect.core.annotations import DTypeLike, Params
 from axir.dialect.core.array import ConcreteArray, as_array, from_numpy
 from axir.dialect.core.errors import DTypeError, ShapeError, axis_error
 from axir.dialect.core.fixed_options import one_layout
@@ -28,6 +28,7 @@ from axir.dialect.ops.elementwise.family import (
     zero_tangent,
 )
 from axir.dialect.ops.elementwise.family import full as filled
+from axir.dialect.program.dimensions import Dimensions, Factors, Shapes, position_wise
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive, Sample
@@ -116,12 +117,31 @@ def _iota_samples() -> list[Sample]:
     ]
 
 
+def _iota_dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    dtype: np.dtype,
+    shape: tuple[int, ...],
+    dimension: int,
+) -> Dimensions:
+    factors = Factors()
+    made = tuple(map(factors.new, shape))
+
+    def local_params(_: Shapes, parts: Shapes) -> Params:
+        return {"shape": parts[0]}
+
+    (counted,) = made[dimension]
+    return Dimensions((), (made,), factors, local_params=local_params, counted=counted)
+
+
 _iota: Primitive = declare(
     "iota",
     parameters={"dtype": np.dtype, "shape": Ints, "dimension": int},
     infer=_infer_iota,
     evaluate=_evaluate_iota,
     jvp=zero_tangent,
+    dimensions=_iota_dimensions,
     lower=lambda context, *, dtype, shape, dimension: hlo.iota(shape, dimension, dtype),
     samples=_iota_samples,
     unsupported=_NO_OPERANDS,
@@ -260,6 +280,7 @@ _copy: Primitive = declare(
     evaluate=lambda x: x.copy(),
     jvp=apply_to_tangent(lambda t: _copy.bind(t)),
     transpose=lambda ct, x: [ct],
+    dimensions=position_wise,
     batch=lambda operands, axes: (_copy.bind(operands[0]), axes[0]),
     lower=lambda context, x: x,
     samples=lambda: spread_samples(

@@ -16,6 +16,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import select_n, sub
 from axir.dialect.ops.elementwise.family import full, instantiate, match_scalars
 from axir.dialect.ops.later_ops import rearranging, reduce, static_slicing
+from axir.dialect.program.dimensions import Dimensions, by_position
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import (
@@ -160,6 +161,15 @@ def _pad_samples() -> list[Sample]:
     return spread_samples([((shape, ()), {"padding_config": config}) for shape, config in variants])
 
 
+def _pad_dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    padding_config: PaddingConfig,
+) -> Dimensions:
+    return by_position(operands, results, [d for d, each in enumerate(padding_config) if any(each)])
+
+
 _pad: Primitive = declare(
     "pad",
     parameters={"padding_config": PaddingConfig},
@@ -167,6 +177,7 @@ _pad: Primitive = declare(
     evaluate=_evaluate_pad,
     jvp=_pad_jvp,
     transpose=_transpose_pad,
+    dimensions=_pad_dimensions,
     batch=_batch_pad,
     lower=_lower_pad,
     samples=_pad_samples,

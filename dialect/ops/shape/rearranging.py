@@ -16,12 +16,14 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core.annotations import Params
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value, instantiate
 from axir.dialect.ops.later_ops import static_slicing
+from axir.dialect.program.dimensions import Dimensions, Factors, Shapes, by_position, regrouped
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive, Sample
@@ -166,6 +168,23 @@ def _reshape_samples() -> list[Sample]:
     )
 
 
+def _reshape_dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    new_sizes: tuple[int, ...],
+    dimensions: tuple[int, ...] | None,
+) -> Dimensions | None:
+    if dimensions is not None:
+        return None
+    own, new, factors = regrouped(operands[0].shape, new_sizes)
+
+    def local_params(_: Shapes, parts: Shapes) -> Params:
+        return {"new_sizes": parts[0]}
+
+    return Dimensions((tuple(own),), (tuple(new),), factors, local_params=local_params)
+
+
 _reshape: Primitive = declare(
     "reshape",
     parameters={"new_sizes": Ints, "dimensions": Ints | None},
@@ -174,6 +193,7 @@ _reshape: Primitive = declare(
     evaluate=_evaluate_reshape,
     jvp=apply_to_tangent(lambda t, **params: _reshape.bind(t, **params)),
     transpose=_transpose_reshape,
+    dimensions=_reshape_dimensions,
     batch=_batch_reshape,
     lower=_lower_reshape,
     samples=_reshape_samples,
@@ -252,6 +272,17 @@ def _batch_transpose(
     return transpose(x, insert(shifted, axis, axis)), axis
 
 
+def _transpose_dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    permutation: tuple[int, ...],
+) -> Dimensions:
+    factors = Factors()
+    made = tuple(map(factors.new, operands[0].shape))
+    return Dimensions((made,), (tuple(made[place] for place in permutation),), factors)
+
+
 _transpose: Primitive = declare(
     "transpose",
     parameters={"permutation": Ints},
@@ -260,6 +291,7 @@ _transpose: Primitive = declare(
     evaluate=lambda x, *, permutation: x.transpose(permutation),
     jvp=apply_to_tangent(lambda t, **params: _transpose.bind(t, **params)),
     transpose=lambda ct, x, *, permutation: [transpose(ct, inverse_permutation(permutation))],
+    dimensions=_transpose_dimensions,
     batch=_batch_transpose,
     lower=lambda context, x, *, permutation: hlo.transpose(x, permutation),
     samples=lambda: spread_samples(
@@ -330,6 +362,15 @@ def _batch_squeeze(
     return squeeze(operands[0], shifted), axis - sum(d < axis for d in shifted)
 
 
+def _squeeze_dimensions(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, dimensions: tuple[int, ...]
+) -> Dimensions:
+    factors = Factors()
+    shape = operands[0].shape
+    made = tuple(() if d in dimensions else factors.new(n) for d, n in enumerate(shape))
+    return Dimensions((made,), (tuple(each for each in made if each),), factors)
+
+
 _squeeze: Primitive = declare(
     "squeeze",
     parameters={"dimensions": Ints},
@@ -338,6 +379,7 @@ _squeeze: Primitive = declare(
     evaluate=lambda x, *, dimensions: x.squeeze(dimensions),
     jvp=apply_to_tangent(lambda t, **params: _squeeze.bind(t, **params)),
     transpose=lambda ct, x, *, dimensions: [reshape(ct, x.aval.shape)],
+    dimensions=_squeeze_dimensions,
     batch=_batch_squeeze,
     lower=lambda context, x, **params: hlo.reshape(x, context.types_out[0].shape),
     samples=lambda: spread_samples(
@@ -428,6 +470,12 @@ def _batch_concatenate(
     return _concatenate.bind(*aligned, dimension=dimension + (dimension >= axis)), axis
 
 
+def _concatenate_dimensions(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, dimension: int
+) -> Dimensions:
+    return by_position(operands, results, (dimension,))
+
+
 _concatenate: Primitive = declare(
     "concatenate",
     parameters={"dimension": int},
@@ -436,6 +484,7 @@ _concatenate: Primitive = declare(
     evaluate=lambda *operands, dimension: np.concatenate(operands, dimension),
     jvp=_concatenate_jvp,
     transpose=_transpose_concatenate,
+    dimensions=_concatenate_dimensions,
     batch=_batch_concatenate,
     lower=lambda context, *operands, dimension: hlo.concatenate(operands, dimension),
     samples=lambda: spread_samples(
@@ -494,6 +543,12 @@ def _batch_rev(
     return _rev.bind(operands[0], dimensions=shifted), axes[0]
 
 
+def _rev_dimensions(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, dimensions: tuple[int, ...]
+) -> Dimensions:
+    return by_position(operands, results, dimensions)
+
+
 _rev: Primitive = declare(
     "rev",
     parameters={"dimensions": Ints},
@@ -502,6 +557,7 @@ _rev: Primitive = declare(
     evaluate=_evaluate_rev,
     jvp=apply_to_tangent(lambda t, **params: _rev.bind(t, **params)),
     transpose=lambda ct, x, **params: [_rev.bind(ct, **params)],
+    dimensions=_rev_dimensions,
     batch=_batch_rev,
     # IREE does not take a reversal along no dimension.
     lower=lambda context, x, *, dimensions: hlo.reverse(x, dimensions) if dimensions else x,

@@ -14,6 +14,7 @@ from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value, instantiate
 from axir.dialect.ops.later_ops import reduce
+from axir.dialect.program.dimensions import Dimensions, Factors, by_position, except_along
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive
@@ -107,6 +108,7 @@ _split: Primitive = declare(
     evaluate=_evaluate_split,
     jvp=lambda primals, tangents, outs, **params: _linear_jvp(_split, tangents[0], outs, **params),
     transpose=lambda cts, x, *, sizes, axis: [concatenate([*map(instantiate, cts)], axis)],
+    dimensions=except_along,
     batch=_batch_split,
     lower=_lower_split,
     samples=lambda: spread_samples(
@@ -189,6 +191,15 @@ def _lower_stack(context: LoweringContext, *operands: ir.Value, axis: int) -> Ml
     return hlo.concatenate([hlo.reshape(x, shape) for x in operands], axis)
 
 
+def _stack_dimensions(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, axis: int
+) -> Dimensions:
+    factors = Factors()
+    made = tuple(map(factors.new, operands[0].shape))
+    whole = (*made[:axis], (), *made[axis:])
+    return Dimensions((made,) * len(operands), (whole,), factors)
+
+
 _stack: Primitive = declare(
     "stack",
     parameters={"axis": int},
@@ -197,6 +208,7 @@ _stack: Primitive = declare(
     evaluate=lambda *operands, axis: np.stack(operands, axis),
     jvp=_stack_jvp,
     transpose=_transpose_stack,
+    dimensions=_stack_dimensions,
     batch=_batch_stack,
     lower=_lower_stack,
     samples=lambda: spread_samples(
@@ -251,6 +263,15 @@ def _lower_unstack(context: LoweringContext, x: ir.Value, *, axis: int) -> list[
     return [hlo.reshape(part, _without(shape, axis)) for part in parts]
 
 
+def _unstack_dimensions(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, axis: int
+) -> Dimensions:
+    if not results:
+        return by_position(operands, results)
+    stacked = _stack_dimensions(results, operands, axis=axis)
+    return Dimensions(stacked.results, stacked.operands, stacked.extents)
+
+
 _unstack: Primitive = declare(
     "unstack",
     parameters={"axis": int},
@@ -262,6 +283,7 @@ _unstack: Primitive = declare(
         _unstack, tangents[0], outs, **params
     ),
     transpose=lambda cts, x, *, axis: [stack([*map(instantiate, cts)], axis)],
+    dimensions=_unstack_dimensions,
     batch=_batch_unstack,
     lower=_lower_unstack,
     samples=lambda: spread_samples(
@@ -327,6 +349,14 @@ def _lower_tile(context: LoweringContext, x: ir.Value, *, reps: tuple[int, ...])
     return hlo.reshape(repeated, context.types_out[0].shape)
 
 
+def _tile_dimensions(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, reps: tuple[int, ...]
+) -> Dimensions | None:
+    if operands[0].ndim != results[0].ndim:
+        return None
+    return by_position(operands, results, [d for d, count in enumerate(reps) if count != 1])
+
+
 _tile: Primitive = declare(
     "tile",
     parameters={"reps": Ints},
@@ -335,6 +365,7 @@ _tile: Primitive = declare(
     evaluate=lambda x, *, reps: np.tile(x, reps),
     jvp=apply_to_tangent(lambda t, **params: _tile.bind(t, **params)),
     transpose=_transpose_tile,
+    dimensions=_tile_dimensions,
     batch=_batch_tile,
     lower=_lower_tile,
     samples=lambda: spread_samples(

@@ -27,6 +27,7 @@ from axir.dialect.ops.elementwise.transcendental import sin
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.derived_functions import Marks, TransposedFunction, derive
+from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.layouts import (
@@ -35,6 +36,7 @@ from axir.dialect.program.layouts import (
     axes_in,
     check_layout,
     check_mesh,
+    check_meshes_agree,
     device_count,
     local_shape,
     replicated,
@@ -44,6 +46,7 @@ from axir.dialect.program.layouts import (
 from axir.dialect.program.named_axes import axis_names_of, current_frame
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import AxisName, Ints
+from axir.dialect.program.partitioning import Partitioner, Placed
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
     Cotangent,
@@ -158,9 +161,7 @@ def _implement(*operands: Operand, **params: Param) -> list[Value]:
 
 
 @derived
-def _alone(
-    jaxpr: Function, types: tuple[ShapedArray, ...], *params: tuple[str, Param]
-) -> Function:
+def _alone(jaxpr: Function, types: tuple[ShapedArray, ...], *params: tuple[str, Param]) -> Function:
     """Returns a function of the op alone, for what runs it on several devices."""
     with Trace(jaxpr.name) as trace:
         inputs = [trace.add_input(t) for t in types]
@@ -266,7 +267,7 @@ def _with_own_dimension(known: Function, count: int) -> Function:
 
 @derived
 def _of_own_dimension(linear: Function, marks: Marks) -> Function:
-    """Returns a linear function that takes its residuals, the marked ones with a first dimension."""
+    """Returns a linear function that takes its residuals, marked ones with a first dimension."""
 
     def unstacked(*arguments: Value) -> list[Value]:
         tangents, residuals = arguments[: len(linear.inputs)], arguments[len(linear.inputs) :]
@@ -294,9 +295,7 @@ def _transpose(
     **params: Param,
 ) -> Sequence[Cotangent | None]:
     is_linear, active = unknown(operands), moving(cotangents)
-    found = _transposed(
-        jaxpr, is_linear, active, without(axes, auto), in_layouts, out_layouts
-    )
+    found = _transposed(jaxpr, is_linear, active, without(axes, auto), in_layouts, out_layouts)
     linear_layouts = chosen(in_layouts, is_linear)
     known = inverted(is_linear)
     results = _mapped(
@@ -379,15 +378,55 @@ def _batch(
     results = _mapped(
         batched.function,
         operands,
-        [_with_batch(layout, axis, names) for layout, axis in zip(in_layouts, batch_axes, strict=True)],
-        [_with_batch(layout, axis, names) for layout, axis in zip(out_layouts, batched.axes, strict=True)],
+        [_with_batch(*pair, names) for pair in zip(in_layouts, batch_axes, strict=True)],
+        [_with_batch(*pair, names) for pair in zip(out_layouts, batched.axes, strict=True)],
         {"auto": auto, "axes": axes, **params},
-    )  # fmt: skip
+    )
     return results, list(batched.axes)
 
 
 def _with_batch(layout: Layout, axis: int | None, names: tuple[Hashable, ...]) -> Layout:
     return layout if axis is None else (*layout[:axis], names, *layout[axis:])
+
+
+# Parts -------------------------------------------------------------------------------------------
+
+
+def _partition(
+    partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
+) -> list[Placed]:
+    params, auto = equation.params, equation.params["auto"]
+    check_meshes_agree("shard_map", params["axes"], partitioner.axes)
+    rest = tuple(axis for axis in partitioner.axes if axis[0] in auto)
+    placed = [
+        partitioner.moved(x, _with_rest(layout, x, rest))
+        for x, layout in zip(operands, params["in_layouts"], strict=True)
+    ]
+    # Along the axes that are left the body is a program of whole arrays.
+    inner = [_only(x.layout, rest) for x in placed]
+    found = partitioner.function(params["jaxpr"], inner, None, rest)
+    results = call.call(found.local, *(x.value for x in placed))
+    layouts = [
+        tuple((*names, *own) for names, own in zip(layout, inside, strict=True))
+        for layout, inside in zip(params["out_layouts"], found.out_layouts, strict=True)
+    ]
+    return [
+        Placed(value, layout, v.type.shape)
+        for value, layout, v in zip(results, layouts, equation.results, strict=True)
+    ]
+
+
+def _with_rest(layout: Layout, x: Placed, rest: MeshAxes) -> Layout:
+    """Returns a layout that keeps the cuts along other axes which do not disturb its own."""
+    kept, own = [], _only(x.layout, rest)
+    for names, current, others in zip(layout, x.layout, own, strict=True):
+        kept.append((*names, *others) if current == (*names, *others) else names)
+    return tuple(kept)
+
+
+def _only(layout: Layout, axes: MeshAxes) -> Layout:
+    kept = dict(axes)
+    return tuple(tuple(name for name in names if name in kept) for names in layout)
 
 
 # The op ------------------------------------------------------------------------------------------
@@ -452,6 +491,7 @@ shard_map_primitive = declare(
     batch=_batch,
     lower=_lower,
     axis_names=_free_names,
+    partition=_partition,
     body=_whole,
     samples=_samples,
 )

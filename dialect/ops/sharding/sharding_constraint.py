@@ -15,9 +15,19 @@ from axir.dialect.core.annotations import HostArray, Param
 from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import edge_array, random_values
-from axir.dialect.program.layouts import MeshAxes, OpenLayout, check_layout, check_mesh
+from axir.dialect.program.equation import Equation
+from axir.dialect.program.layouts import (
+    MeshAxes,
+    OpenLayout,
+    axes_in,
+    check_layout,
+    check_mesh,
+    check_meshes_agree,
+    device_count,
+)
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
+from axir.dialect.program.partitioning import Partitioner, Placed
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
     Cotangent,
@@ -69,6 +79,31 @@ def _lower(context: LoweringContext, x: ir.Value, **params: Param) -> ir.Value:
     return x
 
 
+def _layout(*, layout: OpenLayout, **params: Param) -> OpenLayout:
+    return layout
+
+
+def _partition(
+    partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
+) -> list[Placed]:
+    (x,) = operands
+    params = equation.params
+    check_meshes_agree("sharding_constraint", params["axes"], partitioner.axes)
+    wanted = []
+    for dimension, (names, current) in enumerate(zip(params["layout"], x.layout, strict=True)):
+        named = axes_in(params["layout"])
+        # What is left open stays as it is, as far as its axes are not wanted elsewhere.
+        cut = tuple(n for n in current if n not in named) if names is None else names
+        if x.shape[dimension] % device_count(cut, partitioner.axes):
+            partitioner.note(
+                f"cuts dimension {dimension} of shape {x.shape} along "
+                f"{', '.join(map(repr, cut))}, which do not divide it: it stays whole"
+            )
+            cut = ()
+        wanted.append(cut)
+    return [partitioner.moved(x, tuple(wanted))]
+
+
 def _samples() -> list[Sample]:
     generator = np.random.default_rng(0)
     mesh = {"axes": (("x", 2), ("y", 3)), "devices": ()}
@@ -103,6 +138,8 @@ constraint_primitive = declare(
     transpose=_transpose,
     batch=_batch,
     lower=_lower,
+    partition=_partition,
+    fixed_layout=_layout,
     samples=_samples,
 )
 

@@ -24,6 +24,7 @@ from axir.dialect.ops.elementwise.family import ANY, ORDERED, as_value, edge_arr
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.rearranging import move_batch_axis, reshape
+from axir.dialect.program.dimensions import Dimensions, by_position, except_along
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import LoweringContext, Operand, Results, Tangent, Value
@@ -270,6 +271,17 @@ def _sort_samples() -> list[Sample]:
     return samples
 
 
+def _sort_dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    dimension: int,
+    num_keys: int,
+    is_stable: bool,
+) -> Dimensions:
+    return by_position(operands, results, (dimension,))
+
+
 _sort = declare(
     "sort",
     parameters={"dimension": int, "num_keys": int, "is_stable": bool},
@@ -278,6 +290,7 @@ _sort = declare(
     evaluate=_evaluate_sort,
     jvp=_sort_jvp,
     value_and_jvp=_sort_value_and_jvp,
+    dimensions=_sort_dimensions,
     batch=_sort_batch,
     lower=_lower_sort,
     samples=_sort_samples,
@@ -436,6 +449,7 @@ _top_k = declare(
     infer=_infer_top_k,
     evaluate=_evaluate_top_k,
     jvp=_top_k_jvp,
+    dimensions=except_along,
     batch=_top_k_batch,
     lower=_lower_top_k,
     samples=_top_k_samples,

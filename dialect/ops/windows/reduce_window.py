@@ -48,6 +48,7 @@ from .sliding_windows import (
     WINDOW_PARAMETERS,
     Window,
     check_window,
+    cut_dimensions,
     cut_numpy,
     fold_windows,
     lower_windows,
@@ -215,6 +216,7 @@ def _declare(
         batch=batch,
         lower=_lowering(build, identity),
         samples=lambda: _samples(domain),
+        dimensions=cut_dimensions,
         **rules,
     )
 

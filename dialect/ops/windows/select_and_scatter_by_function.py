@@ -47,6 +47,7 @@ from .select_and_scatter import (
 from .sliding_windows import (
     UNDILATED_PARAMETERS,
     Window,
+    cut_dimensions,
     cut_value,
     fold_windows,
     pad_value,
@@ -232,6 +233,7 @@ _select_and_scatter = declare(
     is_memoized=False,
     infer=_infer,
     evaluate=_evaluate,
+    dimensions=cut_dimensions,
     batch=_batch,
     lower=_lower,
     samples=_samples,

@@ -15,14 +15,16 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.core.annotations import DTypeLike, PaddingLike, Params, UserFunction
+from axir.dialect.core.annotations import DTypeLike, PaddingLike, Param, Params, UserFunction
 from axir.dialect.core.array import from_numpy
 from axir.dialect.core.errors import ShapeError
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.convolution.types import dilate, padding_pairs, padtype_to_pads
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.movement import integers
 from axir.dialect.ops.shape.padding import pad
+from axir.dialect.program.dimensions import Dimensions, by_position
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
 
@@ -182,6 +184,21 @@ def result_shape(shape: tuple[int, ...], window: Window) -> tuple[int, ...]:
         span = dilate(size, dilation)
         counts.append(0 if padded < span else (padded - span) // stride + 1)
     return tuple(counts)
+
+
+def cut_dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...],
+    padding: tuple[tuple[int, int], ...],
+    **params: Param,
+) -> Dimensions:
+    """The rule `dimensions` of ops with windows: where these reach over edges, all is needed."""
+    each = zip(window_dimensions, window_strides, padding, strict=True)
+    moving = [d for d, (n, stride, edges) in enumerate(each) if (n, stride, *edges) != (1, 1, 0, 0)]
+    return by_position(operands, results, moving)
 
 
 def reduce_window_shape_tuple(

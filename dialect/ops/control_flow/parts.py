@@ -1,0 +1,131 @@
+"""Loops and choices on the parts of arrays that a device holds: the rules `partition`.
+
+All devices make the same passes and choose the same branch, for they all hold what decides that; so
+their collectives meet. How a carry is cut is an invariant of its loop. It begins as what is carried
+first lies; where that is not cut at all, it becomes what the body makes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from axir.dialect.program.equation import Equation
+from axir.dialect.program.function import Function
+from axir.dialect.program.layouts import Layout, axes_in, is_cut_evenly, replicated
+from axir.dialect.program.partitioning import Partitioned, Partitioner, Placed
+
+from .closed_bodies import split
+
+
+def partition_scan(
+    partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
+) -> list[Placed]:
+    """Scans parts; the axis that is scanned is needed whole."""
+    params = equation.params
+    consts, carry, xs = split(operands, params["num_consts"], params["num_carry"])
+    whole = []
+    for number, x in enumerate(xs, start=len(consts) + len(carry)):
+        if x.layout[0]:
+            partitioner.note(
+                f"needs dimension 0 of operand {number} of shape {x.shape} whole, for it is scanned"
+            )
+        whole.append(partitioner.moved(x, ((), *x.layout[1:])))
+    slices = [x.layout[1:] for x in whole]
+    first = [x.layout for x in consts]
+    layouts = _invariant(partitioner, params["jaxpr"], first, carry, slices)
+    added = [None] * (len(equation.results) - len(carry))
+    body = partitioner.function(params["jaxpr"], [*first, *layouts, *slices], [*layouts, *added])
+    init = _moved(partitioner, carry, layouts)
+    stacked: list[Layout] = [((), *layout) for layout in body.out_layouts[len(carry) :]]
+    values = [x.value for x in (*consts, *init, *whole)]
+    results = equation.primitive.bind(*values, **{**params, "jaxpr": body.local})
+    return _placed(equation, results, [*layouts, *stacked])
+
+
+def partition_while(
+    partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
+) -> list[Placed]:
+    """Loops over parts; all devices know whether to go on."""
+    params = equation.params
+    first, second, carry = split(operands, params["cond_nconsts"], params["body_nconsts"])
+    consts = [x.layout for x in second]
+    layouts = _invariant(partitioner, params["body_jaxpr"], consts, carry, [])
+    body = partitioner.function(params["body_jaxpr"], [*consts, *layouts], layouts)
+    tested = [*(x.layout for x in first), *layouts]
+    condition = partitioner.function(params["cond_jaxpr"], tested, [()])
+    init = _moved(partitioner, carry, layouts)
+    values = [x.value for x in (*first, *second, *init)]
+    functions = {"cond_jaxpr": condition.local, "body_jaxpr": body.local}
+    results = equation.primitive.bind(*values, **{**params, **functions})
+    return _placed(equation, results, layouts)
+
+
+def partition_cond(
+    partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
+) -> list[Placed]:
+    """Chooses a branch for parts; each result lies as that branch gives it which cuts it most."""
+    index, *others = operands
+    branches: tuple[Function, ...] = equation.params["branches"]
+    given = [x.layout for x in others]
+    trials = [partitioner.function(each, given, is_trial=True) for each in branches]
+    layouts = [
+        max(found, key=lambda layout: len(axes_in(layout)))
+        for found in zip(*(each.out_layouts for each in trials), strict=True)
+    ]
+    parts: list[Partitioned] = [partitioner.function(each, given, layouts) for each in branches]
+    chosen = partitioner.moved(index, replicated(len(index.shape)))
+    values = [chosen.value, *(x.value for x in others)]
+    results = equation.primitive.bind(*values, branches=tuple(each.local for each in parts))
+    return _placed(equation, results, layouts)
+
+
+def _invariant(
+    partitioner: Partitioner,
+    body: Function,
+    before: Sequence[Layout],
+    carry: Sequence[Placed],
+    behind: Sequence[Layout],
+) -> list[Layout]:
+    """Returns how a carry lies, before each pass of a body and after it.
+
+    Args:
+        partitioner: Who asks.
+        body: The body.
+        before: How what it takes before the carry lies.
+        carry: What is carried first.
+        behind: How what it takes behind the carry lies.
+    """
+    wanted = partitioner.wanted()[: len(carry)]
+    layouts = [
+        layout if layout is not None and not axes_in(x.layout) and _fits(partitioner, x, layout)
+        else x.layout
+        for x, layout in zip(carry, wanted, strict=True)
+    ]  # fmt: skip
+    while True:
+        trial = partitioner.function(body, [*before, *layouts, *behind], is_trial=True)
+        grown = [
+            own if axes_in(own) else made
+            for own, made in zip(layouts, trial.out_layouts, strict=False)
+        ]
+        if grown == layouts:
+            return layouts
+        layouts = grown  # each pass of this loop cuts a value that was not: it ends
+
+
+def _fits(partitioner: Partitioner, x: Placed, layout: Layout) -> bool:
+    return is_cut_evenly(x.shape, layout, partitioner.axes)
+
+
+def _moved(
+    partitioner: Partitioner, values: Sequence[Placed], layouts: Sequence[Layout]
+) -> list[Placed]:
+    return [partitioner.moved(x, layout) for x, layout in zip(values, layouts, strict=True)]
+
+
+def _placed(
+    equation: Equation, results: Sequence[object], layouts: Sequence[Layout]
+) -> list[Placed]:
+    return [
+        Placed(value, layout, v.type.shape)  # type: ignore[arg-type]
+        for value, layout, v in zip(results, layouts, equation.results, strict=True)
+    ]

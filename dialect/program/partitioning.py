@@ -1,0 +1,101 @@
+"""What rules ask of the pass that cuts a program into the parts which devices hold.
+
+What does not live here: the pass (`passes/partition/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from .function import Function
+from .layouts import Layout, MeshAxes
+from .rules import Value
+
+
+class Placed(NamedTuple):
+    """The part of an array that a device holds.
+
+    Attributes:
+        value: The part.
+        layout: How the array is cut.
+        shape: Shape of the array.
+    """
+
+    value: Value
+    layout: Layout
+    shape: tuple[int, ...]
+
+
+class Note(NamedTuple):
+    """What a reader of a partitioned program should know.
+
+    Attributes:
+        op: Name of the op in question.
+        line: The user's line, if known.
+        text: What was done and why.
+    """
+
+    op: str
+    line: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """A program as each device of a mesh runs it.
+
+    Attributes:
+        local: From the parts of the arguments (inputs, then captures of the program) to those of
+            the results; it has no captures. Its collectives name the axes of the mesh.
+        in_layouts: How each argument is cut.
+        out_layouts: How each result is.
+        notes: What is not cut though operands were, and why.
+    """
+
+    local: Function
+    in_layouts: tuple[Layout, ...]
+    out_layouts: tuple[Layout, ...]
+    notes: tuple[Note, ...]
+
+
+class Partitioner(Protocol):
+    """What a `partition` rule may ask for.
+
+    Attributes:
+        axes: The axes of the mesh along which arrays may be cut.
+    """
+
+    axes: MeshAxes
+
+    def moved(self, operand: Placed, layout: Layout) -> Placed:
+        """Returns the part that a device holds under another layout, which cuts evenly."""
+        ...
+
+    def function(
+        self,
+        function: Function,
+        in_layouts: Sequence[Layout],
+        out_layouts: Sequence[Layout | None] | None = None,
+        axes: MeshAxes | None = None,
+        is_trial: bool = False,
+    ) -> Partitioned:
+        """Partitions another function, such as a body; its notes are kept unless it is a trial.
+
+        Args:
+            function: The function.
+            in_layouts: How its arguments lie.
+            out_layouts: How results must; where that is None, and by default, they may as they do.
+            axes: The axes of the mesh; by default those of the program around.
+            is_trial: Whether to find layouts only.
+        """
+        ...
+
+    def wanted(self) -> list[Layout | None]:
+        """Returns how the results of the op should lie for what follows, where that is known."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Notes something about the op."""
+        ...

@@ -1,0 +1,26 @@
+"""What an op comes down to, for who looks at its parts: a function, or dimensions."""
+
+from __future__ import annotations
+
+from axir.dialect.program.dimensions import Dimensions
+from axir.dialect.program.equation import Equation
+from axir.dialect.program.function import Function
+
+
+def callee_of(equation: Equation) -> Function | None:
+    """Returns the function that an op calls with its operands, if it does nothing else."""
+    primitive = equation.primitive
+    if primitive.partition is not None:
+        return None
+    if primitive.is_call:
+        return equation.params["jaxpr"]
+    return None if primitive.body is None else primitive.body(**equation.params)
+
+
+def dimensions_of(equation: Equation) -> Dimensions | Function | None:
+    """Returns how the dimensions of an op hang together; None if it needs all whole."""
+    rule = equation.primitive.dimensions
+    if rule is None:
+        return None
+    operands = [v.type for v in equation.operands]
+    return rule(operands, [v.type for v in equation.results], **equation.params)

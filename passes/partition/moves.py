@@ -1,0 +1,123 @@
+"""From one layout of an array to another: which collectives lead there, and what they cost.
+
+The steps are found by these rules, of which the first that applies is taken:
+
+1. What is cut along an axis that the other layout names there, too, but not yet: a slice.
+2. An axis that cuts one dimension, innermost, and is to cut another one: an exchange (all-to-all).
+3. A dimension that is cut otherwise: a gather along the innermost of its axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
+
+from axir.dialect.ops.collectives.axis_exchanges import all_gather_primitive, all_to_all_primitive
+from axir.dialect.ops.collectives.axis_reductions import axis_index_primitive
+from axir.dialect.ops.elementwise.arithmetic import mul
+from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice_in_dim
+from axir.dialect.program.layouts import Layout, MeshAxes, local_shape
+from axir.dialect.program.rules import Value
+
+
+class Step(NamedTuple):
+    """One step from layout to layout.
+
+    Attributes:
+        axis: The axis of the mesh.
+        left: The dimension that was cut along it; None if none was.
+        reached: The dimension that is; None if none is.
+    """
+
+    axis: Hashable
+    left: int | None
+    reached: int | None
+
+
+def steps(before: Layout, after: Layout) -> list[Step]:
+    """Returns the steps from one layout to another.
+
+    >>> steps((("x",), ()), ((), ("x",)))
+    [Step(axis='x', left=0, reached=1)]
+    >>> steps((("x",), ()), ((), ()))
+    [Step(axis='x', left=0, reached=None)]
+    >>> steps(((), ()), (("x", "y"), ()))
+    [Step(axis='x', left=None, reached=0), Step(axis='y', left=None, reached=0)]
+    """
+    found, current = [], [list(names) for names in before]
+    while True:
+        step = _next(current, after)
+        if step is None:
+            return found
+        if step.left is not None:
+            current[step.left].pop()
+        if step.reached is not None:
+            current[step.reached].append(step.axis)
+        found.append(step)
+
+
+def _next(current: list[list[Hashable]], after: Layout) -> Step | None:
+    used = {name: d for d, names in enumerate(current) for name in names}
+    missing = list(_missing(current, after))
+    for dimension, name in missing:
+        if name not in used:
+            return Step(name, None, dimension)
+    for dimension, name in missing:
+        place = used[name]
+        if current[place][-1] == name and not _is_prefix(current[place], after[place]):
+            return Step(name, place, dimension)
+    for dimension, names in enumerate(current):
+        if not _is_prefix(names, after[dimension]):
+            return Step(names[-1], dimension, None)
+    return None
+
+
+def _missing(current: list[list[Hashable]], after: Layout) -> Iterator[tuple[int, Hashable]]:
+    """Yields the dimensions that are to be cut further, and the next axis along which."""
+    for dimension, (names, wanted) in enumerate(zip(current, after, strict=True)):
+        if len(names) < len(wanted) and _is_prefix(names, wanted):
+            yield dimension, wanted[len(names)]
+
+
+def _is_prefix(names: Sequence[Hashable], wanted: Sequence[Hashable]) -> bool:
+    return tuple(names) == tuple(wanted[: len(names)])
+
+
+def bytes_moved(
+    found: Sequence[Step], before: Layout, shape: Sequence[int], itemsize: int, axes: MeshAxes
+) -> float:
+    """Returns how many bytes a device receives in some steps; slices are free."""
+    sizes = dict(axes)
+    held = math.prod(local_shape(shape, before, axes)) * itemsize
+    total = 0.0
+    for axis, left, reached in found:
+        count = sizes[axis]
+        if left is None:
+            held /= count
+        elif reached is None:
+            total += held * (count - 1)
+            held *= count
+        else:
+            total += held * (count - 1) / count
+    return total
+
+
+def moved(value: Value, found: Sequence[Step], axes: MeshAxes) -> Value:
+    """Returns what a device holds of an array after some steps, given what it held before."""
+    for step in found:
+        value = _apply(value, step, dict(axes)[step.axis])
+    return value
+
+
+def _apply(x: Value, step: Step, count: int) -> Value:
+    axis, left, reached = step
+    if left is None:
+        assert reached is not None
+        extent = x.shape[reached] // count
+        start = mul(axis_index_primitive.bind(axis_name=axis), extent)
+        return dynamic_slice_in_dim(x, start, extent, reached)
+    shared = {"axis_name": axis, "axis_size": count, "axis_index_groups": None}
+    if reached is None:
+        return all_gather_primitive.bind(x, all_gather_dimension=left, tiled=True, **shared)
+    return all_to_all_primitive.bind(x, split_axis=reached, concat_axis=left, **shared)

@@ -1,0 +1,451 @@
+"""The `partition` pass: one program over a mesh becomes the program of each of its devices.
+
+The driver walks a function with the parts that a device holds, and asks each primitive how its
+dimensions hang together; it knows no op by name. What must be known of values that come later is
+found before (`propagation.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Params
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.context import describe_location
+from axir.dialect.core.memo import derived
+from axir.dialect.core.state import attributed, state, with_axes
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.jit_call import call
+from axir.dialect.ops.collectives.axis_exchanges import reduce_scatter_primitive
+from axir.dialect.ops.collectives.axis_reductions import (
+    axis_index_primitive,
+    pmax_primitive,
+    pmin_primitive,
+    psum_primitive,
+)
+from axir.dialect.ops.elementwise.arithmetic import add, mul, select_n
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import full
+from axir.dialect.program.dimensions import Dimensions
+from axir.dialect.program.effects import is_effectful
+from axir.dialect.program.equation import Equation, Literal, Var
+from axir.dialect.program.function import Function
+from axir.dialect.program.layouts import (
+    Layout,
+    LayoutError,
+    MeshAxes,
+    axes_in,
+    check_layout,
+    check_mesh,
+    is_cut_evenly,
+    local_shape,
+    replicated,
+)
+from axir.dialect.program.module_writer import embed_captures
+from axir.dialect.program.partitioning import Note, Partitioned, Placed
+from axir.dialect.program.rules import Results, Value
+from axir.dialect.program.tracer import Trace
+from axir.passes.framework.base import Pass
+from axir.passes.framework.module_functions import replace_main
+
+from .callees import callee_of, dimensions_of
+from .choices import Choice, Lying, choose
+from .layout_text import read_layouts, read_mesh
+from .moves import moved, steps
+from .once import is_first, on_first_device
+from .propagation import wishes
+
+_COMBINE = {"sum": psum_primitive, "max": pmax_primitive, "min": pmin_primitive}
+
+
+def partition_function(
+    function: Function,
+    axes: MeshAxes,
+    in_layouts: Sequence[Layout | None] | None = None,
+    out_layouts: Sequence[Layout | None] | None = None,
+) -> Partitioned:
+    """Returns the program that each device of a mesh runs, given one of whole arrays.
+
+    Args:
+        function: The program.
+        axes: Names and extents of the axes of the mesh.
+        in_layouts: For each argument (inputs, then captures) how it is cut; None where that is to
+            be found: as what follows wants it, else not at all.
+        out_layouts: The same for results.
+
+    Raises:
+        LayoutError: if a layout does not fit the mesh or the rank, or there is not one for each.
+        ShapeError: if an extent is no multiple of the number of its parts.
+        MeshMismatchError: if the program itself names other meshes.
+
+    >>> from axir.dialect.core.types import ShapedArray
+    >>> from axir.dialect.ops.reductions.reduce import reduce_sum
+    >>> from axir.dialect.program.function_tracing import trace_function
+    >>> total = trace_function(lambda x: [reduce_sum(x, (0, 1))], [ShapedArray((8, 3), "float32")])
+    >>> found = partition_function(total, (("x", 4),), [(("x",), ())])
+    >>> [e.primitive.name for e in found.local.equations], found.local.input_types[0].shape
+    (['reduce_sum', 'psum'], (2, 3))
+    """
+    arguments = [v.type for v in (*function.inputs, *function.captures)]
+    check_mesh("partition", axes, ())
+    ins = _checked("argument", in_layouts, arguments, axes)
+    outs = _checked("result", out_layouts, function.output_types, axes)
+    return _partitioned(function, axes, ins, outs)
+
+
+def _checked(
+    what: str,
+    layouts: Sequence[Layout | None] | None,
+    types: Sequence[ShapedArray],
+    axes: MeshAxes,
+) -> tuple[Layout | None, ...]:
+    found = (None,) * len(types) if layouts is None else tuple(layouts)
+    if len(found) != len(types):
+        raise LayoutError(
+            f"partition: there are {len(found)} layouts for {len(types)} {what}s.",
+            "Give one for each: those of the captures of a function follow its inputs'.",
+        )
+    for number, (layout, t) in enumerate(zip(found, types, strict=True)):
+        if layout is not None:
+            check_layout(f"{what.capitalize()} {number}", layout, t.ndim, axes)
+            local_shape(t.shape, layout, axes, f"{what.capitalize()} {number}")
+    return found
+
+
+@derived
+def _partitioned(
+    function: Function,
+    axes: MeshAxes,
+    in_layouts: tuple[Layout | None, ...],
+    out_layouts: tuple[Layout | None, ...],
+) -> Partitioned:
+    wanted = wishes(function, axes, in_layouts, out_layouts)
+    variables = (*function.inputs, *function.captures)
+    ins = tuple(
+        _possible(wanted.get(v), v.type, axes) if layout is None else layout
+        for v, layout in zip(variables, in_layouts, strict=True)
+    )
+    with with_axes({**state.axis_sizes, **dict(axes)}), Trace(function.name, "Partition") as trace:
+        partitioner = _Partitioner(trace, axes, wanted)
+        arguments = [
+            Placed(_part(trace, v.type, layout, axes), layout, v.type.shape)
+            for v, layout in zip(variables, ins, strict=True)
+        ]
+        results = partitioner.run(function, arguments)
+        placed = [
+            x if layout is None else partitioner.moved(x, layout)
+            for x, layout in zip(results, out_layouts, strict=True)
+        ]
+        local = embed_captures(trace.finish([x.value for x in placed]))
+    return Partitioned(local, ins, tuple(x.layout for x in placed), tuple(partitioner.notes))
+
+
+def _part(trace: Trace, whole: ShapedArray, layout: Layout, axes: MeshAxes) -> Value:
+    shape = local_shape(whole.shape, layout, axes)
+    return trace.add_input(ShapedArray(shape, whole.dtype, whole.weak_type))
+
+
+def _possible(layout: Layout | None, whole: ShapedArray, axes: MeshAxes) -> Layout:
+    if layout is None or not is_cut_evenly(whole.shape, layout, axes):
+        return replicated(whole.ndim)
+    return layout
+
+
+class _Partitioner:
+    """Writes the ops of a program on parts into a trace.
+
+    Args:
+        trace: Where they are recorded.
+        axes: The axes of the mesh.
+        wanted: How variables should lie, as far as that is known.
+
+    Attributes:
+        notes: What a reader should know.
+    """
+
+    def __init__(self, trace: Trace, axes: MeshAxes, wanted: dict[Var, Layout]):
+        self.trace = trace
+        self.axes = axes
+        self._wanted = wanted
+        self.notes: list[Note] = []
+        self._equation: Equation | None = None
+
+    def run(self, function: Function, arguments: Sequence[Placed]) -> list[Placed]:
+        """Writes the ops of a function; returns the parts of its results."""
+        places: dict[Var, Placed] = dict(
+            zip((*function.inputs, *function.captures), arguments, strict=True)
+        )
+        for equation in attributed(function.equations):
+            self._equation = equation
+            operands = [_placed(v, places) for v in equation.operands]
+            results = self._apply(equation, operands)
+            places.update(zip(equation.results, results, strict=True))
+        return [_placed(v, places) for v in function.outputs]
+
+    # What rules may ask for, see `Partitioner` ---------------------------------------------------
+
+    def moved(self, operand: Placed, layout: Layout) -> Placed:
+        found = steps(operand.layout, layout)
+        return Placed(moved(operand.value, found, self.axes), layout, operand.shape)
+
+    def function(
+        self,
+        function: Function,
+        in_layouts: Sequence[Layout],
+        out_layouts: Sequence[Layout | None] | None = None,
+        axes: MeshAxes | None = None,
+        is_trial: bool = False,
+    ) -> Partitioned:
+        outs = (None,) * len(function.outputs) if out_layouts is None else tuple(out_layouts)
+        within = self.axes if axes is None else axes
+        found = _partitioned(function, within, tuple(in_layouts), outs)
+        if not is_trial:
+            self.notes += (note for note in found.notes if note not in self.notes)
+        return found
+
+    def wanted(self) -> list[Layout | None]:
+        assert self._equation is not None
+        return [self._wanted.get(v) for v in self._equation.results]
+
+    def note(self, text: str) -> None:
+        assert self._equation is not None
+        place = describe_location(self._equation.location)
+        note = Note(self._equation.primitive.name, place, text)
+        if note not in self.notes:
+            self.notes.append(note)
+
+    # Ops -----------------------------------------------------------------------------------------
+
+    def _apply(self, equation: Equation, operands: Sequence[Placed]) -> list[Placed]:
+        rule = equation.primitive.partition
+        if rule is not None:
+            return rule(self, equation, operands)
+        callee = callee_of(equation)
+        if callee is not None:
+            return self._call(callee, operands)
+        if is_effectful(equation):
+            return self._act(equation, operands)
+        dimensions = dimensions_of(equation)
+        if dimensions is None:
+            return self._on_wholes(equation, operands)
+        if isinstance(dimensions, Function):
+            return self._call(dimensions, operands)
+        return self._on_parts(equation, operands, dimensions)
+
+    def _call(self, callee: Function, operands: Sequence[Placed]) -> list[Placed]:
+        found = self.function(callee, [x.layout for x in operands], self.wanted())
+        results = call(found.local, *(x.value for x in operands))
+        return self._results(callee.output_types, results, found.out_layouts)
+
+    def _results(
+        self, types: Sequence[ShapedArray], values: Sequence[Value], layouts: Sequence[Layout]
+    ) -> list[Placed]:
+        return [
+            Placed(value, layout, t.shape)
+            for t, value, layout in zip(types, values, layouts, strict=True)
+        ]
+
+    def _on_wholes(self, equation: Equation, operands: Sequence[Placed]) -> list[Placed]:
+        """Applies an op to whole operands, on every device."""
+        whole = self._gathered(operands)
+        results = self._bind(equation, whole, equation.params)
+        types = [v.type for v in equation.results]
+        return self._results(types, results, [replicated(t.ndim) for t in types])
+
+    def _gathered(self, operands: Sequence[Placed]) -> list[Value]:
+        cut = [n for n, x in enumerate(operands) if axes_in(x.layout)]
+        if cut:
+            self.note(f"needs whole operands: {self._described(cut, operands)}")
+        return [self.moved(x, replicated(len(x.shape))).value for x in operands]
+
+    def _described(self, numbers: Sequence[int], operands: Sequence[Placed]) -> str:
+        return ", ".join(
+            f"operand {n} of shape {operands[n].shape} is gathered along "
+            f"{', '.join(map(repr, axes_in(operands[n].layout)))}"
+            for n in numbers
+        )
+
+    def _act(self, equation: Equation, operands: Sequence[Placed]) -> list[Placed]:
+        """Lets an op with effects act once, on the first device, which tells the others."""
+        whole = self._gathered(operands)
+        types = [v.type for v in equation.results]
+        results = on_first_device(
+            lambda *values: self._bind(equation, values, equation.params), whole, types, self.axes
+        )
+        return self._results(types, results, [replicated(t.ndim) for t in types])
+
+    def _on_parts(
+        self, equation: Equation, operands: Sequence[Placed], dimensions: Dimensions
+    ) -> list[Placed]:
+        types = [v.type for v in equation.results]
+        choice = choose(
+            dimensions,
+            [
+                Lying(x.shape, v.type.dtype.itemsize, x.layout)
+                for x, v in zip(operands, equation.operands, strict=True)
+            ],
+            [
+                Lying(t.shape, t.dtype.itemsize, self._reachable(layout, t))
+                for t, layout in zip(types, self.wanted(), strict=True)
+            ],
+            self.axes,
+        )
+        self._note_wholes(operands, dimensions, choice)
+        parts = [
+            self.moved(x, layout).value for x, layout in zip(operands, choice.operands, strict=True)
+        ]
+        parts = self._contributed_once(parts, dimensions, choice)
+        params = equation.params
+        if dimensions.local_params is not None:
+            params = {**params, **self._local_params(dimensions, parts, types, choice)}
+        results = self._bind(equation, parts, params)
+        if dimensions.counted is not None:
+            results = [self._counted_on(results[0], dimensions.counted, choice)]
+        combined = [self._combined(x, choice) for x in results]
+        return self._results(types, combined, choice.results)
+
+    def _reachable(self, layout: Layout | None, whole: ShapedArray) -> Layout | None:
+        if layout is None or not is_cut_evenly(whole.shape, layout, self.axes):
+            return None
+        return layout
+
+    def _note_wholes(
+        self, operands: Sequence[Placed], dimensions: Dimensions, choice: Choice
+    ) -> None:
+        """Notes the dimensions that were cut, and are not because the op needs them whole."""
+        for number, (x, own) in enumerate(zip(operands, dimensions.operands, strict=True)):
+            for place, (names, factors) in enumerate(zip(x.layout, own, strict=True)):
+                if names and not factors:
+                    self.note(
+                        f"needs dimension {place} of operand {number} of shape {x.shape} whole: it "
+                        f"is gathered along {', '.join(map(repr, names))}"
+                    )
+
+    def _bind(self, equation: Equation, operands: Sequence[Value], params: Params) -> list[Value]:
+        # Recorded even if all operands are known: constants are made by each device.
+        trace = state.ambient
+        assert trace is not None
+        results: Results = trace.record(equation.primitive, operands, params)
+        return list(results) if equation.primitive.multiple_results else [results]
+
+    def _local_params(
+        self,
+        dimensions: Dimensions,
+        parts: Sequence[Value],
+        types: Sequence[ShapedArray],
+        choice: Choice,
+    ) -> Params:
+        assert dimensions.local_params is not None
+        # Parts of a sum that is scattered are as large as the sum.
+        before = [
+            tuple(tuple(n for n in names if n not in choice.scattered) for names in layout)
+            for layout in choice.results
+        ]
+        shapes = [
+            local_shape(t.shape, layout, self.axes) for t, layout in zip(types, before, strict=True)
+        ]
+        return dimensions.local_params([x.shape for x in parts], shapes)
+
+    def _contributed_once(
+        self, parts: list[Value], dimensions: Dimensions, choice: Choice
+    ) -> list[Value]:
+        number = dimensions.contributing
+        if number is None or not choice.combined:
+            return parts
+        x = parts[number]
+        parts[number] = select_n(is_first(list(choice.combined)), full(x.shape, 0, x.dtype), x)
+        return parts
+
+    def _counted_on(self, x: Value, factor: int, choice: Choice) -> Value:
+        """Lets a result that counts along a factor begin where the part of this device does."""
+        names = choice.assignment.get(factor, ())
+        position, sizes = None, dict(self.axes)
+        for name in names:
+            index = axis_index_primitive.bind(axis_name=name)
+            position = index if position is None else add(mul(position, sizes[name]), index)
+        if position is None:
+            return x
+        dimension = next(d for d, cut in enumerate(choice.results[0]) if cut == names)
+        start = convert_element_type(mul(position, x.shape[dimension]), x.dtype)
+        return add(x, start)
+
+    def _combined(self, x: Value, choice: Choice) -> Value:
+        """Combines what devices found along the axes of factors that were worked off."""
+        for name, dimension in choice.scattered.items():
+            x = reduce_scatter_primitive.bind(
+                x, axis_name=name, scatter_dimension=dimension, axis_size=dict(self.axes)[name],
+                tiled=True, axis_index_groups=None,
+            )  # fmt: skip
+        for kind, primitive in _COMBINE.items():
+            names = tuple(
+                n for n, k in choice.combined.items() if k == kind and n not in choice.scattered
+            )
+            if names:
+                number = convert_element_type(x, np.int32) if x.dtype == dtypes.bool_ else x
+                total = primitive.bind(number, axes=names, axis_index_groups=None)
+                x = total if number is x else convert_element_type(total, x.dtype)
+        return x
+
+
+def _placed(variable: Var, places: dict[Var, Placed]) -> Placed:
+    if type(variable) is Literal:
+        array: ConcreteArray = variable.array
+        return Placed(array, replicated(array.ndim), array.shape)
+    return places[variable]
+
+
+@dataclass(frozen=True)
+class Partition(Pass):
+    """Replaces `main`, a program of whole arrays, by that of one device of a mesh.
+
+    Algorithm:
+        1. Find how values should lie: forward from arguments, backward from results.
+        2. Walk the ops in order with parts of arrays. Of each op choose what is cut so that the
+           fewest bytes move; bring the operands there by slices, gathers and exchanges.
+        3. Apply the op to parts. Where a sum or an extremum was cut, combine what devices found.
+        4. Apply ops that cannot work on parts to whole arrays, on every device.
+
+    Before:
+        ```mlir
+        func.func @main(%x: tensor<8x3xf32>) -> tensor<3xf32> {
+          %0 = "jaxpr.reduce_sum"(%x) {axes = array<i64: 0>}
+              : (tensor<8x3xf32>) -> tensor<3xf32>
+          return %0 : tensor<3xf32>
+        }
+        ```
+    After `partition{mesh="data=4",inputs="data, -"}`:
+        ```mlir
+        func.func @main(%x: tensor<2x3xf32>) -> tensor<3xf32> {
+          %0 = "jaxpr.reduce_sum"(%x) {axes = array<i64: 0>}
+              : (tensor<2x3xf32>) -> tensor<3xf32>
+          %1 = "jaxpr.psum"(%0) {axes = ["data"], axis_index_groups}
+              : (tensor<3xf32>) -> tensor<3xf32>
+          return %1 : tensor<3xf32>
+        }
+        ```
+
+    Preconditions:
+        The module has a function `main` of the jaxpr dialect, which nothing differentiates later.
+
+    Attributes:
+        mesh: Names and extents of the axes of the mesh, as in `data=4, model=2`.
+        inputs: How the arguments are cut, as in `data, -; -, data*model; ?`; by default open.
+        outputs: The same for results.
+    """
+
+    name: ClassVar[str] = "partition"
+    mesh: str
+    inputs: str | None = None
+    outputs: str | None = None
+
+    def run(self, module: ir.Module) -> None:
+        """Replaces `main` by the program of one device."""
+        axes = read_mesh(self.mesh)
+        ins, outs = read_layouts(self.inputs), read_layouts(self.outputs)
+        replace_main(module, lambda main: partition_function(main, axes, ins, outs).local)

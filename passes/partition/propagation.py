@@ -1,0 +1,140 @@
+"""How the values of a program should lie, as far as those that are known tell.
+
+Forward, results are cut as their operands are. Backward, operands are cut as what is made of them
+should be, unless they are known. So an array that is made from nothing is made in parts if its
+result is wanted in parts, and a sum is scattered rather than given to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from axir.dialect.core.memo import derived
+from axir.dialect.program.dimensions import Dimensions
+from axir.dialect.program.equation import Equation, Literal, Var
+from axir.dialect.program.function import Function
+from axir.dialect.program.layouts import Layout, MeshAxes, axes_in
+
+from .callees import callee_of, dimensions_of
+from .choices import Names, factor_axes, layout_of
+
+# Rounds of forward and backward; each reaches across what the one before has found.
+_ROUNDS = 2
+
+
+@derived
+def wishes(
+    function: Function,
+    axes: MeshAxes,
+    in_layouts: tuple[Layout | None, ...],
+    out_layouts: tuple[Layout | None, ...],
+) -> dict[Var, Layout]:
+    """Returns how variables should lie: those of which something is known.
+
+    Args:
+        function: The program.
+        axes: The axes of the mesh.
+        in_layouts: How arguments (inputs, then captures) lie; None if that is open.
+        out_layouts: How results should lie, likewise.
+    """
+    return _Propagation(function, axes, in_layouts, out_layouts).run()
+
+
+class _Propagation:
+    def __init__(
+        self,
+        function: Function,
+        axes: MeshAxes,
+        in_layouts: Sequence[Layout | None],
+        out_layouts: Sequence[Layout | None],
+    ):
+        self.function = function
+        self.axes = axes
+        self.found: dict[Var, Layout] = {}
+        for variables, layouts in (
+            ((*function.inputs, *function.captures), in_layouts),
+            (function.outputs, out_layouts),
+        ):
+            for variable, layout in zip(variables, layouts, strict=True):
+                if layout is not None and type(variable) is not Literal:
+                    self.found.setdefault(variable, layout)
+        self.known = set(self.found)
+
+    def run(self) -> dict[Var, Layout]:
+        for _ in range(_ROUNDS):
+            before = dict(self.found)
+            for equation in self.function.equations:
+                self._visit(equation, equation.results)
+            for equation in reversed(self.function.equations):
+                self._visit(equation, equation.operands)
+            if self.found == before:
+                break
+        return self.found
+
+    def _visit(self, equation: Equation, targets: Sequence[Var]) -> None:
+        """Finds layouts of an op's operands or results from those of all."""
+        open_targets = [v for v in targets if self._is_open(v)]
+        if not open_targets:
+            return
+        if equation.primitive.fixed_layout is not None:
+            self._constrain(equation)
+            return
+        callee = callee_of(equation)
+        if callee is not None:
+            self._enter(equation, callee)
+            return
+        dimensions = dimensions_of(equation)
+        if isinstance(dimensions, Function):
+            self._enter(equation, dimensions)
+        elif dimensions is not None:
+            self._spread(equation, dimensions)
+
+    def _is_open(self, variable: Var) -> bool:
+        if type(variable) is Literal or variable in self.known:
+            return False
+        layout = self.found.get(variable)
+        return layout is None or not axes_in(layout)
+
+    def _set(self, variable: Var, layout: Layout | None) -> None:
+        if layout is not None and axes_in(layout) and self._is_open(variable):
+            self.found[variable] = layout
+
+    def _constrain(self, equation: Equation) -> None:
+        rule = equation.primitive.fixed_layout
+        assert rule is not None
+        layout = rule(**equation.params)
+        own = {name for name, _ in self.axes}
+        for variable in (*equation.results, *equation.operands):
+            if own.issuperset(axes_in(layout)):
+                self._set(variable, tuple(names or () for names in layout))
+
+    def _enter(self, equation: Equation, callee: Function) -> None:
+        def layouts(variables: Iterable[Var]) -> tuple[Layout | None, ...]:
+            return tuple(self.found.get(v) for v in variables)
+
+        inner = wishes(callee, self.axes, layouts(equation.operands), layouts(equation.results))
+        pairs = [
+            *zip(equation.operands, (*callee.inputs, *callee.captures), strict=True),
+            *zip(equation.results, callee.outputs, strict=True),
+        ]
+        for variable, inside in pairs:
+            self._set(variable, inner.get(inside))
+
+    def _spread(self, equation: Equation, dimensions: Dimensions) -> None:
+        arrays = [
+            *zip(equation.operands, dimensions.operands, strict=True),
+            *zip(equation.results, dimensions.results, strict=True),
+        ]
+        assignment: dict[int, Names] = {}
+        used: set[object] = set()
+        # What is largest says most.
+        for variable, own in sorted(arrays, key=lambda pair: -pair[0].type.size):
+            layout = self.found.get(variable)
+            if layout is None:
+                continue
+            for factor, names in factor_axes(own, layout, dimensions.extents, self.axes).items():
+                if factor not in assignment and used.isdisjoint(names):
+                    assignment[factor] = names
+                    used.update(names)
+        for variable, own in arrays:
+            self._set(variable, layout_of(own, assignment, dimensions.extents, self.axes))
