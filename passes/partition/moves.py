@@ -13,10 +13,12 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from axir.dialect.ops.collectives.axis_exchanges import all_gather_primitive, all_to_all_primitive
 from axir.dialect.ops.collectives.axis_reductions import axis_index_primitive
 from axir.dialect.ops.elementwise.arithmetic import mul
-from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice_in_dim
+from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice
 from axir.dialect.program.layouts import Layout, MeshAxes, local_shape
 from axir.dialect.program.rules import Value
 
@@ -115,8 +117,10 @@ def _apply(x: Value, step: Step, count: int) -> Value:
     if left is None:
         assert reached is not None
         extent = x.shape[reached] // count
-        start = mul(axis_index_primitive.bind(axis_name=axis), extent)
-        return dynamic_slice_in_dim(x, start, extent, reached)
+        start = mul(axis_index_primitive.bind(axis_name=axis), np.int32(extent))
+        starts = [start if d == reached else np.int32(0) for d in range(x.ndim)]
+        sizes = [extent if d == reached else n for d, n in enumerate(x.shape)]
+        return dynamic_slice(x, starts, sizes, allow_negative_indices=False)
     shared = {"axis_name": axis, "axis_size": count, "axis_index_groups": None}
     if reached is None:
         return all_gather_primitive.bind(x, all_gather_dimension=left, tiled=True, **shared)

@@ -13,7 +13,7 @@ from axir.dialect.core.memo import derived
 from axir.dialect.program.dimensions import Dimensions
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.layouts import Layout, MeshAxes, axes_in
+from axir.dialect.program.layouts import Layout, MeshAxes, axes_in, replicated
 
 from .callees import callee_of, dimensions_of
 from .choices import Names, factor_axes, layout_of
@@ -73,8 +73,7 @@ class _Propagation:
 
     def _visit(self, equation: Equation, targets: Sequence[Var]) -> None:
         """Finds layouts of an op's operands or results from those of all."""
-        open_targets = [v for v in targets if self._is_open(v)]
-        if not open_targets:
+        if not any(map(self._is_open, targets)):
             return
         if equation.primitive.fixed_layout is not None:
             self._constrain(equation)
@@ -90,13 +89,14 @@ class _Propagation:
             self._spread(equation, dimensions)
 
     def _is_open(self, variable: Var) -> bool:
-        if type(variable) is Literal or variable in self.known:
-            return False
-        layout = self.found.get(variable)
-        return layout is None or not axes_in(layout)
+        return type(variable) is not Literal and variable not in self.known
 
     def _set(self, variable: Var, layout: Layout | None) -> None:
-        if layout is not None and axes_in(layout) and self._is_open(variable):
+        """Lets a variable that is open be cut further than it is so far."""
+        if layout is None or not axes_in(layout) or not self._is_open(variable):
+            return
+        before = self.found.get(variable, replicated(len(layout)))
+        if all(new[: len(old)] == old for old, new in zip(before, layout, strict=True)):
             self.found[variable] = layout
 
     def _constrain(self, equation: Equation) -> None:
