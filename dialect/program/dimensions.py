@@ -76,17 +76,19 @@ def by_position(
     results: Sequence[ShapedArray],
     whole: Collection[int] = (),
     local_params: Callable[[Shapes, Shapes], Params] | None = None,
+    *,
+    stretches: bool = False,
 ) -> Dimensions:
     """Returns the dimensions of an op that treats those at equal positions alike.
 
-    Operands of rank 0 are whole. Where extents differ, so are those of 1, which stretch; and where
-    they differ otherwise all are.
+    Operands of rank 0 are whole, and dimensions whose extents differ.
 
     Args:
         operands: Types of the operands.
         results: Types of the results.
         whole: Positions that are needed whole.
         local_params: As of `Dimensions`.
+        stretches: Whether operands of extent 1 are stretched. Then these are whole, not the others.
     """
     types = [*operands, *results]
     rank = max((t.ndim for t in types), default=0)
@@ -95,7 +97,7 @@ def by_position(
     for position in range(rank):
         extents = {t.shape[position] for t in types if t.ndim == rank}
         largest = 0 if 0 in extents else max(extents)
-        if position not in whole and extents <= {1, largest}:
+        if position not in whole and extents <= ({1, largest} if stretches else {largest}):
             made[position] = factors.new(largest)
 
     def of(found: ShapedArray) -> tuple[Dimension, ...]:
@@ -238,7 +240,7 @@ def position_wise(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
 ) -> Dimensions:
     """The rule of ops that treat all positions alike: elementwise ones and their like."""
-    return by_position(operands, results)
+    return by_position(operands, results, stretches=True)
 
 
 def except_along(

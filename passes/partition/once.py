@@ -46,7 +46,7 @@ def on_first_device(
     otherwise = trace_body(
         lambda *_: [full(t.shape, 0, t.dtype) for t in types], given, "otherwise", is_branch=True
     )
-    act = trace_body(lambda *values: apply(values), given, "act", is_branch=True)
+    act = trace_body(apply, given, "act", is_branch=True)
     names = tuple(name for name, _ in axes)
     results = bind_cond(
         convert_element_type(is_first(names), dtypes.int32), [otherwise, act], operands

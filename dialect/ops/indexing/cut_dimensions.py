@@ -50,6 +50,11 @@ def of_dynamic_slice(
     return by_position(operands, results, (), lambda _, parts: {"slice_sizes": parts[0]})
 
 
+def of_update(operands: Sequence[ShapedArray], results: Sequence[ShapedArray]) -> Dimensions:
+    """The rule of `dynamic_update_slice`."""
+    return by_position(operands, results)
+
+
 def of_gather(
     operands: Sequence[ShapedArray],
     results: Sequence[ShapedArray],

@@ -30,7 +30,6 @@ from axir.dialect.ops.shape.movement import (
     moved_values,
 )
 from axir.dialect.ops.shape.rearranging import expand_dims, move_batch_axis, squeeze
-from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive, Sample
@@ -45,7 +44,7 @@ from axir.dialect.program.rules import (
     Value,
 )
 
-from .cut_dimensions import of_dynamic_slice
+from .cut_dimensions import of_dynamic_slice, of_update
 from .gather import GatherDimensionNumbers, gather
 from .scatter import ScatterDimensionNumbers, scatter
 from .start_indices import (
@@ -333,7 +332,7 @@ _dynamic_update_slice: Primitive = declare(
     evaluate=_evaluate_update,
     jvp=_update_jvp,
     transpose=_transpose_update,
-    dimensions=position_wise,
+    dimensions=of_update,
     batch=_batch_update,
     lower=_lower_update,
     samples=_update_samples,
