@@ -316,6 +316,27 @@ def window_sizes(block: Value, axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(1 if axis in axes else extent for axis, extent in enumerate(block.shape))
 
 
+def _read_along(
+    x: Value,
+    positions: Value,
+    axis: int,
+    mode: UserObject,
+    fill_value: ArrayLike | None,
+    wraps: bool,
+) -> Value:
+    """Reads along an axis at positions; the other axes belong together, one place to the other."""
+    others = tuple(place for place in range(x.ndim) if place != axis)
+    found = _in_range(positions, x.shape[axis], wraps)
+    return gather(
+        x,
+        reshape(found, (*found.shape, 1)),
+        GatherDimensionNumbers((), (axis,), (axis,), others, others),
+        (1,) * x.ndim,
+        mode=_gather_mode("take_along_axis", mode),
+        fill_value=fill_value,
+    )
+
+
 # take ------------------------------------------------------------------------------------------
 
 
@@ -443,6 +464,8 @@ def take_along_axis(
         )
     axis = canonical_axis("take_along_axis", axis, arr.ndim)
     others = [(*shape[:axis], 1, *shape[axis + 1 :]) for shape in (arr.shape, positions.shape)]
+    if others[0] == others[1]:
+        return _read_along(arr, positions, axis, mode, fill_value, wrap_negative_indices)
     common = broadcast_shape("take_along_axis", others)
     shape = (*common[:axis], positions.shape[axis], *common[axis + 1 :])
     index: list[UserObject] = []
