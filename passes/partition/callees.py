@@ -9,12 +9,23 @@ from axir.dialect.program.function import Function
 
 def callee_of(equation: Equation) -> Function | None:
     """Returns the function that an op calls with its operands, if it does nothing else."""
-    primitive = equation.primitive
+    primitive, params = equation.primitive, equation.params
     if primitive.partition is not None:
         return None
     if primitive.is_call:
-        return equation.params["jaxpr"]
-    return None if primitive.body is None else primitive.body(**equation.params)
+        return params["jaxpr"]
+    if primitive.body is None:
+        return None
+    return primitive.body(**params) or params.get("jaxpr")
+
+
+def stays(equation: Equation) -> bool:
+    """Tells whether an op is more than the call of a function, and so stays around what is called.
+
+    So do checkpoints in a backward pass, across which the compiler must not see.
+    """
+    primitive = equation.primitive
+    return primitive.body is not None and primitive.body(**equation.params) is None
 
 
 def dimensions_of(equation: Equation) -> Dimensions | Function | None:

@@ -21,7 +21,7 @@ Assignment = Mapping[int, Names]
 """For factors that are cut the axes along which."""
 
 # What computing an element costs, in bytes that are moved.
-_OPERATION = 0.02
+_OPERATION = 0.1
 # Of more combinations of candidates the first are compared.
 _LIMIT = 2048
 

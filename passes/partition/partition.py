@@ -54,7 +54,7 @@ from axir.dialect.program.tracer import Trace
 from axir.passes.framework.base import Pass
 from axir.passes.framework.module_functions import replace_main
 
-from .callees import callee_of, dimensions_of
+from .callees import callee_of, dimensions_of, stays
 from .choices import Choice, Lying, choose
 from .layout_text import read_layouts, read_mesh
 from .moves import moved, steps
@@ -228,7 +228,7 @@ class _Partitioner:
             return rule(self, equation, operands)
         callee = callee_of(equation)
         if callee is not None:
-            return self._call(callee, operands)
+            return self._call(callee, operands, equation if stays(equation) else None)
         if is_effectful(equation):
             return self._act(equation, operands)
         dimensions = dimensions_of(equation)
@@ -238,9 +238,16 @@ class _Partitioner:
             return self._call(dimensions, operands)
         return self._on_parts(equation, operands, dimensions)
 
-    def _call(self, callee: Function, operands: Sequence[Placed]) -> list[Placed]:
+    def _call(
+        self, callee: Function, operands: Sequence[Placed], around: Equation | None = None
+    ) -> list[Placed]:
+        """Calls a function with parts, by the op that stands around the call if there is one."""
         found = self.function(callee, [x.layout for x in operands], self.wanted())
-        results = call(found.local, *(x.value for x in operands))
+        values = [x.value for x in operands]
+        if around is None:
+            results = call(found.local, *values)
+        else:
+            results = self._bind(around, values, {**around.params, "jaxpr": found.local})
         return self._results(callee.output_types, results, found.out_layouts)
 
     def _results(
