@@ -24,6 +24,7 @@ from axir._devices.placement import (
     device_put,
     devices,
     host_id,
+    live_arrays,
     local_device_count,
     local_devices,
     process_count,
@@ -66,6 +67,10 @@ from axir.dialect.core.config import (
     numpy_dtype_promotion,
     numpy_rank_promotion,
     threefry_partitionable,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
 )
 
 if TYPE_CHECKING:  # type checkers take the module for no function
@@ -197,6 +202,7 @@ __all__ = [
     "linear_transpose",
     "linear_util",
     "linearize",
+    "live_arrays",
     "local_device_count",
     "local_devices",
     "log_compiles",
@@ -229,6 +235,10 @@ __all__ = [
     "stages",
     "test_util",
     "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
     "tree",
     "tree_util",
     "typeof",

@@ -5,11 +5,7 @@ What does not live here: errors about operations, shapes and dtypes (`dialect/co
 
 from __future__ import annotations
 
-from axir.dialect.core.errors import AxirError
-
-
-class JaxRuntimeError(AxirError, RuntimeError):
-    """Base of the errors of compiling and running, under the name by which programs catch them."""
+from axir.dialect.core.errors import JaxRuntimeError
 
 
 class CompileError(JaxRuntimeError):

@@ -78,5 +78,5 @@ def restored_options() -> Iterator[None]:
     before = config.values
     yield
     for name, value in before.items():
-        if config.read(name) != value:
+        if config.read(name) != value and not config.is_fixed(name):
             config.update(name, value)

@@ -27,6 +27,7 @@ from .annotations import (
     Scalar,
     UserObject,
 )
+from .config import config
 from .errors import (
     DeletedArrayError,
     ImmutableArrayError,
@@ -35,6 +36,7 @@ from .errors import (
 )
 from .extended_dtypes import keys_of, words_of
 from .places import place_of_part
+from .transfers import check_transfer
 from .types import ShapedArray
 
 if TYPE_CHECKING:
@@ -406,6 +408,8 @@ def as_array(value: UserObject, what: str = "operand") -> ConcreteArray:
     python_type = type(value)
     if python_type is ConcreteArray:
         return value
+    if config.jax_transfer_guard or config.jax_transfer_guard_host_to_device:
+        check_transfer("host_to_device", _summary(value))
     if python_type in _SCALARS:
         return scalar(value)
     if isinstance(value, (np.ndarray, np.generic)):

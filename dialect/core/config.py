@@ -41,6 +41,10 @@ __all__ = [
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
 ]
 
 _CACHE_KEY_NAMES = tuple(option.name for option in OPTIONS.values() if option.is_in_cache_key)
@@ -117,16 +121,21 @@ class Config:
             self.__dict__[option.name] = checked
             self._refresh_cache_key()
 
-    def fix(self, name: str, reason: str) -> OptionValue:
-        """Lets an option keep its value from now on, and returns it.
+    def fix(self, name: str, value: OptionValue, reason: str) -> None:
+        """Lets an option have a value from now on.
 
         Args:
             name: The option.
-            reason: What has been done with the value, as a sentence for those who try to set it.
+            value: The value.
+            reason: What has been done with it, as a sentence for those who try to set another.
         """
         with self._lock:
-            self._fixed.setdefault(name, reason)
-            return self.__dict__[name]
+            self.__dict__[name] = value
+            self._fixed[name] = reason
+
+    def is_fixed(self, name: str) -> bool:
+        """Tells whether an option cannot be set any more."""
+        return name in self._fixed
 
     def _check_free(self, name: str, value: OptionValue) -> None:
         reason = self._fixed.get(name)
@@ -301,6 +310,34 @@ def legacy_prng_key(new_val: str) -> AbstractContextManager[None]:
 def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:
     """Overrides `jax_default_matmul_precision` in this thread."""
     return config(jax_default_matmul_precision=new_val)
+
+
+def transfer_guard(new_val: str) -> AbstractContextManager[None]:
+    """Overrides `jax_transfer_guard` in this thread, for all directions.
+
+    Args:
+        new_val: allow, log, disallow, log_explicit or disallow_explicit.
+    """
+    directions = ("host_to_device", "device_to_device", "device_to_host")
+    return config(
+        jax_transfer_guard=new_val,
+        **{f"jax_transfer_guard_{direction}": new_val for direction in directions},
+    )
+
+
+def transfer_guard_host_to_device(new_val: str) -> AbstractContextManager[None]:
+    """Overrides `jax_transfer_guard_host_to_device` in this thread; see `transfer_guard`."""
+    return config(jax_transfer_guard_host_to_device=new_val)
+
+
+def transfer_guard_device_to_device(new_val: str) -> AbstractContextManager[None]:
+    """Overrides `jax_transfer_guard_device_to_device` in this thread; see `transfer_guard`."""
+    return config(jax_transfer_guard_device_to_device=new_val)
+
+
+def transfer_guard_device_to_host(new_val: str) -> AbstractContextManager[None]:
+    """Overrides `jax_transfer_guard_device_to_host` in this thread; see `transfer_guard`."""
+    return config(jax_transfer_guard_device_to_host=new_val)
 
 
 def default_device(new_val: UserObject) -> AbstractContextManager[None]:

@@ -123,6 +123,14 @@ class DeletedArrayError(AxirError, RuntimeError):
     """An array was used after its buffer had been donated or deleted."""
 
 
+class JaxRuntimeError(AxirError, RuntimeError):
+    """Base of the errors of compiling and running, under the name by which programs catch them."""
+
+
+class TransferGuardError(JaxRuntimeError):
+    """An array was to be moved, which the options `jax_transfer_guard...` do not allow."""
+
+
 class IncompatibleDevicesError(AxirError, ValueError):
     """Arrays that are committed to different devices meet in one computation."""
 

@@ -120,6 +120,9 @@ _PRECISIONS = (
     "TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64"
 )
 
+TRANSFER_LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+"""What may be said of transfers, implicit ones and then also explicit ones."""
+
 _TABLE = (
     Option(
         "jax_enable_x64",
@@ -222,6 +225,36 @@ _TABLE = (
         str,
         None,
         "Platforms to offer, separated by commas, the default one first; None offers all.",
+    ),
+    Option(
+        "jax_transfer_guard",
+        str,
+        None,
+        "What happens when arrays are moved between host and devices, or between devices, without "
+        "being asked for, or (…_explicit) at all.",
+        choices=TRANSFER_LEVELS,
+    ),
+    Option(
+        "jax_transfer_guard_host_to_device",
+        str,
+        None,
+        "The same for numbers and arrays of NumPy that operations take; None is as "
+        "jax_transfer_guard says.",
+        choices=TRANSFER_LEVELS,
+    ),
+    Option(
+        "jax_transfer_guard_device_to_device",
+        str,
+        None,
+        "The same for arrays that programs on another device take.",
+        choices=TRANSFER_LEVELS,
+    ),
+    Option(
+        "jax_transfer_guard_device_to_host",
+        str,
+        None,
+        "The same for looking at arrays; on the CPU that is no transfer.",
+        choices=TRANSFER_LEVELS,
     ),
     Option(
         "jax_num_cpu_devices",

@@ -53,7 +53,7 @@ def to_value(x: UserObject, describe: Callable[[], str]) -> Value:
     try:
         return as_array(x)
     except (AxirError, TypeError, ValueError) as error:
-        if isinstance(error, OverflowError):
+        if isinstance(error, (OverflowError, TransferGuardError)):
             raise
         if getattr(x, "_is_ref", False):
             raise RefScopeError(x) from None

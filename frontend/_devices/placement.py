@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 
 from axir._arguments.arguments import to_value
@@ -10,6 +12,7 @@ from axir.dialect.core.annotations import Foreign, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.transfers import explicit_transfers
 from axir.dialect.ops.sharding.sharding_constraint import sharding_constraint
 from axir.dialect.program.rules import Value
 from axir.runtime import Device, default_device, device_count, devices, local_devices
@@ -21,6 +24,7 @@ from .partitions import NamedSharding, as_sharding, only_device
 from .sharding import Sharding, SingleDeviceSharding
 
 __all__ = [
+    "live_arrays",
     "Device",
     "block_until_ready",
     "default_backend",
@@ -96,7 +100,8 @@ def device_put(
     aliases = tree.broadcast_prefix(may_alias, x, "may_alias")
     leaves, structure = tree.flatten(x)
     every = zip(leaves, places, donations, aliases, strict=True)
-    return structure.unflatten([_put(*one) for one in every])
+    with explicit_transfers():
+        return structure.unflatten([_put(*one) for one in every])
 
 
 def _put(
@@ -193,11 +198,39 @@ def device_get(x: UserObject) -> UserObject:
     >>> axir.device_get({"a": jnp.ones(2)})
     {'a': array([1., 1.], dtype=float32)}
     """
-    return tree.map(lambda leaf: _host(leaf) if isinstance(leaf, Array) else leaf, x)
+    with explicit_transfers():
+        return tree.map(lambda leaf: _host(leaf) if isinstance(leaf, Array) else leaf, x)
 
 
 def _host(x: Array) -> UserObject:
     return x if is_key(x.dtype) else np.asarray(x)
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """Returns all arrays of the process that have not been deleted, of a platform's devices.
+
+    Args:
+        platform: The platform; the default one by default.
+
+    >>> import axir, axir.numpy as jnp
+    >>> x = jnp.arange(3.0)
+    >>> any(x is other for other in axir.live_arrays())
+    True
+    """
+    wanted = devices(platform)[0].platform
+    return [
+        x
+        for x in gc.get_objects()
+        if type(x) is ConcreteArray and hasattr(x, "type") and _lives_on(x, wanted)
+    ]
+
+
+def _lives_on(x: ConcreteArray, platform: str) -> bool:
+    if x.is_deleted():
+        return False
+    buffer: Foreign = x._buffer
+    place = x._device or (default_device() if buffer is None else buffer.device)
+    return bool(place.platform == platform)
 
 
 def block_until_ready(x: UserObject) -> UserObject:

@@ -23,6 +23,7 @@ from axir.dialect.core.events import LOWERED, timed
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import outside_traces
+from axir.dialect.core.transfers import check_transfer
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import largest_operation
 from axir.dialect.program.effects import has_effects
@@ -64,6 +65,8 @@ def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
     if buffer is not None and not buffer.is_deleted:
         if buffer.device is device:
             return buffer
+        if config.jax_transfer_guard or config.jax_transfer_guard_device_to_device:
+            check_transfer("device_to_device", f"{array.type} from {buffer.device} to {device}")
         return device.put(bytes_of(words_of(array.host())))
     host = bytes_of(words_of(array.host()))
     if host.flags.writeable:

@@ -297,8 +297,9 @@ _FLAG = re.compile(r"--xla_force_host_platform_device_count=(\S+)")
 
 def _cpu_devices() -> tuple[Device, ...]:
     """Returns as many devices as `jax_num_cpu_devices` says, which is settled thereby."""
-    count = config.fix("jax_num_cpu_devices", "the devices have been used.")
-    return tuple(CpuDevice(number, "cpu") for number in range(count or _count_of_flags()))
+    count = config.jax_num_cpu_devices or _count_of_flags()
+    config.fix("jax_num_cpu_devices", count, "the devices have been used.")
+    return tuple(CpuDevice(number, "cpu") for number in range(count))
 
 
 def _count_of_flags() -> int:

@@ -17,6 +17,7 @@ import numpy as np
 from iree import runtime as iree_runtime
 
 from axir.dialect.core.annotations import Dtype, HostArray
+from axir.dialect.core.transfers import check_transfer
 from axir.runtime.errors import DeviceNotFoundError, DeviceUnfitError
 
 from .buffers import HalBufferView
@@ -108,6 +109,7 @@ class GpuDevice(Device):
         self, view: iree_runtime.HalBufferView, shape: tuple[int, ...], dtype: Dtype
     ) -> HostArray:
         """Returns the elements of an IREE buffer view as a read-only array."""
+        check_transfer("device_to_host", f"{dtype}{list(shape)} from {self}")
         size = math.prod(shape) * dtype.itemsize
         try:
             memory = self._read(view.get_buffer(), size) if size else np.empty(0, _BYTE)

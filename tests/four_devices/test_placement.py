@@ -179,6 +179,62 @@ def test_random_keys_lie_in_parts() -> None:
 
 
 @LIBRARIES
+def test_guards_of_transfers(lib: Any) -> None:
+    x, double = lib.numpy.asarray(X), lib.jit(lambda x: 2 * x)
+    double(x)
+    double(1.0)
+    with lib.default_device(lib.devices()[1]):
+        far = double(x)
+    implicit = {
+        "host_to_device": [lambda: double(X), lambda: double(1.0), lambda: lib.numpy.sin(X)],
+        "device_to_device": [lambda: double(far)],
+    }
+    for direction, uses in implicit.items():
+        for guard in (lib.transfer_guard, getattr(lib, f"transfer_guard_{direction}")):
+            for use in uses:
+                with guard("disallow"):
+                    double(x)
+                    lib.device_put(X)
+                    lib.device_put(far, lib.devices()[2])
+                    lib.device_get(x)
+                    np.asarray(x)
+                    with pytest.raises(
+                        lib.errors.JaxRuntimeError, match=f"Disallowed {direction.replace('_', '-')}"
+                    ):
+                        use()
+                    with guard("allow"):
+                        use()
+    with lib.transfer_guard_host_to_device("disallow_explicit"):
+        with pytest.raises(lib.errors.JaxRuntimeError, match="Disallowed host-to-device"):
+            lib.device_put(X)
+    double(X)
+
+
+def test_guards_can_log(caplog: pytest.LogCaptureFixture) -> None:
+    with axir.transfer_guard("log"):
+        axir.device_put(X)
+        assert not caplog.records
+        jnp.sin(X)
+    assert "host-to-device transfer of array" in caplog.text
+    caplog.clear()
+    with axir.transfer_guard("log_explicit"):
+        axir.device_put(1.5)
+    assert "host-to-device transfer of 1.5" in caplog.text
+    with pytest.raises(ValueError, match="not a legal value"), axir.transfer_guard("never"):
+        pass
+
+
+@LIBRARIES
+def test_live_arrays_are_those_that_are_used(lib: Any) -> None:
+    x, y = (lib.device_put(X + n, lib.devices()[n]) for n in (0, 1))
+    spread = lib.device_put(X, sharding(lib, "x"))
+    y.delete()
+    found = lib.live_arrays()
+    for array, is_alive in ((x, True), (y, False), (spread, True)):
+        assert any(array is other for other in found) == is_alive
+
+
+@LIBRARIES
 def test_arrays_made_of_parts(lib: Any) -> None:
     place = sharding(lib, "x", None)
     made = lib.make_array_from_callback((4, 4), place, lambda index: X[index])

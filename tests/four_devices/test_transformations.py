@@ -37,7 +37,7 @@ def normalized(lib: Any) -> Any:
 
 @LIBRARIES
 def test_pmap_runs_on_its_devices(lib: Any) -> None:
-    mapped = lib.pmap(normalized(lib), "i", in_axes=(1, None), out_axes=(-1, 0))
+    mapped = lib.pmap(normalized(lib), "i", in_axes=(1, None), out_axes=(1, 0))
     for _ in range(2):
         result, index = mapped(X, 2.0)
         np.testing.assert_allclose(result, 2 * X / X.sum(), rtol=1e-6)
@@ -139,7 +139,7 @@ def test_gradients_through_shard_map(lib: Any) -> None:
     )  # fmt: skip
     expected = jax.grad(lambda w: jax.numpy.tanh(X @ w).sum() / 4)(X)
     for function in (lib.grad(part), lib.jit(lib.grad(part))):
-        np.testing.assert_allclose(function(X, X), expected, rtol=1e-5)
+        np.testing.assert_allclose(function(X, X), expected, rtol=1e-4, atol=1e-6)
 
 
 # jit with shardings ------------------------------------------------------------------------------
