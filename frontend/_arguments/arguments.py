@@ -15,7 +15,13 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
-from axir.dialect.core.errors import AxirError, NonArrayArgumentError, RefScopeError, TreeError
+from axir.dialect.core.errors import (
+    AxirError,
+    NonArrayArgumentError,
+    RefScopeError,
+    TransferGuardError,
+    TreeError,
+)
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name

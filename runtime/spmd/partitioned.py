@@ -16,9 +16,9 @@ from axir.dialect.core.memo import derived, quickly_derived
 from axir.dialect.core.places import devices_at
 from axir.dialect.program.function import Function, functions_of
 from axir.dialect.program.layouts import Layout, MeshAxes, replicated
+from axir.passes.partition.partition import partition_function
 from axir.runtime.device.devices import Device, devices
 
-from .gathered import partition_function
 from .placement import Placement
 
 Place = Device | Placement | None
