@@ -17,6 +17,7 @@ from axir.dialect.core.places import devices_at
 from axir.dialect.program.function import Function, functions_of
 from axir.dialect.program.layouts import Layout, MeshAxes, replicated
 from axir.passes.partition.partition import partition_function
+from axir.runtime.calls.compiled_function import unit_of
 from axir.runtime.device.devices import Device, devices
 
 from .placement import Placement
@@ -158,7 +159,8 @@ def _shard_map_alone(function: Function, axes: MeshAxes) -> LocalProgram | None:
         return None
     if not _same(equation.results, function.outputs):
         return None
-    return LocalProgram(params["jaxpr"], params["in_layouts"], params["out_layouts"])
+    body = unit_of(params["jaxpr"])  # what it captured are operands of the map
+    return LocalProgram(body, params["in_layouts"], params["out_layouts"])
 
 
 def _same(first: Sequence[Foreign], second: Sequence[Foreign]) -> bool:

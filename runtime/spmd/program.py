@@ -52,8 +52,8 @@ class MeshProgram:
     """A function of parts, compiled for the devices of a mesh.
 
     Args:
-        function: What each device computes, of its parts of the arguments. Its captures are arrays,
-            which every device holds whole.
+        function: What each device computes, of its parts of the arguments: an input for each of
+            `places`. Its captures are arrays, which every device holds whole.
         devices: The devices, in the order of the mesh.
         axes: Names and extents of the axes of the mesh.
         places: Where the arguments are to lie.

@@ -102,6 +102,15 @@ def test_pmap_reuses_what_is_donated_and_where_results_lie() -> None:
     np.testing.assert_allclose(w, X - 3 * X.mean(0), rtol=1e-5)
 
 
+def test_what_maps_capture_is_whole_everywhere() -> None:
+    w = jnp.asarray(X)
+    rows = axir.pmap(lambda n: n * w[0])
+    np.testing.assert_array_equal(rows(np.arange(4, dtype=np.float32)), np.outer(range(4), X[0]))
+    mapped = axir.shard_map(lambda x: x + w[0], mesh=mesh_of(axir), in_specs=P("x"), out_specs=P("x"))
+    for function in (mapped, axir.jit(lambda x: mapped(x) - w + X)):
+        np.testing.assert_allclose(function(X), X + X[0])
+
+
 def test_more_elements_than_devices() -> None:
     with pytest.raises(errors.TooFewDevicesError, match="extent 5, but there are 4 devices: cpu:0, "):
         axir.pmap(lambda x: x)(np.ones(5, np.float32))
