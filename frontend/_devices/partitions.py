@@ -318,6 +318,13 @@ def as_sharding(place: UserObject, what: str) -> Sharding:
     )
 
 
+def place_of(place: Sharding | None) -> Device | Placement | None:
+    """Returns the place of arrays with a sharding, as programs need to know it."""
+    if isinstance(place, NamedSharding) and place.num_devices > 1:
+        return place.placement
+    return None if place is None else next(iter(place.device_set))
+
+
 def sharding_of(place: Placement) -> Sharding:
     """Returns what users call the place of an array on several devices."""
     if place.sharding is None:

@@ -49,7 +49,7 @@ from axir.runtime.spmd.program import MeshProgram
 
 from .caches import clear_tables, cleared_with_caches
 from .signatures import signature
-from .stages import Lowered, Traced
+from .stages import Lowered, Lying, Traced, described_place
 
 # Signatures remembered for one function; a program with more makes a new one each time.
 # The smallest program takes 120 KB.
@@ -371,7 +371,14 @@ class JitFunction:
         leaves, in_tree = tree.flatten((args, kwargs))
         entry = self._trace(in_tree, tuple(type_of(x) for x in leaves), static)
         donated = self._donated_leaves(in_tree)
-        return Traced(entry.function, in_tree, entry.out_tree, donated, self._device)
+        lying = self._lying(leaves, in_tree, entry.out_tree)
+        return Traced(entry.function, in_tree, entry.out_tree, donated, self._device, lying)
+
+    def _lying(
+        self, leaves: Sequence[UserObject], in_tree: tree.TreeDef, out_tree: tree.TreeDef
+    ) -> Lying:
+        """Returns where arrays are for which the function is traced, and structs of such."""
+        return Lying(tuple([described_place(x) for x in leaves]))
 
     def lower(self, *args: Options, **kwargs: Options) -> Lowered:
         """Traces and lowers for the types of given arguments, without compiling."""

@@ -6,8 +6,10 @@ into parts (`passes/partition/`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from axir._arguments.arguments import to_value
-from axir._devices.partitions import NamedSharding, as_sharding
+from axir._devices.partitions import NamedSharding, as_sharding, place_of
 from axir._devices.placement import put
 from axir._devices.sharding import Sharding
 from axir._trees import tree
@@ -22,6 +24,7 @@ from axir.runtime.spmd.placement import Placement
 from axir.runtime.spmd.program import MeshProgram
 
 from .jit import JitFunction
+from .stages import Lying, described_place
 
 
 def with_sharding_constraint(x: PyTree, shardings: UserObject) -> PyTree:
@@ -133,11 +136,18 @@ class ShardedJitFunction(JitFunction):
             return ()
         numbers = tree.unflatten(out_tree, range(out_tree.num_leaves))
         found = tree.broadcast_prefix(self._out_shardings, numbers, "out_shardings")
-        every = [None if x is None else as_sharding(x, "jit") for x in found]
-        return tuple(
-            x.placement if isinstance(x, NamedSharding) and x.num_devices > 1 else None
-            for x in every
-        )
+        return tuple([x if isinstance(x, Placement) else None for x in _places(found)])
+
+    def _lying(
+        self, leaves: Sequence[UserObject], in_tree: tree.TreeDef, out_tree: tree.TreeDef
+    ) -> Lying:
+        """Returns where arguments and results are, as the shardings say."""
+        args, _ = in_tree.unflatten(leaves)
+        given = (None,) * len(leaves)
+        if self._in_shardings is not None:
+            given = _places(tree.broadcast_prefix(self._in_shardings, args, "in_shardings"))
+        places = [p or described_place(x) for p, x in zip(given, leaves, strict=True)]
+        return Lying(tuple(places), self._result_places(out_tree))
 
     def _arranged(
         self, args: tuple[UserObject, ...], kwargs: dict[str, Options]
@@ -171,6 +181,10 @@ class ShardedJitFunction(JitFunction):
                     "Move it with axir.device_put(x, sharding) before the call, or leave its "
                     "sharding out of in_shardings.",
                 )
+
+
+def _places(shardings: Sequence[UserObject]) -> tuple[Place, ...]:
+    return tuple([place_of(None if x is None else as_sharding(x, "jit")) for x in shardings])
 
 
 def _rebuilt(

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from axir._arguments.arguments import to_values
+from axir._devices.partitions import place_of, sharding_of
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
+from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import (
     DTypeError,
     HostCallNeededError,
@@ -36,7 +39,10 @@ from axir.dialect.program.module_writer import write_module
 from axir.dialect.program.tracer import Tracer
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import default_device, devices
-from axir.runtime.calls.compiled_function import compiled
+from axir.runtime.spmd.partitioned import Place
+from axir.runtime.spmd.placed_calls import committed, placed
+from axir.runtime.spmd.placement import Placement
+from axir.runtime.spmd.program import MeshProgram
 
 CompilerOptions = Mapping[str, UserObject]
 
@@ -81,6 +87,26 @@ class Wrapped(Protocol):
         ...
 
 
+class Lying(NamedTuple):
+    """Where the arrays of a program are.
+
+    Attributes:
+        places: Where each argument is committed to lie; empty if none is.
+        results: Where each result is to lie; empty if nobody says.
+    """
+
+    places: tuple[Place, ...] = ()
+    results: tuple[Placement | None, ...] = ()
+
+
+def described_place(x: UserObject) -> Place:
+    """Returns where an array is committed to lie, or a `ShapeDtypeStruct` says it does."""
+    if type(x) is ConcreteArray:
+        place: Place = x._device
+        return place
+    return place_of(x.sharding) if isinstance(x, ShapeDtypeStruct) else None
+
+
 class _Stage:
     """What all stages know.
 
@@ -89,7 +115,8 @@ class _Stage:
         in_tree: Structure of the pair of arguments and keyword arguments that are not static.
         out_tree: Structure of the results.
         donated: Indices of the leaves of the arguments whose memory results may take.
-        device: Where to run; None for the default device.
+        device: Where to run; None for where the arguments are, or the default device.
+        lying: Where the arguments and results are.
     """
 
     def __init__(
@@ -99,8 +126,10 @@ class _Stage:
         out_tree: tree.TreeDef,
         donated: tuple[int, ...] = (),
         device: UserObject = None,
+        lying: Lying = Lying(),  # noqa: B008
     ):
         self.function = function
+        self._lying = lying
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.device = device
@@ -166,7 +195,9 @@ class Traced(_Stage):
                     "Lower once for each.",
                 )
             device = devices(lowering_platforms[0])[0]
-        return Lowered(self.function, self.in_tree, self.out_tree, self._donated, device)
+        return Lowered(
+            self.function, self.in_tree, self.out_tree, self._donated, device, self._lying
+        )
 
 
 class Lowered(_Stage):
@@ -216,8 +247,9 @@ class Lowered(_Stage):
                 f"compile: there are no compiler options {', '.join(compiler_options)}.",
                 "Set axir_opt_level with axir.config.update.",
             )
-        device = self.device or default_device()
-        return Compiled(self.function, self.in_tree, self.out_tree, self._donated, device)
+        return Compiled(
+            self.function, self.in_tree, self.out_tree, self._donated, self.device, self._lying
+        )
 
 
 class Compiled(_Stage):
@@ -238,9 +270,13 @@ class Compiled(_Stage):
         out_tree: tree.TreeDef,
         donated: tuple[int, ...],
         device: UserObject,
+        lying: Lying,
     ):
-        super().__init__(function, in_tree, out_tree, donated, device)
-        self._unit = compiled(function, device, donated, waits=True)
+        super().__init__(function, in_tree, out_tree, donated, device, lying)
+        places = lying.places or (None,) * len(function.inputs)
+        common = device or next((x for x in places if x is not None), None)
+        self._place = common
+        self._unit = placed(function, places, common, donated, True, lying.results)
 
     def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
         """Runs the compiled program."""
@@ -264,7 +300,22 @@ class Compiled(_Stage):
                     f"argument {path} of {name!r} is of type {value.type}, and was {expected}.",
                     "Convert the argument, or call the function that jit returned.",
                 )
-        return self.out_tree.unflatten(self._unit.run(values))  # type: ignore[arg-type]
+        return self.out_tree.unflatten(committed(self._unit.run(values), self._place))  # type: ignore[arg-type]
+
+    @property
+    def input_shardings(self) -> UserObject:
+        """Where the arguments are to lie: the pair of arguments and keyword arguments."""
+        return self.in_tree.unflatten(self._shardings(len(self.function.inputs), "places"))
+
+    @property
+    def output_shardings(self) -> UserObject:
+        """Where the results lie."""
+        return self.out_tree.unflatten(self._shardings(len(self.function.outputs), "result_places"))
+
+    def _shardings(self, count: int, which: str) -> list[Sharding]:
+        if isinstance(self._unit, MeshProgram):
+            return [sharding_of(place) for place in getattr(self._unit, which)]
+        return [SingleDeviceSharding(self._unit.device)] * count
 
     call = __call__
 

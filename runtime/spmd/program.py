@@ -82,6 +82,7 @@ class MeshProgram:
             spread(x, place)
             for x, place in zip(further, places[len(self.places) :], strict=True)
         ]
+        self.result_places = tuple(result_places)
         self.donated = donated
         self._make_engine = make_engine
         self._executables = self._compiled(tuple(axes))

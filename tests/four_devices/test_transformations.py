@@ -187,6 +187,23 @@ def test_jit_follows_arguments_and_shardings(lib: Any) -> None:
 
 
 @LIBRARIES
+def test_programs_that_are_compiled_ahead(lib: Any) -> None:
+    rows = lib.sharding.NamedSharding(mesh_of(lib), lib.sharding.PartitionSpec("x"))
+    columns = lib.sharding.NamedSharding(mesh_of(lib), lib.sharding.PartitionSpec(None, "y"))
+    function = lib.jit(lambda x: x + 1, in_shardings=rows, out_shardings=columns)
+    ahead = function.lower(lib.ShapeDtypeStruct((4, 4), np.float32)).compile()
+    assert ahead.output_shardings.is_equivalent_to(columns, 2)
+    assert ahead.input_shardings[0][0].is_equivalent_to(rows, 2)
+    found = ahead(lib.device_put(X, rows))
+    np.testing.assert_array_equal(found, X + 1)
+    assert found.sharding.is_equivalent_to(columns, 2)
+    struct = lib.ShapeDtypeStruct((4, 4), np.float32, sharding=rows)
+    assert lib.jit(lambda x: 2 * x).lower(struct).compile()(
+        lib.device_put(X, rows)
+    ).devices() == set(lib.devices())
+
+
+@LIBRARIES
 def test_constraints_are_kept(lib: Any) -> None:
     place = lib.sharding.NamedSharding(mesh_of(lib), lib.sharding.PartitionSpec("y"))
 
