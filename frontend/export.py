@@ -14,12 +14,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from axir._arguments.arguments import check_callable, type_of
-from axir._arguments.dimensions import SymbolicDim, is_symbolic_dim, symbolic_shape
+from axir._arguments.dimensions import SymbolicDim, is_symbolic_dim
+from axir._arguments.symbolic_shapes import SymbolicScope, symbolic_shape
 from axir._bundles.bundle import Bundle, open_bundle
 from axir._bundles.captures import shared
 from axir._bundles.exported import Exported
 from axir._bundles.safety_checks import DisabledSafetyCheck
-from axir._bundles.tracing import trace
+from axir._bundles.symbolic import SymbolicExported, needs_sizes
+from axir._bundles.tracing import specs_of, trace
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._programs.compiled_modules import open_module, open_program, raise_module
 from axir._trees import tree
@@ -38,6 +40,8 @@ __all__ = [
     "DisabledSafetyCheck",
     "Exported",
     "SymbolicDim",
+    "SymbolicExported",
+    "SymbolicScope",
     "default_export_platform",
     "deserialize",
     "export",
@@ -71,9 +75,10 @@ def export(
 
     Returns:
         A function of arrays, or of anything with `shape` and `dtype` such as `ShapeDtypeStruct`,
-        that returns an `Exported`. The leading dimension may be open (`symbolic_shape`). For
-        several functions it takes the arguments of each as a tuple under its name, and returns a
-        `Bundle`.
+        that returns an `Exported`. The leading dimension may be open (`symbolic_shape`); with
+        several open dimensions, or others, it returns a `SymbolicExported`, which is traced for
+        the sizes that come. For several functions it takes the arguments of each as a tuple under
+        its name, and returns a `Bundle`.
 
     Raises:
         NonArrayArgumentError: if `fun` is not callable, or by the call, if an argument is no array.
@@ -103,7 +108,10 @@ def export(
         return _exporter_of_several(fun, checks_rows, updates)
     check_callable(fun, "export")
 
-    def exporter(*args: Options, **kwargs: Options) -> Exported:
+    def exporter(*args: Options, **kwargs: Options) -> Exported | SymbolicExported:
+        specs = specs_of(fun, args, kwargs)
+        if needs_sizes([x.shape for x in specs if isinstance(x, ShapeDtypeStruct)]):
+            return SymbolicExported(fun, args, kwargs, updates)
         traced = trace(fun, args, kwargs, checks_rows=checks_rows, updates=updates)
         return traced.exported(traced.found)
 
@@ -158,13 +166,20 @@ def _split(arguments: UserObject) -> tuple[tuple[UserObject, ...], dict[str, Opt
     return tuple(arguments) if isinstance(arguments, (tuple, list)) else (arguments,), {}
 
 
-def symbolic_args_specs(args: PyTree, shapes_specs: PyTree) -> PyTree:
+def symbolic_args_specs(
+    args: PyTree,
+    shapes_specs: PyTree,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+) -> PyTree:
     """Returns what arguments are like, some of their extents open.
 
     Args:
         args: A tree of arrays, or of anything with a shape and a dtype.
         shapes_specs: A tree of texts for `symbolic_shape`, which may be a prefix of that of the
             arguments; None, or `...` in a text, for what stays as it is.
+        constraints: What holds of the open extents: `"b >= 8"`, `"mod(t, 4) == 0"`.
+        scope: Constraints that several shapes share.
 
     Raises:
         ParameterError: if a text does not fit.
@@ -176,12 +191,17 @@ def symbolic_args_specs(args: PyTree, shapes_specs: PyTree) -> PyTree:
     """
     texts = tree.broadcast_prefix(shapes_specs, args, "shapes_specs")
     leaves, structure = tree.flatten(args)
-    return structure.unflatten(list(map(_open_spec, leaves, texts)))
+    if constraints:
+        scope = scope or SymbolicScope()
+        scope.constraints += SymbolicScope(constraints).constraints
+    return structure.unflatten(
+        [_open_spec(x, text, scope) for x, text in zip(leaves, texts, strict=True)]
+    )
 
 
-def _open_spec(leaf: UserObject, text: str | None) -> ShapeDtypeStruct:
+def _open_spec(leaf: UserObject, text: str | None, scope: SymbolicScope | None) -> ShapeDtypeStruct:
     kind = type_of(leaf)
-    shape = kind.shape if text is None else symbolic_shape(text, like=kind.shape)
+    shape = kind.shape if text is None else symbolic_shape(text, like=kind.shape, scope=scope)
     return ShapeDtypeStruct(shape, kind.dtype, weak_type=kind.weak_type)
 
 

@@ -1,17 +1,30 @@
 """Symbolic dimensions: extents that are not known when a function is exported.
 
-What does not live here: what becomes of them (`frontend/_bundles/batching.py`).
+`SymbolicDim` is a polynomial in names, with integers as coefficients; quotients, remainders, minima
+and maxima of such stand in it like names. What does not live here: texts of them, and their values
+in a call (`symbolic_shapes.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn, TypeAlias
 
 from axir.dialect.core.annotations import UserObject
-from axir.dialect.core.errors import AxirError, ParameterError, ShapeError
+from axir.dialect.core.errors import AxirError
 
 Extent: TypeAlias = "int | SymbolicDim"
+# Names, and operations with their operands. A product has each as often as it is a factor.
+_Atom: TypeAlias = "str | tuple[str, Extent, Extent]"
+_Product: TypeAlias = "tuple[_Atom, ...]"
+
+OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "max": max,
+    "min": min,
+}
 
 
 class SymbolicDimError(AxirError, ValueError):
@@ -19,126 +32,177 @@ class SymbolicDimError(AxirError, ValueError):
 
 
 class SymbolicDim:
-    """An extent that is not known; equal to those of the same name.
+    """An extent that is not known; equal to those that are the same polynomial.
 
     Args:
-        name: What it is called.
+        name: What it is called, of a single one.
+        terms: Otherwise the polynomial: coefficients of products.
+        scope: Where constraints on its names stand, if there are some.
 
-    >>> SymbolicDim("b") == SymbolicDim("b"), SymbolicDim("b")
-    (True, b)
+    >>> b, t = SymbolicDim("b"), SymbolicDim("t")
+    >>> 2 * b * t + b - 1, b + t == t + b, (b + 1) * (b - 1)
+    (2*b*t + b - 1, True, b^2 - 1)
+    >>> (b + 3) // 2, b - b
+    (floordiv(b + 3, 2), 0)
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("scope", "terms")
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(
+        self,
+        name: str = "",
+        terms: Mapping[_Product, int] | None = None,
+        scope: UserObject = None,
+    ):
+        self.terms = {(name,): 1} if terms is None else dict(terms)
+        self.scope = scope
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return repr(self)
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is a name alone."""
+        return [*self.terms.values()] == [1] and all(
+            len(product) == 1 and isinstance(product[0], str) for product in self.terms
+        )
+
+    def names(self) -> Iterator[str]:
+        """Yields the names in it, perhaps repeatedly."""
+        for product in self.terms:
+            for atom in product:
+                if isinstance(atom, str):
+                    yield atom
+                else:
+                    for operand in atom[1:]:
+                        yield from names_of(operand)
+
+    def value(self, sizes: Mapping[str, int]) -> int:
+        """Returns what it is for sizes of its names."""
+        return sum(
+            factor * math.prod(_atom_value(atom, sizes) for atom in product)
+            for product, factor in self.terms.items()
+        )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SymbolicDim) and self.name == other.name
+        return isinstance(other, SymbolicDim) and self.terms == other.terms
 
     def __hash__(self) -> int:
-        return hash(("SymbolicDim", self.name))
+        return hash(("SymbolicDim", frozenset(self.terms.items())))
+
+    def __add__(self, other: Extent) -> Extent:
+        terms = dict(self.terms)
+        for product, factor in _terms(other).items():
+            terms[product] = terms.get(product, 0) + factor
+        return _made(terms, self.scope or getattr(other, "scope", None))
+
+    def __mul__(self, other: Extent) -> Extent:
+        terms: dict[_Product, int] = {}
+        for product, factor in self.terms.items():
+            for others, times in _terms(other).items():
+                both = tuple(sorted((*product, *others), key=str))
+                terms[both] = terms.get(both, 0) + factor * times
+        return _made(terms, self.scope or getattr(other, "scope", None))
+
+    def __neg__(self) -> Extent:
+        return self * -1
+
+    def __sub__(self, other: Extent) -> Extent:
+        return self + other * -1
+
+    def __rsub__(self, other: Extent) -> Extent:
+        return -self + other
+
+    def __pow__(self, power: int) -> Extent:
+        return math.prod([self] * power, start=1)
+
+    def __floordiv__(self, other: Extent) -> Extent:
+        return operation("floordiv", self, other)
+
+    def __rfloordiv__(self, other: int) -> Extent:
+        return operation("floordiv", other, self)
+
+    def __mod__(self, other: Extent) -> Extent:
+        return operation("mod", self, other)
+
+    def __rmod__(self, other: int) -> Extent:
+        return operation("mod", other, self)
+
+    __radd__, __rmul__ = __add__, __mul__
 
     def __repr__(self) -> str:
-        return self.name
+        ordered = sorted(self.terms.items(), key=lambda term: (-len(term[0]), str(term[0])))
+        text = "".join(_term_text(*term) for term in ordered)
+        return text[3:] if text.startswith(" + ") else "-" + text[3:]
 
     def _no_number(self, *others: UserObject) -> NoReturn:
         raise SymbolicDimError(
-            f"The extent {self.name} is not known: it is no number to compute with.",
-            "A symbolic dimension stands first in shapes that are given to axir.export; the "
-            "function itself is traced for a row.",
+            f"The extent {self} is not known: it is no number to compute with.",
+            "A symbolic dimension stands in shapes that are given to axir.export; the function "
+            "itself is traced for a row, or for the sizes that come.",
         )
 
     __int__ = __index__ = __bool__ = __float__ = _no_number
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_number
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = _no_number
     __lt__ = __le__ = __gt__ = __ge__ = _no_number
+
+
+def operation(name: str, a: Extent, b: Extent) -> Extent:
+    """Returns one of `OPERATIONS` of two extents."""
+    if isinstance(a, int) and isinstance(b, int):
+        return OPERATIONS[name](a, b)
+    scope = getattr(a, "scope", None) or getattr(b, "scope", None)
+    return SymbolicDim(terms={((name, a, b),): 1}, scope=scope)
+
+
+def names_of(extent: Extent) -> Iterator[str]:
+    """Yields the names in an extent, perhaps repeatedly."""
+    if isinstance(extent, SymbolicDim):
+        yield from extent.names()
+
+
+def value_of(extent: Extent, sizes: Mapping[str, int]) -> int:
+    """Returns what an extent is for sizes of its names."""
+    return extent.value(sizes) if isinstance(extent, SymbolicDim) else extent
 
 
 def is_symbolic_dim(extent: UserObject) -> bool:
     """Tells whether an extent is symbolic.
 
+    >>> from axir.export import symbolic_shape
     >>> [is_symbolic_dim(extent) for extent in symbolic_shape("b, 3")]
     [True, False]
     """
     return isinstance(extent, SymbolicDim)
 
 
-def symbolic_shape(text: str, *, like: Sequence[int] | None = None) -> tuple[Extent, ...]:
-    """Returns the shape that a text describes: numbers, and a name for an extent that is open.
-
-    Args:
-        text: Extents separated by commas, perhaps in parentheses. `_` stands for the extent of
-            `like` in its place, `...` for those that are left.
-        like: A shape.
-
-    Returns:
-        Integers, and a `SymbolicDim` for a name.
-
-    Raises:
-        ParameterError: if the text is no such list, or `like` does not fit it.
-
-    >>> symbolic_shape("b, 784")
-    (b, 784)
-    >>> symbolic_shape("(b, ...)", like=(8, 28, 28))
-    (b, 28, 28)
-    """
-    stripped = text.strip()
-    if stripped.startswith("(") and stripped.endswith(")"):
-        stripped = stripped[1:-1]
-    words = [word.strip() for word in stripped.split(",")]
-    if words[-1] == "":  # a comma in the end, or nothing
-        words.pop()
-    if "..." in words:
-        at = words.index("...")
-        words[at : at + 1] = ["_"] * (len(_given(like, text)) - len(words) + 1)
-    if "_" in words and len(_given(like, text)) != len(words):
-        raise ParameterError(
-            f"symbolic_shape: {text!r} has {len(words)} extents, like={like} {len(like or ())}.",
-            "Write as many, or ... for the rest.",
-        )
-    return tuple(_extent(word, n, like, text) for n, word in enumerate(words))
+def _terms(extent: Extent) -> Mapping[_Product, int]:
+    return extent.terms if isinstance(extent, SymbolicDim) else {(): extent}
 
 
-def _given(like: Sequence[int] | None, text: str) -> Sequence[int]:
-    if like is None:
-        raise ParameterError(
-            f"symbolic_shape: {text!r} leaves extents out, and like is not given.",
-            "Pass the shape that they are taken from: symbolic_shape('b, ...', like=x.shape).",
-        )
-    return like
+def _made(terms: Mapping[_Product, int], scope: UserObject) -> Extent:
+    kept = {product: factor for product, factor in terms.items() if factor}
+    if not kept or list(kept) == [()]:
+        return kept.get((), 0)
+    return SymbolicDim(terms=kept, scope=scope)
 
 
-def _extent(word: str, position: int, like: Sequence[int] | None, text: str) -> Extent:
-    if word == "_":
-        return _given(like, text)[position]
-    if word.isdecimal():
-        return int(word)
-    if word.isidentifier():
-        return SymbolicDim(word)
-    raise ParameterError(
-        f"symbolic_shape: {word!r} in {text!r} is neither a number nor a name.",
-        "Only the leading dimension can be open, and it stands alone: 'b, 3'.",
-    )
+def _atom_value(atom: _Atom, sizes: Mapping[str, int]) -> int:
+    if isinstance(atom, str):
+        return sizes[atom]
+    name, a, b = atom
+    return OPERATIONS[name](value_of(a, sizes), value_of(b, sizes))
 
 
-def open_dimension(shapes: Sequence[Sequence[Extent]]) -> SymbolicDim | None:
-    """Returns the symbolic dimension that stands first in some shapes; None if there is none.
+def _term_text(product: _Product, factor: int) -> str:
+    atoms = dict.fromkeys(product)
+    counts = [(atom, product.count(atom)) for atom in atoms]
+    words = [_atom_text(atom) + (f"^{count}" if count > 1 else "") for atom, count in counts]
+    if abs(factor) != 1 or not words:
+        words.insert(0, str(abs(factor)))
+    return f" {'-' if factor < 0 else '+'} {'*'.join(words)}"
 
-    Raises:
-        ShapeError: if there are two, or one stands elsewhere.
-    """
-    found = {extent for shape in shapes for extent in shape if isinstance(extent, SymbolicDim)}
-    if any(isinstance(extent, SymbolicDim) for shape in shapes for extent in shape[1:]):
-        raise ShapeError(
-            "export: a symbolic dimension stands behind another dimension.",
-            "Only the leading dimension of an argument can be open; export other extents as "
-            "numbers.",
-        )
-    if len(found) > 1:
-        names = ", ".join(sorted(dim.name for dim in found))
-        raise ShapeError(
-            f"export: the arguments have several symbolic dimensions: {names}.",
-            "One leading dimension can be open, the same for all arguments that have it.",
-        )
-    return found.pop() if found else None
+
+def _atom_text(atom: _Atom) -> str:
+    return atom if isinstance(atom, str) else f"{atom[0]}({atom[1]}, {atom[2]})"

@@ -68,7 +68,8 @@ def _dependent(name: str, reason: str) -> DependentRowsError:
     return DependentRowsError(
         f"export of {name!r} with an open leading dimension: {reason}.",
         "It would be applied to rows one by one, since calls are filled up with further rows: "
-        "leave sums and means over rows to the caller, or export it for a number of rows.",
+        "leave sums and means over rows to the caller, or let it be traced for each size that "
+        "comes, which a constraint asks for: symbolic_shape('b, 3', constraints=['b >= 1']).",
     )
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from axir._arguments.arguments import to_value
-from axir._arguments.dimensions import open_dimension
+from axir._arguments.symbolic_shapes import open_dimension
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.jit import JitFunction, jit
 from axir._transforms.stages import Lowered
@@ -94,6 +94,14 @@ def trace(
         updates_of(signature, found.parameters, updates),
     )
     return Traced(entry, found, in_tree, lowered.out_tree)
+
+
+def specs_of(
+    fun: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+) -> list[UserObject]:
+    """Returns what the arguments of a function are like, flat, without static and bound ones."""
+    called = _Called(fun, args, kwargs)
+    return tree.leaves((called.args, called.kwargs))
 
 
 def updates_of(

@@ -44,11 +44,8 @@ def updates_in_place(function: Function, result: int, argument: Var) -> bool:
 
 def _may_fail(function: Function) -> bool:
     """Tells whether a function has control flow, or calls functions of the user's."""
-    return (
-        any(
-            equation.primitive.name in _CONTROL_FLOW
-            or any(isinstance(value, Callback) for value in equation.params.values())
-            for equation in function.equations
-        )
-        or any(map(_may_fail, function.callees()))
-    )
+    return any(
+        equation.primitive.name in _CONTROL_FLOW
+        or any(isinstance(value, Callback) for value in equation.params.values())
+        for equation in function.equations
+    ) or any(map(_may_fail, function.callees()))

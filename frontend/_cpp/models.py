@@ -114,12 +114,13 @@ class ModelBuilder:
         arguments = list(map(self._given, names, signature.arguments, self._rows(batch, is_open)))
         updates = exported.entry.updates or (None,) * len(signature.results)
         paths = _short_paths(exported.result_names, [x is not None for x in updates])
-        result_names = unique_names(map(identifier, paths), names)
         is_open = batch.results if batch else ()
+        given = [path for path, x in zip(paths, updates, strict=True) if x is None]
+        result_names = iter(unique_names(map(identifier, given), names))
         outputs: list[Given | Kept] = [
-            self._given(own, value, rows) if update is None else self._places[update]
-            for own, value, update, rows in zip(
-                result_names, signature.results, updates, self._rows(batch, is_open), strict=False
+            self._given(next(result_names), value, rows) if update is None else self._places[update]
+            for value, update, rows in zip(
+                signature.results, updates, self._rows(batch, is_open), strict=False
             )
         ]
         programs = tuple(self._programs(name, exported))

@@ -24,7 +24,7 @@ class ShapeDtypeStruct:
     """Shape and dtype of an array that need not exist. Immutable and hashable.
 
     Args:
-        shape: Extents of the axes; the first one may be a symbolic dimension for `axir.export`.
+        shape: Extents of the axes; for `axir.export` they may be symbolic dimensions.
         dtype: Its dtype, or a name or scalar type of one.
         sharding: Where it lies, or None.
         weak_type: Whether the dtype yields to others.

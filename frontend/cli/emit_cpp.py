@@ -13,6 +13,7 @@ from axir.dialect.text.signature import signatures
 from axir.runtime.cpp.emitting.names import identifier
 
 from .group import JobError, note, read_input
+from .progress import progress
 
 
 def emit_cpp(file: Path, directory: Path, rows: Sequence[int], options: CppOptions) -> None:
@@ -29,7 +30,8 @@ def emit_cpp(file: Path, directory: Path, rows: Sequence[int], options: CppOptio
         name: each.with_rows(*rows) if rows and each.batch else each
         for name, each in _functions(file).items()
     }
-    files = write_cpp(functions, directory, options)
+    with progress(f"compiling {', '.join(functions)} as C++"):
+        files = write_cpp(functions, directory, options)
     size = sum(path.stat().st_size for path in files)
     seconds = time.perf_counter() - start
     note(f"wrote {directory}: {len(files)} files of {size:,} bytes, {seconds:.2f} s")

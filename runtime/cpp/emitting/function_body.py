@@ -2,7 +2,8 @@
 
 A function without control flow works in memory whose places are known when the model is emitted. In
 one with control flow memory is taken and given back as it runs, from a heap that keeps it. Its
-blocks are scopes behind labels; what several blocks use is declared before all of them.
+blocks are loops and choices, or, where they are none, scopes behind labels; what several blocks use
+is declared before all of them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,18 @@ from axir.dialect.core.annotations import Foreign
 from axir.runtime.cpp.program import host_program as host
 from axir.runtime.cpp.program.in_place import update_in_place
 from axir.runtime.cpp.program.interface import Callback
+from axir.runtime.cpp.program.structure import (
+    Again,
+    Choose,
+    End,
+    Give,
+    Leave,
+    Loop,
+    Run,
+    Tree,
+    ends_always,
+    structured,
+)
 from axir.runtime.cpp.program.values import given_values, used_elsewhere, used_values
 from axir.runtime.errors import CppEmissionError
 
@@ -78,18 +91,71 @@ class FunctionBody:
             self._pointers[value] = f"workspace_.data(){place}"
         if self._is_straight:
             self._write_steps(self._function.blocks[0])
+            self._write_end(self._function.blocks[0].end, 0)
             return self._lines
         self._declare()
+        tree = structured(self._function.blocks)
+        if tree is None:
+            self._write_blocks()
+        else:
+            self._write_tree(tree)
+        return self._lines
+
+    def _write_tree(self, tree: Tree) -> None:
+        """Writes loops and choices."""
+        for item in tree:
+            match item:
+                case Run(number):
+                    self._write_steps(self._function.blocks[number])
+                case Give(target):
+                    self._lines += self._give(target)
+                case Choose(condition, then, otherwise):
+                    self._write_choice(self._number(condition), then, otherwise)
+                case Loop(body):
+                    self._lines += ["while (true) {", *self._indented(body), "}"]
+                case Leave():
+                    self._lines.append("break;")
+                case Again():
+                    self._lines.append("continue;")
+                case End(end):
+                    self._write_return(end.values)
+
+    def _write_choice(self, test: str, then: Tree, otherwise: Tree) -> None:
+        """Writes a choice; what leaves a loop, or the function, stands before what goes on."""
+        if ends_always(otherwise) and not ends_always(then):
+            test, then, otherwise = f"!{test}", otherwise, then
+        chosen, rest = self._indented(then), self._indented(otherwise)
+        if not chosen:
+            test, chosen, rest = f"!{test}", rest, chosen
+        if not chosen:
+            return
+        if len(chosen) == 1 and ends_always(then):
+            self._lines.append(f"if ({test}) {chosen[0].strip()}")
+        else:
+            self._lines += [f"if ({test}) {{", *chosen, "}"]
+        if ends_always(then):
+            self._lines += [line.removeprefix("  ") for line in rest]
+        elif rest:
+            self._lines[-1:] = ["} else {", *rest, "}"]
+
+    def _indented(self, tree: Tree) -> list[str]:
+        outer, self._lines = self._lines, []
+        self._write_tree(tree)
+        outer, self._lines = self._lines, outer
+        return [f"  {line}" for line in outer]
+
+    def _write_blocks(self) -> None:
+        """Writes blocks as scopes with labels, and jumps between them."""
         scopes = []
         for number, block in enumerate(self._function.blocks):
             outer, self._lines, self._where = self._lines, [], None
-            self._write_steps(block, number)
+            self._write_steps(block)
+            self._write_end(block.end, number)
             scopes.append([*(f"  {line}" for line in self._lines), "}"])
             self._lines = outer
         for number, lines in enumerate(scopes):
             label = f"block_{number}: {{" if number in self._reached else "{"
             self._lines += [label, *lines]
-        return self._lines
 
     # Memory --------------------------------------------------------------------------------------
 
@@ -191,14 +257,13 @@ class FunctionBody:
 
     # Steps ---------------------------------------------------------------------------------------
 
-    def _write_steps(self, block: host.Block, number: int = 0) -> None:
+    def _write_steps(self, block: host.Block) -> None:
         for step, where in block.steps:
             start = len(self._lines)
             self._write(step)
             if where is not None and where != self._where and len(self._lines) > start:
                 self._lines.insert(start, f"// {os.path.basename(where)}")
                 self._where = where
-        self._write_end(block.end, number)
 
     def _write(self, step: host.Step) -> None:
         _WRITERS[type(step)](self, step)
@@ -311,6 +376,14 @@ class FunctionBody:
 
     def _jump(self, target: host.Target, number: int) -> list[str]:
         """Gives a block its arguments and goes there; `number` is that of the block before it."""
+        lines = self._give(target)
+        if number < 0 or target.block != number + 1:
+            self._reached.add(target.block)
+            lines.append(f"goto block_{target.block};")
+        return lines
+
+    def _give(self, target: host.Target) -> list[str]:
+        """Gives a block its arguments."""
         arguments = self._function.blocks[target.block].arguments
         pairs = [
             (self._names[argument], self._argument(operand))
@@ -321,13 +394,8 @@ class FunctionBody:
         if any(text in names for _, text in pairs):  # all is read before anything is written
             lines = [f"auto next_{n} = {text};" for n, (_, text) in enumerate(pairs)]
             lines += [f"{name} = std::move(next_{n});" for n, (name, _) in enumerate(pairs)]
-            lines = ["{", *(f"  {line}" for line in lines), "}"]
-        else:
-            lines = [f"{name} = {text};" for name, text in pairs]
-        if number < 0 or target.block != number + 1:
-            self._reached.add(target.block)
-            lines.append(f"goto block_{target.block};")
-        return lines
+            return ["{", *(f"  {line}" for line in lines), "}"]
+        return [f"{name} = {text};" for name, text in pairs]
 
     def _write_return(self, values: tuple[host.Operand, ...]) -> None:
         for value, (target, meant, size) in zip(values, self._targets, strict=True):

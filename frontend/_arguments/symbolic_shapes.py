@@ -1,0 +1,324 @@
+"""Shapes with symbolic dimensions: as texts, and what their names are in a call."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from axir.dialect.core.errors import ParameterError, ShapeError
+
+from .dimensions import (
+    OPERATIONS,
+    Extent,
+    SymbolicDim,
+    names_of,
+    operation,
+    value_of,
+)
+
+_COMPARISONS = {
+    ast.GtE: operator.ge,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.Lt: operator.lt,
+    ast.Eq: operator.eq,
+}
+_ARITHMETIC = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A comparison that holds in all calls."""
+
+    text: str
+    comparison: type[ast.cmpop]
+    left: Extent
+    right: Extent
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Tells whether it does for sizes of the names."""
+        compare = _COMPARISONS[self.comparison]
+        return compare(value_of(self.left, sizes), value_of(self.right, sizes))
+
+
+class SymbolicScope:
+    """Constraints on symbolic dimensions, which `symbolic_shape(..., scope=...)` adds to.
+
+    Args:
+        constraints_str: Comparisons such as `"b >= 8"`, `"mod(t, 4) == 0"`, `"m == 2*n"`.
+
+    Raises:
+        ParameterError: if a text is no comparison.
+
+    >>> SymbolicScope(["b >= 8"]).constraints[0].text
+    'b >= 8'
+    """
+
+    def __init__(self, constraints_str: Sequence[str] = ()):
+        self.constraints: list[Constraint] = list(map(_constraint, constraints_str))
+
+
+def symbolic_shape(
+    shape_spec: str,
+    *,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+    like: Sequence[int] | None = None,
+) -> tuple[Extent, ...]:
+    """Returns the shape that a text describes: numbers, names, and what is computed of these.
+
+    Args:
+        shape_spec: Extents separated by commas, perhaps in parentheses: `b`, `2*b + 1`,
+            `floordiv(t, 2)`, `mod(t, 2)`, `max(b, t)`. `_` stands for the extent of `like` in its
+            place, `...` for those that are left.
+        constraints: What holds of the names: `"b >= 8"`, `"mod(t, 4) == 0"`. They belong to the
+            dimensions of this shape, hence to what is exported with them.
+        scope: Constraints that several shapes share.
+        like: A shape.
+
+    Returns:
+        Integers, and a `SymbolicDim` for what is symbolic.
+
+    Raises:
+        ParameterError: if the text is no such list, or `like` does not fit it.
+
+    >>> symbolic_shape("b, 784")
+    (b, 784)
+    >>> symbolic_shape("(b, 2*t + 1, ...)", like=(8, 28, 28))
+    (b, 2*t + 1, 28)
+    """
+    words = _parsed(shape_spec)
+    if any(_is_ellipsis(word) for word in words):
+        at = next(n for n, word in enumerate(words) if _is_ellipsis(word))
+        missing = len(_given(like, shape_spec)) - len(words) + 1
+        words[at : at + 1] = [ast.Name("_")] * missing
+    is_open = any(isinstance(word, ast.Name) and word.id == "_" for word in words)
+    if is_open and len(_given(like, shape_spec)) != len(words):
+        raise ParameterError(
+            f"symbolic_shape: {shape_spec!r} has {len(words)} extents, like={like} "
+            f"{len(like or ())}.",
+            "Write as many, or ... for the rest.",
+        )
+    if constraints:
+        scope = scope or SymbolicScope()
+        scope.constraints += map(_constraint, constraints)
+    return tuple(
+        _given(like, shape_spec)[number]
+        if isinstance(word, ast.Name) and word.id == "_"
+        else _extent(word, shape_spec, scope)
+        for number, word in enumerate(words)
+    )
+
+
+def _given(like: Sequence[int] | None, text: str) -> Sequence[int]:
+    if like is None:
+        raise ParameterError(
+            f"symbolic_shape: {text!r} leaves extents out, and like is not given.",
+            "Pass the shape that they are taken from: symbolic_shape('b, ...', like=x.shape).",
+        )
+    return like
+
+
+def _parsed(text: str) -> list[ast.expr]:
+    """Returns the expressions of a list of extents."""
+    try:
+        found = ast.parse(f"[{text.replace('^', '**')}]", mode="eval").body
+    except SyntaxError:
+        raise _no_extent(text, text) from None
+    if not isinstance(found, ast.List):
+        raise _no_extent(text, text)
+    match found.elts:
+        case [ast.Tuple(elts=elements)]:
+            return elements
+    return found.elts
+
+
+def _is_ellipsis(word: ast.expr) -> bool:
+    return isinstance(word, ast.Constant) and word.value is ...
+
+
+def _extent(word: ast.expr, text: str, scope: SymbolicScope | None = None) -> Extent:
+    """Returns the extent that an expression is."""
+    match word:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.Name(id=name):
+            return SymbolicDim(name, scope=scope)
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return _extent(inner, text, scope) * -1
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            a, b = _extent(left, text, scope), _extent(right, text, scope)
+            if not isinstance(op, ast.Pow) or isinstance(b, int):
+                return _ARITHMETIC[type(op)](a, b)
+        case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in OPERATIONS:
+            return operation(name, _extent(left, text, scope), _extent(right, text, scope))
+    raise _no_extent(ast.unparse(word), text)
+
+
+def _no_extent(word: str, text: str) -> ParameterError:
+    return ParameterError(
+        f"symbolic_shape: {word!r} in {text!r} is no extent.",
+        "Write numbers, names, and what is computed of them by + - * // %, floordiv, mod, max and "
+        "min: 'b, 2*t + 1, 3'.",
+    )
+
+
+def _constraint(text: str) -> Constraint:
+    try:
+        found = ast.parse(text.replace("^", "**"), mode="eval").body
+    except SyntaxError:
+        found = None
+    match found:
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+            return Constraint(text, type(op), _extent(left, text), _extent(right, text))
+    raise ParameterError(
+        f"symbolic_shape: the constraint {text!r} is no comparison of two extents.",
+        "Write 'b >= 8', 'mod(t, 4) == 0' or 'm == 2*n'.",
+    )
+
+
+def constraints_of(shapes: Sequence[Sequence[Extent]]) -> list[Constraint]:
+    """Returns the constraints on the dimensions of some shapes."""
+    scopes = {
+        id(extent.scope): extent.scope
+        for shape in shapes
+        for extent in shape
+        if isinstance(extent, SymbolicDim) and extent.scope is not None
+    }
+    return list(dict.fromkeys(c for scope in scopes.values() for c in scope.constraints))
+
+
+def solved(
+    name: str,
+    arguments: Sequence[str],
+    wanted: Sequence[Sequence[Extent]],
+    found: Sequence[Sequence[int]],
+    constraints: Sequence[Constraint] = (),
+) -> dict[str, int]:
+    """Returns what the names in shapes are, given the shapes of the arguments of a call.
+
+    Algorithm: while there are some, take an extent that is linear in a single unknown name, and
+    solve it; then compare all extents.
+
+    Args:
+        name: What the function is called.
+        arguments: What its arguments are called.
+        wanted: Their shapes, with symbolic dimensions.
+        found: The shapes that come.
+        constraints: What must hold.
+
+    Raises:
+        ShapeError: if no sizes of the names give these shapes, or a constraint does not hold.
+    """
+    for argument, shape, given in zip(arguments, wanted, found, strict=True):
+        if len(shape) != len(given):
+            raise ShapeError(
+                f"{name}: the argument {argument!r} has shape {tuple(given)}, must have "
+                f"{_text(shape)}.",
+                f"Pass an array with {len(shape)} dimensions.",
+            )
+    sizes = _sizes(wanted, found)
+    unknown = {n for shape in wanted for extent in shape for n in names_of(extent)} - set(sizes)
+    if unknown:
+        raise ShapeError(
+            f"{name}: the dimension {min(unknown)} does not follow from the shapes of arguments.",
+            "Let it stand alone, or with a factor, in the shape of some argument.",
+        )
+    known = ", ".join(f"{n} = {size}" for n, size in sorted(sizes.items()))
+    for argument, shape, given in zip(arguments, wanted, found, strict=True):
+        _check_shape(name, argument, shape, given, sizes, known)
+    check_sizes(name, sizes, constraints)
+    return sizes
+
+
+def check_sizes(name: str, sizes: Mapping[str, int], constraints: Sequence[Constraint]) -> None:
+    """Raises a `ShapeError` if sizes are not positive, or a constraint does not hold."""
+    known = ", ".join(f"{n} = {size}" for n, size in sorted(sizes.items()))
+    for n, size in sizes.items():
+        if size < 1:
+            raise ShapeError(f"{name}: the dimension {n} is {size}.", "It must be at least 1.")
+    for constraint in constraints:
+        if not constraint.holds(sizes):
+            raise ShapeError(
+                f"{name}: the constraint {constraint.text!r} does not hold with {known}.",
+                "Pass arrays of other sizes, or export the function without it.",
+            )
+
+
+def _sizes(wanted: Sequence[Sequence[Extent]], found: Sequence[Sequence[int]]) -> dict[str, int]:
+    """Returns the sizes of the names that follow from extents."""
+    pairs = [p for w, f in zip(wanted, found, strict=True) for p in zip(w, f, strict=True)]
+    sizes: dict[str, int] = {}
+    while True:
+        solutions = (_solution(extent, size, sizes) for extent, size in pairs)
+        new = next((x for x in solutions if x is not None), None)
+        if new is None:
+            return sizes
+        sizes[new[0]] = new[1]
+
+
+def _check_shape(
+    name: str,
+    argument: str,
+    shape: Sequence[Extent],
+    given: Sequence[int],
+    sizes: Mapping[str, int],
+    known: str,
+) -> None:
+    for extent, size in zip(shape, given, strict=True):
+        value = value_of(extent, sizes)
+        if value != size:
+            with_sizes = f" with {known} {extent} is {value}, not" if known else ""
+            raise ShapeError(
+                f"{name}: the argument {argument!r} has shape {tuple(given)}, was exported with "
+                f"{_text(shape)}:{with_sizes or f' {extent} is not'} {size}.",
+                "Pass arrays whose shapes fit each other.",
+            )
+
+
+def _text(shape: Sequence[Extent]) -> str:
+    return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+
+
+def _solution(extent: Extent, size: int, sizes: Mapping[str, int]) -> tuple[str, int] | None:
+    """Returns the name that is unknown in an extent, and what it must be; None if there is none.
+
+    Only where the extent is linear in it.
+    """
+    unknown = set(names_of(extent)) - set(sizes)
+    if len(unknown) != 1:
+        return None
+    (name,) = unknown
+    assert isinstance(extent, SymbolicDim)
+    within = [p for p in extent.terms if name in SymbolicDim(terms={p: 1}).names()]
+    if any(p.count(name) != 1 or not all(isinstance(x, str) for x in p) for p in within):
+        return None
+    start, following = (value_of(extent, {**sizes, name: n}) for n in (0, 1))
+    slope = following - start
+    return (name, (size - start) // slope) if slope else None
+
+
+def open_dimension(shapes: Sequence[Sequence[Extent]]) -> SymbolicDim | None:
+    """Returns the symbolic dimension that stands first in some shapes; None if there is none.
+
+    Raises:
+        ShapeError: if there are two, or one stands elsewhere, or is no name.
+    """
+    found = {extent for shape in shapes for extent in shape if isinstance(extent, SymbolicDim)}
+    behind = {extent for shape in shapes for extent in shape[1:] if isinstance(extent, SymbolicDim)}
+    if behind or len(found) > 1 or not all(extent.is_name for extent in found):
+        raise ShapeError(
+            "export: the open dimensions of functions that are exported together, "
+            f"{', '.join(sorted(map(str, found)))}, are not a single leading one.",
+            "Export the function by itself, which is traced for the sizes that come.",
+        )
+    return found.pop() if found else None

@@ -1,0 +1,192 @@
+"""`structured`: blocks and jumps as loops and choices.
+
+Algorithm: a loop's header is what dominates a block that jumps back to it; where a choice ends is
+the block that its own dominates and that several others jump to (N. Ramsey, Beyond Relooper, 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .host_program import Block, Branch, Jump, Operand, Return, Target
+from .values import targets_of
+
+
+@dataclass(frozen=True)
+class Run:
+    """Does the steps of a block."""
+
+    block: int
+
+
+@dataclass(frozen=True)
+class Give:
+    """Gives a block its arguments."""
+
+    target: Target
+
+
+@dataclass(frozen=True)
+class Choose:
+    """Does one of two things."""
+
+    condition: Operand
+    then: Tree
+    otherwise: Tree
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Does something until it leaves."""
+
+    body: Tree
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Leaves the innermost loop."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """Begins the next pass of the innermost loop."""
+
+
+@dataclass(frozen=True)
+class End:
+    """Ends the function."""
+
+    end: Return
+
+
+Item: TypeAlias = "Run | Give | Choose | Loop | Leave | Again | End"
+Tree: TypeAlias = "tuple[Item, ...]"
+
+
+def structured(blocks: tuple[Block, ...]) -> Tree | None:
+    """Returns what blocks do as a tree; None if jumps go where no loop or choice would."""
+    try:
+        return _Structure(blocks).tree(0, _Context())
+    except _UnstructuredError:
+        return None
+
+
+def ends_always(tree: Tree) -> bool:
+    """Tells whether nothing that stands behind a tree is ever done."""
+    return bool(tree) and isinstance(tree[-1], (Leave, Again, End))
+
+
+class _UnstructuredError(Exception):
+    """A jump that is none of a loop or a choice."""
+
+
+@dataclass(frozen=True)
+class _Context:
+    """Where control goes: without a jump, to the next pass of a loop, and out of it."""
+
+    following: int | None = None
+    header: int | None = None
+    leaving: int | None = None
+
+
+class _Structure:
+    def __init__(self, blocks: tuple[Block, ...]):
+        self._blocks = blocks
+        following = [[t.block for t in targets_of(block.end)] for block in blocks]
+        self._dominators = _dominators(following)
+        self._before: dict[int, set[int]] = {number: set() for number in range(len(blocks))}
+        self._loops: dict[int, set[int]] = {}
+        for number, targets in enumerate(following):
+            for target in targets:
+                if target in self._dominators[number]:
+                    self._loops.setdefault(target, {target}).add(number)
+                else:
+                    self._before[target].add(number)
+        for header, members in self._loops.items():
+            self._add_members(header, members, following)
+        self._leaving = {
+            header: {t for n in members for t in following[n]} - members
+            for header, members in self._loops.items()
+        }
+
+    @staticmethod
+    def _add_members(header: int, members: set[int], following: list[list[int]]) -> None:
+        """Adds the blocks that lead to those that jump back."""
+        waiting = [n for n in members if n != header]
+        while waiting:
+            last = waiting.pop()
+            for number, targets in enumerate(following):
+                if last in targets and number not in members:
+                    members.add(number)
+                    waiting.append(number)
+
+    def tree(self, number: int, context: _Context) -> Tree:
+        """Returns what begins with a block, up to where the context goes on."""
+        if number not in self._loops or context.header == number:
+            return self._straight(number, context)
+        leaving = self._leaving[number]
+        if len(leaving) > 1:
+            raise _UnstructuredError
+        (out,) = leaving or (None,)
+        loop = Loop(self._straight(number, _Context(number, number, out)))
+        return (loop,) if out is None else (loop, *self._go(out, context, self._loops[number]))
+
+    def _straight(self, number: int, context: _Context) -> Tree:
+        end = self._blocks[number].end
+        if isinstance(end, Return):
+            return Run(number), End(end)
+        if isinstance(end, Jump):
+            return Run(number), *self._jump(end.target, context, number)
+        merging = {
+            n
+            for n, before in self._before.items()
+            if len(before) > 1 and self._immediate(n) == number and n != context.leaving
+        }
+        if len(merging) > 1:
+            raise _UnstructuredError
+        (merge,) = merging or (None,)
+        inner = context if merge is None else _Context(merge, context.header, context.leaving)
+        assert isinstance(end, Branch)
+        choose = Choose(
+            end.condition,
+            self._jump(end.then, inner, number),
+            self._jump(end.otherwise, inner, number),
+        )
+        rest = () if merge is None else self.tree(merge, context)
+        return Run(number), choose, *rest
+
+    def _immediate(self, number: int) -> int | None:
+        own = self._dominators[number] - {number}
+        return max(own, key=lambda n: len(self._dominators[n]), default=None)
+
+    def _jump(self, target: Target, context: _Context, source: int) -> Tree:
+        return Give(target), *self._go(target.block, context, {source})
+
+    def _go(self, number: int, context: _Context, sources: set[int]) -> Tree:
+        """Returns what goes on with a block, which is nobody else's if it stands here."""
+        if number == context.following:
+            return ()
+        if number == context.header:
+            return (Again(),)
+        if number == context.leaving:
+            return (Leave(),)
+        if not self._before[number] <= sources:
+            raise _UnstructuredError
+        return self.tree(number, context)
+
+
+def _dominators(following: list[list[int]]) -> Mapping[int, set[int]]:
+    """Returns for each block those through which all ways to it go, itself among them."""
+    numbers = set(range(len(following)))
+    before = {n: {m for m, targets in enumerate(following) if n in targets} for n in numbers}
+    found = {n: set(numbers) if n else {0} for n in numbers}
+    is_changing = True
+    while is_changing:
+        is_changing = False
+        for number in numbers - {0}:
+            new = {number} | set.intersection(*(found[n] for n in before[number]))
+            is_changing |= new != found[number]
+            found[number] = new
+    return found
