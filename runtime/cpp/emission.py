@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from axir.dialect.program.function import Function
 from axir.dialect.program.rules import HostCall
@@ -42,6 +43,7 @@ def emit_model(
         CompileError: if IREE cannot compile the functions.
         CppEmissionError: if the program does something that cannot be written as C++.
     """
+    target = replace(target, linkage="object")
     calls: list[HostCall] = []
     module = lower_functions(functions, host_functions=calls, is_portable=True)
     mark_donated(module, {symbol: set(pairs) for symbol, pairs in donated.items()})
