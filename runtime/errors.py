@@ -79,3 +79,19 @@ class LoadError(JaxRuntimeError):
 
 class CppEmissionError(JaxRuntimeError):
     """A program does something that cannot be written as C++."""
+
+
+class DistributedSetupError(JaxRuntimeError, ValueError):
+    """Processes that should compute together do not find each other, or do not fit together."""
+
+
+class ProcessLostError(JaxRuntimeError):
+    """Another process of the job was killed, has ended, or cannot be reached any more."""
+
+
+class ProcessFailedError(JaxRuntimeError):
+    """Another process of the job has failed, with an error of its own."""
+
+
+class ProcessTimeoutError(JaxRuntimeError, TimeoutError):
+    """A process has waited for others longer than `axir_collective_timeout` allows."""

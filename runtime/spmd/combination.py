@@ -36,11 +36,11 @@ def combined(collective: Collective, operands: Sequence[HostArray]) -> list[Host
     """
     kind = collective.kind
     if kind in REDUCTIONS:
-        results = [_reduced(kind, operands)] * len(operands)
+        results = [reduced(kind, operands)] * len(operands)
     elif kind == "all_gather":
         results = [_gathered(collective, operands)] * len(operands)
     elif kind == "reduce_scatter":
-        results = _scattered(collective, _reduced("psum", operands), len(operands))
+        results = scattered(collective, reduced("psum", operands), len(operands))
     elif kind == "all_to_all":
         results = _exchanged(collective, operands)
     else:
@@ -54,7 +54,15 @@ def _empty(collective: Collective) -> HostArray:
     return aligned_empty(collective.result_type.shape, collective.result_type.dtype)
 
 
-def _reduced(kind: str, operands: Sequence[HostArray]) -> HostArray:
+def partial_sum(kind: str, operands: Sequence[HostArray]) -> HostArray:
+    """Returns a reduction of some of its operands, in the dtype in which it is to go on."""
+    wide = _WIDE_SUMS.get(operands[0].dtype) if kind == "psum" else None
+    if wide is not None:
+        return reduced(kind, [x.astype(wide) for x in operands])
+    return operands[0] if len(operands) == 1 else reduced(kind, operands)
+
+
+def reduced(kind: str, operands: Sequence[HostArray]) -> HostArray:
     """Reduces arrays in their order, chunk by chunk."""
     first = operands[0]
     reduce = _REDUCTIONS[kind]
@@ -84,7 +92,8 @@ def _gathered(collective: Collective, operands: Sequence[HostArray]) -> HostArra
     return result
 
 
-def _scattered(collective: Collective, total: HostArray, count: int) -> list[HostArray]:
+def scattered(collective: Collective, total: HostArray, count: int) -> list[HostArray]:
+    """Returns what each of so many members gets of a sum, for `reduce_scatter`."""
     pieces = np.split(total, count, axis=collective.dimension)
     if not collective.is_tiled:
         pieces = [np.squeeze(x, collective.dimension) for x in pieces]

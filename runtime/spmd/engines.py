@@ -11,7 +11,7 @@ here: what collectives compute (`combination.py`), and who runs programs (`progr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from axir.dialect.core.annotations import HostArray
@@ -102,7 +102,7 @@ class ThreadEngine:
 
     def communicate(self, collective: Collective, position: int, operand: HostArray) -> HostArray:
         """Gives a device's part and returns what it gets; see `Engine`."""
-        group = collective.group_of(position)
+        group = self._who_meets(collective, position)
         with self._lock:
             if self._failure is not None:
                 raise self._aborted()
@@ -146,8 +146,7 @@ class ThreadEngine:
     def _compute(self, meeting: _Meeting, group: tuple[int, ...], position: int) -> HostArray:
         """Computes for all members, and lets them go on."""
         try:
-            results = combined(meeting.collective, [meeting.operands[p] for p in group])
-            meeting.results = dict(zip(group, results, strict=True))
+            meeting.results = self._combined(meeting.collective, group, meeting.operands)
         except BaseException as error:
             self.abort(error)
             raise
@@ -155,6 +154,17 @@ class ThreadEngine:
             for gate in meeting.waiting.values():
                 gate.release()
         return meeting.results[position]
+
+    def _who_meets(self, collective: Collective, position: int) -> tuple[int, ...]:
+        """Returns which devices of this process do a collective together."""
+        return collective.group_of(position)
+
+    def _combined(
+        self, collective: Collective, group: tuple[int, ...], operands: Mapping[int, HostArray]
+    ) -> dict[int, HostArray]:
+        """Returns what each of the devices that have met gets."""
+        results = combined(collective, [operands[p] for p in group])
+        return dict(zip(group, results, strict=True))
 
     def _wait(self, meeting: _Meeting, position: int, gate: threading.Lock) -> HostArray:
         """Waits until the last member of the group has computed."""
@@ -218,7 +228,7 @@ class ThreadEngine:
         )
 
     def _late(self, meeting: _Meeting, position: int) -> CollectiveTimeoutError:
-        group = meeting.collective.group_of(position)
+        group = self._who_meets(meeting.collective, position)
         missing = ", ".join(self._name_of(p) for p in group if p not in meeting.operands)
         return CollectiveTimeoutError(
             f"{self._name_of(position)} has waited {self._time_limit:g} seconds in "

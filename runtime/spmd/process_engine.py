@@ -1,0 +1,338 @@
+"""`ProcessEngine`: the engine of devices in several processes.
+
+The devices of a process meet first, as in `ThreadEngine`; collectives among them alone end there.
+For others, the last to come talks to the other processes for all:
+
+1. Every process tells what it has come to, in a slot of fixed size, which also carries what it has
+   to say if that is little. So unequal programs are found before anything else is exchanged.
+2. Larger parts follow, each to who needs it.
+
+A reduction adds the parts of a process first, then the sums of the processes in their order; of
+large arrays each process adds a piece, and all gather the pieces. Results are equal in all bits on
+all devices. What does not live here: what carries bytes (`axir.runtime.processes`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from axir.dialect.core.annotations import HostArray
+from axir.dialect.program.communication import REDUCTIONS, Collective
+from axir.runtime.processes.member import Member, Patience
+from axir.runtime.processes.transport import Transport
+
+from .combination import combined, partial_sum, reduced, scattered
+from .engines import ThreadEngine, UnequalProgramsError
+
+# The first slot, in bytes: what this much carries takes one exchange. With many processes the slots
+# of all would be much.
+_SLOT_BYTES = 1024
+_SMALL_SLOT_BYTES = 64
+_MANY_PROCESSES = 16
+_DIGEST_BYTES = 16
+_TEXT_BYTES = 512
+_BYTE = np.dtype(np.uint8)
+
+
+class _Plan:
+    """How processes do a collective together.
+
+    Attributes:
+        collective: The collective.
+        processes: Those that this one talks to, directly or through others; and itself.
+        groups: The groups that these processes have members in.
+        positions: For each of the processes its positions in these groups.
+        is_everywhere: Whether each process has members in each group.
+        digest: What tells the collective from others.
+    """
+
+    def __init__(self, collective: Collective, process_of: Sequence[int], me: int):
+        self.collective = collective
+        self.processes = _connected(
+            [{process_of[p] for p in group} for group in collective.groups], me
+        )
+        self.groups = [g for g in collective.groups if process_of[g[0]] in self.processes]
+        self.positions = [
+            [p for group in self.groups for p in group if process_of[p] == process]
+            for process in self.processes
+        ]
+        self.is_everywhere = all(
+            {process_of[p] for p in group} == set(self.processes) for group in self.groups
+        )
+        self.digest = hashlib.blake2b(repr(collective).encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+def _connected(sets: Sequence[set[int]], start: int) -> tuple[int, ...]:
+    """Returns all that are in a set with `start`, or with one of those, and so on."""
+    together = {start}
+    while more := [s for s in sets if s & together and not s <= together]:
+        together = together.union(*more)
+    return tuple(sorted(together))
+
+
+class Mesh:
+    """Devices of several processes, and what carries bytes among these.
+
+    Args:
+        process_of: For each position in the mesh the process that its device belongs to.
+        member: This process.
+        connect: Makes what carries bytes among some processes, which all call it.
+
+    Attributes:
+        local: The positions of the devices of this process.
+    """
+
+    def __init__(
+        self,
+        process_of: Sequence[int],
+        member: Member,
+        connect: Callable[[tuple[int, ...]], Transport],
+    ):
+        self.process_of = tuple(process_of)
+        self.member = member
+        self.local = tuple(p for p, process in enumerate(process_of) if process == member.index)
+        self._connect = connect
+        self._transports: dict[tuple[int, ...], Transport] = {}
+        self._plans: dict[Collective, _Plan] = {}
+        self._runs = 0
+
+    def next_run(self) -> int:
+        """Returns the number of the run that begins: all processes count alike."""
+        self._runs += 1
+        return self._runs
+
+    def plan(self, collective: Collective) -> _Plan:
+        """Returns how a collective is done, made when it is first asked for."""
+        found = self._plans.get(collective)
+        if found is None:
+            found = _Plan(collective, self.process_of, self.member.index)
+            self._plans[collective] = found
+        return found
+
+    def transport(self, processes: tuple[int, ...]) -> Transport:
+        """Returns what carries bytes among some processes, made when first asked for."""
+        found = self._transports.get(processes)
+        if found is None:
+            found = self._transports[processes] = self._connect(processes)
+        return found
+
+
+class ProcessEngine(ThreadEngine):
+    """The engine of one run of a program on devices of several processes; see `Engine`.
+
+    Args:
+        mesh: The devices.
+        name_of: What errors call the device at a position.
+    """
+
+    def __init__(self, mesh: Mesh, name_of: Callable[[int], str] = "device {}".format):
+        super().__init__(len(mesh.local), name_of=name_of)
+        self._mesh = mesh
+        self._run = mesh.next_run()
+        self._steps = 0
+
+    def _who_meets(self, collective: Collective, position: int) -> tuple[int, ...]:
+        if len(self._mesh.plan(collective).processes) == 1:
+            return collective.group_of(position)
+        return self._mesh.local
+
+    def abort(self, error: BaseException) -> None:
+        """Tells that a device has failed, to the other processes too; see `Engine`."""
+        is_first = self._failure is None
+        super().abort(error)
+        if is_first and not self._mesh.member.is_broken:
+            self._mesh.member.abort(f"{type(error).__name__}: {error}".splitlines()[0])
+
+    def _combined(
+        self, collective: Collective, group: tuple[int, ...], operands: Mapping[int, HostArray]
+    ) -> dict[int, HostArray]:
+        plan = self._mesh.plan(collective)
+        if len(plan.processes) == 1:
+            return super()._combined(collective, group, operands)
+        self._steps += 1
+        return _Exchange(self._mesh, plan, operands, self._run, self._steps).run()
+
+
+class _Exchange:
+    """One collective of several processes."""
+
+    def __init__(
+        self, mesh: Mesh, plan: _Plan, operands: Mapping[int, HostArray], run: int, step: int
+    ):
+        self._mesh, self._plan, self._operands = mesh, plan, operands
+        self._collective = plan.collective
+        self._patience = Patience(mesh.member, str(plan.collective), plan.processes)
+        self._transport = mesh.transport(plan.processes)
+        self._place = f"step {step} of run {run}"
+        self._me = plan.processes.index(mesh.member.index)
+
+    def run(self) -> dict[int, HostArray]:
+        """Does it, and returns what each device of this process gets."""
+        kind = self._collective.kind
+        if kind in (*REDUCTIONS, "reduce_scatter") and self._plan.is_everywhere:
+            return self._reduce()
+        if kind in ("all_to_all", "ppermute"):
+            return self._send_what_is_needed()
+        return self._gather_all()
+
+    # Reductions ----------------------------------------------------------------------------------
+
+    def _reduce(self) -> dict[int, HostArray]:
+        """Adds what this process has of each group, and then what the processes have."""
+        collective, groups = self._collective, self._plan.groups
+        kind = collective.kind if collective.kind in REDUCTIONS else "psum"
+        partial = [
+            partial_sum(kind, [self._operands[p] for p in group if p in self._operands])
+            for group in groups
+        ]
+        stacked = partial[0].reshape(-1)
+        if len(partial) > 1:
+            stacked = np.concatenate([x.reshape(-1) for x in partial])
+        total = self._all_reduced(kind, stacked)
+        part = collective.operand_type
+        results: dict[int, HostArray] = {}
+        for group, piece in zip(groups, np.split(total, len(groups)), strict=True):
+            whole = piece.reshape(part.shape).astype(part.dtype, copy=False)
+            if collective.kind == "reduce_scatter":
+                each = scattered(collective, whole, len(group))
+            else:
+                each = [whole] * len(group)
+            found = dict(zip(group, each, strict=True))
+            results |= {p: found[p] for p in group if p in self._operands}
+        for result in results.values():
+            result.flags.writeable = False
+        return results
+
+    def _all_reduced(self, kind: str, own: HostArray) -> HostArray:
+        """Returns what the arrays of the processes are together, the same in all bits in all."""
+        count = len(self._plan.processes)
+        content = np.ascontiguousarray(own).view(_BYTE)
+        slots, is_inside = self._meet(content)
+        if is_inside or count == 2:
+            found = slots if is_inside else self._transport.all_gather(content, self._patience)
+            return reduced(kind, list(found.view(own.dtype)))
+        ends = [own.size * n // count for n in range(count + 1)]
+        pieces = [own[a:b].view(_BYTE) for a, b in zip(ends, ends[1:], strict=False)]
+        mine = pieces[self._me].size
+        came = self._transport.all_to_all(pieces, [mine] * count, self._patience)
+        total = reduced(kind, [x.view(own.dtype) for x in came]).view(_BYTE)
+        # Each process sends its piece to all: the pieces may differ in size by an element.
+        found = self._transport.all_to_all(
+            [total] * count, [piece.size for piece in pieces], self._patience
+        )
+        return np.concatenate([x.view(own.dtype) for x in found])
+
+    # Others --------------------------------------------------------------------------------------
+
+    def _gather_all(self) -> dict[int, HostArray]:
+        """Gathers the parts of all devices, and computes from them what those here get."""
+        content = self._joined(self._plan.positions[self._me])
+        widest = max(map(len, self._plan.positions)) * self._part_bytes
+        content = np.concatenate([content, np.zeros(widest - content.size, _BYTE)])
+        slots, is_inside = self._meet(content)
+        found = slots if is_inside else self._transport.all_gather(content, self._patience)
+        parts: dict[int, HostArray] = {}
+        for positions, row in zip(self._plan.positions, found, strict=True):
+            parts |= self._parts(positions, row)
+        return self._results(parts)
+
+    def _send_what_is_needed(self) -> dict[int, HostArray]:
+        """Sends each process the parts that its devices need."""
+        self._meet(np.empty(0, _BYTE))
+        needs = [self._needed(positions) for positions in self._plan.positions]
+        sent = [
+            self._joined([p for p in self._plan.positions[self._me] if p in need]) for need in needs
+        ]
+        mine = needs[self._me]
+        coming = [[p for p in positions if p in mine] for positions in self._plan.positions]
+        sizes = [len(positions) * self._part_bytes for positions in coming]
+        found = self._transport.all_to_all(sent, sizes, self._patience)
+        parts: dict[int, HostArray] = {}
+        for positions, row in zip(coming, found, strict=True):
+            parts |= self._parts(positions, row)
+        return self._results(parts)
+
+    def _needed(self, receivers: Sequence[int]) -> set[int]:
+        """Returns the positions whose parts devices need."""
+        needed: set[int] = set()
+        for group in self._plan.groups:
+            members = [p for p in group if p in receivers]
+            if self._collective.kind == "ppermute":
+                pairs = self._collective.permutation
+                needed |= {group[sender] for sender, to in pairs if group[to] in members}
+            elif members:
+                needed |= set(group)
+        return needed
+
+    def _results(self, parts: Mapping[int, HostArray]) -> dict[int, HostArray]:
+        """Returns what the devices of this process get, of all parts that they need."""
+        results: dict[int, HostArray] = {}
+        nothing = np.zeros(self._collective.operand_type.shape, self._collective.operand_type.dtype)
+        for group in self._plan.groups:
+            if any(p in self._operands for p in group):
+                found = combined(self._collective, [parts.get(p, nothing) for p in group])
+                results |= {p: x for p, x in zip(group, found, strict=True) if p in self._operands}
+        return results
+
+    # Bytes ---------------------------------------------------------------------------------------
+
+    @property
+    def _part_bytes(self) -> int:
+        part = self._collective.operand_type
+        return part.size * part.dtype.itemsize
+
+    def _joined(self, positions: Sequence[int]) -> HostArray:
+        parts = [np.ascontiguousarray(self._operands[p]).reshape(-1).view(_BYTE) for p in positions]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, _BYTE), *parts])
+
+    def _parts(self, positions: Sequence[int], row: HostArray) -> dict[int, HostArray]:
+        part, size = self._collective.operand_type, self._part_bytes
+        return {
+            p: row[n * size : (n + 1) * size].view(part.dtype).reshape(part.shape)
+            for n, p in enumerate(positions)
+        }
+
+    def _meet(self, content: HostArray) -> tuple[HostArray, bool]:
+        """Tells what this process has come to, and what it has to say if that is little.
+
+        Returns:
+            What all have to say, and whether that was little.
+
+        Raises:
+            UnequalProgramsError: if others have come to something else.
+        """
+        many = len(self._plan.processes) > _MANY_PROCESSES
+        slot = np.zeros(_SMALL_SLOT_BYTES if many else _SLOT_BYTES, _BYTE)
+        told = self._place.encode() + self._plan.digest
+        digest = hashlib.blake2b(told, digest_size=_DIGEST_BYTES).digest()
+        slot[:_DIGEST_BYTES] = np.frombuffer(digest, _BYTE)
+        is_inside = content.size <= slot.size - _DIGEST_BYTES
+        end = _DIGEST_BYTES + content.size
+        if is_inside:
+            slot[_DIGEST_BYTES:end] = content
+        found = self._transport.all_gather(slot, self._patience)
+        if (found[:, :_DIGEST_BYTES] != found[0, :_DIGEST_BYTES]).any():
+            raise self._unequal()
+        return (
+            np.ascontiguousarray(found[:, _DIGEST_BYTES:end]) if is_inside else found
+        ), is_inside
+
+    def _unequal(self) -> UnequalProgramsError:
+        """Says what each process has come to."""
+        text = f"has come to {self._place}: {self._collective}".encode()[:_TEXT_BYTES]
+        slot = np.frombuffer(text.ljust(_TEXT_BYTES, b"\0"), _BYTE)
+        found = self._transport.all_gather(slot, self._patience)
+        told = "; ".join(
+            f"process {process} {row.tobytes().rstrip(bytes(1)).decode(errors='replace')}"
+            for process, row in zip(self._plan.processes, found, strict=True)
+        )
+        error = UnequalProgramsError(
+            f"The processes of a mesh do not run the same collectives in the same order: {told}.",
+            "Let all processes run the same programs in the same order: what they compute may not "
+            "depend on which process it is, or on values that differ between them.",
+        )
+        self._mesh.member.fail(lambda: type(error)(error.message, error.way_out))
+        return error
