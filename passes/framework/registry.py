@@ -23,6 +23,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     "legalize.numbers": (
         "convert-by-single",
         "define-digamma",
+        "expand-c-functions",
         "expand-cube-root",
         "expand-hyperbolic",
         "expand-inverse-trigonometry",

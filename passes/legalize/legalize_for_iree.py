@@ -42,6 +42,7 @@ STAGES: dict[str, Stage] = {
     "fit-conv-windows": looks_for("convolution"),
     "widen-unsigned-dot": looks_for(_CONTRACTIONS),
     "split-complex-loops": looks_for("while"),
+    "expand-c-functions": looks_for(_ANY),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
     "fuse-moves": looks_for("gather transpose pad concatenate reverse slice"),
@@ -89,9 +90,10 @@ class LegalizeForIree(Pass):
        any order: each of the passes takes those of its own types.
     2. `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`,
        `split-complex-conv`, `split-complex-dot`, `fit-conv-windows` and `widen-unsigned-dot`, in
-       any order. Then, on CPUs and unless `fuses` is off, `split-complex-loops`,
-       `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
-       out, while gathers and scatters are as they came.
+       any order. Then `split-complex-loops`, on CPUs and unless `fuses` is off, and
+       `expand-c-functions`, unless the program has a C library; then, on CPUs and unless `fuses`
+       is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are
+       written out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
@@ -112,6 +114,7 @@ class LegalizeForIree(Pass):
     device: str = "__device_0"
     platform: str = "cpu"
     fuses: bool = True
+    has_c_library: bool = True
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
@@ -125,4 +128,5 @@ class LegalizeForIree(Pass):
             for name, wanted in STAGES.items()
             if _ONLY_ON.get(name, self.platform) == self.platform
             and (self.fuses or name not in _FUSIONS)
+            and not (self.has_c_library and name == "expand-c-functions")
         }

@@ -391,7 +391,11 @@ def prepare_for_target(module: Foreign, target: Target) -> None:
     """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place."""
     platform = target.backend
     is_tuned = target.opt_level >= _TUNING_LEVEL
-    legalization = {"platform": platform, "fuses": is_tuned}
+    legalization = {
+        "platform": platform,
+        "fuses": is_tuned,
+        "has_c_library": target.has_c_library,
+    }
     passes = [find_pass(LEGALIZATION).from_options(legalization)]
     if is_tuned and platform in TUNING:
         options = {"vector_bits": target.vector_bits}
