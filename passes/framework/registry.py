@@ -66,6 +66,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     "legalize.contractions": (
         "fill-empty-dot",
         "negate-products",
+        "select-boolean-operands",
         "widen-unsigned-dot",
     ),
     "legalize.fft": ("expand-fft",),

@@ -40,6 +40,7 @@ STAGES: dict[str, Stage] = {
     "split-complex-conv": looks_for("convolution", is_complex=True),
     "split-complex-dot": looks_for("dot_general", is_complex=True),
     "fit-conv-windows": looks_for("convolution"),
+    "select-boolean-operands": looks_for("convert"),
     "widen-unsigned-dot": looks_for(_CONTRACTIONS),
     "split-complex-loops": looks_for("while"),
     "expand-c-functions": looks_for(_ANY),
@@ -89,11 +90,11 @@ class LegalizeForIree(Pass):
        and `expand-fft`, which leave all kinds of operations behind; then functions of numbers, in
        any order: each of the passes takes those of its own types.
     2. `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`,
-       `split-complex-conv`, `split-complex-dot`, `fit-conv-windows` and `widen-unsigned-dot`, in
-       any order. Then `split-complex-loops`, on CPUs and unless `fuses` is off, and
-       `expand-c-functions`, unless the program has a C library; then, on CPUs and unless `fuses`
-       is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are
-       written out, while gathers and scatters are as they came.
+       `split-complex-conv`, `split-complex-dot`, `fit-conv-windows`, `select-boolean-operands` and
+       `widen-unsigned-dot`, in any order. Then `split-complex-loops`, on CPUs and unless `fuses` is
+       off, and `expand-c-functions`, unless the program has a C library; then, on CPUs and unless
+       `fuses` is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of
+       numbers are written out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;

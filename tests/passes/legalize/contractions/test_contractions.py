@@ -1,4 +1,4 @@
-"""`widen-unsigned-dot` and `fill-empty-dot`."""
+"""`widen-unsigned-dot`, `select-boolean-operands` and `fill-empty-dot`."""
 
 from __future__ import annotations
 
@@ -81,6 +81,45 @@ def test_unsigned_values(results: dict[str, list[np.ndarray]], example: Example)
 def test_without_the_pass_unsigned_values_are_wrong() -> None:
     example = UNSIGNED[0]
     assert deviations(run_examples([example])[example.name], example) != []
+
+
+MASK = RNG.integers(0, 2, 1437).astype(bool)
+ROWS = RNG.integers(-3, 3, size=(1437, 32))
+
+
+def masked_sum(element, is_moved=False):
+    """Returns the sum of the rows that a mask chooses, as a product."""
+
+    def build(mask, rows):
+        chosen = hlo.convert(mask, np.dtype(element))
+        if is_moved:
+            chosen = hlo.reshape(hlo.reshape(chosen, (1, 1437)), (1437,))
+        return hlo.dot_general(chosen, rows, ((0,), (0,)))
+
+    return build
+
+
+BOOLEAN = [
+    Example("float", (MASK, ROWS.astype(np.float32)), masked_sum("float32"), MASK @ ROWS),
+    Example("moved", (MASK, ROWS.astype(np.float32)), masked_sum("float32", True), MASK @ ROWS),
+    Example("int", (MASK, ROWS.astype(np.int32)), masked_sum("int32"), MASK @ ROWS),
+]
+
+
+@pytest.fixture(scope="module")
+def masked_results() -> dict[str, list[np.ndarray]]:
+    return run_examples(BOOLEAN, "select-boolean-operands")
+
+
+@pytest.mark.parametrize("example", BOOLEAN, ids=lambda e: e.name)
+def test_masks_are_operands(masked_results: dict[str, list[np.ndarray]], example: Example) -> None:
+    (result,) = masked_results[example.name]
+    np.testing.assert_array_equal(result, example.expected)
+
+
+def test_without_the_pass_masks_do_not_compile() -> None:
+    with pytest.raises(CompilationError, match="vecmat"):
+        run_examples(BOOLEAN[:1])
 
 
 NOTHING = (np.zeros((4, 0), np.float32), np.zeros((0, 6), np.float32))
