@@ -1,4 +1,8 @@
-"""Processes that compute together, under the names of `jax.distributed`: this one, alone.
+"""Processes that compute together, under the names of `jax.distributed`.
+
+Each process calls `initialize` before it asks for devices. Then `axir.devices()` are those of all
+processes, and programs over meshes of them run on all, the same program in each. `mpirun` starts
+processes that find each other by MPI; others are told an address.
 
 >>> initialize(num_processes=1, process_id=0)
 >>> is_initialized()
@@ -8,13 +12,21 @@ True
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
+from axir.runtime.device.devices import are_made, cpu_device_count, forget
+from axir.runtime.errors import DistributedSetupError
+from axir.runtime.processes.job import Job, Times, meet_by_mpi, meet_by_sockets
+from axir.runtime.processes.launchers import is_under_mpi
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
+
+_METHODS = (None, "mpi4py", "ompi", "deactivate")
 
 
 @dataclass
@@ -25,8 +37,8 @@ class DistributedState:
         process_id: Number of this one.
         num_processes: How many there are.
         coordinator_address: Where they meet, if somebody has told.
-        service: What coordinates them; there is none.
-        client: What asks it; there is none.
+        service: What coordinates them, in process 0; None alone.
+        client: What asks it; None alone.
         is_initialized: Whether `initialize` was called.
     """
 
@@ -54,34 +66,98 @@ def initialize(
     slice_index: int | None = None,
     partition_index: int | None = None,
 ) -> None:
-    """Tells that this process is all there is.
+    """Meets the other processes; from now on they compute together.
+
+    Without an address, processes that `mpirun` has started meet by MPI (mpi4py), and one that
+    nothing has started computes alone. The environment tells what is left out:
+    `JAX_COORDINATOR_ADDRESS`, `JAX_NUM_PROCESSES`, `JAX_PROCESS_ID`.
 
     Args:
-        coordinator_address: Where processes would meet; one process meets nobody.
-        num_processes: How many there are: 1.
-        process_id: Number of this one: 0.
-        local_device_ids: Numbers of the devices of this process; it has all.
-        cluster_detection_method: How to find other processes; there are none to find.
-        initialization_timeout: Seconds to wait for others.
-        heartbeat_timeout_seconds: Seconds after which others count as lost.
+        coordinator_address: `host:port` of process 0, where the others reach it.
+        num_processes: How many processes there are.
+        process_id: Number of this one, from 0.
+        local_device_ids: Numbers of the devices of this process that it uses; on the CPU it has as
+            many as are named, since they are alike.
+        cluster_detection_method: `"mpi4py"` meets by MPI; `"deactivate"` asks neither MPI nor the
+            environment.
+        initialization_timeout: Seconds to wait until all are there.
+        heartbeat_timeout_seconds: Seconds after which a process that says nothing counts as lost.
+            One that is killed is noticed at once.
         shutdown_timeout_seconds: Seconds to wait for others at the end.
-        coordinator_bind_address: Where the coordinator would listen.
-        slice_index: Which group of devices this is; there is one.
-        partition_index: Which part of it this is; there is one.
+        coordinator_bind_address: `host:port` where process 0 listens; everywhere by default.
+        slice_index: Accepted for compatibility.
+        partition_index: Accepted for compatibility.
 
     Raises:
-        ParameterError: for several processes.
+        DistributedSetupError: if the processes do not find each other, or do not fit together, if
+            there is no MPI, or devices were asked for before.
+        ParameterError: if the number of processes or of this one cannot be.
         RuntimeError: if it was called before.
     """
-    if num_processes not in (None, 1) or process_id not in (None, 0):
-        raise ParameterError(
-            f"distributed.initialize: {num_processes} processes, of which this is number "
-            f"{process_id}: axir computes in one process.",
-            "Leave the arguments out, or pass num_processes=1 and process_id=0.",
-        )
     if state.is_initialized:
         raise RuntimeError("distributed.initialize should only be called once.")
+    if cluster_detection_method not in _METHODS:
+        raise ParameterError(
+            f"distributed.initialize: cluster_detection_method={cluster_detection_method!r}.",
+            f"Choose one of {_METHODS}.",
+        )
+    if cluster_detection_method != "deactivate":
+        coordinator_address = coordinator_address or os.environ.get("JAX_COORDINATOR_ADDRESS")
+        num_processes = _number(num_processes, "JAX_NUM_PROCESSES")
+        process_id = _number(process_id, "JAX_PROCESS_ID")
+    times = Times(initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds)
+    is_asked = cluster_detection_method in ("mpi4py", "ompi")
+    if coordinator_address is None and cluster_detection_method != "deactivate":
+        if is_asked or (num_processes is None and is_under_mpi()):
+            _begin(meet_by_mpi(_device_count(local_device_ids), times))
+            return
+    count, index = _checked(coordinator_address, num_processes, process_id)
+    if count == 1 or coordinator_address is None:
+        state.coordinator_address, state.is_initialized = coordinator_address, True
+        return
+    bind = coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
+    devices = _device_count(local_device_ids)
     state.coordinator_address = coordinator_address
+    _begin(meet_by_sockets(coordinator_address, count, index, devices, bind, times))
+
+
+def _number(given: int | None, variable: str) -> int | None:
+    text = os.environ.get(variable)
+    return int(text) if given is None and text and text.isdigit() else given
+
+
+def _checked(address: str | None, count: int | None, index: int | None) -> tuple[int, int]:
+    """Returns the number of processes and of this one, after a look at them."""
+    if address is None and count in (None, 1) and index in (None, 0):
+        return 1, 0
+    is_number = isinstance(count, int) and isinstance(index, int)
+    if address is None or not is_number or not 0 <= int(index or 0) < int(count or 0):
+        raise ParameterError(
+            f"distributed.initialize: coordinator_address={address!r}, num_processes={count!r}, "
+            f"process_id={index!r} do not tell which of how many processes this is.",
+            "Pass all three, process_id from 0 to num_processes - 1; start the processes by mpirun "
+            "and pass none; or pass none for one process alone.",
+        )
+    return int(count or 0), int(index or 0)
+
+
+def _device_count(local_device_ids: int | Sequence[int] | None) -> int:
+    """Returns how many devices the CPU of this process is, which is settled from now on."""
+    if are_made():
+        raise DistributedSetupError(
+            "distributed.initialize: devices were asked for before, by a computation or by "
+            "axir.devices().",
+            "Call axir.distributed.initialize() first, when the program begins.",
+        )
+    if local_device_ids is not None:
+        chosen = [local_device_ids] if isinstance(local_device_ids, int) else local_device_ids
+        config.update("jax_num_cpu_devices", len(chosen))
+    return cpu_device_count()
+
+
+def _begin(job: Job) -> None:
+    state.process_id, state.num_processes = job.member.index, job.member.count
+    state.client, state.service = job, job.coordinator
     state.is_initialized = True
 
 
@@ -91,6 +167,10 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Takes back `initialize`."""
-    state.coordinator_address = None
-    state.is_initialized = False
+    """Leaves the other processes, when all have come to this; at the end of a program by itself."""
+    if state.client is not None:
+        state.client.end()
+        forget()
+    fresh = DistributedState()
+    for name, value in vars(fresh).items():
+        setattr(state, name, value)

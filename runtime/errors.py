@@ -81,17 +81,21 @@ class CppEmissionError(JaxRuntimeError):
     """A program does something that cannot be written as C++."""
 
 
+class NotAddressableError(JaxRuntimeError):
+    """Elements were asked for that lie on devices of other processes."""
+
+
 class DistributedSetupError(JaxRuntimeError, ValueError):
     """Processes that should compute together do not find each other, or do not fit together."""
 
 
-class ProcessLostError(JaxRuntimeError):
+class ProcessLostError(CollectiveError):
     """Another process of the job was killed, has ended, or cannot be reached any more."""
 
 
-class ProcessFailedError(JaxRuntimeError):
+class ProcessFailedError(CollectiveError):
     """Another process of the job has failed, with an error of its own."""
 
 
-class ProcessTimeoutError(JaxRuntimeError, TimeoutError):
+class ProcessTimeoutError(CollectiveTimeoutError, TimeoutError):
     """A process has waited for others longer than `axir_collective_timeout` allows."""

@@ -205,16 +205,6 @@ def _read_piece(entry: UserObject, shape: tuple[int, ...]) -> Piece:
     return Piece(str(entry["file"]), str(entry["name"]), bounds, str(entry["sha256"]))
 
 
-def bounds_of(index: tuple[slice, ...], shape: tuple[int, ...]) -> Bounds:
-    """Returns begin and end in each dimension of an index into an array.
-
-    >>> bounds_of((slice(None), slice(2, 4)), (3, 8))
-    ((0, 3), (2, 4))
-    """
-    found = [part.indices(extent)[:2] for part, extent in zip(index, shape, strict=True)]
-    return tuple((int(begin), int(end)) for begin, end in found)
-
-
 def common_bounds(one: Bounds, other: Bounds) -> Bounds | None:
     """Returns what two parts of an array have in common, None if that is nothing.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from axir._devices.partitions import as_sharding
-from axir._devices.placed_arrays import make_array_from_callback
+from axir._devices.placed_arrays import bounds_of, make_array_from_callback
 from axir._devices.placement import put
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._devices.sharding import Index, Sharding, SingleDeviceSharding
@@ -22,7 +22,7 @@ from axir.dialect.core.types import ShapedArray
 from . import folders
 from .errors import CheckpointTreeError
 from .files import Files
-from .manifest import Manifest, Number, SavedArray, bounds_of, is_number, read_manifest
+from .manifest import Manifest, Number, SavedArray, is_number, read_manifest
 
 
 def restore(

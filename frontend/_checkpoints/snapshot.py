@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from axir._devices.placed_arrays import bounds_of
 from axir._trees import text, tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import HostArray, PyTree, UserObject
@@ -17,7 +18,7 @@ from axir.dialect.core.errors import NonArrayArgumentError
 from axir.dialect.core.types import ShapedArray
 
 from .errors import CheckpointLeafError
-from .manifest import Bounds, Number, Piece, bounds_of, is_number
+from .manifest import Bounds, Number, Piece, is_number
 from .stored import to_stored
 
 Leaf: TypeAlias = "ShapedArray | Number"

@@ -237,18 +237,36 @@ class Mesh(_Axes):
 
     @property
     def local_mesh(self) -> Mesh:
-        """The part of this process: all."""
-        return self
+        """The part of this process.
+
+        Raises:
+            ParameterError: if its devices are no block of the mesh.
+        """
+        if not self.is_multi_process:
+            return self
+        is_here = np.array([d.is_addressable for d in self.devices.flat], bool)
+        found = np.nonzero(is_here.reshape(self.devices.shape))
+        block = (
+            self.devices[tuple(slice(x.min(), x.max() + 1) for x in found)]
+            if len(found[0])
+            else self.devices[:0]
+        )
+        if block.size != is_here.sum() or not block.size:
+            raise ParameterError(
+                "local_mesh: the devices of this process are no block of the mesh.",
+                "Order the devices by process: axir.make_mesh does.",
+            )
+        return Mesh(block, self.axis_names, self.axis_types)
 
     @property
     def local_devices(self) -> list[Device]:
-        """The devices of this process: all."""
-        return list(self.devices.flat)
+        """The devices of this process."""
+        return [device for device in self.devices.flat if device.is_addressable]
 
     @property
     def is_multi_process(self) -> bool:
-        """Whether devices belong to several processes: False."""
-        return False
+        """Whether devices belong to several processes."""
+        return len({device.process_index for device in self.devices.flat}) > 1
 
     @property
     def abstract_mesh(self) -> AbstractMesh:

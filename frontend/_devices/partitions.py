@@ -194,22 +194,10 @@ class NamedSharding(Sharding):
         """The devices."""
         return set(self.devices.flat)
 
-    addressable_devices = device_set
-
     @property
     def num_devices(self) -> int:
         """How many devices there are."""
         return self.mesh.size
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        """Whether this process can reach all of the array: True."""
-        return True
-
-    @property
-    def has_addressable_devices(self) -> bool:
-        """Whether this process can reach any of the array: True."""
-        return True
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -261,8 +249,6 @@ class NamedSharding(Sharding):
         self.check_compatible_aval(global_shape)
         place = self.placement
         return dict(zip(place.devices, place.indices(tuple(global_shape)), strict=True))
-
-    addressable_devices_indices_map = devices_indices_map
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Tells whether another sharding spreads arrays of `ndim` axes likewise."""

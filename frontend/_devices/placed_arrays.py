@@ -8,11 +8,19 @@ import numpy as np
 
 from axir._arguments.arguments import to_value
 from axir._trees import tree
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, PyTree, ShapeLike, UserObject
-from axir.dialect.core.array import Array
+from axir.dialect.core.annotations import (
+    ArrayLike,
+    DTypeLike,
+    HostArray,
+    PyTree,
+    ShapeLike,
+    UserObject,
+)
+from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.runtime.spmd.placement import ShardedBuffer, host_bytes, sharded_type
 
-from .partitions import as_sharding
+from .partitions import NamedSharding, as_sharding
 from .placement import put
 from .sharding import Index, Sharding
 
@@ -40,11 +48,16 @@ def make_array_from_callback(
     >>> axir.make_array_from_callback((3,), place, lambda index: np.arange(3.0)[index])
     Array([0., 1., 2.], dtype=float32)
     """
+    name = "make_array_from_callback"
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    where = as_sharding(sharding, "make_array_from_callback")
-    indices = list(where.devices_indices_map(extents).values())
-    parts = [data_callback(index) for index in indices]
-    return _joined("make_array_from_callback", extents, where, indices, parts, dtype)
+    where = as_sharding(sharding, name)
+    indices = where.addressable_devices_indices_map(extents)
+    known: dict[str, ArrayLike] = {}  # copies of a part are asked for once
+    for index in indices.values():
+        if str(index) not in known:
+            known[str(index)] = data_callback(index)
+    parts = [known[str(index)] for index in indices.values()]
+    return _joined(name, extents, where, parts, dtype)
 
 
 def make_array_from_single_device_arrays(
@@ -54,7 +67,7 @@ def make_array_from_single_device_arrays(
     *,
     dtype: DTypeLike = None,
 ) -> Array:
-    """Makes an array of the parts that devices hold, in the order of the sharding's devices.
+    """Makes an array of the parts that this process's devices hold, in the sharding's order.
 
     Args:
         shape: Shape of the array.
@@ -68,58 +81,130 @@ def make_array_from_single_device_arrays(
     """
     name = "make_array_from_single_device_arrays"
     where = as_sharding(sharding, name)
-    indices = list(where.devices_indices_map(tuple(shape)).values())
-    if len(arrays) != len(indices):
+    count = len(where.addressable_devices)
+    if len(arrays) != count:
         raise ParameterError(
-            f"{name}: {where} has {len(indices)} devices, but {len(arrays)} arrays were passed.",
+            f"{name}: {where} has {count} devices of this process, but {len(arrays)} arrays were "
+            "passed.",
             "Pass what each of the devices holds.",
         )
-    return _joined(name, tuple(shape), where, indices, arrays, dtype)
+    return _joined(name, tuple(shape), where, arrays, dtype)
 
 
 def make_array_from_process_local_data(
     sharding: UserObject, local_data: PyTree, global_shape: Sequence[int] | None = None
 ) -> PyTree:
-    """Makes an array of the data of this process, which is all there is.
+    """Makes arrays of which each process has a part.
 
     Args:
-        sharding: Where the array goes.
-        local_data: A NumPy array, or a tree of them.
-        global_shape: Shape of the array: that of the data.
+        sharding: Where the arrays go: a sharding, or a tree of them that is a prefix of the data.
+        local_data: What this process has, a NumPy array or a tree of them: of each dimension either
+            all, or what its devices hold.
+        global_shape: Shape of the array, or a tree of shapes. By default the data of each process
+            is what its devices hold, and the shape follows from how many hold how much.
 
     Raises:
-        ShapeError: if `global_shape` is another.
+        ShapeError: if the data are neither all nor what the devices hold.
+
+    >>> import axir, numpy as np
+    >>> from axir.sharding import NamedSharding, PartitionSpec
+    >>> rows = NamedSharding(axir.make_mesh((1,), ("x",)), PartitionSpec("x"))
+    >>> axir.make_array_from_process_local_data(rows, np.arange(3.0)).shape
+    (3,)
     """
-    where = as_sharding(sharding, "make_array_from_process_local_data")
+    name = "make_array_from_process_local_data"
+    places = tree.broadcast_prefix(sharding, local_data, "sharding")
+    leaves, structure = tree.flatten(local_data)
+    if global_shape is None or all(isinstance(n, int) for n in global_shape):
+        shapes: list[UserObject] = [global_shape] * len(leaves)
+    else:
+        shapes = structure.flatten_up_to(global_shape)
+    return structure.unflatten(
+        [
+            _of_local_data(name, np.asarray(data), as_sharding(place, name), shape)
+            for data, place, shape in zip(leaves, places, shapes, strict=True)
+        ]
+    )
 
-    def make(data: UserObject) -> Array:
-        if global_shape is not None and tuple(global_shape) != np.shape(data):
+
+def _of_local_data(
+    name: str, data: HostArray, where: Sharding, shape: Sequence[int] | None
+) -> Array:
+    """Makes an array of what this process has of it."""
+    extents = _global_shape(where, data.shape) if shape is None else tuple(shape)
+    indices = where.addressable_devices_indices_map(extents)
+    bounds = [bounds_of(index, extents) for index in indices.values()]
+    starts = [0] * len(extents)
+    for dimension, extent in enumerate(extents):
+        begin = min(b[dimension][0] for b in bounds)
+        held = max(b[dimension][1] for b in bounds) - begin
+        has = data.shape[dimension] if dimension < data.ndim else -1
+        if data.ndim != len(extents) or has not in (extent, held):
             raise ShapeError(
-                f"make_array_from_process_local_data: the data has shape {np.shape(data)}, but "
-                f"global_shape is {tuple(global_shape)}.",
-                "There is one process, whose data is all of the array.",
+                f"{name}: the data has shape {data.shape}, but of an array of shape {extents} this "
+                f"process's devices hold {held} of dimension {dimension}.",
+                "Pass of each dimension all, or what the devices of this process hold.",
             )
-        return put(to_value(data, lambda: "The data"), where, "make_array_from_process_local_data")
+        starts[dimension] = begin if has == held else 0
+    parts = [
+        data[
+            tuple(slice(b - start, e - start) for (b, e), start in zip(bound, starts, strict=True))
+        ]
+        for bound in bounds
+    ]
+    return _joined(name, extents, where, parts, None)
 
-    return tree.map(make, local_data)
+
+def _global_shape(where: Sharding, local: Sequence[int]) -> tuple[int, ...]:
+    """Returns the shape of an array of which this process's devices hold a part of a shape."""
+    # Any extents that all devices can cut tell how many parts there are, and are here.
+    count = len(where.device_set)
+    probe = (count,) * len(local)
+    parts = [bounds_of(index, probe) for index in where.devices_indices_map(probe).values()]
+    here = [
+        bounds_of(index, probe) for index in where.addressable_devices_indices_map(probe).values()
+    ]
+    return tuple(
+        extent * len({b[d] for b in parts}) // len({b[d] for b in here})
+        for d, extent in enumerate(local)
+    )
+
+
+def bounds_of(index: Index, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Returns begin and end in each dimension of an index into an array.
+
+    >>> bounds_of((slice(None), slice(2, 4)), (3, 8))
+    ((0, 3), (2, 4))
+    """
+    found = [part.indices(extent)[:2] for part, extent in zip(index, shape, strict=True)]
+    return tuple((int(begin), int(end)) for begin, end in found)
 
 
 def _joined(
     name: str,
     shape: tuple[int, ...],
     where: Sharding,
-    indices: Sequence[Index],
     parts: Sequence[ArrayLike],
     dtype: DTypeLike,
 ) -> Array:
-    hosts = [np.asarray(part) for part in parts]
-    whole = np.empty(shape, hosts[0].dtype if dtype is None else np.dtype(dtype))
-    for index, host in zip(indices, hosts, strict=True):
-        if host.shape != whole[index].shape:
+    """Makes an array of what this process's devices hold, in the order of the sharding."""
+    indices = where.addressable_devices_indices_map(shape)
+    hosts = [np.asarray(part, dtype) for part in parts]
+    for index, host in zip(indices.values(), hosts, strict=True):
+        expected = tuple(end - begin for begin, end in bounds_of(index, shape))
+        if host.shape != expected:
             raise ShapeError(
                 f"{name}: the part {index} of an array of shape {shape} has shape "
-                f"{whole[index].shape}, but {host.shape} came.",
+                f"{expected}, but {host.shape} came.",
                 "Index an array of the whole shape with the index that is passed.",
             )
-        whole[index] = host
-    return put(to_value(whole, lambda: "The array"), where, name)
+    values = [to_value(host, lambda: "A part") for host in hosts]
+    if not isinstance(where, NamedSharding) or where.num_devices == 1:
+        return put(values[0], where, name)
+    kind = values[0].type.update(shape=shape)
+    place = where.placement
+    bytes_of_parts = [host_bytes(value) for value in values]
+    buffers = [device.put(content) for device, content in zip(indices, bytes_of_parts, strict=True)]
+    whole = bytes_of_parts[0].shape[len(shape) :]
+    stored = sharded_type((*shape, *whole), bytes_of_parts[0].dtype, place)
+    return ConcreteArray(kind, None, ShardedBuffer(stored, buffers), place)

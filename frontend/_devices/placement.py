@@ -17,6 +17,7 @@ from axir.dialect.ops.sharding.sharding_constraint import sharding_constraint
 from axir.dialect.program.rules import Value
 from axir.runtime import Device, default_device, device_count, devices, local_devices
 from axir.runtime.calls.compiled_function import buffer_of
+from axir.runtime.processes.group import current
 from axir.runtime.spmd.placement import host_bytes, spread
 
 from .layouts import device_numbers, mesh_axes, open_layout_of
@@ -46,18 +47,18 @@ def default_backend() -> str:
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """Returns the number of devices of this process, which are all there are."""
+    """Returns the number of devices of this process."""
     return len(local_devices(backend=backend))
 
 
 def process_count(backend: str | None = None) -> int:
-    """Returns the number of processes that compute together: one."""
-    return 1
+    """Returns the number of processes that compute together."""
+    return current().count
 
 
 def process_index(backend: str | None = None) -> int:
-    """Returns which of the processes this is: number 0, the only one."""
-    return 0
+    """Returns which of the processes this is, counted from 0."""
+    return current().index
 
 
 host_id = process_index

@@ -27,8 +27,28 @@ class Sharding:
 
     @property
     def _addressable_device_assignment(self) -> tuple[Device, ...]:
-        """Those of this process: all of them."""
-        return self._device_assignment
+        """Those of this process."""
+        return tuple(device for device in self._device_assignment if device.is_addressable)
+
+    @property
+    def addressable_devices(self) -> set[Device]:
+        """The devices of this process among them."""
+        return {device for device in self.device_set if device.is_addressable}
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can reach all of the array."""
+        return all(device.is_addressable for device in self.device_set)
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """Whether this process can reach any of the array."""
+        return bool(self.addressable_devices)
+
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """Returns which part of an array of a shape each device of this process holds."""
+        found = self.devices_indices_map(global_shape)
+        return {device: index for device, index in found.items() if device.is_addressable}
 
     @property
     def device_set(self) -> set[Device]:
@@ -79,24 +99,9 @@ class SingleDeviceSharding(Sharding):
         return {self.device}
 
     @property
-    def addressable_devices(self) -> set[Device]:
-        """The devices of this process among them: the one."""
-        return {self.device}
-
-    @property
     def num_devices(self) -> int:
         """How many devices there are: 1."""
         return 1
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        """Whether this process can reach all of the array: True."""
-        return True
-
-    @property
-    def has_addressable_devices(self) -> bool:
-        """Whether this process can reach any of the array: True."""
-        return True
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -110,10 +115,6 @@ class SingleDeviceSharding(Sharding):
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         """Returns which part of an array of a shape each device holds: all of it."""
         return {self.device: (slice(None),) * len(global_shape)}
-
-    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
-        """Returns which part of an array each device of this process holds: all of it."""
-        return self.devices_indices_map(global_shape)
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Tells whether another sharding spreads arrays of `ndim` axes likewise."""

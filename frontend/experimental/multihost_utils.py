@@ -1,17 +1,23 @@
-"""What processes that compute together agree on: here they are one, which agrees with itself."""
+"""What processes that compute together agree on: values, barriers, arrays of parts."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from axir._devices.partitions import NamedSharding, PartitionSpec
+from axir._devices.placed_arrays import make_array_from_process_local_data
 from axir._devices.placement import device_put
+from axir._transforms.jit import jit
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import HostArray, PyTree, UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.errors import AxirError
 from axir.runtime import Device
+from axir.runtime.processes.group import current
 from axir.sharding import Mesh
 
 __all__ = [
@@ -26,53 +32,108 @@ __all__ = [
 ]
 
 
+class UnequalValuesError(AxirError, AssertionError):
+    """Processes have different values where they should have the same."""
+
+
 def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
-    """Raises an error if processes have different values: the one has its own.
+    """Raises an error in all processes if they have different values.
 
     Args:
         in_tree: A tree of arrays.
         fail_message: What to say if they differ.
+
+    Raises:
+        UnequalValuesError: if they do, naming a leaf and a process.
     """
+    paths = tree.paths(in_tree)
+    digests = [
+        hashlib.sha256(repr((x.shape, x.dtype)).encode() + x.tobytes()).hexdigest()
+        for x in map(_host, tree.leaves(in_tree))
+    ]
+    told = "\n".join(f"{path} {digest}" for path, digest in zip(paths, digests, strict=True))
+    everywhere = [x.decode() for x in current().all_gather(told.encode(), "assert_equal")]
+    for process, other in enumerate(everywhere):
+        if other != everywhere[0]:
+            pairs = zip(other.splitlines(), everywhere[0].splitlines(), strict=False)
+            which = next((a.rpartition(" ")[0] for a, b in pairs if a != b), "the structure")
+            raise UnequalValuesError(
+                f"{fail_message or 'Processes have different values'}: {which or 'the array'} of "
+                f"process {process} is not that of process 0.",
+                "Let process 0 tell all: broadcast_one_to_all.",
+            )
 
 
 def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTree:
     """Returns the values of one process in all: as NumPy arrays.
 
     Args:
-        in_tree: A tree of arrays.
-        is_source: Whether this is the process whose values are taken.
+        in_tree: A tree of arrays, of the same structure, shapes and dtypes in all processes.
+        is_source: Whether this is the process whose values are taken; process 0 by default.
 
     >>> broadcast_one_to_all({"a": 1.0})
     {'a': array(1.)}
     """
-    return tree.map(np.asarray, in_tree)
+    group = current()
+    if is_source is None:
+        is_source = group.index == 0
+
+    def broadcast(x: UserObject) -> HostArray:
+        host = _host(x)
+        content = host.tobytes() if is_source else b""
+        found = [c for c in group.all_gather(content, "broadcast") if c]
+        return np.frombuffer(found[0] if found else b"", host.dtype).reshape(host.shape).copy()
+
+    return tree.map(broadcast, in_tree)
 
 
 def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
     """Returns the values of all processes, as NumPy arrays.
 
     Args:
-        in_tree: A tree of arrays.
-        tiled: Whether they are concatenated along the first axis, rather than stacked.
+        in_tree: A tree of arrays. Of those that lie on devices of several processes the whole is
+            returned, which needs `tiled`.
+        tiled: Whether values are concatenated along the first axis, rather than stacked.
 
     >>> import axir.numpy as jnp
     >>> process_allgather(jnp.ones(2)).shape, process_allgather(jnp.ones(2), tiled=True).shape
     ((1, 2), (2,))
     """
 
-    def gathered(x: UserObject) -> np.ndarray:
-        host = np.asarray(x)
-        return host if tiled and host.ndim else host[None]
+    def gathered(x: UserObject) -> HostArray:
+        if isinstance(x, ConcreteArray) and not x.is_fully_addressable:
+            return np.asarray(_replicated(x))
+        host = _host(x)
+        found = [
+            np.frombuffer(content, host.dtype).reshape(host.shape)
+            for content in current().all_gather(host.tobytes(), "process_allgather")
+        ]
+        return np.concatenate(found) if tiled and host.ndim else np.stack(found)
 
     return tree.map(gathered, in_tree)
 
 
+def _host(x: UserObject) -> HostArray:
+    return np.ascontiguousarray(np.asarray(x)).reshape(np.shape(x))
+
+
+def _replicated(x: ConcreteArray) -> ConcreteArray:
+    """Returns an array of which each device has all."""
+    sharding: UserObject = x.sharding
+    whole = NamedSharding(sharding.mesh, PartitionSpec())
+    return jit(lambda x: x, out_shardings=whole)(x)
+
+
 def sync_global_devices(name: str) -> None:
-    """Waits until all processes have come here, which the one has.
+    """Waits until all processes have come here.
 
     Args:
-        name: What this place is called.
+        name: What this place is called; the same in all processes.
+
+    Raises:
+        UnequalValuesError: if others are at a place of another name.
     """
+    assert_equal(np.frombuffer(name.encode(), np.uint8), f"sync_global_devices({name!r})")
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
@@ -82,7 +143,10 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 @contextlib.contextmanager
 def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
-    """Yields which of the devices belong to processes that are alive: all."""
+    """Yields which of the devices belong to processes that are alive: all.
+
+    A process that is lost ends the job, so there is no time when some are alive.
+    """
     yield list(devices)
 
 
@@ -92,24 +156,54 @@ def host_local_array_to_global_array(
     """Returns arrays of the parts of all processes, spread over a mesh.
 
     Args:
-        local_inputs: A tree of what this process has: all.
+        local_inputs: A tree of what this process has.
         global_mesh: The mesh.
         pspecs: A tree of `PartitionSpec`s that is a prefix of it.
     """
-    return device_put(local_inputs, _shardings(global_mesh, pspecs))
+    shardings = _shardings(global_mesh, pspecs)
+    places = tree.broadcast_prefix(shardings, local_inputs, "pspecs")
+    leaves, structure = tree.flatten(local_inputs)
+    return structure.unflatten(
+        [
+            make_array_from_process_local_data(place, _host(x))
+            for x, place in zip(leaves, places, strict=True)
+        ]
+    )
 
 
 def global_array_to_host_local_array(
     global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
 ) -> PyTree:
-    """Returns what this process has of arrays that are spread over a mesh: all.
+    """Returns what this process has of arrays that are spread over a mesh.
 
     Args:
         global_inputs: A tree of arrays.
         global_mesh: The mesh.
         pspecs: A tree of `PartitionSpec`s that is a prefix of it.
     """
-    return device_put(global_inputs, _shardings(global_mesh, pspecs))
+    shardings = _shardings(global_mesh, pspecs)
+    if not global_mesh.is_multi_process:
+        return device_put(global_inputs, shardings)
+    places = tree.broadcast_prefix(shardings, global_inputs, "pspecs")
+    leaves, structure = tree.flatten(global_inputs)
+    return structure.unflatten([_local(x, place) for x, place in zip(leaves, places, strict=True)])
+
+
+def _local(x: ConcreteArray, place: NamedSharding) -> ConcreteArray:
+    """Returns an array of what the devices of this process hold, on the part of the mesh here."""
+    if not x.sharding.is_equivalent_to(place, x.ndim):
+        x = jit(lambda x: x, out_shardings=place)(x)
+    shards = x.addressable_shards
+    begins = [min(s.index[d].indices(n)[0] for s in shards) for d, n in enumerate(x.shape)]
+    ends = [max(s.index[d].indices(n)[1] for s in shards) for d, n in enumerate(x.shape)]
+    found = np.empty([e - b for b, e in zip(begins, ends, strict=True)], x.dtype)
+    for shard in shards:
+        index = tuple(
+            slice(*(np.array(part.indices(n)[:2]) - b))
+            for part, n, b in zip(shard.index, x.shape, begins, strict=True)
+        )
+        found[index] = shard.data.host()
+    return device_put(found, NamedSharding(place.mesh.local_mesh, place.spec))
 
 
 def _shardings(mesh: Mesh, specs: PyTree) -> PyTree:

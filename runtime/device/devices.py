@@ -26,9 +26,12 @@ from iree.runtime import _binding
 
 from axir.dialect.core.annotations import Dtype, HostArray
 from axir.dialect.core.config import config
+from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.options import OPTIONS
 from axir.dialect.core.single_flight import made_once
-from axir.runtime.errors import DeviceNotFoundError
+from axir.runtime.errors import DeviceNotFoundError, NotAddressableError
+from axir.runtime.processes.group import current
+from axir.runtime.processes.launchers import without_launcher_variables
 
 from .buffers import (
     Buffer,
@@ -96,10 +99,17 @@ class Device:
     # What a GPU says of itself, which programs are compiled for; None for a CPU.
     features: GpuFeatures | None = None
 
-    def __init__(self, device_id: int, device_kind: str):
+    def __init__(
+        self,
+        device_id: int,
+        device_kind: str,
+        process_index: int | None = None,
+        local_hardware_id: int | None = None,
+    ):
         self.id = device_id
         self.device_kind = device_kind
-        self.process_index = 0
+        self.process_index = current().index if process_index is None else process_index
+        self.local_hardware_id = device_id if local_hardware_id is None else local_hardware_id
         self._handles: dict[tuple[str, int], iree_runtime.HalDevice] = {}
         self._lock = threading.Lock()
         call_in_forked_child(self._forget_handles)
@@ -135,8 +145,23 @@ class Device:
             with self._lock:
                 handle = self._handles.get(key)
                 if handle is None:
-                    handle = self._handles[key] = self._open(*key)
+                    self._check_addressable()
+                    with without_launcher_variables():
+                        handle = self._handles[key] = self._open(*key)
         return handle
+
+    @property
+    def is_addressable(self) -> bool:
+        """Whether the device belongs to this process."""
+        return self.process_index == current().index
+
+    def _check_addressable(self) -> None:
+        if not self.is_addressable:
+            raise NotAddressableError(
+                f"{self} belongs to process {self.process_index}, and this is process "
+                f"{current().index}.",
+                "Take one of axir.local_devices(), or a sharding over devices of all processes.",
+            )
 
     def _open(self, driver: str, threads: int) -> iree_runtime.HalDevice:
         raise NotImplementedError  # overridden by each kind of device
@@ -195,11 +220,6 @@ class Device:
     def host_id(self) -> int:
         """The older name of `process_index`."""
         return self.process_index
-
-    @property
-    def local_hardware_id(self) -> int:
-        """The number of the device in its process, which is its `id`."""
-        return self.id
 
     def memory_stats(self) -> dict[str, int] | None:
         """Returns None: IREE's drivers of the CPU count no memory."""
@@ -296,10 +316,35 @@ _FLAG = re.compile(r"--xla_force_host_platform_device_count=(\S+)")
 
 
 def _cpu_devices() -> tuple[Device, ...]:
-    """Returns as many devices as `jax_num_cpu_devices` says, which is settled thereby."""
-    count = config.jax_num_cpu_devices or _count_of_flags()
-    config.fix("jax_num_cpu_devices", count, "the devices have been used.")
-    return tuple(CpuDevice(number, "cpu") for number in range(count))
+    """Returns as many devices as `jax_num_cpu_devices` says, which is settled thereby.
+
+    Those of all processes that compute together: they are numbered process by process.
+    """
+    config.fix("jax_num_cpu_devices", cpu_device_count(), "the devices have been used.")
+    processes = current()
+    if processes.count == 1:
+        return tuple(CpuDevice(number, "cpu") for number in range(cpu_device_count()))
+    owners = [
+        (process, number)
+        for process, info in enumerate(processes.infos)
+        for number in range(info["devices"])
+    ]
+    return tuple(CpuDevice(n, "cpu", *owner) for n, owner in enumerate(owners))
+
+
+def cpu_device_count() -> int:
+    """Returns how many devices the CPU is in this process."""
+    return config.jax_num_cpu_devices or _count_of_flags()
+
+
+def are_made() -> bool:
+    """Tells whether devices have been asked for: what they are is settled then."""
+    return bool(_devices)
+
+
+def forget() -> None:
+    """Forgets which devices there are, for processes begin to compute together, or end to."""
+    _devices.clear()
 
 
 def _count_of_flags() -> int:
@@ -362,9 +407,28 @@ def _device(platform: str, device_id: int) -> Device:
     return devices(platform)[device_id]
 
 
-def local_devices(backend: str | None = None) -> list[Device]:
-    """Returns the devices of this process, which are all devices."""
-    return devices(backend)
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
+    """Returns the devices of a process.
+
+    Args:
+        process_index: Which process; this one by default.
+        backend: The platform; see `devices`.
+        host_id: The older name of `process_index`.
+
+    Raises:
+        ParameterError: there is no such process.
+    """
+    asked = host_id if process_index is None else process_index
+    processes = current()
+    if asked is not None and not 0 <= asked < processes.count:
+        raise ParameterError(
+            f"local_devices: there is no process {asked!r}.",
+            f"There are {processes.count}; axir.process_index() is {processes.index}.",
+        )
+    owner = processes.index if asked is None else asked
+    return [device for device in devices(backend) if device.process_index == owner]
 
 
 def device_count(backend: str | None = None) -> int:
@@ -402,8 +466,8 @@ def default_device() -> Device:
     """
     chosen = config.jax_default_device
     if chosen is None:
-        return devices()[0]
-    return devices(chosen)[0] if isinstance(chosen, str) else chosen
+        return local_devices()[0]
+    return local_devices(backend=chosen)[0] if isinstance(chosen, str) else chosen
 
 
 @functools.cache

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from axir.dialect.core.annotations import UserObject
+
 
 class Group(Protocol):
     """Processes that compute together.
@@ -14,10 +16,12 @@ class Group(Protocol):
     Attributes:
         index: Which of them this is.
         count: How many there are.
+        infos: What is known of each: how many CPU `devices` it has.
     """
 
     index: int
     count: int
+    infos: list[dict[str, UserObject]]
 
     def all_gather(self, content: bytes, name: str) -> list[bytes]:
         """Returns what all processes pass, in their order; each waits for all.
@@ -33,8 +37,10 @@ class Group(Protocol):
 class Alone:
     """A process that computes alone."""
 
-    index = 0
-    count = 1
+    def __init__(self) -> None:
+        self.index = 0
+        self.count = 1
+        self.infos: list[dict[str, UserObject]] = [{}]
 
     def all_gather(self, content: bytes, name: str) -> list[bytes]:
         """Returns what is passed, the only thing there is."""

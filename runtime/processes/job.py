@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import socket
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from axir.dialect.core.annotations import Foreign
@@ -61,9 +60,9 @@ class Job:
         sockets: Sockets | None = None,
     ):
         self.member = member
-        self.connect = connect
+        member.connect = connect
         self._shutdown_seconds = shutdown_seconds
-        self._coordinator = coordinator
+        self.coordinator = coordinator
         self._sockets = sockets
         self._reason: str | None = None
         self._is_over = False
@@ -86,8 +85,8 @@ class Job:
         if sys.excepthook == self._remember:
             sys.excepthook = self._hook
         self.member.leave(self._reason, self._shutdown_seconds)
-        if self._coordinator is not None:
-            self._coordinator.close()
+        if self.coordinator is not None:
+            self.coordinator.close()
         if self._sockets is not None:
             self._sockets.close()
         group.become(group.Alone())
@@ -99,7 +98,7 @@ class Job:
 
 
 def meet_by_sockets(
-    coordinator: str, count: int, index: int, bind: str | None, times: Times
+    coordinator: str, count: int, index: int, devices: int, bind: str | None, times: Times
 ) -> Job:
     """Meets the other processes at an address, and begins to compute with them.
 
@@ -107,6 +106,7 @@ def meet_by_sockets(
         coordinator: `host:port` of process 0.
         count: How many processes there are.
         index: Which this is.
+        devices: How many devices its CPU is.
         bind: `host:port` where process 0 listens; by default everywhere.
         times: How long to wait.
 
@@ -120,7 +120,9 @@ def meet_by_sockets(
         service = _coordinator(host, port, count, times)
     sockets = Sockets("")
     try:
-        member = Member(place, index, count, _info(sockets.port), times.setup, times.silence)
+        member = Member(
+            place, index, count, _info(sockets.port, devices), times.setup, times.silence
+        )
     except DistributedSetupError:
         sockets.close()
         if service is not None:
@@ -134,10 +136,11 @@ def meet_by_sockets(
     return Job(member, connect, times.shutdown, service, sockets)
 
 
-def meet_by_mpi(times: Times) -> Job:
+def meet_by_mpi(devices: int, times: Times) -> Job:
     """Meets the other processes that `mpirun` has started, and begins to compute with them.
 
     Args:
+        devices: How many devices the CPU of this one is.
         times: How long to wait.
 
     Raises:
@@ -151,7 +154,7 @@ def meet_by_mpi(times: Times) -> Job:
         service = _coordinator("", 0, count, times)
         told = ["127.0.0.1" if len(set(hosts)) == 1 else _own_address(), service.port]
     host, port = communicator.bcast(told)
-    member = Member((host, port), index, count, _info(0), times.setup, times.silence)
+    member = Member((host, port), index, count, _info(0, devices), times.setup, times.silence)
 
     def connect(processes: tuple[int, ...], name: str) -> Transport:
         return MpiTransport(processes, zlib.crc32(f"{name} {processes}".encode()) % _TAGS)
@@ -180,8 +183,8 @@ def _address(text: str, what: str) -> tuple[str, int]:
         raise DistributedSetupError(f"{error}.", "Write it like 10.0.0.1:1234.") from None
 
 
-def _info(port: int) -> dict[str, str | int]:
-    return {"pid": os.getpid(), "host": socket.gethostname(), "port": port}
+def _info(port: int, devices: int) -> dict[str, str | int]:
+    return {"devices": devices, "pid": os.getpid(), "host": socket.gethostname(), "port": port}
 
 
 def _own_address() -> str:
@@ -192,8 +195,3 @@ def _own_address() -> str:
             return str(probe.getsockname()[0])
         except OSError:
             return socket.gethostbyname(socket.gethostname())
-
-
-def gather_json(member: group.Group, value: Foreign, name: str) -> Sequence[Foreign]:
-    """Returns what all processes pass, in their order: what JSON knows."""
-    return [json.loads(x) for x in member.all_gather(json.dumps(value).encode(), name)]

@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.annotations import Foreign, UserObject
 from axir.dialect.core.config import config
 from axir.runtime.errors import (
     DistributedSetupError,
@@ -40,6 +40,7 @@ class Member:
     Attributes:
         infos: What is known of each process.
         secret: What all processes of the job know, and nobody else.
+        connect: Makes what carries bytes among some processes, given a name; see `Transport`.
 
     Raises:
         DistributedSetupError: if they do not come, or do not fit together.
@@ -56,6 +57,7 @@ class Member:
     ):
         self.index, self.count = index, count
         self.infos: list[Message] = [info]
+        self.connect: Callable[[tuple[int, ...], str], Foreign] | None = None
         self._silence = silence
         self._changed = threading.Condition()
         self._numbers: dict[str, int] = defaultdict(int)
@@ -186,8 +188,8 @@ class Member:
         )
         return ProcessTimeoutError(
             f"{self.name_of(self.index)} has waited {seconds:g} seconds in {what}: {told}.",
-            "If others compute for so long, set axir_collective_timeout higher; 0 is no limit. Else "
-            "let all processes run the same programs in the same order.",
+            "If others compute for so long, set axir_collective_timeout higher; 0 is no limit. "
+            "Else let all processes run the same programs in the same order.",
         )
 
     def leave(self, reason: str | None, seconds: float) -> None:

@@ -18,6 +18,7 @@ from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.runtime.device.buffers import Buffer, BufferType, aligned_empty
 from axir.runtime.device.devices import Device
+from axir.runtime.errors import NotAddressableError
 
 Index = tuple[slice, ...]
 
@@ -41,8 +42,6 @@ class Placement:
     >>> place.index(1, (3, 4))
     (slice(None, None, None), slice(2, 4, None))
     """
-
-    __slots__ = ("_hash", "_indices", "axes", "devices", "layout", "sharding")
 
     is_spread = True
 
@@ -78,6 +77,16 @@ class Placement:
     def platform(self) -> str:
         """The platform of the devices."""
         return self.devices[0].platform
+
+    @functools.cached_property
+    def local(self) -> tuple[int, ...]:
+        """The positions of the devices that belong to this process."""
+        return tuple(p for p, device in enumerate(self.devices) if device.is_addressable)
+
+    @property
+    def is_addressable(self) -> bool:
+        """Whether all of the devices belong to this process."""
+        return len(self.local) == len(self.devices)
 
     @property
     def is_replicated(self) -> bool:
@@ -147,7 +156,7 @@ class ShardedBuffer:
 
     Args:
         kind: Shape and dtype of the whole, and the placement as its device.
-        parts: What each device holds, in the order of the placement.
+        parts: What each device of this process holds, in the order of the placement.
     """
 
     __slots__ = ("__weakref__", "_are_dropped", "parts", "type")
@@ -192,10 +201,22 @@ class ShardedBuffer:
         return all(part.is_ready for part in self.parts)
 
     def to_numpy(self) -> HostArray:
-        """Returns the whole as a read-only array: without a copy if every device holds it."""
-        indices = self.device.indices(self.shape)
-        if self.device.is_replicated:
+        """Returns the whole as a read-only array: without a copy if every device holds it.
+
+        Raises:
+            NotAddressableError: parts of it lie on devices of other processes.
+        """
+        if self.device.is_replicated and self.parts:
             return self.parts[0].to_numpy()
+        if not self.device.is_addressable:
+            raise NotAddressableError(
+                f"Fetching the value of {self.dtype}{list(self.shape)}, which spans devices of "
+                "other processes (non-addressable ones), is not possible.",
+                "Read the parts that are here (x.addressable_shards), compute with it inside of "
+                "jit, or gather it: axir.experimental.multihost_utils.process_allgather(x, "
+                "tiled=True).",
+            )
+        indices = self.device.indices(self.shape)
         whole = aligned_empty(self.shape, self.dtype)
         written = set()
         for index, part in zip(indices, self.parts, strict=True):
@@ -259,10 +280,12 @@ def host_bytes(array: ConcreteArray) -> HostArray:
 
 
 def parts_of_host(host: HostArray, place: Placement) -> list[Buffer]:
-    """Returns the parts of a read-only host array on the devices of a placement."""
+    """Returns the parts of a read-only host array on this process's devices of a placement."""
     first: dict[str, Buffer] = {}
     parts = []
-    for device, index in zip(place.devices, place.indices(host.shape), strict=True):
+    indices = place.indices(host.shape)
+    for position in place.local:
+        device, index = place.devices[position], indices[position]
         key = str(index)
         known = first.get(key)
         if known is None:

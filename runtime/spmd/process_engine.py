@@ -14,18 +14,23 @@ all devices. What does not live here: what carries bytes (`axir.runtime.processe
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.program.communication import REDUCTIONS, Collective
+from axir.runtime.device.devices import Device
+from axir.runtime.errors import UnequalProgramsError
+from axir.runtime.processes.group import current
 from axir.runtime.processes.member import Member, Patience
 from axir.runtime.processes.transport import Transport
 
 from .combination import combined, partial_sum, reduced, scattered
-from .engines import ThreadEngine, UnequalProgramsError
+from .engines import Engine, ThreadEngine
 
 # The first slot, in bytes: what this much carries takes one exchange. With many processes the slots
 # of all would be much.
@@ -118,6 +123,35 @@ class Mesh:
         if found is None:
             found = self._transports[processes] = self._connect(processes)
         return found
+
+
+_meshes: dict[tuple[Device, ...], Mesh] = {}
+
+
+def engine_of(devices: Sequence[Device]) -> Engine:
+    """Returns the engine of a run on devices of this process, or of several."""
+
+    def name_of(position: int) -> str:
+        return str(devices[position])
+
+    if all(device.is_addressable for device in devices):
+        return ThreadEngine(len(devices), name_of=name_of)
+    key = tuple(devices)
+    mesh = _meshes.get(key)
+    if mesh is None:
+        member = current()
+        assert isinstance(member, Member)
+        assert member.connect is not None
+        name = ",".join(str(device.id) for device in devices)
+        connect = functools.partial(_connected_by, member.connect, name)
+        mesh = _meshes[key] = Mesh([device.process_index for device in devices], member, connect)
+    return ProcessEngine(mesh, name_of)
+
+
+def _connected_by(
+    connect: Callable[[tuple[int, ...], str], Transport], name: str, processes: tuple[int, ...]
+) -> Transport:
+    return connect(processes, name)
 
 
 class ProcessEngine(ThreadEngine):
@@ -215,7 +249,7 @@ class _Exchange:
             found = slots if is_inside else self._transport.all_gather(content, self._patience)
             return reduced(kind, list(found.view(own.dtype)))
         ends = [own.size * n // count for n in range(count + 1)]
-        pieces = [own[a:b].view(_BYTE) for a, b in zip(ends, ends[1:], strict=False)]
+        pieces = [own[a:b].view(_BYTE) for a, b in itertools.pairwise(ends)]
         mine = pieces[self._me].size
         came = self._transport.all_to_all(pieces, [mine] * count, self._patience)
         total = reduced(kind, [x.view(own.dtype) for x in came]).view(_BYTE)

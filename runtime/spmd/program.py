@@ -35,17 +35,18 @@ from axir.runtime.calls.pending import Lane, QueuedCall, Source, sources_of, unf
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import Device, thread_count
 from axir.runtime.device.fork_safety import call_in_forked_child
-from axir.runtime.errors import CollectiveAbortedError, CollectiveError, MeshExecutionError
+from axir.runtime.errors import (
+    CollectiveAbortedError,
+    CollectiveError,
+    MeshExecutionError,
+    NotAddressableError,
+)
 
-from .engines import Engine, ThreadEngine
+from .engines import Engine
 from .placement import Placement, ShardedBuffer, host_bytes, sharded_type, spread
+from .process_engine import engine_of
 
 EngineMaker = Callable[[Sequence[Device]], Engine]
-
-
-def thread_engine(devices: Sequence[Device]) -> Engine:
-    """Returns the engine of a run on devices of this process."""
-    return ThreadEngine(len(devices), name_of=lambda position: str(devices[position]))
 
 
 class MeshProgram:
@@ -72,15 +73,22 @@ class MeshProgram:
         result_places: Sequence[Placement],
         donated: tuple[int, ...] = (),
         further: Sequence[ConcreteArray] = (),
-        make_engine: EngineMaker = thread_engine,
+        make_engine: EngineMaker = engine_of,
     ):
         function = simplify_function(function, is_final=True)
         self.function = function
         self.devices = tuple(devices)
+        # Positions of the devices of this process: others run the program on theirs.
+        self.local = tuple(p for p, device in enumerate(devices) if device.is_addressable)
+        if not self.local:
+            raise NotAddressableError(
+                f"The program {function.name!r} is to run on {', '.join(map(str, devices))}, none "
+                "of which belongs to this process.",
+                "Let only processes call it that have devices of its mesh.",
+            )
         self.places = tuple(places)[: len(places) - len(further)]
         constants = [
-            spread(x, place)
-            for x, place in zip(further, places[len(self.places) :], strict=True)
+            spread(x, place) for x, place in zip(further, places[len(self.places) :], strict=True)
         ]
         self.result_places = tuple(result_places)
         self.donated = donated
@@ -89,10 +97,11 @@ class MeshProgram:
         captured = [as_array(x) for x in function.captured]
         self._constants = [
             [x.parts[number] for x in constants] + [device.put(host_bytes(x)) for x in captured]
-            for number, device in enumerate(self.devices)
+            for number, device in enumerate(self.local_devices)
         ]
         self._part_types = [
-            [_part_type(v, device, function) for v in function.outputs] for device in self.devices
+            [_part_type(v, device, function) for v in function.outputs]
+            for device in self.local_devices
         ]
         self._wholes = [
             (_whole_type(v.type, place), _sharded_type(kind, place), place)
@@ -101,16 +110,21 @@ class MeshProgram:
             )
         ]
 
+    @property
+    def local_devices(self) -> list[Device]:
+        """The devices of this process, in the order of the mesh."""
+        return [self.devices[position] for position in self.local]
+
     def _compiled(self, axes: tuple[tuple[Hashable, int], ...]) -> list[Executable]:
         """Returns the program on each device."""
         function, calls = self.function, list[HostCall]()
         if not function.outputs and not has_effects(function):
             return []
-        binary = compile_function(function, self.devices[0], self.donated, calls, axes)
+        binary = compile_function(function, self.local_devices[0], self.donated, calls, axes)
         # With a thread for each device there are cores to spare only if these are more.
-        threads = thread_count() if thread_count() > len(self.devices) else 1
+        threads = thread_count() if thread_count() > len(self.local) else 1
         work = largest_operation(function)
-        programs = [Program(binary, device, calls, threads) for device in self.devices]
+        programs = [Program(binary, device, calls, threads) for device in self.local_devices]
         return [program.function("main", work) for program in programs]
 
     def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
@@ -127,9 +141,7 @@ class MeshProgram:
         if not self._executables:
             return []
         spreads = [spread(x, place) for x, place in zip(arguments, self.places, strict=True)]
-        buffers = [
-            [x.parts[position] for x in spreads] for position in range(len(self.devices))
-        ]
+        buffers = [[x.parts[number] for x in spreads] for number in range(len(self.local))]
         if self.donated:
             self._give_away(arguments, spreads, buffers)
         operands = [a + b for a, b in zip(buffers, self._constants, strict=True)]
@@ -179,9 +191,7 @@ def _may_be_shared(variable: Var, function: Function) -> bool:
 
     It does if the collective comes last, or only ops after it that move nothing in memory.
     """
-    made_by = next(
-        (e for e in function.equations if any(variable is x for x in e.results)), None
-    )
+    made_by = next((e for e in function.equations if any(variable is x for x in e.results)), None)
     if made_by is None:
         return True
     primitive = made_by.primitive
@@ -214,9 +224,9 @@ class Run:
         calls, results = [], []
         # Two runs must come in the same order to all devices that they share.
         with _queueing:
-            for position, device in enumerate(program.devices):
-                call = _DeviceCall(_lane_of(device), self, position, sources[position], waits_for)
-                results.append(call.promise(program._part_types[position]))
+            for number, device in enumerate(program.local_devices):
+                call = _DeviceCall(_lane_of(device), self, number, sources[number], waits_for)
+                results.append(call.promise(program._part_types[number]))
                 calls.append(call)
             for call in calls:
                 call.lane.add(call)
@@ -253,13 +263,13 @@ class _DeviceCall(QueuedCall):
         self,
         lane: Lane,
         run: Run,
-        position: int,
+        number: int,
         sources: list[Source],
         waits_for: list[QueuedCall],
     ):
-        super().__init__(lane.queue, run.program._executables[position], sources, waits_for)
+        super().__init__(lane.queue, run.program._executables[number], sources, waits_for)
         self.lane = lane
-        self.position = position
+        self.position = run.program.local[number]
         self._run = run
 
     def compute(self, where: str) -> Sequence[iree_runtime.VmRef]:

@@ -46,27 +46,30 @@ def devices(array: ConcreteArray) -> set[Device]:
 
 
 def shards(array: ConcreteArray) -> list[Shard]:
-    """Returns the parts of the array that devices hold; one device holds all of it."""
+    """Returns the parts that devices of this process hold; one device holds all of an array."""
+    return [shard for shard in global_shards(array) if shard.data is not None]
+
+
+def global_shards(array: ConcreteArray) -> list[Shard]:
+    """Returns the parts of the array that devices hold; those of other processes have no data."""
     array.check_alive()
     from axir._devices.partitions import shards_of  # late: few ask for parts
 
     parts = _parts(array)
     return [
-        Shard(place, index, number, part)
-        for part, (place, index, number) in zip(
-            parts, shards_of(sharding(array), array.shape), strict=True
-        )
+        Shard(place, index, number, parts.get(place))
+        for place, index, number in shards_of(sharding(array), array.shape)
     ]
 
 
-def _parts(array: ConcreteArray) -> list[ConcreteArray]:
-    """Returns what each device holds, as arrays."""
+def _parts(array: ConcreteArray) -> dict[Device, ConcreteArray]:
+    """Returns what each device of this process holds, as arrays."""
     place = array._device
     if place is None or not place.is_spread:
-        return [array]
+        return {next(iter(sharding(array).device_set)): array}
     buffer = array._buffer = spread(array, place)
     kind = array.type.update(shape=place.part_shape(array.shape))
-    return [ConcreteArray(kind, None, part, part.device) for part in buffer.parts]
+    return {part.device: ConcreteArray(kind, None, part, part.device) for part in buffer.parts}
 
 
 def addressable_data(array: ConcreteArray, index: int) -> ConcreteArray:
@@ -75,8 +78,9 @@ def addressable_data(array: ConcreteArray, index: int) -> ConcreteArray:
 
 
 def is_reachable(array: ConcreteArray) -> bool:
-    """Tells whether this process can reach all of the array: True."""
-    return True
+    """Tells whether this process can reach all of the array."""
+    place = array._device
+    return place is None or not place.is_spread or place.is_addressable
 
 
 def is_replicated(array: ConcreteArray) -> bool:
@@ -137,7 +141,7 @@ METHODS: dict[str, UserFunction] = {
 }
 PROPERTIES: dict[str, Callable[[ConcreteArray], UserObject]] = {
     "addressable_shards": shards,
-    "global_shards": shards,
+    "global_shards": global_shards,
     "is_fully_addressable": is_reachable,
     "is_fully_replicated": is_replicated,
 }

@@ -1,0 +1,1 @@
+"""Programs of several processes, started by `mpirun` or one by one, and tests that start them."""
