@@ -120,6 +120,8 @@ class Coordinator:
         kind = message["kind"]
         if kind == "hello":
             self._welcome(peer, message)
+        elif peer.index is None:
+            raise ConnectionError("a process says who it is first")
         elif kind == "gather":
             self._gather(peer, message, content)
         elif kind == "beat":
@@ -131,7 +133,7 @@ class Coordinator:
             self._tell(peer, {"kind": "states", "states": states})
         elif kind in ("abort", "bye"):
             if kind == "bye":
-                self._gone.add(int(peer.index or 0))
+                self._gone.add(peer.index)
             self._tell_all({**message, "index": peer.index})
 
     def _welcome(self, peer: _Peer, message: Message) -> None:
@@ -155,7 +157,8 @@ class Coordinator:
     def _gather(self, peer: _Peer, message: Message, content: bytes) -> None:
         key = str(message["name"]), int(message["number"])
         gathering = self._gatherings[key]
-        gathering.contents[int(peer.index or 0)] = content
+        assert peer.index is not None
+        gathering.contents[peer.index] = content
         if len(gathering.contents) == self._count:
             contents = [gathering.contents[n] for n in range(self._count)]
             del self._gatherings[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import select
 import socket
 import threading
@@ -20,6 +21,7 @@ from axir.runtime.errors import (
 
 from .wire import Connection, Message
 
+_logger = logging.getLogger("axir.distributed")
 _RETRY_SECONDS = 0.1
 # After which a process that waits tells the coordinator in what.
 _TOLD_SECONDS = 1.0
@@ -68,7 +70,11 @@ class Member:
         self._is_leaving = False
         deadline = time.monotonic() + setup_seconds
         self._connection = self._connected(place, deadline, setup_seconds)
-        self._welcomed(info, deadline, setup_seconds)
+        try:
+            self._welcomed(info, deadline, setup_seconds)
+        except DistributedSetupError:
+            self._connection.close()
+            raise
         self._thread = threading.Thread(target=self._run, name="axir member", daemon=True)
         self._thread.start()
 
@@ -256,6 +262,9 @@ class Member:
         elif kind == "bye":
             self._ended[index] = message["reason"]
         elif kind == "lost":
+            if not self._is_leaving:
+                # At once, for what has started the processes may end this one as well.
+                _logger.critical("%s was lost: %s.", self.name_of(index), message["reason"])
             self._fail_with(lambda: self._lost(index, message["reason"]))
         elif kind == "abort" and index != self.index:
             self._fail_with(lambda: self._failed(index, message["reason"]))

@@ -39,6 +39,7 @@ class Sockets:
         self._secret: str | None = None
         self._changed = threading.Condition()
         self._found: dict[tuple[int, str], socket.socket] = {}
+        self._used: list[socket.socket] = []
         self._thread = threading.Thread(target=self._accept, name="axir sockets", daemon=True)
         self._thread.start()
 
@@ -89,10 +90,13 @@ class Sockets:
                 found = self._found.pop((other, name))
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         found.setblocking(False)
+        self._used.append(found)
         return found
 
     def close(self) -> None:
-        """Waits for nobody any more."""
+        """Waits for nobody any more, and closes what was connected."""
+        for found in [*self._used, *self._found.values()]:
+            found.close()
         # What waits in `accept` does not notice that the socket is closed.
         try:
             self._server.shutdown(socket.SHUT_RDWR)

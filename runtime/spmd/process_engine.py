@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -166,7 +167,8 @@ class ProcessEngine(ThreadEngine):
         super().__init__(len(mesh.local), name_of=name_of)
         self._mesh = mesh
         self._run = mesh.next_run()
-        self._steps = 0
+        # How many collectives there were, by the processes that did them together.
+        self._steps: Counter[tuple[int, ...]] = Counter()
 
     def _who_meets(self, collective: Collective, position: int) -> tuple[int, ...]:
         if len(self._mesh.plan(collective).processes) == 1:
@@ -186,8 +188,9 @@ class ProcessEngine(ThreadEngine):
         plan = self._mesh.plan(collective)
         if len(plan.processes) == 1:
             return super()._combined(collective, group, operands)
-        self._steps += 1
-        return _Exchange(self._mesh, plan, operands, self._run, self._steps).run()
+        self._steps[plan.processes] += 1
+        step = self._steps[plan.processes]
+        return _Exchange(self._mesh, plan, operands, self._run, step).run()
 
 
 class _Exchange:
