@@ -101,9 +101,7 @@ def shard_map(
         results = flat.out_tree.unflatten(traced.outputs)
         out_layouts = [
             _layout(spec, v.type.ndim, manual, "out_specs")
-            for spec, v in zip(
-                _specs(out_specs, results, "out_specs"), traced.outputs, strict=True
-            )
+            for spec, v in zip(_specs(out_specs, results, "out_specs"), traced.outputs, strict=True)
         ]
         numbers = device_numbers(chosen)
         return flat.out_tree.unflatten(

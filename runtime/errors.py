@@ -25,6 +25,10 @@ class CompileFailureWarning(UserWarning):
     """IREE could not compile a program, which is evaluated in NumPy instead."""
 
 
+class TimelineWarning(UserWarning):
+    """Something that a profile was asked for does not stand in it."""
+
+
 class DeviceNotFoundError(JaxRuntimeError):
     """The machine has no such device, or its driver is not installed."""
 

@@ -231,6 +231,10 @@ class DonationError(AxirError, ValueError):
     """A donated argument cannot be donated as asked."""
 
 
+class ProfileError(AxirError, RuntimeError):
+    """A trace that is recorded already, or not at all; a file that is no trace."""
+
+
 class UnboundAxisNameError(AxirError, NameError):
     """A collective names an axis that no surrounding transformation maps."""
 

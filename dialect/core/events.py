@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from .annotations import Returning
 from .config import config
+from .timeline import span
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -35,10 +36,13 @@ LOWERED = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 COMPILED = "/jax/core/compile/backend_compile_duration"
 CACHE_HIT = "/jax/compilation_cache/cache_hits"
 CACHE_MISS = "/jax/compilation_cache/cache_misses"
+REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
+RETRIEVED = "/jax/compilation_cache/cache_retrieval_time_sec"
+# In the log, and on the timeline.
 _IN_WORDS = {
-    TRACED: "tracing",
-    LOWERED: "lowering to StableHLO and legalizing",
-    COMPILED: "compiling",
+    TRACED: ("tracing", "trace"),
+    LOWERED: ("lowering to StableHLO and legalizing", "lower and legalize"),
+    COMPILED: ("compiling", "compile"),
 }
 
 
@@ -70,20 +74,24 @@ def tell_scalar(event: str, value: float, **metadata: str | int) -> None:
 def timed(event: str, fun_name: str) -> Iterator[None]:
     """Tells listeners, and the log under `jax_log_compiles`, how long a `with` block takes.
 
-    A block that raises is not told of.
+    A block that raises is not told of. The timeline shows all of them.
 
     Args:
         event: `TRACED`, `LOWERED` or `COMPILED`.
         fun_name: Name of the user's function.
     """
-    if not (duration_listeners or span_listeners or config.jax_log_compiles):
-        yield
+    in_log, on_timeline = _IN_WORDS[event]
+    if not (duration_listeners or span_listeners or scalar_listeners or config.jax_log_compiles):
+        with span(on_timeline, "compiler", function=fun_name):
+            yield
         return
     start = time.time()
+    tell_scalar(event, start, fun_name=fun_name)
     before = time.perf_counter()
-    yield
+    with span(on_timeline, "compiler", function=fun_name):
+        yield
     seconds = time.perf_counter() - before
     tell_duration(event, seconds, fun_name=fun_name)
     tell_span(event, start, start + seconds, fun_name=fun_name)
     if config.jax_log_compiles:
-        _LOGGER.warning("Finished %s %s in %.6f s", _IN_WORDS[event], fun_name, seconds)
+        _LOGGER.warning("Finished %s %s in %.6f s", in_log, fun_name, seconds)

@@ -25,7 +25,6 @@ from .partitions import NamedSharding, as_sharding, only_device
 from .sharding import Sharding, SingleDeviceSharding
 
 __all__ = [
-    "live_arrays",
     "Device",
     "block_until_ready",
     "default_backend",
@@ -34,6 +33,7 @@ __all__ = [
     "device_put",
     "devices",
     "host_id",
+    "live_arrays",
     "local_device_count",
     "local_devices",
     "process_count",

@@ -8,7 +8,7 @@ compiled ahead of time. What does not live here: modules that can be transformed
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from axir._trees import text as tree_text
@@ -173,9 +173,15 @@ class Program:
         device: Where it runs.
     """
 
-    def __init__(self, binary: bytes, found: Mapping[str, Signature] | None, device: UserObject):
+    def __init__(
+        self,
+        binary: bytes,
+        found: Mapping[str, Signature] | None,
+        device: UserObject,
+        is_marked: bool = False,
+    ):
         self.device = device
-        self._loaded = LoadedProgram(binary, device)
+        self._loaded = LoadedProgram(binary, device, is_marked=is_marked)
         self.signatures = dict(found or binary_signatures(self._loaded))
         self._executables: dict[str, Executable] = {}
 
@@ -239,7 +245,12 @@ def binary_target(loaded: LoadedProgram) -> str | None:
     return None
 
 
-def open_program(path: str | Path, device: str | None = None, opt_level: int = 2) -> Program:
+def open_program(
+    path: str | Path,
+    device: str | None = None,
+    opt_level: int = 2,
+    marks_dispatches: bool = False,
+) -> Program:
     """Opens a saved module or a compiled program, compiling it if need be.
 
     Args:
@@ -247,24 +258,37 @@ def open_program(path: str | Path, device: str | None = None, opt_level: int = 2
         device: Platform to run on; by default the one that a `.vmfb` was compiled for, else the
             default device's.
         opt_level: How hard to optimize what is compiled here.
+        marks_dispatches: Whether the program tells of its dispatches; see `axir.profiler`.
 
     Raises:
         OSError: if the file cannot be read.
+        ParameterError: if dispatches are to be told of by a program that is compiled already.
         LoadError: if a `.vmfb` is damaged, or made for another device.
         ParseError, VerificationError, CompileError: as for `compile_saved`.
     """
     path = Path(path)
     if path.suffix == ".vmfb":
+        if marks_dispatches:
+            raise ParameterError(
+                f"{path} is compiled already, and does not tell of its dispatches.",
+                "Give the module that it was compiled from, or its bundle.",
+                where="",
+            )
         binary = path.read_bytes()
         check_binary(binary, str(path))
         platform = device or binary_target(LoadedProgram(binary, devices("cpu")[0]))
         return Program(binary, None, devices(platform)[0] if platform else default_device())
     module, dialect = open_module(path)
-    return compile_program(module, dialect, path.stem, device, opt_level)
+    return compile_program(module, dialect, path.stem, device, opt_level, marks_dispatches)
 
 
 def compile_program(
-    module: UserObject, dialect: str, name: str, device: str | None = None, opt_level: int = 2
+    module: UserObject,
+    dialect: str,
+    name: str,
+    device: str | None = None,
+    opt_level: int = 2,
+    marks_dispatches: bool = False,
 ) -> Program:
     """Compiles a module, which is changed, for a device of this machine."""
     _check_dialect(dialect, name)
@@ -272,5 +296,6 @@ def compile_program(
     dialect = _raise_calls(module, dialect)
     chosen = devices(device)[0] if device else default_device()
     found = signatures(module)
-    target = Target.of_device(chosen, opt_level)
-    return Program(compile_saved(module, dialect, target, name), found, chosen)
+    target = replace(Target.of_device(chosen, opt_level), marks_dispatches=marks_dispatches)
+    binary = compile_saved(module, dialect, target, name)
+    return Program(binary, found, chosen, marks_dispatches)

@@ -100,7 +100,11 @@ def run(
 
 
 def open_for_running(
-    file: Path, device: str | None, inputs: Sequence[str] = (), is_eager: bool = False
+    file: Path,
+    device: str | None,
+    inputs: Sequence[str] = (),
+    is_eager: bool = False,
+    marks_dispatches: bool = False,
 ) -> Program | BundleProgram:
     """Opens a module, a compiled program or a bundle; `-` is a module from stdin.
 
@@ -109,13 +113,15 @@ def open_for_running(
         device: The platform to run on.
         inputs: What the command line gives, which tells how many rows there are.
         is_eager: Whether a bundle's functions are evaluated op by op.
+        marks_dispatches: Whether a program tells of its dispatches; that of a bundle does so if a
+            timeline asks for it.
     """
     if file.suffix == BUNDLE:
         return BundleProgram(open_bundle(file), inputs, device, is_eager)
     if str(file) != "-":
-        return open_program(file, device)
+        return open_program(file, device, marks_dispatches=marks_dispatches)
     module, dialect = read_input(file)
-    return compile_program(module, dialect, "stdin", device)
+    return compile_program(module, dialect, "stdin", device, marks_dispatches=marks_dispatches)
 
 
 def _open_eager(file: Path, function: str) -> tuple[Signature, UserObject]:

@@ -15,6 +15,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.annotations import OptionValue
+from axir.dialect.core.timeline import span
 from axir.passes.framework.registry import find_pass
 
 from .rewriting import operations_in_order
@@ -66,7 +67,8 @@ def run_stages(
     present = operation_names(module)
     for name, stage in stages.items():
         if stage.finds_work(module, present):
-            find_pass(name)(**options.get(name, {})).run(module)
+            with span(name, "compiler"):
+                find_pass(name)(**options.get(name, {})).run(module)
             present = operation_names(module)
 
 

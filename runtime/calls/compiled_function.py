@@ -7,14 +7,16 @@ somebody looks.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import warnings
+import weakref
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 from iree import runtime as iree_runtime
 
-from axir.dialect.core.annotations import Dtype, Foreign
+from axir.dialect.core.annotations import Dtype, Foreign, HostArray
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.context import user_frame
@@ -23,6 +25,7 @@ from axir.dialect.core.events import LOWERED, timed
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import outside_traces
+from axir.dialect.core.timeline import span, timeline
 from axir.dialect.core.transfers import check_transfer
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import largest_operation
@@ -40,7 +43,12 @@ from axir.runtime.compiler import compile_module
 from axir.runtime.compiler.target import Target
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import Device, default_device
-from axir.runtime.errors import CompileError, CompileFailureWarning, RuntimeExecutionError
+from axir.runtime.errors import (
+    CompileError,
+    CompileFailureWarning,
+    RuntimeExecutionError,
+    TimelineWarning,
+)
 
 from . import pending
 from .background import Background
@@ -67,16 +75,39 @@ def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
             return buffer
         if config.jax_transfer_guard or config.jax_transfer_guard_device_to_device:
             check_transfer("device_to_device", f"{array.type} from {buffer.device} to {device}")
-        return device.put(bytes_of(words_of(array.host())))
+        return _put(bytes_of(words_of(array.host())), device)
     host = bytes_of(words_of(array.host()))
     if host.flags.writeable:
         # Arrays are immutable, so their memory can be shared with the device.
         host = host.view()
         host.flags.writeable = False
-    buffer = device.put(host)
+    buffer = _put(host, device)
     if device is array._device or device is default_device():
         array._buffer = buffer  # there the array lies; elsewhere it is a visitor
     return buffer
+
+
+def _put(host: HostArray, device: Device) -> Buffer:
+    if not timeline.is_on:
+        return device.put(host)
+    with span("to the device", "transfer", bytes=host.nbytes, device=str(device)):
+        return device.put(host)
+
+
+# All compiled functions that are in use, so that they can be told that somebody looks.
+_compiled_functions: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()
+
+
+def begin_timeline(shows_dispatches: bool) -> None:
+    """Has calls and what they wait for stand on the timeline from now on.
+
+    Args:
+        shows_dispatches: Whether programs are to tell of their dispatches, too; each is compiled
+            once more for that, when it is called.
+    """
+    timeline.begin(shows_dispatches)
+    for function in list(_compiled_functions):
+        function.forget_quick_calls()
 
 
 class CompiledFunction:
@@ -99,7 +130,8 @@ class CompiledFunction:
         donated: tuple[int, ...] = (),
         waits: bool = True,
     ):
-        function = simplify_function(function, is_final=True)
+        with span("simplify", "compiler", function=function.name):
+            function = simplify_function(function, is_final=True)
         self.function = function
         self.device = device
         self.result_types = function.output_types
@@ -123,6 +155,13 @@ class CompiledFunction:
         self._spare_lists: list[iree_runtime.VmVariantList] = []
         result_bytes = sum(t.size * t.dtype.itemsize for t in self.result_types)
         self._reuses_lists = result_bytes <= _SMALL_RESULT_BYTES
+        # The same program with marks of its dispatches, once somebody wanted to see them.
+        self._marked: Executable | None = None
+        _compiled_functions.add(self)
+
+    def forget_quick_calls(self) -> None:
+        """Lets the next call be a general one, which stands on the timeline."""
+        self._results = None
 
     def _adopt(self, executable: Executable) -> None:
         """Lets calls run a program from now on."""
@@ -149,14 +188,16 @@ class CompiledFunction:
             elif failure is not None:
                 raise failure
 
-    def _compile(self) -> Executable:
+    def _compile(self, marks_dispatches: bool = False) -> Executable:
         function = self.function
         # Only what runs in the host's memory calls Python functions.
         calls: list[HostCall] | None = [] if self.device.platform == "cpu" else None
-        binary = compile_function(function, self.device, self.donated, calls)
+        binary = compile_function(
+            function, self.device, self.donated, calls, marks_dispatches=marks_dispatches
+        )
         # Host functions run in the thread of their call, where the user expects them.
         self._is_deferrable = calls is not None and not calls
-        program = Program(binary, self.device, calls or ())
+        program = Program(binary, self.device, calls or (), is_marked=marks_dispatches)
         return program.function("main", work=largest_operation(function))
 
     def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
@@ -253,8 +294,31 @@ class CompiledFunction:
                 return False
         return len({id(x._buffer) for x in arguments}) == len(arguments)
 
+    def _with_marks(self, executable: Executable) -> Executable:
+        """Returns the program that tells of its dispatches; the given one if there is none."""
+        if self._marked is None:
+            try:
+                self._marked = self._compile(marks_dispatches=True)
+            except CompileError as error:
+                self._marked = executable
+                warnings.warn(
+                    f"The timeline does not show the dispatches of {self.function.name!r}, which "
+                    f"does not compile with marks: {error.message}",
+                    TimelineWarning,
+                    stacklevel=2,
+                )
+        return self._marked
+
     def _run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the function in the general case."""
+        if not timeline.is_on:
+            return self._run_generally(arguments)
+        frame = user_frame()
+        line = "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        with span(self.function.name, "call", line=line, device=str(self.device)):
+            return self._run_generally(arguments)
+
+    def _run_generally(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         if self._is_empty:
             return []
         if self._executable is None:
@@ -264,7 +328,9 @@ class CompiledFunction:
             try:
                 return self._evaluate(arguments)
             except _OvertakenError:
-                return self._run(arguments)
+                return self._run_generally(arguments)
+        if timeline.shows_dispatches:
+            executable = self._with_marks(executable)
         is_checked = config.jax_debug_nans or config.jax_debug_infs
         originals = _kept(arguments, self.donated) if is_checked else arguments
         device = self.device
@@ -275,7 +341,7 @@ class CompiledFunction:
         results = list(map(ConcreteArray, self.result_types, _NO_HOST, outputs))
         if is_checked:
             self._check_finite(originals, results)
-        if self._results is None and executable.result_types is not None:
+        if self._results is None and executable.result_types is not None and not timeline.is_on:
             indices = range(len(results))
             types = executable.result_types
             self._results = list(zip(indices, self.result_types, types, strict=True))
@@ -409,19 +475,24 @@ def compile_function(
     donated: tuple[int, ...] = (),
     host_functions: list[HostCall] | None = None,
     mesh_axes: Sequence[tuple[Hashable, int]] | None = None,
+    marks_dispatches: bool = False,
 ) -> bytes:
     """Lowers, legalizes and compiles a function for a device; returns IREE's binary.
 
     `host_functions` collects the Python functions that it calls, which are no part of the binary;
     None if it must run without this process. `mesh_axes` are those of the mesh whose devices run
-    the function on their parts, if it is such a one.
+    the function on their parts, if it is such a one. `marks_dispatches` as for `Target`.
     """
     # Whoever calls the binary has arguments of known types: see `CompiledFunction`.
-    target = Target.of_device(device, config.axir_opt_level, checks_arguments=False)
+    target = dataclasses.replace(
+        Target.of_device(device, config.axir_opt_level, checks_arguments=False),
+        marks_dispatches=marks_dispatches,
+    )
     with timed(LOWERED, function.name):
-        module = lower_functions(
-            {"main": function}, device.platform, donated, host_functions, mesh_axes=mesh_axes
-        )
+        with span("lower to StableHLO", "compiler"):
+            module = lower_functions(
+                {"main": function}, device.platform, donated, host_functions, mesh_axes=mesh_axes
+            )
         prepare_for_target(module, target)
     return compile_module(module, target, function.name)
 

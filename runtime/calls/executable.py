@@ -18,6 +18,7 @@ from iree import runtime as iree_runtime
 
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.timeline import span
 from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import INSTANCE, Device, thread_count
@@ -27,6 +28,7 @@ from axir.runtime.errors import LoadError
 
 from .driver_trial import DriverTrial
 from .host_calls import HostCalls, take_exception
+from .marked_programs import DispatchMarks
 
 _VmVariantList = iree_runtime.VmVariantList
 # Leaving a call to another thread costs 30 us, but milliseconds where others keep all cores busy.
@@ -43,6 +45,7 @@ class Program:
         device: where it runs.
         host_functions: what the binary calls in this process, in the order of their numbers.
         threads: how many threads may compute it, by default as many as `axir_num_threads` says.
+        is_marked: whether the binary was compiled with marks of its dispatches.
 
     Raises:
         LoadError: the binary is damaged or made for another machine.
@@ -60,9 +63,12 @@ class Program:
         device: Device,
         host_functions: Sequence[HostCall] = (),
         threads: int | None = None,
+        is_marked: bool = False,
     ):
         self.device = device
+        self.marks = DispatchMarks(device) if is_marked else None
         self.threads = threads or thread_count()
+        self.size = len(binary)
         self._host_calls = HostCalls(host_functions, device) if host_functions else None
         try:
             self._module = iree_runtime.VmModule.copy_buffer(INSTANCE, binary)
@@ -102,7 +108,8 @@ class Program:
     def new_context(self, driver: str) -> iree_runtime.VmContext:
         """Returns a context on a driver; it runs the program's initializers."""
         handle = self.device.handle(driver, self.threads)
-        modules = [iree_runtime.create_hal_module(INSTANCE, handle)]
+        sink = None if self.marks is None else self.marks.sink
+        modules = [iree_runtime.create_hal_module(INSTANCE, handle, debug_sink=sink)]
         if self._host_calls is not None:
             modules.append(self._host_calls.module)
         try:
@@ -237,8 +244,11 @@ class Executable:
         except IndexError:
             context = self.program.new_context(driver)
         failure: list[BaseException] = []
+        if self.program.marks is not None:
+            self.program.marks.begin_call()
         try:
-            context.invoke(self.vm_function, arguments, results)
+            with span(f"run {self.name}", "call", driver=driver):
+                context.invoke(self.vm_function, arguments, results)
         except Exception as error:
             failure.append(self.failure(error, where))
         finally:

@@ -12,6 +12,7 @@ import hashlib
 import logging
 import marshal
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,17 +24,27 @@ from iree.compiler import ir, version
 from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.events import CACHE_HIT, CACHE_MISS, COMPILED, tell_event, timed
+from axir.dialect.core.events import (
+    CACHE_HIT,
+    CACHE_MISS,
+    COMPILED,
+    REQUEST,
+    RETRIEVED,
+    tell_duration,
+    tell_event,
+    timed,
+)
 from axir.dialect.core.single_flight import single_flight
+from axir.dialect.core.timeline import span
 from axir.dialect.text.parsing import set_trial
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from axir.runtime.errors import CompileError
 
 from .analysis import analyze
-from .cache import cache_directory, program_cache
+from .cache import ProgramCache, cache_directory, program_cache
 from .diagnostics import CompilerEndedError, Diagnostic, compile_error
 from .helpers import HelperStartError, helpers
-from .invocation.invoker import BYTECODE_MAGIC, Invoker, RejectedFlagsError
+from .invocation.invoker import BYTECODE_MAGIC, MARK, Invoker, RejectedFlagsError
 from .linker import linker_flags
 from .slow_compilations import announced_if_slow
 from .target import PROCESS_FLAGS, Target
@@ -72,17 +83,19 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
     cache = program_cache()
 
     def binary() -> bytes:
-        known = cache.get(key)
-        tell_event(CACHE_MISS if known is None else CACHE_HIT)
-        if known is None:
-            text = _written(source)
+        with timed(COMPILED, name):
+            known = _look_up(cache, key)
+            if known is None:
+                text = _written(source)
+                option = MARK if target.marks_dispatches else target.checks_arguments
 
-            def run(flags: tuple[str, ...], report: _Report) -> bytes | None:
-                return _invoke("compile", text, flags, report, target.checks_arguments)
+                def run(flags: tuple[str, ...], report: _Report) -> bytes | None:
+                    return _invoke("compile", text, flags, report, option)
 
-            with announced_if_slow(name, text), timed(COMPILED, name):
-                known = _compile(text, target, flags, f"{name}-{key[:12]}", run)
-            cache.put(key, known)
+                with announced_if_slow(name, text), span("IREE's compiler", "compiler"):
+                    known = _compile(text, target, flags, f"{name}-{key[:12]}", run)
+                with span("store in the cache", "cache", bytes=len(known)):
+                    cache.put(key, known)
         return known
 
     return single_flight(("program", key), binary)[0]
@@ -119,8 +132,7 @@ def compile_object(
     cache = program_cache()
 
     def compiled() -> tuple[bytes, bytes]:
-        known = cache.get(key)
-        tell_event(CACHE_MISS if known is None else CACHE_HIT)
+        known = _look_up(cache, key)
         if known is not None:
             return marshal.loads(known)
 
@@ -136,8 +148,22 @@ def compile_object(
     return program.decode(), content
 
 
+def _look_up(cache: ProgramCache, key: str) -> bytes | None:
+    """Returns what the cache has under a key; tells listeners whether it had it."""
+    tell_event(REQUEST)
+    start = time.perf_counter()
+    with span("look up in the cache", "cache"):
+        known = cache.get(key)
+    tell_event(CACHE_MISS if known is None else CACHE_HIT)
+    if known is not None:
+        tell_duration(RETRIEVED, time.perf_counter() - start)
+    return known
+
+
 def _changes(target: Target) -> tuple[str, ...]:
     """Names what is done to the compiler's result: changed otherwise, it is another program."""
+    if target.marks_dispatches:
+        return ("repair_branches", "marked")
     return ("repair_branches",) if target.checks_arguments else ("repair_branches", "unchecked")
 
 

@@ -95,7 +95,7 @@ class Helper:
         source: bytes,
         flags: tuple[str, ...],
         report: Callable[[str], None],
-        checks_arguments: bool = True,
+        option: bool | str = True,
     ) -> bytes | None:
         """Compiles as `Invoker.compile` does.
 
@@ -104,7 +104,7 @@ class Helper:
             CompilerEndedError: the compiler crashed, and the helper is gone.
             HelperStartError: the helper ended before it was ready.
         """
-        return self._compile(report, flags, source, checks_arguments)
+        return self._compile(report, flags, source, option)
 
     def compile_object(
         self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None], prefix: str
@@ -199,11 +199,11 @@ class HelperPool:
         source: bytes,
         flags: tuple[str, ...],
         report: Callable[[str], None],
-        checks_arguments: bool = True,
+        option: bool | str = True,
     ) -> bytes | None:
         """Compiles in a helper, and waits for one if all are busy; see `Helper.compile`."""
         with self._helper() as helper:
-            return helper.compile(source, flags, report, checks_arguments)
+            return helper.compile(source, flags, report, option)
 
     def compile_object(
         self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None], prefix: str

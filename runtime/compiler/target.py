@@ -119,6 +119,8 @@ class Target:
             "riscv64-linux-gnu", "x86_64-linux-gnu"; None for this one's.
         linkage: "system", "embedded" or "object", for CPUs; None for what fits: "system" on this
             kind of machine, "embedded" for another one.
+        marks_dispatches: whether programs tell when each of their dispatches begins and ends, for
+            whoever wants to see where time goes; it takes some.
 
     >>> Target(opt_level=2).flags()[0]
     '--iree-input-type=stablehlo'
@@ -135,6 +137,7 @@ class Target:
     checks_arguments: bool = True
     triple: str | None = None
     linkage: str | None = None
+    marks_dispatches: bool = False
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:

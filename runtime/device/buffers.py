@@ -19,6 +19,7 @@ from iree import runtime as iree_runtime
 
 from axir.dialect.core.annotations import Dtype, DTypeLike, HostArray
 from axir.dialect.core.errors import DeletedArrayError, DTypeError
+from axir.dialect.core.timeline import span, timeline
 
 if TYPE_CHECKING:
     from .devices import Device
@@ -149,7 +150,11 @@ class Buffer:
         The array keeps the memory alive, also after `delete`.
         """
         kind = self.type
-        array = kind.device.to_numpy(self.view, kind.shape, kind.dtype)
+        if timeline.is_on:
+            with span("to the host", "transfer", bytes=self.nbytes, device=str(kind.device)):
+                array = kind.device.to_numpy(self.view, kind.shape, kind.dtype)
+        else:
+            array = kind.device.to_numpy(self.view, kind.shape, kind.dtype)
         if kind.device.platform == "cpu":
             self.type = kind.borrowed()
         return array

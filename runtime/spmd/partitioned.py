@@ -7,7 +7,7 @@ into parts (`passes/partition/`), and running it (`program.py`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from axir.dialect.core.annotations import Foreign
@@ -164,6 +164,4 @@ def _shard_map_alone(function: Function, axes: MeshAxes) -> LocalProgram | None:
 
 
 def _same(first: Sequence[Foreign], second: Sequence[Foreign]) -> bool:
-    return len(first) == len(second) and all(
-        a is b for a, b in zip(first, second, strict=True)
-    )
+    return len(first) == len(second) and all(a is b for a, b in zip(first, second, strict=True))

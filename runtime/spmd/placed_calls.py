@@ -6,7 +6,7 @@ several (`program.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config

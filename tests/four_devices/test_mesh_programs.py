@@ -85,7 +85,10 @@ def test_collectives_are_those_of_vectorized_axes() -> None:
 def test_dtypes_that_devices_exchange() -> None:
     with axir.enable_x64(True):
         wholes = [whole(n, t) for n, t in enumerate((np.float64, np.uint8, np.int64, np.complex64))]
-        check(lambda *xs: [lax.psum(x, "x") for x in xs] + [lax.all_gather(x, "y") for x in xs], *wholes)
+        check(
+            lambda *xs: [lax.psum(x, "x") for x in xs] + [lax.all_gather(x, "y") for x in xs],
+            *wholes,
+        )
     halves = [whole(0, np.float16), np.asarray(whole(), jnp.bfloat16)]
     check(lambda *xs: [lax.ppermute(x, "x", [(0, 1), (1, 0)]) for x in xs], *halves)
 

@@ -40,7 +40,14 @@ def test_the_number_of_devices_is_settled_by_their_first_use() -> None:
 def test_results_lie_where_the_program_ran(lib: Any) -> None:
     device = lib.devices()[2]
     x = lib.device_put(X, device)
-    for y in (x, x + 1, x[0], x.sum(), lib.jit(lambda x: x * 2)(x), lib.grad(lambda x: (x * x).sum())(x)):
+    for y in (
+        x,
+        x + 1,
+        x[0],
+        x.sum(),
+        lib.jit(lambda x: x * 2)(x),
+        lib.grad(lambda x: (x * x).sum())(x),
+    ):
         assert y.devices() == {device} == y.sharding.device_set
         assert y.device == device
         assert y.committed
@@ -74,10 +81,15 @@ def test_the_error_names_arguments_and_devices() -> None:
     with pytest.raises(errors.IncompatibleDevicesError) as caught:
         axir.jit(add)({"k": x}, y)
     text = str(caught.value)
-    assert "Received incompatible devices for jit of 'add': argument [0]['k'], float32[4,4], is " in text
+    assert (
+        "Received incompatible devices for jit of 'add': argument [0]['k'], float32[4,4], is "
+        in text
+    )
     assert "committed to cpu:1, and argument [1], float32[4,4], to cpu:2." in text
     assert "axir.device_put(x, device)" in text
-    with pytest.raises(errors.IncompatibleDevicesError, match="for add: operand 0, .* cpu:1, and op"):
+    with pytest.raises(
+        errors.IncompatibleDevicesError, match="for add: operand 0, .* cpu:1, and op"
+    ):
         x + y
 
 
@@ -97,9 +109,12 @@ def test_parts_of_arrays(lib: Any, names: tuple[Any, ...]) -> None:
         assert shard.data.devices() == {device}
         np.testing.assert_array_equal(shard.data, X[shard.index])
     replicas = sorted(shard.replica_id for shard in x.addressable_shards)
-    assert replicas == {4: [0] * 4, 2: [0, 0, 1, 1], 1: [0, 1, 2, 3]}[
-        len({str(shard.index) for shard in x.addressable_shards})
-    ]
+    assert (
+        replicas
+        == {4: [0] * 4, 2: [0, 0, 1, 1], 1: [0, 1, 2, 3]}[
+            len({str(shard.index) for shard in x.addressable_shards})
+        ]
+    )
     np.testing.assert_array_equal(np.asarray(x), X)
 
 

@@ -62,8 +62,12 @@ def test_pmap_of_some_devices_and_what_is_not_mapped(lib: Any) -> None:
 
 @LIBRARIES
 def test_gradients_through_pmap_lie_on_its_devices(lib: Any) -> None:
-    mapped = lib.pmap(lambda x, w: lib.numpy.sin(x @ w) * lib.lax.psum(x, "i"), "i", in_axes=(0, None))
-    plain = lib.vmap(lambda x, w: lib.numpy.sin(x @ w) * lib.lax.psum(x, "i"), (0, None), axis_name="i")
+    mapped = lib.pmap(
+        lambda x, w: lib.numpy.sin(x @ w) * lib.lax.psum(x, "i"), "i", in_axes=(0, None)
+    )
+    plain = lib.vmap(
+        lambda x, w: lib.numpy.sin(x @ w) * lib.lax.psum(x, "i"), (0, None), axis_name="i"
+    )
 
     def loss(function: Any) -> Any:
         return lambda x, w: (function(x, w) ** 2).sum()
@@ -112,7 +116,9 @@ def test_what_maps_capture_is_whole_everywhere() -> None:
 
 
 def test_more_elements_than_devices() -> None:
-    with pytest.raises(errors.TooFewDevicesError, match="extent 5, but there are 4 devices: cpu:0, "):
+    with pytest.raises(
+        errors.TooFewDevicesError, match="extent 5, but there are 4 devices: cpu:0, "
+    ):
         axir.pmap(lambda x: x)(np.ones(5, np.float32))
     assert issubclass(errors.TooFewDevicesError, ValueError)
 
@@ -176,7 +182,11 @@ def test_jit_follows_arguments_and_shardings(lib: Any) -> None:
     )  # fmt: skip
     placed = lib.device_put(weights, {"a": sharded(None, "y"), "b": sharded("y")})
     x = lib.device_put(X, sharded("x"))
-    for found in (by_shardings(weights, X), by_shardings(placed, x), lib.jit(network(lib))(placed, x)):
+    for found in (
+        by_shardings(weights, X),
+        by_shardings(placed, x),
+        lib.jit(network(lib))(placed, x),
+    ):
         np.testing.assert_allclose(found[0], expected, rtol=1e-5)
         for name, gradient in found[1].items():
             np.testing.assert_allclose(gradient, gradients[name], rtol=1e-4, atol=1e-6)
@@ -234,7 +244,9 @@ def test_meshes_that_differ_are_named() -> None:
     reordered = axir.sharding.Mesh(np.array(axir.devices())[[1, 0, 2, 3]], ("x",))
     mapped = axir.shard_map(lambda x: x + 1, mesh=reordered, in_specs=P("x"), out_specs=P("x"))
     np.testing.assert_array_equal(mapped(X), X + 1)
-    with pytest.raises(errors.IncompatibleDevicesError, match="written for the mesh of cpu:1, cpu:0"):
+    with pytest.raises(
+        errors.IncompatibleDevicesError, match="written for the mesh of cpu:1, cpu:0"
+    ):
         axir.jit(mapped)(axir.device_put(X, at("x")))
     with pytest.raises(errors.IncompatibleDevicesError, match="an argument is committed to cpu:3"):
         axir.jit(mapped)(axir.device_put(X, axir.devices()[3]))

@@ -94,6 +94,7 @@ ORDER = (
     "frontend/_bundles",
     "frontend/_cpp",
     "frontend/_checkpoints",
+    "frontend/_profiling",
     "frontend",
 )
 # Where imports point back, each with the reason in its own text.

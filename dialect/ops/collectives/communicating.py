@@ -49,9 +49,7 @@ def groups_along(
     return tuple(tuple(group[k] for k in members) for group in whole for members in chosen)
 
 
-def lower_collective(
-    context: LoweringContext, value: ir.Value, **params: Param
-) -> list[ir.Value]:
+def lower_collective(context: LoweringContext, value: ir.Value, **params: Param) -> list[ir.Value]:
     """Writes the call by which the devices of a mesh communicate; a `lower` rule."""
     kind = context.primitive.name
     mesh = _mesh_of(context, params)

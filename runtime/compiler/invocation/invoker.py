@@ -17,6 +17,7 @@ from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
 from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
+from .dispatch_marks import MARKED_PHASE, mark_dispatches
 from .object_files import (
     HOST_PHASE,
     remove_kernels,
@@ -30,6 +31,7 @@ BYTECODE_MAGIC = b"ML\xefR"
 # Sessions hold uniqued types and attributes for good; a fresh one costs 3 ms.
 _COMPILATIONS_PER_SESSION = 200
 _ERROR_SEVERITY = 2
+MARK = "mark"
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
     None, ctypes.c_int, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t, ctypes.c_void_p
 )
@@ -74,7 +76,7 @@ class Invoker:
         source: bytes,
         flags: tuple[str, ...],
         report: Callable[[str], None],
-        checks_arguments: bool = True,
+        option: bool | str = True,
     ) -> bytes | None:
         """Compiles a module, as text or bytecode; releases the interpreter lock meanwhile.
 
@@ -82,7 +84,8 @@ class Invoker:
             source: the module.
             flags: those of the session.
             report: called with each error that the compiler diagnoses.
-            checks_arguments: whether the program looks at what it is called with.
+            option: whether the program looks at what it is called with; or `MARK`, if it tells when
+                its dispatches begin and end, and looks.
 
         Returns:
             The binary; None if there are errors.
@@ -91,10 +94,12 @@ class Invoker:
             RejectedFlagsError: the flags are not legal.
         """
         with self._session(flags) as session, _invocation(session, source, report) as invocation:
-            if invocation is None or not invocation.execute():
+            if invocation is None or (option == MARK and not _mark(session, invocation)):
+                return None
+            if not invocation.execute():
                 return None
             try:
-                return _bytecode(session, invocation, checks_arguments)
+                return _bytecode(session, invocation, checks_arguments=bool(option))
             except (ValueError, RuntimeError) as error:  # the bytecode cannot be written
                 report(str(error))
                 return None
@@ -181,6 +186,20 @@ def _invocation(
         yield invocation if is_good else None
     finally:
         invocation.close()
+
+
+def _mark(session: Session, invocation: Invocation) -> bool:
+    """Compiles as far as there are dispatches, and puts marks around these."""
+    set_phases(invocation, to=MARKED_PHASE)
+    if not invocation.execute():
+        return False
+    # Only a context that Python owns can outlive what Python holds of the module.
+    assert session.context is not None
+    module = invocation.export_module()
+    mark_dispatches(module)
+    invocation.import_module(module)
+    set_phases(invocation, start=MARKED_PHASE, to="end")
+    return True
 
 
 def _bytecode(session: Session, invocation: Invocation, checks_arguments: bool) -> bytes:

@@ -16,7 +16,7 @@ import queue
 import resource
 import threading
 
-from .invoker import Invoker, RejectedFlagsError
+from .invoker import MARK, Invoker, RejectedFlagsError
 from .messages import receive, send
 from .reader import try_to_read
 
@@ -78,7 +78,7 @@ def _answer(
 
     try:
         made: bytes | tuple[bytes, bytes] | None
-        if isinstance(option, str):
+        if isinstance(option, str) and option != MARK:
             made = invoker.compile_object(source, flags, report, option)
         else:
             made = invoker.compile(source, flags, report, option)

@@ -13,7 +13,8 @@ from .types import byte_size
 
 def write_row_loop(method: Method, interface: Interface) -> Iterator[str]:
     """Yields the definition: all rows by the smallest program that takes them, or many by the
-    largest one, again and again."""
+    largest one, again and again.
+    """
     shared = [x for x in (*method.arguments, *own_results(method)) if not x.rows]
     parameters = ["std::size_t rows"]
     parameters += [f"const void* {x.name}" for x in method.arguments]

@@ -456,6 +456,16 @@ class TestTheRest:
         assert 0 < found["seconds"]["fastest"] <= found["seconds"]["median"]
         assert "median" in succeeds("bench", program, "--repeat", 3)
 
+    def test_bench_with_dispatches(self, folder: Path, program: Path) -> None:
+        arguments = ("bench", folder / "model.mlir", "--repeat", 2, "--profile")
+        found = json.loads(succeeds(*arguments, "--json"))["dispatches"]
+        assert found
+        assert all(d["times"] == 1 and d["seconds"] > 0 for d in found)
+        assert found == sorted(found, key=lambda d: -d["seconds"])
+        assert found[0]["name"] in succeeds(*arguments)
+        assert "compiled already" in fails("bench", program, "--profile")
+        assert "stdin is not for" in fails("bench", "-", "--profile")
+
     def test_info(self) -> None:
         facts = json.loads(succeeds("info", "--json"))
         assert facts["versions"]["axir"] == axir.__version__

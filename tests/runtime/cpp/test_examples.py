@@ -59,7 +59,10 @@ def examples(classifier: Exported, tmp_path_factory: pytest.TempPathFactory) -> 
     """The examples, built by clang where it is installed: all else is built by GCC."""
     folder = tmp_path_factory.mktemp("examples")
     classifier.save(folder / "digits.axir")
-    axir_options = (f"-DAXIR_EXECUTABLE={BESIDE_PYTHON / 'axir'}", f"-DAXIR_PYTHON={sys.executable}")
+    axir_options = (
+        f"-DAXIR_EXECUTABLE={BESIDE_PYTHON / 'axir'}",
+        f"-DAXIR_PYTHON={sys.executable}",
+    )
     without = ("-DAXIR_BUILD_TESTS=OFF", "-DAXIR_BUILD_EXAMPLES=OFF")
     run("cmake", "-S", ROOT, "-B", folder / "axir", *without, *axir_options)
     run("cmake", "--install", folder / "axir", "--prefix", folder / "installed")

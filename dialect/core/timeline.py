@@ -1,0 +1,112 @@
+"""The timeline: what goes on in this process from when to when, kept while somebody wants to see.
+
+`span` is put around what takes time: phases of the compiler, calls, transfers. As long as nobody
+looks it reads one attribute. What does not live here: listeners to events (`events.py`), the files
+that timelines are written to (`axir.profiler`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+Details: TypeAlias = Mapping[str, object]
+
+
+class Event(NamedTuple):
+    """Something that went on.
+
+    Attributes:
+        name: What.
+        category: Its kind: `compiler`, `call`, `dispatch`, `transfer`, `cache`, `annotation`,
+            `python`.
+        start: When it began, in nanoseconds of `time.perf_counter_ns`.
+        duration: How long it took, in nanoseconds.
+        thread: Number of the thread (`threading.get_ident`).
+        details: What else is known of it, by name.
+    """
+
+    name: str
+    category: str
+    start: int
+    duration: int
+    thread: int
+    details: Details
+
+
+class Timeline:
+    """What has gone on since `begin`; threads add to it side by side.
+
+    Attributes:
+        is_on: Whether anybody looks.
+        shows_dispatches: Whether compiled programs are to mark their dispatches.
+        events: What went on, in the order of its ends.
+        began: When, in nanoseconds of `time.perf_counter_ns`.
+        began_at: The same in seconds of `time.time()`.
+        thread_names: Names of the threads that added something.
+    """
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.shows_dispatches = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self.events: list[Event] = []
+        self.thread_names: dict[int, str] = {}
+        self.began = time.perf_counter_ns()
+        self.began_at = time.time()
+
+    def begin(self, shows_dispatches: bool) -> None:
+        """Looks from now on, and forgets what went on before."""
+        self._clear()
+        self.shows_dispatches = shows_dispatches
+        self.is_on = True
+
+    def end(self) -> list[Event]:
+        """Looks no more; returns what went on."""
+        self.is_on = self.shows_dispatches = False
+        return self.events
+
+    def add(
+        self, name: str, category: str, start: int, end: int, details: Details | None = None
+    ) -> None:
+        """Adds what the running thread did between two times, in nanoseconds."""
+        thread = threading.get_ident()
+        if thread not in self.thread_names:
+            self.thread_names[thread] = threading.current_thread().name
+        self.events.append(Event(name, category, start, end - start, thread, details or {}))
+
+
+timeline = Timeline()
+
+
+class span:
+    """A `with` block that stands on the timeline, also if it raises.
+
+    >>> timeline.begin(shows_dispatches=False)
+    >>> with span("lower", "compiler", function="f"):
+    ...     pass
+    >>> [(event.name, event.details) for event in timeline.end()]
+    [('lower', {'function': 'f'})]
+    """
+
+    __slots__ = ("_start", "category", "details", "name")
+
+    def __init__(self, name: str, category: str, **details: object):
+        self.name = name
+        self.category = category
+        self.details = details
+        self._start = 0
+
+    def __enter__(self) -> span:
+        if timeline.is_on:
+            self._start = time.perf_counter_ns()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if timeline.is_on and self._start:
+            now = time.perf_counter_ns()
+            timeline.add(self.name, self.category, self._start, now, self.details)

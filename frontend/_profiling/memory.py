@@ -1,0 +1,83 @@
+"""Profiles of device memory, in the form that `pprof` reads.
+
+What is alive is found by the garbage collector's list of objects, so arrays cost nothing to keep
+track of; where they were made is not known, and buffers are grouped by dtype, shape and device.
+"""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import time
+from collections import Counter
+
+from axir.runtime.calls.executable import Program
+from axir.runtime.device.buffers import Buffer
+
+from .protocol_buffers import message, number, numbers
+
+# Fields of `Profile` and of the messages in it (github.com/google/pprof, profile.proto).
+_SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRINGS, _TIME = 1, 2, 4, 5, 6, 9
+
+
+def memory_profile(platform: str | None) -> bytes:
+    """Returns what lies in the devices' memory now, as a compressed `pprof` profile.
+
+    Args:
+        platform: Whose devices count; None for all.
+    """
+    return gzip.compress(_profile(in_use(platform)))
+
+
+def in_use(platform: str | None) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """Returns how many buffers there are and how many bytes they take, by what they are.
+
+    The keys are kind (`buffer` or `executable`), description and device.
+    """
+    counts: Counter[tuple[str, str, str]] = Counter()
+    sizes: Counter[tuple[str, str, str]] = Counter()
+    seen: set[int] = set()
+    for found in gc.get_objects():
+        if type(found) is Buffer:
+            # Several buffers may refer to one view of memory, which counts once.
+            if found.ref is None or id(found.ref) in seen:
+                continue
+            seen.add(id(found.ref))
+            shape = ",".join(map(str, found.shape))
+            device = found.device
+            key = ("buffer", f"{found.dtype}[{shape}]", str(device))
+            size = found.nbytes
+        elif type(found) is Program:
+            device = found.device
+            key = ("executable", ", ".join(found.function_names), str(device))
+            size = found.size
+        else:
+            continue
+        if platform in (None, device.platform):
+            counts[key] += 1
+            sizes[key] += size
+    return {key: (counts[key], sizes[key]) for key in counts}
+
+
+def _profile(found: dict[tuple[str, str, str], tuple[int, int]]) -> bytes:
+    strings = {"": 0}
+
+    def index(text: str) -> int:
+        return strings.setdefault(text, len(strings))
+
+    def sample_type(kind: str, unit: str) -> bytes:
+        return message(_SAMPLE_TYPE, number(1, index(kind)) + number(2, index(unit)))
+
+    def label(key: str, text: str) -> bytes:
+        return message(3, number(1, index(key)) + number(2, index(text)))
+
+    parts = [sample_type("allocations", "count"), sample_type("space", "bytes")]
+    for position, ((kind, what, device), values) in enumerate(sorted(found.items()), 1):
+        labels = label("kind", kind) + label("device", device)
+        parts.append(message(_SAMPLE, numbers(1, [position]) + numbers(2, values) + labels))
+        parts.append(message(_LOCATION, number(1, position) + message(4, number(1, position))))
+        name = index(f"{what} on {device}")
+        parts.append(message(_FUNCTION, number(1, position) + number(2, name)))
+    parts.append(number(_TIME, time.time_ns()))
+    parts += [message(_STRINGS, text) for text in strings]
+    return b"".join(parts)
