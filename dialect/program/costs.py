@@ -128,6 +128,33 @@ def _arithmetic_of(equation: Equation) -> int:
     return 0 if equation.primitive.moves_elements else max(sizes, default=0)
 
 
+# Functions of numbers that are computed by series or approximations, not by a few instructions.
+_TRANSCENDENTAL = frozenset(
+    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erf_inv erfc exp exp2 expm1 lgamma "
+    "digamma log log1p logistic pow rsqrt sin sinh sqrt tan tanh zeta polygamma bessel_i0e "
+    "bessel_i1e cosine_integral dawsn erfcx exp1 expi expn fresnel_cosine fresnel_sine hyp1f1 "
+    "hyp2f1 igamma igammac ndtri owens_t regularized_incomplete_beta sine_integral spence "
+    "wofz".split()
+)
+
+
+@quickly_derived
+def transcendental_operations(function: Function) -> int:
+    """Counts the elements of which a call computes transcendental functions, such as `exp`.
+
+    They are among the `arithmetic_operations`, and loops count as there.
+    """
+    return sum(map(_transcendental_of, function.equations))
+
+
+def _transcendental_of(equation: Equation) -> int:
+    name, params = equation.primitive.name, equation.params
+    bodies = [transcendental_operations(f) for f in functions_of(params)]
+    if bodies:
+        return max(bodies) if name == "cond" else sum(bodies) * params.get("length", 1)
+    return equation.results[0].type.size if name in _TRANSCENDENTAL else 0
+
+
 @quickly_derived
 def temporary_bytes(function: Function) -> int:
     """Counts the bytes of values that live at the same time, at most, besides what a call is given.

@@ -33,6 +33,11 @@ from axir.dialect.core.errors import (
     ShapeError,
 )
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.costs import (
+    arithmetic_operations,
+    temporary_bytes,
+    transcendental_operations,
+)
 from axir.dialect.program.function import Function
 from axir.dialect.program.jaxpr import ClosedJaxpr
 from axir.dialect.program.module_writer import write_module
@@ -68,6 +73,36 @@ class ArgInfo:
     def dtype(self) -> np.dtype:
         """Its dtype."""
         return self.aval.dtype
+
+
+@dataclass(frozen=True)
+class CompiledMemoryStats:
+    """How much memory a call of a compiled program needs, in bytes.
+
+    Attributes:
+        generated_code_size_in_bytes: Size of the program.
+        argument_size_in_bytes: Of the arguments.
+        output_size_in_bytes: Of the results.
+        alias_size_in_bytes: Of the results that may lie where donated arguments did.
+        temp_size_in_bytes: Of what lies in memory besides, at most: what the program would need if
+            each of its operations wrote its result. Most values stay in registers.
+    """
+
+    generated_code_size_in_bytes: int
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    alias_size_in_bytes: int
+    temp_size_in_bytes: int
+
+    @property
+    def peak_memory_in_bytes(self) -> int:
+        """All that lies in memory during a call, at most."""
+        return (
+            self.argument_size_in_bytes
+            + self.output_size_in_bytes
+            - self.alias_size_in_bytes
+            + self.temp_size_in_bytes
+        )
 
 
 @runtime_checkable
@@ -230,8 +265,9 @@ class Lowered(_Stage):
         except HostCallNeededError:
             return lower_functions({"main": self.function}, platform, host_functions=[])
 
-    def cost_analysis(self) -> None:
-        """Returns None: IREE tells no costs before a program runs."""
+    def cost_analysis(self) -> dict[str, float]:
+        """Returns what a call computes, reads and writes at least; see `Compiled.cost_analysis`."""
+        return _costs(self.function)
 
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
         """Compiles.
@@ -324,12 +360,82 @@ class Compiled(_Stage):
         lowered = Lowered(self.function, self.in_tree, self.out_tree, self._donated, self.device)
         return lowered.as_text()
 
-    def cost_analysis(self) -> None:
-        """Returns None: IREE tells no costs."""
+    def cost_analysis(self) -> dict[str, float]:
+        """Returns what a call computes, reads and writes at least, counted in the jaxpr.
 
-    def memory_analysis(self) -> None:
-        """Returns None: IREE tells no sizes of temporary memory."""
+        Returns:
+            `flops`, additions, multiplications and the like; `transcendentals`, elements of `exp`
+            and its like, which are no flops; `bytes accessed`, those of arguments and results. Each
+            pass of a loop counts if their number is known, else one.
+
+        >>> import axir, axir.numpy as jnp
+        >>> square = axir.jit(lambda x: jnp.exp(x @ x)).lower(jnp.ones((8, 8))).compile()
+        >>> square.cost_analysis()
+        {'flops': 1024.0, 'transcendentals': 64.0, 'bytes accessed': 512.0}
+        """
+        return _costs(self.function)
+
+    def memory_analysis(self) -> CompiledMemoryStats:
+        """Returns how much memory a call needs, in bytes.
+
+        >>> import axir, axir.numpy as jnp
+        >>> square = axir.jit(lambda x: jnp.exp(x @ x)).lower(jnp.ones((8, 8))).compile()
+        >>> stats = square.memory_analysis()
+        >>> stats.argument_size_in_bytes, stats.output_size_in_bytes
+        (256, 256)
+        """
+        outputs = _bytes(self.function.output_types)
+        aliased = sum(_bytes([self.function.input_types[n]]) for n in self._donated)
+        return CompiledMemoryStats(
+            generated_code_size_in_bytes=self._unit.code_size,
+            argument_size_in_bytes=_bytes(self.function.input_types),
+            output_size_in_bytes=outputs,
+            alias_size_in_bytes=min(aliased, outputs),
+            temp_size_in_bytes=max(0, temporary_bytes(self._unit.function) - outputs),
+        )
+
+    @property
+    def input_shardings(self) -> UserObject:
+        """Where arguments are to be: the pair of those of arguments and of keyword arguments."""
+        return self.in_tree.unflatten([self._sharding] * self.in_tree.num_leaves)
+
+    @property
+    def output_shardings(self) -> UserObject:
+        """Where the results are."""
+        return self.out_tree.unflatten([self._sharding] * self.out_tree.num_leaves)
+
+    @property
+    def input_formats(self) -> UserObject:
+        """Where arguments are to be, and how their elements follow each other: row by row."""
+        return self.in_tree.unflatten(self._formats(self.function.input_types))
+
+    @property
+    def output_formats(self) -> UserObject:
+        """Where the results are, and how their elements follow each other: row by row."""
+        return self.out_tree.unflatten(self._formats(self.function.output_types))
+
+    @property
+    def _sharding(self) -> SingleDeviceSharding:
+        return SingleDeviceSharding(self.device)
+
+    def _formats(self, types: Sequence[ShapedArray]) -> list[UserObject]:
+        from axir.experimental.layout import Format, Layout  # late: the folder holds jit's users
+
+        return [Format(Layout(tuple(range(t.ndim))), self._sharding) for t in types]
 
     def runtime_executable(self) -> UserObject:
         """Returns the program that IREE runs."""
         return self._unit
+
+
+def _costs(function: Function) -> dict[str, float]:
+    transcendentals = transcendental_operations(function)
+    return {
+        "flops": float(arithmetic_operations(function) - transcendentals),
+        "transcendentals": float(transcendentals),
+        "bytes accessed": float(_bytes(function.input_types) + _bytes(function.output_types)),
+    }
+
+
+def _bytes(types: Sequence[ShapedArray]) -> int:
+    return sum(t.size * t.dtype.itemsize for t in types)

@@ -159,6 +159,11 @@ class CompiledFunction:
         self._marked: Executable | None = None
         _compiled_functions.add(self)
 
+    @property
+    def code_size(self) -> int:
+        """Size of the compiled program in bytes; 0 if there is none."""
+        return 0 if self._executable is None else self._executable.program.size
+
     def forget_quick_calls(self) -> None:
         """Lets the next call be a general one, which stands on the timeline."""
         self._results = None

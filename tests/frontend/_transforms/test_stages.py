@@ -61,7 +61,37 @@ def test_text_of_a_stage() -> None:
     assert str(lowered.compiler_ir()) == lowered.as_text() == lowered.compile().as_text()
     with pytest.raises(ParameterError, match="dialect 'hlo' is neither 'stablehlo' nor 'jaxpr'"):
         lowered.as_text("hlo")
-    assert lowered.cost_analysis() is lowered.compile().memory_analysis() is None
+
+
+def test_costs_and_memory() -> None:
+    def step(w, x):
+        def body(i, w):
+            return w - 0.5 * jnp.tanh(w @ x)
+
+        return axir.lax.fori_loop(0, 10, body, w)
+
+    lowered = axir.jit(step, donate_argnums=0).lower(np.ones((16, 16)), np.ones((16, 16)))
+    compiled = lowered.compile()
+    costs = compiled.cost_analysis()
+    assert costs == lowered.cost_analysis()
+    assert costs["transcendentals"] == 10 * 256
+    assert costs["flops"] == 10 * (2 * 16**3 + 2 * 256 + 1)  # and the counter
+    assert costs["bytes accessed"] == 3 * 256 * 4
+    memory = compiled.memory_analysis()
+    assert (memory.argument_size_in_bytes, memory.output_size_in_bytes) == (2048, 1024)
+    assert memory.alias_size_in_bytes == 1024
+    assert memory.generated_code_size_in_bytes > 1000
+    assert memory.peak_memory_in_bytes == 2048 + memory.temp_size_in_bytes
+
+
+def test_where_arguments_and_results_are() -> None:
+    compiled = pair.lower({"a": X}, 2.0).compile()
+    (tree, scalar), keywords = compiled.input_shardings
+    assert tree["a"] == scalar == axir.sharding.SingleDeviceSharding(axir.devices()[0])
+    assert keywords == {}
+    assert set(compiled.output_shardings) == {"out", "sum"}
+    assert compiled.output_formats["out"].layout.major_to_minor == (0,)
+    assert compiled.input_formats[0][1].sharding == scalar
 
 
 def test_lowering_for_a_platform() -> None:
