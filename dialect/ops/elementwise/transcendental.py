@@ -9,6 +9,7 @@ holds all that is particular to the op.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,7 +19,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import UserFunction
+from axir.dialect.core.annotations import HostArray, UserFunction
 from axir.dialect.core.errors import DTypeError
 from axir.dialect.program.op_table import Traceable
 from axir.dialect.program.primitive import Sample
@@ -458,13 +459,15 @@ atanh = unary(
 
 def scipy_special(name: str) -> UserFunction:
     """Returns the evaluator that is SciPy's special function of a name."""
+    return _via_float32(lambda *operands: scipy_function(name)(*operands))
 
-    def evaluate(*operands: np.ndarray) -> HostArrays:
-        import scipy.special  # late: costs a tenth of a second
 
-        return getattr(scipy.special, name)(*operands)
+@functools.cache
+def scipy_function(name: str) -> Callable[..., HostArray]:
+    """Returns a function of `scipy.special`."""
+    import scipy.special  # late: costs a tenth of a second
 
-    return _via_float32(evaluate)
+    return getattr(scipy.special, name)
 
 
 def _gaussian(x: Value, factor: float) -> Value:

@@ -50,6 +50,7 @@ from axir.dialect.program.rules import Value
 
 from . import error_formulas, integral_formulas
 from .formula_ops import few_samples, no_derivative, not_written, written
+from .single_elements import quick_for_one
 
 _EDGES = (0.0, -0.0, 0.5, 1.0, -1.0, 4.9, 5.1, 30.0, -20.0, np.inf, -np.inf, np.nan)
 _OWENS_EDGES = (0.0, -0.0, 0.5, 1.0, -2.0, np.inf, -np.inf, np.nan)
@@ -209,7 +210,7 @@ expi = _integral(
 expn: Traceable = written(
     binary(
         "expn",
-        _evaluate_expn,
+        quick_for_one("expn", _evaluate_expn, lambda n, x: n >= 0 and n == round(n)),
         not_written,
         FLOAT,
         operands=("n", "x"),

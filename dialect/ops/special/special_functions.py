@@ -35,6 +35,7 @@ from axir.dialect.program.rules import Operand, Value
 
 from . import bessel_formulas, gamma_formulas, incomplete_beta, incomplete_gamma
 from .formula_ops import few_samples, no_derivative, not_written, written
+from .single_elements import quick_for_one
 
 _POSITIVE = (0.0, -0.0, 0.5, 1.0, 2.5, 12.0, -1.0, np.inf, -np.inf, np.nan)
 _ALL = (0.0, -0.0, 0.5, 1.0, 2.0, -0.5, -1.0, -2.5, 1e-3, 20.0, 300.0, 1e4, np.inf, -np.inf, np.nan)
@@ -113,7 +114,7 @@ def _evaluate_zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
 lgamma: Traceable = written(
     unary(
         "lgamma",
-        _evaluate_lgamma,
+        quick_for_one("gammaln", _evaluate_lgamma),
         not_written,
         FLOAT,
         samples=Sampling(low=-1.8, high=9.5, edges=_ALL, tolerance=128.0),
@@ -124,7 +125,7 @@ lgamma: Traceable = written(
 digamma: Traceable = written(
     unary(
         "digamma",
-        _evaluate_digamma,
+        quick_for_one("digamma", _evaluate_digamma, lambda x: x != 0),
         not_written,
         FLOAT,
         samples=Sampling(low=0.2, high=9.5, edges=_ALL, tolerance=64.0),
@@ -149,7 +150,7 @@ polygamma: Traceable = written(
 zeta: Traceable = written(
     binary(
         "zeta",
-        _evaluate_zeta,
+        quick_for_one("zeta", _evaluate_zeta, lambda s, q: s > 1 and q > 0),
         not_written,
         FLOAT,
         operands=("x", "q"),

@@ -6,30 +6,40 @@ import functools
 import math
 import operator
 
+import numpy as np
+
 import axir.numpy as jnp
 from axir.custom_derivatives import custom_jvp
 from axir.dialect.core.annotations import ArrayLike
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import mul, sign
-from axir.dialect.ops.elementwise.transcendental import exp
+from axir.dialect.ops.elementwise.transcendental import exp, scipy_function
 from axir.dialect.ops.special.special_functions import bessel_i0e, bessel_i1e
 from axir.dialect.program.rules import Value
 from axir.lax import scan
 
-from ._common import real_arguments, unary_function
+from ._common import evaluated_by, is_known, real_arguments, unary_function
 
 i0e = unary_function("i0e", bessel_i0e, "Modified Bessel function I0, times exp(-|x|).")
 i1e = unary_function("i1e", bessel_i1e, "Modified Bessel function I1, times exp(-|x|).")
-i0 = unary_function(
+
+
+@evaluated_by("i0")
+def _i0(x: Value) -> Value:
     # Not abs, which has a slope at zero, where this function has none.
-    "i0",
-    lambda x: mul(exp(mul(x, sign(x))), bessel_i0e(x)),
-    "Modified Bessel function I0.",
-)
-i1 = unary_function(
-    "i1", lambda x: mul(exp(absolute(x)), bessel_i1e(x)), "Modified Bessel function I1."
-)
+    return mul(exp(mul(x, sign(x))), bessel_i0e(x))
+
+
+@evaluated_by("i1")
+def _i1(x: Value) -> Value:
+    return mul(exp(absolute(x)), bessel_i1e(x))
+
+
+i0 = unary_function("i0", _i0, "Modified Bessel function I0.")
+i1 = unary_function("i1", _i1, "Modified Bessel function I1.")
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Value:
@@ -60,6 +70,10 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Value:
     greatest = operator.index(v)
     if greatest < 0:
         raise ParameterError(f"bessel_jn: the order v must be at least 0, but is {greatest}.")
+    if is_known(x) and x.dtype.itemsize >= 4 and np.isfinite(x.host()).all():
+        orders = np.arange(greatest + 1, dtype=x.dtype).reshape(-1, *[1] * x.ndim)
+        values = np.asarray(scipy_function("jv")(orders, x.host()), x.dtype)
+        return ConcreteArray(ShapedArray(values.shape, x.dtype), values)
     return _bessel_jn(greatest, operator.index(n_iter), x)
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import TypeGuard
 
-from axir.dialect.core.annotations import ArrayLike, Options, UserObject
+import numpy as np
+
+from axir.dialect.core.annotations import ArrayLike, HostArray, Options, UserObject
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.ops.elementwise.transcendental import scipy_function
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import (
     broadcast_arguments,
@@ -19,6 +26,65 @@ def real_arguments(name: str, *args: Options) -> list[Value]:
     values = promote_inexact(name, *args)
     require_real(name, *values)
     return broadcast_arguments(name, *values)
+
+
+def evaluated_by(
+    reference: str | Callable[..., HostArray],
+) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Has a formula of several ops be one function of SciPy's where its values are known.
+
+    What is traced is the formula; its ops, one by one in Python, would take a hundred times as long
+    as SciPy's function. The formula agrees with it to rounding, as a test checks, but at the edges:
+    if there is a zero, an infinity or nan among the results, all of them are the formula's, so that
+    compiled programs have the same ones.
+
+    Args:
+        reference: Name of a function in `scipy.special`, or a function of NumPy arrays.
+
+    Returns:
+        A decorator for functions of values of one dtype, which is that of the result, and of one
+        shape, save for scalars.
+    """
+    by_scipy: Callable[..., HostArray] = (
+        (lambda *hosts: scipy_function(reference)(*hosts))
+        if isinstance(reference, str)
+        else reference
+    )
+
+    def decorate(formula: Callable[..., Value]) -> Callable[..., Value]:
+        @functools.wraps(formula)
+        def function(*values: Value) -> Value:
+            if not all(map(is_known, values)):
+                return formula(*values)
+            hosts = [x.host() for x in values]
+            if values[0].dtype.itemsize < 4:  # half precision, computed in single
+                hosts = [host.astype(np.float32) for host in hosts]
+            token = ignore_floating_point_warnings()
+            try:
+                result = np.asarray(by_scipy(*hosts), dtype=values[0].dtype)
+            finally:
+                restore_warnings(token)
+            if not _is_regular(result):
+                return formula(*values)
+            kind = next(x.type for x in values if x.type.shape == result.shape)
+            return ConcreteArray(kind, result)
+
+        return function
+
+    return decorate
+
+
+def _is_regular(x: HostArray) -> bool:
+    """Tells whether all numbers are finite, and none is zero."""
+    if x.size == 1:
+        value = x.item()
+        return value != 0 and value - value == 0
+    return bool(np.isfinite(x).all() and x.all())
+
+
+def is_known(x: Value) -> TypeGuard[ConcreteArray]:
+    """Tells whether the elements of a value are known, and no device was chosen for them."""
+    return type(x) is ConcreteArray and x._device is None
 
 
 def weak_constant(value: float, x: Value) -> Value:

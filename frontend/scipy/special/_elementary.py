@@ -26,7 +26,7 @@ from axir.nn._normalization import softmax as softmax_along
 from axir.numpy._arguments.promotion import constant, promote_inexact
 from axir.numpy._reductions.logsumexp import logsumexp as logsumexp
 
-from ._common import real_arguments, unary_function, weak_constant
+from ._common import evaluated_by, real_arguments, unary_function, weak_constant
 
 erf = unary_function(
     "erf", lax.erf, "Error function: 2 / sqrt(pi) times the integral of exp(-t**2) to x."
@@ -47,6 +47,7 @@ def expit(x: ArrayLike) -> Value:
     return lax.logistic(*promote_inexact("expit", x))
 
 
+@evaluated_by("logit")
 def _logit(x: Value) -> Value:
     return sub(lax.log(x), lax.log1p(neg(x)))
 
@@ -54,6 +55,7 @@ def _logit(x: Value) -> Value:
 logit = unary_function("logit", _logit, "Inverse of the logistic function: log(x / (1 - x)).")
 
 
+@evaluated_by("ndtr")
 def _ndtr(x: Value) -> Value:
     return mul(constant(0.5, x.dtype), lax.erfc(mul(x, constant(-math.sqrt(0.5), x.dtype))))
 
@@ -71,7 +73,11 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Value:
     >>> xlogy(0.0, 0.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    x, y = real_arguments("xlogy", x, y)
+    return _xlogy(*real_arguments("xlogy", x, y))
+
+
+@evaluated_by("xlogy")
+def _xlogy(x: Value, y: Value) -> Value:
     return _product_of_logarithm(x, y, lax.log, gt(y, weak_constant(0, y)))
 
 
@@ -82,7 +88,11 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Value:
     >>> xlog1py(0.0, -1.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    x, y = real_arguments("xlog1py", x, y)
+    return _xlog1py(*real_arguments("xlog1py", x, y))
+
+
+@evaluated_by("xlog1py")
+def _xlog1py(x: Value, y: Value) -> Value:
     return _product_of_logarithm(x, y, lax.log1p, gt(y, weak_constant(-1, y)))
 
 
@@ -102,10 +112,14 @@ def entr(x: ArrayLike) -> Value:
     >>> entr(1.0)
     Array(-0., dtype=float32, weak_type=True)
     """
-    (x,) = real_arguments("entr", x)
+    return _entr(*real_arguments("entr", x))
+
+
+@evaluated_by("entr")
+def _entr(x: Value) -> Value:
     is_negative = lt(x, weak_constant(0, x))
     safe = select_n(is_negative, x, weak_constant(1, x))
-    return select_n(is_negative, neg(xlogy(safe, safe)), weak_constant(-math.inf, x))
+    return select_n(is_negative, neg(_xlogy(safe, safe)), weak_constant(-math.inf, x))
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Value:
@@ -115,7 +129,11 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Value:
     >>> rel_entr(0.0, 2.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    p, q = real_arguments("rel_entr", p, q)
+    return _rel_entr(*real_arguments("rel_entr", p, q))
+
+
+@evaluated_by("rel_entr")
+def _rel_entr(p: Value, q: Value) -> Value:
     zero, one = weak_constant(0, p), weak_constant(1, p)
     is_regular = and_(gt(p, zero), gt(q, zero))
     is_zero = and_(eq(p, zero), ge(q, zero))
@@ -131,8 +149,12 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Value:
     >>> kl_div(1.0, 1.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    p, q = real_arguments("kl_div", p, q)
-    return add(sub(rel_entr(p, q), p), q)
+    return _kl_div(*real_arguments("kl_div", p, q))
+
+
+@evaluated_by("kl_div")
+def _kl_div(p: Value, q: Value) -> Value:
+    return add(sub(_rel_entr(p, q), p), q)
 
 
 # Along axes ------------------------------------------------------------------------------------

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 
-from axir.dialect.core.annotations import ArrayLike, UserObject
+import numpy as np
+
+from axir.dialect.core.annotations import ArrayLike, HostArray, UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
@@ -24,14 +27,19 @@ from axir.dialect.ops.elementwise.arithmetic import (
 )
 from axir.dialect.ops.elementwise.arithmetic import max as larger
 from axir.dialect.ops.elementwise.arithmetic import min as smaller
-from axir.dialect.ops.elementwise.transcendental import exp, log, log1p
+from axir.dialect.ops.elementwise.transcendental import exp, log, log1p, scipy_function
 from axir.dialect.ops.special import special_functions as lax
 from axir.dialect.ops.special.gamma_formulas import STIRLING
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import dtype_argument
 from axir.numpy._arrays.creation import asarray
 
-from ._common import real_arguments, unary_function, weak_constant
+from ._common import (
+    evaluated_by,
+    real_arguments,
+    unary_function,
+    weak_constant,
+)
 
 gammaln = unary_function(
     "gammaln", lax.lgamma, "Logarithm of the absolute value of the gamma function."
@@ -39,9 +47,16 @@ gammaln = unary_function(
 digamma = unary_function(
     "digamma", lax.digamma, "Derivative of `gammaln`; nan at 0, -1, -2 and so on."
 )
+
+
+@evaluated_by("loggamma")
+def _loggamma(x: Value) -> Value:
+    return select_n(lt(x, weak_constant(0, x)), lax.lgamma(x), _nan(x))
+
+
 loggamma = unary_function(
     "loggamma",
-    lambda x: select_n(lt(x, weak_constant(0, x)), lax.lgamma(x), _nan(x)),
+    _loggamma,
     "Logarithm of the gamma function; nan for negative numbers.",
 )
 
@@ -50,6 +65,7 @@ def _nan(x: Value) -> Value:
     return weak_constant(math.nan, x)
 
 
+@evaluated_by("gammasgn")
 def _sign_of_gamma(x: Value) -> Value:
     """1 or -1; nan at the negative integers, and the sign of the zero at zeros."""
     one = weak_constant(1, x)
@@ -68,9 +84,14 @@ gammasgn = unary_function(
     _sign_of_gamma,
     "Sign of the gamma function: 1 or -1, and nan at the negative integers.",
 )
-gamma = unary_function(
-    "gamma", lambda x: mul(_sign_of_gamma(x), exp(lax.lgamma(x))), "The gamma function."
-)
+
+
+@evaluated_by("gamma")
+def _gamma(x: Value) -> Value:
+    return mul(_sign_of_gamma(x), exp(lax.lgamma(x)))
+
+
+gamma = unary_function("gamma", _gamma, "The gamma function.")
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Value:
@@ -89,7 +110,11 @@ def factorial(n: ArrayLike, exact: bool = False) -> Value:
     """
     if exact:
         raise NotImplementedError("factorial: exact=True needs integers of any length.")
-    (n,) = real_arguments("factorial", n)
+    return _factorial(*real_arguments("factorial", n))
+
+
+@evaluated_by("factorial")
+def _factorial(n: Value) -> Value:
     zero = weak_constant(0, n)
     return select_n(lt(n, zero), exp(lax.lgamma(add(n, weak_constant(1, n)))), zero)
 
@@ -113,7 +138,11 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Value:
     >>> betaln(1.0, 1.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    a, b = real_arguments("betaln", a, b)
+    return _betaln(*real_arguments("betaln", a, b))
+
+
+@evaluated_by("betaln")
+def _betaln(a: Value, b: Value) -> Value:
     low, high = smaller(a, b), larger(a, b)
     ten, half = weak_constant(10, a), weak_constant(0.5, a)
     is_far = and_(gt(high, ten), gt(low, weak_constant(0, a)))
@@ -140,9 +169,13 @@ def beta(a: ArrayLike, b: ArrayLike) -> Value:
     >>> beta(1.0, 2.0)
     Array(0.5, dtype=float32, weak_type=True)
     """
-    a, b = real_arguments("beta", a, b)
+    return _beta(*real_arguments("beta", a, b))
+
+
+@evaluated_by("beta")
+def _beta(a: Value, b: Value) -> Value:
     signs = mul(mul(_sign_of_gamma(a), _sign_of_gamma(b)), _sign_of_gamma(add(a, b)))
-    return mul(signs, exp(betaln(a, b)))
+    return mul(signs, exp(_betaln(a, b)))
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
@@ -213,6 +246,15 @@ def multigammaln(a: ArrayLike, d: UserObject) -> Value:
     """
     (a,) = real_arguments("multigammaln", a)
     size = operator.index(d)
+
+    def reference(a: HostArray) -> HostArray:
+        is_inside = size >= 1 and np.all(2 * a > size - 1)
+        return scipy_function("multigammaln")(a, size) if is_inside else np.full_like(a, np.nan)
+
+    return evaluated_by(reference)(functools.partial(_multigammaln, size))(a)
+
+
+def _multigammaln(size: int, a: Value) -> Value:
     total = weak_constant(0.25 * size * (size - 1) * math.log(math.pi), a)
     for j in range(size):
         total = add(total, lax.lgamma(sub(a, weak_constant(0.5 * j, a))))
@@ -226,7 +268,16 @@ def poch(z: ArrayLike, m: ArrayLike) -> Value:
     >>> poch(3.0, 0.0)
     Array(1., dtype=float32, weak_type=True)
     """
-    z, m = real_arguments("poch", z, m)
+    return _poch(*real_arguments("poch", z, m))
+
+
+def _poch_of_positive(z: HostArray, m: HostArray) -> HostArray:
+    """SciPy's function; nan, which leaves it to the formula, if a z is not positive."""
+    return scipy_function("poch")(z, m) if (z > 0).all() else np.full_like(z, np.nan)
+
+
+@evaluated_by(_poch_of_positive)
+def _poch(z: Value, m: Value) -> Value:
     upper = add(z, m)
     size = exp(sub(lax.lgamma(upper), lax.lgamma(z)))
     value = mul(mul(_sign_of_gamma(upper), _sign_of_gamma(z)), size)

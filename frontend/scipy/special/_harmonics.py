@@ -11,13 +11,15 @@ import axir.numpy as jnp
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.transcendental import scipy_function
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.lax import complex as complex_of
 from axir.lax import scan
 from axir.numpy._arguments.promotion import array_argument
 
-from ._common import real_arguments
+from ._common import is_known, real_arguments
 
 
 class DegreeError(ParameterError, ValueError):
@@ -63,6 +65,8 @@ def sph_harm_y(
     degrees, orders = array_argument("sph_harm_y", n), array_argument("sph_harm_y", m, 1)
     greatest = _greatest_degree(degrees) if n_max is None else operator.index(n_max)
     polar, azimuth = real_arguments("sph_harm_y", theta, phi)
+    if (known := _known_harmonics(degrees, orders, polar, azimuth, greatest)) is not None:
+        return known
     degrees, orders, polar, azimuth = jnp.broadcast_arrays(degrees, orders, polar, azimuth)
     degree = jnp.minimum(degrees, greatest).astype(polar.dtype)
     order = orders.astype(polar.dtype)
@@ -74,6 +78,20 @@ def sph_harm_y(
     real = sign * legendre * jnp.cos(angle)
     imag = jnp.where(order < 0, -sign, sign) * legendre * jnp.sin(angle)
     return complex_of(real, imag)
+
+
+def _known_harmonics(n: Value, m: Value, polar: Value, azimuth: Value, most: int) -> Value | None:
+    """Returns SciPy's values; None if not all is known, or something is out of the ordinary."""
+    if not (is_known(n) and is_known(m) and is_known(polar) and is_known(azimuth)):
+        return None
+    degrees, orders = np.minimum(n.host(), most), m.host()
+    if polar.dtype.itemsize < 4 or np.any(abs(orders) > degrees):
+        return None
+    values = scipy_function("sph_harm_y")(degrees, orders, polar.host(), azimuth.host())
+    if not np.isfinite(values).all():
+        return None
+    dtype = np.result_type(polar.dtype, np.complex64)
+    return ConcreteArray(ShapedArray(values.shape, dtype), np.asarray(values, dtype))
 
 
 def _greatest_degree(n: Value) -> int:

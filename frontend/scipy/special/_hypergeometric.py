@@ -7,7 +7,7 @@ from axir.dialect.ops.elementwise.family import match_scalars
 from axir.dialect.ops.special import hypergeometric as lax
 from axir.dialect.program.rules import Value
 
-from ._common import real_arguments
+from ._common import evaluated_by, real_arguments
 
 
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
@@ -24,7 +24,12 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
     >>> hyp1f1(1.0, 2.0, 0.0)
     Array(1., dtype=float32, weak_type=True)
     """
-    return lax.hyp1f1.bind(*match_scalars(*real_arguments("hyp1f1", a, b, x)))
+    return _hyp1f1(*real_arguments("hyp1f1", a, b, x))
+
+
+@evaluated_by("hyp1f1")
+def _hyp1f1(a: Value, b: Value, x: Value) -> Value:
+    return lax.hyp1f1.bind(*match_scalars(a, b, x))
 
 
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Value:
@@ -42,4 +47,9 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Value:
     >>> hyp2f1(1.0, 1.0, 1.0, 0.5)
     Array(2., dtype=float32, weak_type=True)
     """
-    return lax.hyp2f1.bind(*match_scalars(*real_arguments("hyp2f1", a, b, c, x)))
+    return _hyp2f1(*real_arguments("hyp2f1", a, b, c, x))
+
+
+@evaluated_by("hyp2f1")
+def _hyp2f1(a: Value, b: Value, c: Value, x: Value) -> Value:
+    return lax.hyp2f1.bind(*match_scalars(a, b, c, x))

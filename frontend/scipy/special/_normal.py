@@ -20,7 +20,7 @@ from axir.dialect.ops.special.integrals import erfcx
 from axir.dialect.ops.special.integrals import ndtri as quantile
 from axir.dialect.program.rules import Value
 
-from ._common import real_arguments, weak_constant
+from ._common import evaluated_by, real_arguments, weak_constant
 
 
 def _lower_tail(x: Value) -> Value:
@@ -40,7 +40,11 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Value:
     >>> log_ndtr(100.0)
     Array(-0., dtype=float32, weak_type=True)
     """
-    (x,) = real_arguments("log_ndtr", x)
+    return _log_ndtr(*real_arguments("log_ndtr", x))
+
+
+@evaluated_by("log_ndtr")
+def _log_ndtr(x: Value) -> Value:
     zero, half, root = (weak_constant(value, x) for value in (0, 0.5, math.sqrt(0.5)))
     is_high = gt(x, zero)
     upper = log1p(neg(_lower_tail(neg(select_n(is_high, zero, x)))))
@@ -69,7 +73,11 @@ def boxcox(x: ArrayLike, lmbda: UserObject) -> Value:
     >>> boxcox(1.0, 0.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    x, power = real_arguments("boxcox", x, lmbda)
+    return _boxcox(*real_arguments("boxcox", x, lmbda))
+
+
+@evaluated_by("boxcox")
+def _boxcox(x: Value, power: Value) -> Value:
     return _transform(log(x), power)
 
 
@@ -80,7 +88,11 @@ def boxcox1p(x: ArrayLike, lmbda: UserObject) -> Value:
     >>> boxcox1p(0.0, 2.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    x, power = real_arguments("boxcox1p", x, lmbda)
+    return _boxcox1p(*real_arguments("boxcox1p", x, lmbda))
+
+
+@evaluated_by("boxcox1p")
+def _boxcox1p(x: Value, power: Value) -> Value:
     return _transform(log1p(x), power)
 
 
