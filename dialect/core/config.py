@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,7 @@ __all__ = [
     "checking_leaks",
     "config",
     "debug_infs",
+    "debug_key_reuse",
     "debug_nans",
     "default_device",
     "default_matmul_precision",
@@ -36,8 +38,10 @@ __all__ = [
     "disable_jit",
     "enable_custom_prng",
     "enable_x64",
+    "explain_cache_misses",
     "legacy_prng_key",
     "log_compiles",
+    "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "threefry_partitionable",
@@ -120,6 +124,8 @@ class Config:
             self._check_free(option.name, checked)
             self.__dict__[option.name] = checked
             self._refresh_cache_key()
+        if option.name == "jax_logging_level":
+            _set_logging_level(checked)
 
     def fix(self, name: str, value: OptionValue, reason: str) -> None:
         """Lets an option have a value from now on.
@@ -239,7 +245,27 @@ def _initial_value(option: Option, environment: Mapping[str, str]) -> OptionValu
     return option.default
 
 
+def _set_logging_level(level: OptionValue) -> None:
+    logging.getLogger("axir").setLevel(level)  # type: ignore[arg-type]
+
+
 config = Config(os.environ)
+_set_logging_level(config.jax_logging_level)
+
+
+def no_tracing(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_no_tracing` in this thread."""
+    return config(jax_no_tracing=new_val)
+
+
+def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_explain_cache_misses` in this thread."""
+    return config(jax_explain_cache_misses=new_val)
+
+
+def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_debug_key_reuse` in this thread."""
+    return config(jax_debug_key_reuse=new_val)
 
 
 def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:

@@ -231,6 +231,14 @@ class DonationError(AxirError, ValueError):
     """A donated argument cannot be donated as asked."""
 
 
+class TracingForbiddenError(AxirError, RuntimeError):
+    """A function would be traced while the option `jax_no_tracing` forbids it."""
+
+
+class KeyReuseError(AxirError, RuntimeError):
+    """A random key is used twice, under the option `jax_debug_key_reuse`."""
+
+
 class ProfileError(AxirError, RuntimeError):
     """A trace that is recorded already, or not at all; a file that is no trace."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .annotations import OptionValue
+from .options_without_effect import WITHOUT_EFFECT
 
 TRUE_WORDS = ("1", "true", "t", "yes", "y", "on")
 FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
@@ -32,6 +33,21 @@ class UnknownOptionError(ConfigError, AttributeError):
         ValueError.__init__(self, f"axir has no option {name!r}. {hint}")
 
 
+_KINDS: Mapping[type, str] = {
+    bool: "True, False",
+    int: "an integer",
+    float: "a number",
+    str: "a string",
+}
+# JAX's names of options that axir has under its own.
+SYNONYMS = {
+    "jax_compilation_cache_dir": "axir_cache_dir",
+    "jax_compilation_cache_max_size": "axir_cache_max_bytes",
+    "jax_dump_ir_to": "axir_dump_dir",
+    "jax_platform_name": "jax_platforms",
+}
+
+
 @dataclass(frozen=True)
 class Option:
     """One row of the table.
@@ -44,6 +60,7 @@ class Option:
         is_in_cache_key: whether a traced or compiled program depends on the value.
         choices: the legal values, when they can be listed.
         minimum: the least legal integer.
+        has_effect: whether axir does anything about it.
     """
 
     name: str
@@ -52,13 +69,16 @@ class Option:
     help: str
     is_in_cache_key: bool = False
     choices: tuple[str | int, ...] = ()
-    minimum: int | None = None
+    minimum: float | None = None
+    has_effect: bool = True
 
     @property
     def environment(self) -> tuple[str, ...]:
         """Environment variables that set the option, the strongest first."""
         prefix, _, rest = self.name.partition("_")
-        return tuple(dict.fromkeys(f"{p}_{rest}".upper() for p in ("axir", prefix)))
+        own = (f"{p}_{rest}".upper() for p in ("axir", prefix))
+        synonyms = (name.upper() for name, meant in SYNONYMS.items() if meant == self.name)
+        return tuple(dict.fromkeys((*own, *synonyms)))
 
     @property
     def legal_values(self) -> str:
@@ -66,11 +86,10 @@ class Option:
         if self.choices:
             words = ", ".join(repr(choice) for choice in self.choices)
         elif self.minimum is not None:
-            words = f"an integer, at least {self.minimum}"
+            kind = "an integer" if self.type is int else "a number"
+            words = f"{kind}, at least {self.minimum}"
         else:
-            words = {bool: "True, False", int: "an integer", str: "a string"}.get(
-                self.type, "any object"
-            )
+            words = _KINDS.get(self.type, "any object")
         return f"None, {words}" if self.default is None else words
 
     def check(self, value: OptionValue, source: str) -> OptionValue:
@@ -93,9 +112,9 @@ class Option:
             return None
         if self.type is bool and word.lower() in TRUE_WORDS + FALSE_WORDS:
             return word.lower() in TRUE_WORDS
-        if self.type is int:
+        if self.type in (int, float):
             try:
-                return self.check(int(word), source)
+                return self.check(self.type(word), source)
             except ValueError:
                 return self.check(word, source)
         return self.check(word, source)
@@ -104,8 +123,8 @@ class Option:
         if self.type is object:
             return True
         # bool is an int to Python, but a cache of True bytes is a mistake.
-        is_of_type = isinstance(value, self.type)
-        if not is_of_type or (self.type is int and isinstance(value, bool)):
+        is_of_type = isinstance(value, (int, float) if self.type is float else self.type)
+        if not is_of_type or (self.type in (int, float) and isinstance(value, bool)):
             return False
         if self.choices:
             return value in self.choices
@@ -292,7 +311,83 @@ _TABLE = (
         5,
         "Seconds after which a compilation that goes on is logged at level WARNING, once, with the "
         "name and the size of the program; 0 logs none.",
+        minimum=-1,
+    ),
+    Option(
+        "jax_debug_key_reuse",
+        bool,
+        False,
+        "Raises KeyReuseError where a random key is used twice: by an operation at once, and "
+        "inside of a compiled function when it is traced.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "jax_no_tracing",
+        bool,
+        False,
+        "Raises RuntimeError where a compiled function would be traced for new arguments: finds "
+        "what is traced again and again.",
+    ),
+    Option(
+        "jax_explain_cache_misses",
+        bool,
+        False,
+        "Logs, at level WARNING, for which arguments a compiled function is traced, and for which "
+        "it has been before.",
+    ),
+    Option(
+        "jax_random_seed_offset",
+        int,
+        0,
+        "Is added to the seeds of random keys: other random numbers without a change of the "
+        "program.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "jax_high_dynamic_range_gumbel",
+        bool,
+        False,
+        "Lets gumbel and categorical draw with mode 'high' unless a call says otherwise.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "jax_disable_most_optimizations",
+        bool,
+        False,
+        "Compiles with axir_opt_level 0, whatever that option says.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "jax_logging_level",
+        str,
+        "NOTSET",
+        "The level of axir's loggers: DEBUG, INFO, WARNING, ERROR, CRITICAL; NOTSET leaves them.",
+        choices=("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+    ),
+    Option(
+        "jax_enable_compilation_cache",
+        bool,
+        True,
+        "Whether compiled programs are read from and kept in the cache on disk.",
+    ),
+    Option(
+        "jax_persistent_cache_min_compile_time_secs",
+        float,
+        0.0,
+        "Programs that compile in fewer seconds are not kept in the cache on disk.",
         minimum=0,
+    ),
+    Option(
+        "jax_persistent_cache_min_entry_size_bytes",
+        int,
+        0,
+        "Smaller programs are not kept in the cache on disk.",
+    ),
+    Option(
+        "jax_raise_persistent_cache_errors",
+        bool,
+        False,
+        "Raises OSError where the cache on disk cannot be written, instead of logging it.",
     ),
     Option(
         "axir_cache_dir",
@@ -305,8 +400,8 @@ _TABLE = (
         int,
         1 << 30,
         "Size above which the programs used longest ago leave the cache folder; 0 keeps nothing "
-        "on disk.",
-        minimum=0,
+        "on disk, -1 everything.",
+        minimum=-1,
     ),
     Option(
         "axir_isolate_compiler",
@@ -376,7 +471,24 @@ _TABLE = (
     ),
 )
 
-OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
+
+def _ignored(name: str, default: OptionValue, reason: str) -> Option:
+    """Returns the row of an option that does nothing, with JAX's default."""
+    return Option(
+        name,
+        object if default is None else type(default),
+        default,
+        f"Without effect. {reason}",
+        has_effect=False,
+    )
+
+
+_WITHOUT_EFFECT = [
+    _ignored(name, default, reason)
+    for reason, defaults in WITHOUT_EFFECT.items()
+    for name, default in defaults.items()
+]
+OPTIONS: Mapping[str, Option] = {option.name: option for option in (*_TABLE, *_WITHOUT_EFFECT)}
 
 
 def option_of_name(name: str) -> Option:
@@ -384,6 +496,7 @@ def option_of_name(name: str) -> Option:
 
     An option that JAX has, too, may be called by `axir_` instead of `jax_`, as in the environment.
     """
+    name = SYNONYMS.get(name, name)
     found = OPTIONS.get(name) or OPTIONS.get(name.replace("axir_", "jax_", 1))
     if found is None:
         raise UnknownOptionError(name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from axir.dialect.core.options import OPTIONS
+from axir.dialect.core.options import OPTIONS, SYNONYMS
+from axir.dialect.core.options_without_effect import WITHOUT_EFFECT
 
 from .markdown import table
 
@@ -32,5 +33,21 @@ def page() -> str:
             option.help,
         ]
         for option in OPTIONS.values()
+        if option.has_effect
     ]
-    return TEXT + table(HEADER, rows)
+    synonyms = [[f"`{name}`", f"`{meant}`"] for name, meant in SYNONYMS.items()]
+    return (
+        TEXT
+        + table(HEADER, rows)
+        + "\n## JAX's names of axir's options\n\n"
+        + table(["name", "option"], synonyms)
+        + "\n## Options of JAX without effect\n\nThey are taken since programs set them.\n\n"
+        + table(["reason", "options"], _without_effect())
+    )
+
+
+def _without_effect() -> list[list[str]]:
+    return [
+        [reason, ", ".join(f"`{name}`" for name in defaults)]
+        for reason, defaults in WITHOUT_EFFECT.items()
+    ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import logging
 import operator
 import sys
 import weakref
@@ -31,6 +32,8 @@ from axir.dialect.core.errors import (
     ParameterError,
     RefScopeError,
     StaticArgumentError,
+    TracingForbiddenError,
+    user_line,
 )
 from axir.dialect.core.events import TRACED, timed
 from axir.dialect.core.places import common_place
@@ -40,6 +43,7 @@ from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.effects import is_staged
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name
+from axir.dialect.program.key_reuse import use, used_inputs
 from axir.dialect.program.tracer import Tracer
 from axir.runtime import Device, devices
 from axir.runtime.calls.compiled_function import CompiledFunction
@@ -51,6 +55,9 @@ from .caches import clear_tables, cleared_with_caches
 from .signatures import signature
 from .stages import Lowered, Lying, Traced, described_place
 
+_LOGGER = logging.getLogger(__name__)
+# Signatures that a message lists.
+_EXPLAINED = 4
 # Signatures remembered for one function; a program with more makes a new one each time.
 # The smallest program takes 120 KB.
 _ENTRY_LIMIT = 1024
@@ -72,6 +79,7 @@ class _Entry:
         "is_staged",
         "out_tree",
         "returns_one_array",
+        "used_keys",
     )
 
     def __init__(self, function: Function, out_tree: tree.TreeDef):
@@ -84,6 +92,8 @@ class _Entry:
         # The device that results are committed to, for arguments or `jit` are.
         self.committed: Device | None = None
         self.returns_one_array = out_tree.is_leaf()
+        # Numbers of the arguments that are random keys which the function uses, if that is asked.
+        self.used_keys = used_inputs(function) if config.jax_debug_key_reuse else []
 
 
 def _is_closed(entry: _Entry) -> bool:
@@ -227,7 +237,10 @@ class JitFunction:
             entry.compiled = self._placed(entry, places, common, donated)
             if common is not None and not common.is_spread:
                 entry.committed = common
-        if signature_key is not None and self._entries.get(key) is entry:
+        for number in entry.used_keys:
+            if number < len(values):
+                use(values[number])
+        if signature_key is not None and self._entries.get(key) is entry and not entry.used_keys:
             self._remember(signature_key, entry)
         results = committed(entry.compiled(values), entry.committed)  # type: ignore[arg-type]
         return entry.out_tree.unflatten(results)
@@ -288,6 +301,8 @@ class JitFunction:
 
         def trace() -> _Entry:
             in_tree, static, types, *_ = key
+            if config.jax_explain_cache_misses or config.jax_no_tracing:
+                self._explain_miss(types)
             entry = self._trace(in_tree, types, static)
             if len(self._entries) >= _ENTRY_LIMIT:
                 self._entries.clear()
@@ -295,6 +310,20 @@ class JitFunction:
             return entry
 
         return made_once(self._entries, key, trace, _is_closed)
+
+    def _explain_miss(self, types: tuple[UserObject, ...]) -> None:
+        """Logs, or raises, that the function is traced for arguments of types."""
+        given = ", ".join(map(str, types))
+        known = sorted({", ".join(map(str, key[2])) for key in self._entries})
+        before = "; ".join(f"({each})" for each in known[-_EXPLAINED:]) or "nothing"
+        message = f"{self.__name__!r} is traced for ({given}), and has been for {before}."
+        if config.jax_no_tracing:
+            raise TracingForbiddenError(
+                f"re-tracing function {message}",
+                "Call it with arguments of types that it was called with before, or unset the "
+                "option jax_no_tracing.",
+            )
+        _LOGGER.warning("TRACING CACHE MISS at %s: %s", user_line(), message)
 
     def _call_traced(
         self, values: list[UserObject], in_tree: tree.TreeDef, static: UserObject

@@ -35,7 +35,9 @@ def info(as_json: bool) -> None:
         "versions": versions(),
         "devices": {name: _devices(name) for name in _PLATFORMS},
         "cache": _cache_facts(),
-        "options": {name: config.read(name) for name in OPTIONS},
+        "options": {
+            name: config.read(name) for name, option in OPTIONS.items() if option.has_effect
+        },
     }
     if as_json:
         click.echo(json.dumps(facts, indent=2, default=str))

@@ -15,6 +15,7 @@ from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.core.places import place_of_part
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.random import random_keys
+from axir.dialect.program.key_reuse import use
 from axir.dialect.program.rules import Value
 
 from ._parameters import check_key, check_shape
@@ -53,6 +54,8 @@ def bits(
 
 def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
     """Draws unsigned integers of 8, 16, 32 or 64 bits with a checked key."""
+    if config.jax_debug_key_reuse:
+        use(key)
     return random_keys.random_bits.bind(
         key,
         bit_width=bit_width,

@@ -9,6 +9,7 @@ import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike
+from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise.arithmetic import (
@@ -71,8 +72,10 @@ def draw_gumbel(
         raise ParameterError(
             f"random.{name}: there is no mode {mode!r}.", 'Pass "low", "high" or "highest".'
         )
+    if mode is None:
+        mode = "high" if config.jax_high_dynamic_range_gumbel else "low"
     limits = ml_dtypes.finfo(dtype)
-    if mode in (None, "low"):
+    if mode == "low":
         u = draw_uniform(name, key, shape, dtype, float(limits.tiny), 1.0)
         return neg(log(neg(log(u))))
     if mode == "highest" and dtype == dtypes.float32:

@@ -24,10 +24,12 @@ from axir.dialect.core.extended_dtypes import (
     generator_names,
 )
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.arithmetic import add
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.static_slicing import index_in_dim
 from axir.dialect.ops.random import random_keys as ops
 from axir.dialect.ops.shape.movement import integers
+from axir.dialect.program.key_reuse import use
 from axir.dialect.program.rules import Value
 
 from ._parameters import (
@@ -130,7 +132,9 @@ def _generator(name: str, impl: UserObject) -> KeyDtype:
 
 
 def _make_key(name: str, seed: UserObject, dtype: KeyDtype) -> Value:
+    given, offset = seed, config.jax_random_seed_offset
     if isinstance(seed, int):
+        seed += offset
         # Hashes of 64 bits are usual seeds, so a Python integer may exceed the default dtype.
         number = np.int64(seed)
         host = number if config.jax_enable_x64 else number.astype(np.uint32)
@@ -145,6 +149,8 @@ def _make_key(name: str, seed: UserObject, dtype: KeyDtype) -> Value:
         )
     if not dtypes.is_integer(seed.dtype):
         raise DTypeError(f"random.{name}: the seed must be an integer, but got {seed.type}.")
+    if offset and not isinstance(given, int):
+        seed = add(seed, scalar(offset, seed.dtype))
     return ops.random_seed.bind(seed, impl=dtype.impl.tag)
 
 
@@ -183,6 +189,8 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Value:
 
 
 def _split(key: Value, shape: tuple[int, ...]) -> Value:
+    if config.jax_debug_key_reuse:
+        use(key)
     return ops.random_split.bind(key, shape=shape, partitionable=config.jax_threefry_partitionable)
 
 

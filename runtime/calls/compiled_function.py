@@ -488,9 +488,10 @@ def compile_function(
     None if it must run without this process. `mesh_axes` are those of the mesh whose devices run
     the function on their parts, if it is such a one. `marks_dispatches` as for `Target`.
     """
+    opt_level = 0 if config.jax_disable_most_optimizations else config.axir_opt_level
     # Whoever calls the binary has arguments of known types: see `CompiledFunction`.
     target = dataclasses.replace(
-        Target.of_device(device, config.axir_opt_level, checks_arguments=False),
+        Target.of_device(device, opt_level, checks_arguments=False),
         marks_dispatches=marks_dispatches,
     )
     with timed(LOWERED, function.name):

@@ -46,7 +46,9 @@ class ProgramCache:
 
     Args:
         directory: the folder; made on the first write.
-        max_bytes: size above which the entries used longest ago are deleted; 0 keeps nothing.
+        max_bytes: size above which the entries used longest ago are deleted; 0 keeps nothing, -1
+            everything.
+        is_on: whether entries are read and kept at all.
 
     >>> import tempfile
     >>> cache = ProgramCache(Path(tempfile.mkdtemp()), max_bytes=1 << 20)
@@ -55,7 +57,8 @@ class ProgramCache:
     (b'program', None)
     """
 
-    def __init__(self, directory: Path, max_bytes: int):
+    def __init__(self, directory: Path, max_bytes: int, is_on: bool = True):
+        self.is_on = is_on
         self.directory = directory
         self.max_bytes = max_bytes
 
@@ -65,6 +68,8 @@ class ProgramCache:
 
     def get(self, key: str) -> bytes | None:
         """Returns an entry, or None when there is none or it is damaged."""
+        if not self.is_on:
+            return None
         path = self.path(key)
         try:
             content = path.read_bytes()
@@ -81,8 +86,12 @@ class ProgramCache:
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
-        """Stores an entry; does nothing but log when the folder or the disk does not allow it."""
-        if self.max_bytes <= 0:
+        """Stores an entry; does nothing but log when the folder or the disk does not allow it.
+
+        Raises:
+            OSError: in that case, under the option `jax_raise_persistent_cache_errors`.
+        """
+        if not (self.is_on and self.max_bytes):
             return
         header = _HEADER.pack(
             _MAGIC, _FORMAT_VERSION, len(payload), hashlib.sha256(payload).digest()
@@ -93,6 +102,8 @@ class ProgramCache:
             self._replace(self.path(key), header + payload)
             self._evict()
         except OSError as error:
+            if config.jax_raise_persistent_cache_errors:
+                raise
             _LOGGER.info("the compiled program is not kept on disk: %s", error)
 
     def _replace(self, path: Path, content: bytes) -> None:
@@ -120,7 +131,7 @@ class ProgramCache:
             elif item.name.endswith(_TEMPORARY_SUFFIX):
                 if now - status.st_mtime > _ABANDONED_AFTER_SECONDS:
                     Path(item.path).unlink(missing_ok=True)
-        if total <= self.max_bytes:
+        if self.max_bytes < 0 or total <= self.max_bytes:
             return
         for _, size, path in sorted(entries):
             Path(path).unlink(missing_ok=True)
@@ -130,8 +141,9 @@ class ProgramCache:
 
 
 def program_cache() -> ProgramCache:
-    """Returns the cache that the options `axir_cache_dir` and `axir_cache_max_bytes` describe."""
-    return ProgramCache(cache_directory(), config.axir_cache_max_bytes)
+    """Returns the cache that the options describe: `axir_cache_dir` and its like."""
+    is_on = config.jax_enable_compilation_cache
+    return ProgramCache(cache_directory(), config.axir_cache_max_bytes, is_on)
 
 
 def _checked_payload(content: bytes) -> bytes | None:

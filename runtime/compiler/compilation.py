@@ -92,10 +92,12 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
                 def run(flags: tuple[str, ...], report: _Report) -> bytes | None:
                     return _invoke("compile", text, flags, report, option)
 
+                start = time.perf_counter()
                 with announced_if_slow(name, text), span("IREE's compiler", "compiler"):
                     known = _compile(text, target, flags, f"{name}-{key[:12]}", run)
-                with span("store in the cache", "cache", bytes=len(known)):
-                    cache.put(key, known)
+                if _is_worth_keeping(known, time.perf_counter() - start):
+                    with span("store in the cache", "cache", bytes=len(known)):
+                        cache.put(key, known)
         return known
 
     return single_flight(("program", key), binary)[0]
@@ -158,6 +160,12 @@ def _look_up(cache: ProgramCache, key: str) -> bytes | None:
     if known is not None:
         tell_duration(RETRIEVED, time.perf_counter() - start)
     return known
+
+
+def _is_worth_keeping(binary: bytes, seconds: float) -> bool:
+    """Tells whether the options let a program into the cache that took so long to compile."""
+    least = config.jax_persistent_cache_min_compile_time_secs
+    return seconds >= least and len(binary) >= config.jax_persistent_cache_min_entry_size_bytes
 
 
 def _changes(target: Target) -> tuple[str, ...]:

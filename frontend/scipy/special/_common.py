@@ -11,6 +11,7 @@ import numpy as np
 from axir.dialect.core.annotations import ArrayLike, HostArray, Options, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.transcendental import scipy_function
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import (
@@ -29,7 +30,7 @@ def real_arguments(name: str, *args: Options) -> list[Value]:
 
 
 def evaluated_by(
-    reference: str | Callable[..., HostArray],
+    reference: str | Callable[..., HostArray], is_strong: bool = False
 ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
     """Has a formula of several ops be one function of SciPy's where its values are known.
 
@@ -40,6 +41,7 @@ def evaluated_by(
 
     Args:
         reference: Name of a function in `scipy.special`, or a function of NumPy arrays.
+        is_strong: Whether the formula's result has no weak type, whatever its operands have.
 
     Returns:
         A decorator for functions of values of one dtype, which is that of the result, and of one
@@ -67,6 +69,8 @@ def evaluated_by(
             if not _is_regular(result):
                 return formula(*values)
             kind = next(x.type for x in values if x.type.shape == result.shape)
+            if is_strong and kind.weak_type:
+                kind = ShapedArray(kind.shape, kind.dtype)
             return ConcreteArray(kind, result)
 
         return function

@@ -55,7 +55,7 @@ def _logit(x: Value) -> Value:
 logit = unary_function("logit", _logit, "Inverse of the logistic function: log(x / (1 - x)).")
 
 
-@evaluated_by("ndtr")
+@evaluated_by("ndtr", is_strong=True)
 def _ndtr(x: Value) -> Value:
     return mul(constant(0.5, x.dtype), lax.erfc(mul(x, constant(-math.sqrt(0.5), x.dtype))))
 

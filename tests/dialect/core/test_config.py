@@ -102,7 +102,7 @@ def test_environment_is_read_at_import() -> None:
         ("JAX_ENABLE_X64", "perhaps", "True, False"),
         ("AXIR_OPT_LEVEL", "fast", "0, 1, 2, 3"),
         ("AXIR_OPT_LEVEL", "7", "0, 1, 2, 3"),
-        ("AXIR_CACHE_MAX_BYTES", "-1", "an integer, at least 0"),
+        ("AXIR_CACHE_MAX_BYTES", "-2", "an integer, at least -1"),
         ("AXIR_DRIVER", "gpu", "'auto', 'local-sync', 'local-task'"),
     ],
 )
@@ -147,7 +147,7 @@ def test_default_device_takes_any_object() -> None:
         ("jax_numpy_dtype_promotion", True),
         ("jax_default_matmul_precision", "float31"),
         ("axir_cache_max_bytes", True),
-        ("axir_cache_max_bytes", -1),
+        ("axir_cache_max_bytes", -2),
         ("axir_cache_max_bytes", 1.5),
         ("axir_cache_dir", Path("/somewhere")),
         ("axir_opt_level", "2"),

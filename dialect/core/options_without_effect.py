@@ -1,0 +1,111 @@
+"""Options of JAX that axir takes and does nothing about, since programs and scripts set them.
+
+They choose among implementations of XLA, or switch on what axir does anyway. Whoever sets one that
+asks for another behaviour than axir's gets that of axir: none of them changes what is computed.
+What does not live here: options that do something (`options.py`).
+"""
+
+from __future__ import annotations
+
+from .annotations import OptionValue
+
+# By reason; the values are the defaults.
+WITHOUT_EFFECT: dict[str, dict[str, OptionValue]] = {
+    "It is about XLA's compiler.": {
+        "jax_allow_f16_reductions": True,
+        "jax_bcoo_cusparse_lowering": False,
+        "jax_compiler_detailed_logging_min_ops": 10,
+        "jax_compiler_enable_remat_pass": True,
+        "jax_enable_pgle": False,
+        "jax_compilation_cache_expect_pgle": False,
+        "jax_exec_time_optimization_effort": 0.0,
+        "jax_experimental_unsafe_xla_runtime_errors": False,
+        "jax_hlo_source_file_canonicalization_regex": None,
+        "jax_memory_fitting_effort": 0.0,
+        "jax_memory_fitting_level": "O2",
+        "jax_optimization_level": "UNKNOWN",
+        "jax_persistent_cache_enable_xla_caches": "",
+        "jax_pgle_aggregation_percentile": 90,
+        "jax_pgle_profiling_runs": 3,
+        "jax_ragged_dot_use_gpu_pallas_triton_lowering": False,
+        "jax_ragged_dot_use_ragged_dot_instruction": True,
+        "jax_threefry_gpu_kernel_lowering": False,
+        "jax_use_magma": "auto",
+        "jax_use_shardy_partitioner": True,
+        "jax_xla_profile_version": 0,
+    },
+    "It is about XLA's runtime and clients.": {
+        "jax_array_garbage_collection_guard": None,
+        "jax_backend_target": "",
+        "jax_check_proxy_envs": True,
+        "jax_cpu_collectives_implementation": "gloo",
+        "jax_cpu_get_global_topology_timeout_minutes": 5,
+        "jax_cpu_get_local_topology_timeout_minutes": 2,
+        "jax_cross_host_transfer_socket_address": "",
+        "jax_cross_host_transfer_timeout_seconds": None,
+        "jax_cross_host_transfer_transfer_size": None,
+        "jax_cross_host_transport_addresses": "",
+        "jax_debug_leaked_clients_on_clear_backends": False,
+        "jax_distributed_debug": False,
+        "jax_enable_preemption_service": True,
+        "jax_enable_recoverability": False,
+        "jax_force_dcn_cross_host_transfers": False,
+        "jax_mock_gpu_topology": "",
+        "jax_oneapi_visible_devices": "all",
+        "jax_pjrt_client_create_options": None,
+        "jax_rocm_visible_devices": "all",
+        "jax_send_traceback_to_runtime": "off",
+        "jax_share_binary_between_hosts": False,
+        "jax_share_binary_between_hosts_timeout_ms": 1_200_000,
+        "jax_sort_devices_by_process_index": True,
+        "jax_xla_backend": "",
+        "mock_num_gpu_processes": 0,
+    },
+    "It is about Pallas and Mosaic, which axir has not.": {
+        "jax_mosaic_allow_hlo": False,
+        "jax_pallas_enable_debug_checks": False,
+        "jax_pallas_poison_buffers": False,
+        "jax_pallas_use_mosaic_gpu": True,
+        "jax_pallas_verbose_errors": False,
+        "jax_use_emit_pipeline_primitive": False,
+    },
+    "It chooses how JAX traces and transforms; axir has one way.": {
+        "jax_auto_pcast": True,
+        "jax_custom_vjp3": False,
+        "jax_disable_vmap_shmap_error": False,
+        "jax_disallow_mesh_context_manager": False,
+        "jax_embedded_constants_max_bytes": 32,
+        "jax_refs_to_pins": False,
+        "jax_remat3": False,
+        "jax_scan3": False,
+        "jax_softmax_custom_jvp": False,
+        "jax_use_direct_linearize": True,
+        "jax_use_simplified_jaxpr_constants": False,
+        "eager_constant_folding": False,
+    },
+    "It is about what JAX writes: axir's errors, logs and modules have their own form.": {
+        "jax_captured_constants_report_frames": 0,
+        "jax_captured_constants_warn_bytes": 2_000_000_000,
+        "jax_dump_ir_modes": "stablehlo",
+        "jax_export_calling_convention_version": 10,
+        "jax_export_ignore_forward_compatibility": False,
+        "jax_include_debug_info_in_dumps": True,
+        "jax_include_full_tracebacks_in_locations": True,
+        "jax_log_checkpoint_residuals": False,
+        "jax_pprint_use_color": True,
+        "jax_serialization_version": 0,
+        "jax_source_url_schema": None,
+        "jax_traceback_filtering": "auto",
+        "jax_traceback_in_locations_limit": 100,
+        "jax_tracer_error_num_traceback_frames": 5,
+    },
+    "The cache of compiled programs is content-addressed: its keys hold all that matters.": {
+        "jax_compilation_cache_check_contents": False,
+        "jax_compilation_cache_include_metadata_in_key": False,
+        "jax_remove_custom_partitioning_ptr_from_cache_key": False,
+    },
+    "It is about jax2tf, which needs TensorFlow.": {
+        "jax2tf_associative_scan_reductions": False,
+        "jax2tf_default_native_serialization": True,
+    },
+}
