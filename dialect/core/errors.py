@@ -191,6 +191,10 @@ class HostCallNeededError(AxirError, NotImplementedError):
     """A program that must run without this process contains a call of a Python function."""
 
 
+class UnsupportedByDeviceError(AxirError, NotImplementedError):
+    """A program does what the device that it is compiled for cannot do, or does wrong."""
+
+
 class ReverseModeError(UnsupportedRuleError, ValueError):
     """A loop whose number of passes is unknown was differentiated in reverse mode."""
 

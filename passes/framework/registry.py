@@ -54,6 +54,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "legalize.sorting": (
         "sort-by-digits",
+        "sort-by-rank",
         "stabilize-sort",
     ),
     "legalize.windows": (

@@ -25,6 +25,7 @@ _HYPERBOLIC = (
 STAGES: dict[str, Stage] = {
     "store-narrow-elements": looks_for("func.func constant convert", is_narrow=True),
     "sort-by-digits": looks_for("sort"),
+    "sort-by-rank": looks_for("sort"),
     "expand-fft": looks_for("fft"),
     "expand-complex": looks_for(_COMPLEX, is_complex=True),
     "expand-power": looks_for("power"),
@@ -77,8 +78,13 @@ STAGES: dict[str, Stage] = {
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
 _FUSIONS = ("split-complex-loops", "fuse-loops", "fuse-moves", "fuse-small-programs")
-_ONLY_ON = dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), "cpu") | {
-    "keep-roundings": "vulkan"
+_GPUS = ("vulkan", "cuda", "rocm", "metal")
+_SPIRV = ("vulkan", "metal")
+_ONLY_ON = {
+    **dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)),
+    "stabilize-sort": ("cpu", "vmvx"),
+    "sort-by-rank": _GPUS,
+    "keep-roundings": _SPIRV,
 }
 
 
@@ -86,8 +92,8 @@ _ONLY_ON = dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), "cp
 class LegalizeForIree(Pass):
     """Rewrites a StableHLO module into what IREE compiles and computes right.
 
-    1. `store-narrow-elements`, so that no other pass meets them; `sort-by-digits`, on CPUs only,
-       and `expand-fft`, which leave all kinds of operations behind; then functions of numbers, in
+    1. `store-narrow-elements`, so that no other pass meets them; `sort-by-digits` on CPUs,
+       `sort-by-rank` on GPUs, and `expand-fft`, which leave all kinds of operations behind; then functions of numbers, in
        any order: each of the passes takes those of its own types.
     2. `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`,
        `split-complex-conv`, `split-complex-dot`, `fit-conv-windows`, `select-boolean-operands` and
@@ -98,7 +104,7 @@ class LegalizeForIree(Pass):
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
-       `stabilize-sort` for the sorts that are left.
+       `stabilize-sort` for the sorts that are left on CPUs.
     4. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
        `drop-scatter` pads too; then `split-complex-constants`.
     5. `negate-products`, `limit-fusion`, for Vulkan `keep-roundings`, and `separate-views`, when
@@ -127,7 +133,7 @@ class LegalizeForIree(Pass):
         return {
             name: wanted
             for name, wanted in STAGES.items()
-            if _ONLY_ON.get(name, self.platform) == self.platform
+            if self.platform in _ONLY_ON.get(name, (self.platform,))
             and (self.fuses or name not in _FUSIONS)
             and not (self.has_c_library and name == "expand-c-functions")
         }

@@ -76,16 +76,78 @@ class SortByDigits(RewritePass):
         needed = _needed(operation, dimension)
         if len(words) == 1 and len(used) == 1 and _fits(operands[used[0]]):
             (number,) = used
-            sorted_ = _sorted_with(*words[0], _bits(lines.rows(operands[number])), needed)
+            companions = _bits(lines.rows(operands[number]))
+            sorted_ = self._sorted_with(*words[0], companions, needed)
             operands[number] = lines.back(_from_bits(sorted_, operands[number]))
         else:
-            positions = _sorted_positions(words, needed)
+            positions = self._sorted_positions(words, needed)
             for number in used:
                 operands[number] = lines.gather(operands[number], positions)
         if needed < shape[dimension]:
             _slice_instead(operation, operands)
             return list(operation.operands)
         return operands
+
+    def sort_records(self, records: ir.Value, width: int, needed: int) -> ir.Value:
+        """Returns the lower halves of records, `i32`, in the order of the upper ones.
+
+        Args:
+            records: `i64[rows, extent]`; equal ones stay in their order.
+            width: Bits of the upper halves that count.
+            needed: How many of the first ones of each row to return.
+        """
+        return sort_records(records, width, needed)
+
+    def _sorted_with(
+        self, word: ir.Value, width: int, companions: ir.Value, needed: int
+    ) -> ir.Value:
+        """Returns the companions of a word, as `i32`, in the order of the word.
+
+        Only the first ones of each row, as many as are needed.
+        """
+        above = hlo.shift_left(word, hlo.full_like(word, KEY_BITS))
+        return self.sort_records(hlo.or_(above, _unsigned(companions)), width, needed)
+
+    def _sorted_positions(self, words: Sequence[tuple[ir.Value, int]], needed: int) -> ir.Value:
+        """Returns the positions of elements sorted by words, the last of which comes first.
+
+        `[rows, needed]`: the first ones of each row, as many as are needed.
+        """
+        shape = hlo.shape_of(words[0][0])
+        positions = hlo.iota(shape, 1, np.int32)
+        *later, (first, first_width) = words
+        if len(later) > _UNROLLED:
+            positions = self._sorted_in_loop(later, positions)
+        else:
+            for word, width in later:
+                positions = self._by_word(word, width, positions, shape[1])
+        return self._by_word(first, first_width, positions, needed)
+
+    def _by_word(self, word: ir.Value, width: int, positions: ir.Value, needed: int) -> ir.Value:
+        """Positions sorted by the word there."""
+        is_first = isinstance(positions, ir.OpResult) and positions.owner.name == "stablehlo.iota"
+        moved = word if is_first else _gather_rows(word, positions)
+        return self._sorted_with(moved, width, positions, needed)
+
+    def _sorted_in_loop(
+        self, words: Sequence[tuple[ir.Value, int]], positions: ir.Value
+    ) -> ir.Value:
+        """Positions sorted by words in a loop, for each kernel takes its time to compile."""
+        shape = hlo.shape_of(positions)
+        width = max(width for _, width in words)
+        narrow = [hlo.reshape(hlo.convert(word, np.int32), (1, *shape)) for word, _ in words]
+        stacked = hlo.concatenate(narrow, 0)
+
+        def is_left(number: ir.Value, _: ir.Value) -> ir.Value:
+            return hlo.compare(number, hlo.full_like(number, len(words)), "LT")
+
+        def by_word(number: ir.Value, positions: ir.Value) -> list[ir.Value]:
+            zero = hlo.full_like(number, 0)
+            word = hlo.reshape(hlo.dynamic_slice(stacked, [number, zero, zero], (1, *shape)), shape)
+            next_number = hlo.add(number, hlo.full_like(number, 1))
+            return [next_number, self._by_word(_unsigned(word), width, positions, shape[1])]
+
+        return hlo.while_([hlo.constant(0, np.int32), positions], is_left, by_word)[1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,57 +277,6 @@ def _unsigned(bits: ir.Value) -> ir.Value:
         return hlo.convert(bits, _integer(64))  # truth values are 0 and 1
     wide = hlo.convert(bits, _integer(64))
     return hlo.and_(wide, hlo.full_like(wide, 2**width - 1)) if width < 64 else wide
-
-
-def _sorted_with(word: ir.Value, width: int, companions: ir.Value, needed: int) -> ir.Value:
-    """Returns the companions of a word, as `i32`, in the order of the word.
-
-    Only the first ones of each row, as many as are needed.
-    """
-    above = hlo.shift_left(word, hlo.full_like(word, KEY_BITS))
-    return sort_records(hlo.or_(above, _unsigned(companions)), width, needed)
-
-
-def _sorted_positions(words: Sequence[tuple[ir.Value, int]], needed: int) -> ir.Value:
-    """Returns the positions of elements sorted by words, the last of which comes first.
-
-    `[rows, needed]`: the first ones of each row, as many as are needed.
-    """
-    shape = hlo.shape_of(words[0][0])
-    positions = hlo.iota(shape, 1, np.int32)
-    *later, (first, first_width) = words
-    if len(later) > _UNROLLED:
-        positions = _sorted_in_loop(later, positions)
-    else:
-        for word, width in later:
-            positions = _by_word(word, width, positions, shape[1])
-    return _by_word(first, first_width, positions, needed)
-
-
-def _by_word(word: ir.Value, width: int, positions: ir.Value, needed: int) -> ir.Value:
-    """Positions sorted by the word there."""
-    is_first = isinstance(positions, ir.OpResult) and positions.owner.name == "stablehlo.iota"
-    moved = word if is_first else _gather_rows(word, positions)
-    return _sorted_with(moved, width, positions, needed)
-
-
-def _sorted_in_loop(words: Sequence[tuple[ir.Value, int]], positions: ir.Value) -> ir.Value:
-    """Positions sorted by words in a loop, for each kernel takes its time to compile."""
-    shape = hlo.shape_of(positions)
-    width = max(width for _, width in words)
-    narrow = [hlo.reshape(hlo.convert(word, np.int32), (1, *shape)) for word, _ in words]
-    stacked = hlo.concatenate(narrow, 0)
-
-    def is_left(number: ir.Value, _: ir.Value) -> ir.Value:
-        return hlo.compare(number, hlo.full_like(number, len(words)), "LT")
-
-    def by_word(number: ir.Value, positions: ir.Value) -> list[ir.Value]:
-        zero = hlo.full_like(number, 0)
-        word = hlo.reshape(hlo.dynamic_slice(stacked, [number, zero, zero], (1, *shape)), shape)
-        next_number = hlo.add(number, hlo.full_like(number, 1))
-        return [next_number, _by_word(_unsigned(word), width, positions, shape[1])]
-
-    return hlo.while_([hlo.constant(0, np.int32), positions], is_left, by_word)[1]
 
 
 def _needed(operation: ir.Operation, dimension: int) -> int:
