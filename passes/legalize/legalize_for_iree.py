@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
+from axir.dialect.core.annotations import OptionValue
 from axir.passes.framework.base import Pass
 
 from .stages import Stage, looks_for, run_stages
@@ -34,6 +35,8 @@ STAGES: dict[str, Stage] = {
     "expand-hyperbolic": looks_for(_HYPERBOLIC),
     "expand-cube-root": looks_for("cbrt"),
     "define-digamma": looks_for("chlo.digamma"),
+    "divide-by-signed": looks_for("divide remainder"),
+    "expand-remainder": looks_for("remainder"),
     "saturate-conversions": looks_for("convert"),
     "keep-denormal-halves": looks_for("convert"),
     "convert-by-single": looks_for("convert"),
@@ -84,7 +87,7 @@ _ONLY_ON = {
     **dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)),
     "stabilize-sort": ("cpu", "vmvx"),
     "sort-by-rank": _GPUS,
-    "keep-roundings": _SPIRV,
+    **dict.fromkeys(("divide-by-signed", "expand-remainder", "keep-roundings"), _SPIRV),
 }
 
 
@@ -93,14 +96,15 @@ class LegalizeForIree(Pass):
     """Rewrites a StableHLO module into what IREE compiles and computes right.
 
     1. `store-narrow-elements`, so that no other pass meets them; `sort-by-digits` on CPUs,
-       `sort-by-rank` on GPUs, and `expand-fft`, which leave all kinds of operations behind; then functions of numbers, in
-       any order: each of the passes takes those of its own types.
-    2. `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`,
-       `split-complex-conv`, `split-complex-dot`, `fit-conv-windows`, `select-boolean-operands` and
-       `widen-unsigned-dot`, in any order. Then `split-complex-loops`, on CPUs and unless `fuses` is
-       off, and `expand-c-functions`, unless the program has a C library; then, on CPUs and unless
-       `fuses` is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of
-       numbers are written out, while gathers and scatters are as they came.
+       `sort-by-rank` on GPUs, and `expand-fft`, which leave all kinds of operations behind; then
+       functions of numbers, in any order: each of the passes takes those of its own types.
+    2. For Vulkan `divide-by-signed` and `expand-remainder`. `saturate-conversions`,
+       `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`, `split-complex-conv`,
+       `split-complex-dot`, `fit-conv-windows`, `select-boolean-operands` and `widen-unsigned-dot`,
+       in any order. Then `split-complex-loops`, on CPUs and unless `fuses` is off, and
+       `expand-c-functions`, unless the program has a C library; then, on CPUs and unless `fuses`
+       is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are
+       written out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
@@ -125,7 +129,10 @@ class LegalizeForIree(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
-        options = {name: {"device": self.device} for name in _ON_DEVICE}
+        options: dict[str, dict[str, OptionValue]] = {
+            name: {"device": self.device} for name in _ON_DEVICE
+        }
+        options["expand-trigonometry"] = {"fuses": self.platform not in _SPIRV}
         run_stages(module, self.stages(), options)
 
     def stages(self) -> dict[str, Stage]:

@@ -247,7 +247,7 @@ class Target:
 
     @property
     def machine(self) -> str:
-        """What the binary depends on besides names: the host's CPU or GPU, if that is the target."""
+        """What the binary depends on besides names: this machine's CPU or GPU, if for that."""
         if self.gpu_features is not None:
             return hashlib.sha256(" ".join(self.gpu_features.flags()).encode()).hexdigest()[:16]
         if self.backend != "cpu":

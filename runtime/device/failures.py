@@ -1,4 +1,4 @@
-"""What went wrong on a device, as errors of ours: no memory left, device lost, else what IREE says."""
+"""What went wrong on a device, as our errors: out of memory, device lost, else what IREE says."""
 
 from __future__ import annotations
 

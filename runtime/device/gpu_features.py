@@ -86,9 +86,8 @@ class VulkanFeatures:
             '#hal.executable.target<"vulkan-spirv", "vulkan-spirv-fb", '
             f"{{iree_codegen.target_info = {target}}}>"
         )
-        return (
-            f'--iree-hal-target-device=__device_0=#hal.device.target<"vulkan", [{executable}]>',
-        )
+        device = f'#hal.device.target<"vulkan", [{executable}]>'
+        return (f"--iree-hal-target-device=__device_0={device}",)
 
     def missing_types(self) -> tuple[str, ...]:
         """Returns which of MLIR's types of numbers programs for the device must not have."""

@@ -28,10 +28,19 @@ from axir.passes.legalize.rewriting import RewritePass
 
 # pi/2 in three parts of single precision: k times the first is exact for |k| < 2^23.
 _HALF_PI_PARTS = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+# pi/2 in four parts, the first three of 13 bits: k times these is exact for |k| < 2^11.
+_HALF_PI_SHORT_PARTS = (
+    1.570556640625,
+    0.0002396702766418457,
+    1.5890691429376602e-08,
+    2.5633440682570896e-12,
+)
 # Adding 1.5 * 2^23 to a single leaves its nearest integer in the low bits.
 _ROUNDING = 1.5 * 2.0**23
 # From here on |x| 2/pi does not leave enough bits for the fraction in single precision.
 _LARGE = 2.0**17
+# And from here on k has more than 11 bits.
+_LARGE_UNFUSED = 2.0**11
 _TINY = 2.0**-12
 # 2/pi = 0.A2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE… in hexadecimal (Hanek and Payne).
 _TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041
@@ -41,38 +50,39 @@ _EXPONENT_OFFSET = 8
 _SINE = (-0.16666664543029186, 0.008332725118814199, -0.00019582917213516304)
 _COSINE = (0.04166666453948234, -0.001388827977192205, 2.4542947546296576e-05)
 
-Body = Callable[[Scalar], Scalar]
+Body = Callable[[Scalar, bool], Scalar]
 
 
-def sine(x: Scalar) -> Scalar:
+def sine(x: Scalar, fuses: bool = True) -> Scalar:
     """sin x in single precision, to 1.6 units in the last place; sin(tiny) = tiny, sin(-0) = -0."""
-    remainder, quadrant = reduce_angle(x)
+    remainder, quadrant = reduce_angle(x, fuses)
     return select(abs(x) < _TINY, x, _sine_in_quadrant(remainder, quadrant))
 
 
-def cosine(x: Scalar) -> Scalar:
+def cosine(x: Scalar, fuses: bool = True) -> Scalar:
     """cos x in single precision, to 1.6 units in the last place."""
-    remainder, quadrant = reduce_angle(x)
+    remainder, quadrant = reduce_angle(x, fuses)
     return _sine_in_quadrant(remainder, quadrant + 1)
 
 
-def tangent(x: Scalar) -> Scalar:
+def tangent(x: Scalar, fuses: bool = True) -> Scalar:
     """tan x in single precision, to 3 units in the last place."""
-    remainder, quadrant = reduce_angle(x)
+    remainder, quadrant = reduce_angle(x, fuses)
     sin, cos = _sine_and_cosine(remainder)
     is_odd = (quadrant & 1) == 1
     ratio = select(is_odd, -cos, sin) / select(is_odd, sin, cos)
     return select(abs(x) < _TINY, x, ratio)
 
 
-def reduce_angle(x: Scalar) -> tuple[Scalar, Scalar]:
+def reduce_angle(x: Scalar, fuses: bool = True) -> tuple[Scalar, Scalar]:
     """x = remainder + quadrant pi/2 modulo 2 pi, with |remainder| <= pi/4; nan for infinities.
 
-    The quadrant is an i32, of which the last two bits count.
+    The quadrant is an i32, of which the last two bits count. `fuses` tells whether the machine
+    rounds fused multiply-adds once.
     """
-    near, near_quadrant = _reduce_small(x)
+    near, near_quadrant = (_reduce_small if fuses else _reduce_small_unfused)(x)
     far, far_quadrant = _reduce_large(x)
-    is_small = abs(x) < _LARGE
+    is_small = abs(x) < (_LARGE if fuses else _LARGE_UNFUSED)
     remainder = select(is_small, near, far)
     is_finite = abs(x) < math.inf
     return select(is_finite, remainder, math.nan), select(is_small, near_quadrant, far_quadrant)
@@ -85,6 +95,16 @@ def _reduce_small(x: Scalar) -> tuple[Scalar, Scalar]:
     remainder = x
     for part in _HALF_PI_PARTS:
         remainder = fused_multiply_add(count, x.constant(-part), remainder)
+    return remainder, rounded.bits()
+
+
+def _reduce_small_unfused(x: Scalar) -> tuple[Scalar, Scalar]:
+    """The same in four steps, of which products and sums are exact by themselves."""
+    rounded = x * (2 / math.pi) + _ROUNDING
+    count = rounded - _ROUNDING
+    remainder = x
+    for part in _HALF_PI_SHORT_PARTS:
+        remainder = remainder - count * part
     return remainder, rounded.bits()
 
 
@@ -145,7 +165,8 @@ class ExpandTrigonometry(RewritePass):
     In f64 IREE calls the C library, which is exact.
 
     1. Widen f16 and bf16 to f32.
-    2. |x| < 2^17: subtract the nearest multiple of pi/2 in three parts (Cody and Waite 1980).
+    2. |x| < 2^17: subtract the nearest multiple of pi/2 in three parts (Cody and Waite 1980). Where
+       fused multiply-adds may be rounded twice (drivers of Vulkan), |x| < 2^11, and four parts.
     3. Otherwise compute the fraction of x 2/pi in integers (Payne and Hanek 1983).
     4. Polynomials for sine and cosine on [-pi/4, pi/4]; the quadrant chooses one and its sign.
     5. Below 2^-12, sine and tangent are x itself, whose zero keeps its sign.
@@ -161,6 +182,7 @@ class ExpandTrigonometry(RewritePass):
 
     name: ClassVar[str] = "expand-trigonometry"
     operations: ClassVar[tuple[str, ...]] = tuple(_FUNCTIONS)
+    fuses: bool = True
 
     def rewrite(self, operation: ir.Operation) -> list[ir.Value] | None:
         """Builds the loop, for real numbers of up to 32 bits."""
@@ -170,6 +192,7 @@ class ExpandTrigonometry(RewritePass):
         function = _FUNCTIONS[operation.name]
 
         def body(x: Scalar) -> Scalar:
-            return convert_float(function(convert_float(x, float32())), element)
+            return convert_float(function(convert_float(x, float32()), self.fuses), element)
 
-        return elementwise(operation.name, operation.operands, body, [element])
+        name = f"{operation.name} fuses={self.fuses}"
+        return elementwise(name, operation.operands, body, [element])
