@@ -6,6 +6,7 @@ What does not live here: what operations mean (`axir.dialect`), how programs are
 
 from __future__ import annotations
 
+from .calls import eager_ops as eager_ops
 from .calls.executable import Executable, Program
 from .compiler import compile_command, compile_module
 from .compiler.binaries import check_binary

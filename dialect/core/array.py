@@ -253,6 +253,19 @@ class ConcreteArray(Array):
         return self
 
     @property
+    def remote_device(self) -> Foreign | None:
+        """The device that the array is on, if it is one with a memory of its own; else None.
+
+        Ops on such arrays are for that device, and not for NumPy.
+        """
+        device = self._device
+        if device is None:
+            if self._buffer is None:
+                return None
+            device = self._buffer.device
+        return device if getattr(device, "is_remote", False) else None
+
+    @property
     def committed(self) -> bool:
         """Whether computations on the array must run on its device."""
         return self._device is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 
@@ -239,7 +239,7 @@ class Primitive(Rules):
         return self._evaluate(operands, params)
 
     def _evaluate(self, operands: Sequence[Operand], params: Params) -> Results:
-        hosts = []
+        arrays = []
         types = []
         committed: list[ConcreteArray] = []
         device = None
@@ -247,8 +247,7 @@ class Primitive(Rules):
             if type(operand) is not ConcreteArray:
                 operand = as_array(operand, f"operand of {self.name}")
             types.append(operand.type)
-            host = operand._host
-            hosts.append(operand.host() if host is None else host)
+            arrays.append(operand)
             place = operand._device
             if place is not None:
                 committed.append(operand)
@@ -256,6 +255,12 @@ class Primitive(Rules):
                     device = place
                 elif place is not device:
                     device = common_place(self.name, [as_array(x) for x in operands])
+        for x in arrays:
+            if x._buffer is not None or device is not None:
+                remote = (x if device is None else committed[0]).remote_device
+                if remote is not None:
+                    return _run_remote_op(self, arrays, params, remote)
+        hosts = [x.host() if x._host is None else x._host for x in arrays]
         if self.evaluate is None:
             raise MissingRuleError(f"Evaluation rule for '{self.name}' not implemented")
         application = self.apply_to(tuple(types), params)
@@ -337,6 +342,20 @@ class Primitive(Rules):
         self.infer = rule
         self._applications.clear()
         return rule
+
+
+RemoteRunner: TypeAlias = "Callable[[Primitive, Sequence[ConcreteArray], Params, Foreign], Results]"
+_run_remote_op: RemoteRunner
+
+
+def run_remote_ops_by(runner: RemoteRunner) -> None:
+    """Sets what applies primitives to arrays in the memory of a device of its own.
+
+    Args:
+        runner: Takes a primitive, operands, parameters, and the device.
+    """
+    global _run_remote_op
+    _run_remote_op = runner
 
 
 def _as_type(result: ShapedArray | UserObject) -> ShapedArray:

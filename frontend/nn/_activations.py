@@ -51,7 +51,7 @@ from axir.numpy._arguments.promotion import (
     promote_inexact,
 )
 from axir.numpy._elementwise.arithmetic import absolute
-from axir.numpy._elementwise.elementwise import evaluate
+from axir.numpy._elementwise.elementwise import are_local, evaluate
 from axir.numpy._elementwise.exponential import logaddexp
 from axir.numpy._shape.joining import split
 
@@ -257,7 +257,7 @@ def silu(x: ArrayLike) -> Value:
     Array(0., dtype=float32, weak_type=True)
     """
     x = _inexact("silu", x)
-    if type(x) is ConcreteArray and x.type.dtype in _DIRECT:
+    if type(x) is ConcreteArray and x.type.dtype in _DIRECT and are_local(x):
         return evaluate("nn.silu", _silu_of, x.type, x)
     return mul(x, logistic(x))
 

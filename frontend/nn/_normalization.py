@@ -26,13 +26,20 @@ from axir.numpy._arguments.promotion import (
     constant,
     promote_inexact,
 )
-from axir.numpy._elementwise.elementwise import evaluate
+from axir.numpy._elementwise.elementwise import are_local, evaluate
 from axir.numpy._reductions.logsumexp import logsumexp
 from axir.numpy._reductions.moments import element_count
 from axir.numpy._reductions.moments import mean as average
 from axir.numpy._reductions.reductions import as_mask
 from axir.numpy._reductions.reductions import max as largest
 from axir.numpy._reductions.reductions import sum as total
+
+
+def _is_known(x: Value) -> bool:
+    """Tells whether NumPy computes with an array directly."""
+    return (
+        type(x) is ConcreteArray and x.type.dtype in _DIRECT and bool(x.type.size) and are_local(x)
+    )
 
 
 def _shifted(name: str, x: ArrayLike, axis: Axes, where: ArrayLike) -> tuple[Value, Value | None]:
@@ -79,7 +86,7 @@ def softmax(x: UserObject, axis: UserObject = -1, where: UserObject = None) -> V
     >>> axir.nn.softmax(jnp.array([0.0, 0.0]))
     Array([0.5, 0.5], dtype=float32)
     """
-    if where is None and type(x) is ConcreteArray and x.type.dtype in _DIRECT and x.type.size:
+    if where is None and _is_known(x):
         axes = canonical_axes("nn.softmax", axis, x.ndim)
         return evaluate("nn.softmax", lambda v: _softmax_of(v, axes), x.type.strip_weak_type(), x)
     shifted, mask = _shifted("softmax", x, axis, where)
@@ -97,7 +104,7 @@ def log_softmax(x: UserObject, axis: UserObject = -1, where: UserObject = None) 
     >>> axir.nn.log_softmax(jnp.array([1000.0, 0.0]))
     Array([    0., -1000.], dtype=float32)
     """
-    if where is None and type(x) is ConcreteArray and x.type.dtype in _DIRECT and x.type.size:
+    if where is None and _is_known(x):
         axes = canonical_axes("nn.log_softmax", axis, x.ndim)
         result = x.type.strip_weak_type()
         return evaluate("nn.log_softmax", lambda v: _log_softmax_of(v, axes), result, x)

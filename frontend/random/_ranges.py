@@ -94,7 +94,7 @@ def draw_uniform(
         if minval == 0.0 and maxval == 1.0:
             return unit
         low, width, is_finite = _interval(minval, maxval, dtype)
-        if type(unit) is ConcreteArray and is_finite:
+        if type(unit) is ConcreteArray and is_finite and unit.remote_device is None:
             # Rounding may lead below the interval.
             return wrap(np.maximum(unit.host() * width + low, low), unit)
         return max(add(mul(unit, width), low), low)
@@ -136,7 +136,7 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
     """Draws floats from [0, 1), equally spaced by the machine epsilon."""
     layout = _layout(dtype)
     drawn = random_bits(key, layout.random_width, shape)
-    if type(drawn) is ConcreteArray:
+    if type(drawn) is ConcreteArray and drawn.remote_device is None:
         known = drawn.host().astype(layout.unsigned, copy=False)
         known = known >> layout.shift | layout.bits_of_one
         return wrap(np.asarray(known).view(dtype) - layout.one, key)

@@ -201,7 +201,7 @@ class CompiledFunction:
             function, self.device, self.donated, calls, marks_dispatches=marks_dispatches
         )
         # Host functions run in the thread of their call, where the user expects them.
-        self._is_deferrable = calls is not None and not calls
+        self._is_deferrable = not calls
         program = Program(binary, self.device, calls or (), is_marked=marks_dispatches)
         return program.function("main", work=largest_operation(function))
 

@@ -96,6 +96,8 @@ class Device:
     platform: ClassVar[str]
     is_spread: ClassVar[bool] = False
     _class_name: ClassVar[str]
+    # Whether its memory is not the host's, so that ops on arrays there run there.
+    is_remote: ClassVar[bool] = False
     # What a GPU says of itself, which programs are compiled for; None for a CPU.
     features: GpuFeatures | None = None
 

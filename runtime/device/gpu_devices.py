@@ -47,6 +47,8 @@ _PAGE = mmap.PAGESIZE
 class GpuDevice(Device):
     """A GPU behind IREE's Vulkan or CUDA driver."""
 
+    is_remote = True
+
     def __init__(self, device_id: int, device_kind: str, path: str, features: GpuFeatures):
         super().__init__(device_id, device_kind)
         self._path = path

@@ -165,6 +165,7 @@ def binary(  # noqa: C901
                 and type(y) is ConcreteArray
                 and x.type.dtype in direct
                 and primitive
+                and are_local(x, y)
             ):
                 return evaluate_broadcast(primitive, name, x, y)
             x, y = broadcast_arguments(name, x, y)
@@ -180,6 +181,11 @@ def _with_bool(
         return on_bool(x, y) if x.type.dtype == dtypes.bool_ else operation(x, y)
 
     return apply
+
+
+def are_local(*arrays: ConcreteArray) -> bool:
+    """Tells whether arrays are in the host's memory, where NumPy computes with them."""
+    return all([x._buffer is x._device is None or x.remote_device is None for x in arrays])
 
 
 def evaluate_broadcast(
@@ -231,7 +237,8 @@ def evaluated_by(
 
     def decorate(composed: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
         def apply(x: Value, y: Value) -> Value:
-            if type(x) is ConcreteArray and type(y) is ConcreteArray and x.type.dtype in direct:
+            is_known = type(x) is ConcreteArray and type(y) is ConcreteArray
+            if is_known and x.type.dtype in direct and are_local(x, y):
                 x_type, y_type = x.type, y.type
                 shape = x_type.shape or y_type.shape
                 is_weak = x_type.weak_type and y_type.weak_type

@@ -26,7 +26,7 @@ from axir.numpy._arguments.checks import canonical_axes, canonical_axis, reject_
 from axir.numpy._arguments.promotion import array_argument, broadcast_value
 from axir.numpy._arrays.creation import asarray, full
 from axir.numpy._arrays.grids import arange
-from axir.numpy._elementwise.elementwise import evaluate
+from axir.numpy._elementwise.elementwise import are_local, evaluate
 from axir.numpy._indexing.index_update import update
 from axir.numpy._indexing.indexing import take
 from axir.numpy._indexing.selection import where as select
@@ -449,7 +449,7 @@ class ufunc:
 
 def _is_plain(x: Value) -> TypeGuard[ConcreteArray]:
     """Tells whether NumPy's own functions take an array as it is."""
-    return type(x) is ConcreteArray and x.dtype.kind in "biufc"
+    return type(x) is ConcreteArray and x.dtype.kind in "biufc" and are_local(x)
 
 
 def _reduce_segments(

@@ -67,6 +67,8 @@ def getitem_array(self: ConcreteArray, index: IndexLike) -> Value:
 
     NumPy refuses what lies out of bounds; `read` then says what is wrong, or clamps.
     """
+    if (self._buffer is not None or self._device is not None) and self.remote_device is not None:
+        return read(self, index)
     kind = type(index)
     try:
         if kind is int:
@@ -394,7 +396,8 @@ def take(
     reject_out("take", out)
     a = array_argument("take", a)
     positions = _positions("take", indices)
-    if type(a) is ConcreteArray and type(positions) is ConcreteArray and mode in _RAISING:
+    is_known = type(a) is ConcreteArray and type(positions) is ConcreteArray
+    if is_known and a.remote_device is None and mode in _RAISING:
         try:
             return _take_known(a, positions, axis)
         except (IndexError, TypeError):  # something lies out of bounds

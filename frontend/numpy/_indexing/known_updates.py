@@ -35,6 +35,8 @@ def update_known(
     Returns None where NumPy's rules are others: for positions out of bounds, for `mode`s unless all
     positions are inside, for masks beside values, and for values that do not broadcast.
     """
+    if x.remote_device is not None:
+        return None
     if kind not in _IN_PLACE or values.dtype != x.dtype or max(x.size, values.size) > _SMALL:
         return None
     if config.jax_debug_nans or config.jax_debug_infs:

@@ -17,7 +17,7 @@ from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axis, reject_out
 from axir.numpy._arguments.promotion import array_argument, broadcast_arguments, promote_arguments
 from axir.numpy._elementwise.arithmetic import multiply
-from axir.numpy._elementwise.elementwise import evaluate
+from axir.numpy._elementwise.elementwise import are_local, evaluate
 
 from .products import needs_axes, to_last
 
@@ -37,6 +37,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Value:
     if (
         type(a) is ConcreteArray
         and type(b) is ConcreteArray
+        and are_local(a, b)
         and a.type is b.type
         and is_inexact(a.dtype)
     ):

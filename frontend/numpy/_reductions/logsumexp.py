@@ -15,7 +15,7 @@ from axir.dialect.ops.elementwise.conversion import convert_element_type, real, 
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, spread
 from axir.numpy._arguments.promotion import broadcast_arguments, constant, promote_inexact
-from axir.numpy._elementwise.elementwise import evaluate
+from axir.numpy._elementwise.elementwise import are_local, evaluate
 
 from .reductions import max as largest
 from .reductions import sum as total
@@ -70,7 +70,7 @@ def logsumexp(
     """
     name = "logsumexp"
     if (
-        type(a) is ConcreteArray and b is None and where is None and not return_sign
+        type(a) is ConcreteArray and are_local(a) and b is None and where is None and not return_sign
         and a.type.dtype in _DIRECT and a.type.size
     ):  # fmt: skip
         return _evaluated_logsumexp(a, axis, keepdims)

@@ -31,7 +31,7 @@ from axir.numpy._arguments.promotion import (
     inexact_dtype,
     promote_arguments,
 )
-from axir.numpy._elementwise.elementwise import evaluate
+from axir.numpy._elementwise.elementwise import are_local, evaluate
 
 from .reductions import SUM, as_mask, converted
 
@@ -140,7 +140,8 @@ def mean(
     >>> jnp.mean(jnp.array([[1, 2], [3, 5]]), axis=0)
     Array([2. , 3.5], dtype=float32)
     """
-    if type(a) is ConcreteArray and dtype is None and where is None and a.type.dtype in _DIRECT:
+    is_known = type(a) is ConcreteArray and are_local(a)
+    if is_known and dtype is None and where is None and a.type.dtype in _DIRECT:
         reject_out("mean", out)
         return _evaluated("mean", _mean_of, a, axis, keepdims)
     reject_out("mean", out)

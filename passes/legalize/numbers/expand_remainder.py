@@ -1,4 +1,4 @@
-"""`expand-remainder`: exact remainders of floats and signed integers, where the machine has none."""
+"""`expand-remainder`: exact remainders of floats and signed integers for Vulkan."""
 
 from __future__ import annotations
 
