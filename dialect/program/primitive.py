@@ -238,11 +238,12 @@ class Primitive(Rules):
             return self.implementation(*operands, **params)
         return self._evaluate(operands, params)
 
-    def _evaluate(self, operands: Sequence[Operand], params: Params) -> Results:
+    def _evaluate(self, operands: Sequence[Operand], params: Params) -> Results:  # noqa: C901
         arrays = []
         types = []
         committed: list[ConcreteArray] = []
         device = None
+        is_elsewhere = False
         for operand in operands:
             if type(operand) is not ConcreteArray:
                 operand = as_array(operand, f"operand of {self.name}")
@@ -255,11 +256,10 @@ class Primitive(Rules):
                     device = place
                 elif place is not device:
                     device = common_place(self.name, [as_array(x) for x in operands])
-        for x in arrays:
-            if x._buffer is not None or device is not None:
-                remote = (x if device is None else committed[0]).remote_device
-                if remote is not None:
-                    return _run_remote_op(self, arrays, params, remote)
+            is_elsewhere = is_elsewhere or place is not None or operand._buffer is not None
+        remote = _remote_device(committed or arrays) if is_elsewhere else None
+        if remote is not None:
+            return _run_remote_op(self, arrays, params, remote)
         hosts = [x.host() if x._host is None else x._host for x in arrays]
         if self.evaluate is None:
             raise MissingRuleError(f"Evaluation rule for '{self.name}' not implemented")
@@ -342,6 +342,11 @@ class Primitive(Rules):
         self.infer = rule
         self._applications.clear()
         return rule
+
+
+def _remote_device(arrays: Sequence[ConcreteArray]) -> Foreign | None:
+    """Returns the device with a memory of its own that one of the arrays is on, or None."""
+    return next((x.remote_device for x in arrays if x.remote_device is not None), None)
 
 
 RemoteRunner: TypeAlias = "Callable[[Primitive, Sequence[ConcreteArray], Params, Foreign], Results]"
