@@ -395,33 +395,22 @@ class Compiled(_Stage):
         )
 
     @property
-    def input_shardings(self) -> UserObject:
-        """Where arguments are to be: the pair of those of arguments and of keyword arguments."""
-        return self.in_tree.unflatten([self._sharding] * self.in_tree.num_leaves)
-
-    @property
-    def output_shardings(self) -> UserObject:
-        """Where the results are."""
-        return self.out_tree.unflatten([self._sharding] * self.out_tree.num_leaves)
-
-    @property
     def input_formats(self) -> UserObject:
         """Where arguments are to be, and how their elements follow each other: row by row."""
-        return self.in_tree.unflatten(self._formats(self.function.input_types))
+        return self.in_tree.unflatten(self._formats(self.function.input_types, "places"))
 
     @property
     def output_formats(self) -> UserObject:
         """Where the results are, and how their elements follow each other: row by row."""
-        return self.out_tree.unflatten(self._formats(self.function.output_types))
+        return self.out_tree.unflatten(self._formats(self.function.output_types, "result_places"))
 
-    @property
-    def _sharding(self) -> SingleDeviceSharding:
-        return SingleDeviceSharding(self.device)
-
-    def _formats(self, types: Sequence[ShapedArray]) -> list[UserObject]:
+    def _formats(self, types: Sequence[ShapedArray], which: str) -> list[UserObject]:
         from axir.experimental.layout import Format, Layout  # late: the folder holds jit's users
 
-        return [Format(Layout(tuple(range(t.ndim))), self._sharding) for t in types]
+        return [
+            Format(Layout(tuple(range(t.ndim))), sharding)
+            for t, sharding in zip(types, self._shardings(len(types), which), strict=True)
+        ]
 
     def runtime_executable(self) -> UserObject:
         """Returns the program that IREE runs."""

@@ -70,7 +70,8 @@ def logsumexp(
     """
     name = "logsumexp"
     if (
-        type(a) is ConcreteArray and are_local(a) and b is None and where is None and not return_sign
+        type(a) is ConcreteArray and are_local(a)
+        and b is None and where is None and not return_sign
         and a.type.dtype in _DIRECT and a.type.size
     ):  # fmt: skip
         return _evaluated_logsumexp(a, axis, keepdims)
