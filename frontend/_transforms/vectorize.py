@@ -40,8 +40,8 @@ def vmap(
             not depend on mapped arguments, or a tree that is a prefix of the result's.
         axis_name: What collectives (`axir.lax.psum` and others) call the mapped axis.
         axis_size: Extent of the mapped axis; needed only if no argument is mapped.
-        spmd_axis_name: Axes of a mesh that sharding constraints in `fun` spread the mapped axis
-            over. Without effect: there is one device.
+        spmd_axis_name: Name of an axis of a mesh, or a tuple of such, along which sharding
+            constraints and `shard_map` in `fun` cut the mapped axis.
         sum_match: The same for results that are unreduced sums over the mapped axis.
 
     Raises:
@@ -57,6 +57,8 @@ def vmap(
     in_axes = checked_in_axes(in_axes)
     check_axes(out_axes, "out_axes")
     fun_name = getattr(fun, "__name__", "the function")
+    given = () if spmd_axis_name is None else spmd_axis_name
+    mesh_axes = given if isinstance(given, tuple) else (given,)
 
     @wraps(fun)
     def mapped(*args: Options, **kwargs: Options) -> UserObject:
@@ -77,7 +79,7 @@ def vmap(
         )
         traced = trace_element(flat, values, axes, size, axis_name, "Vmap")
         axes += [None] * len(traced.captures)
-        frame = BatchFrame(size, axis_name)
+        frame = BatchFrame(size, axis_name, mesh_axes)
         outputs, found = batch(traced, [*values, *traced.captured], axes, frame)
         outputs = [as_value(x) for x in outputs]
         result = flat.out_tree.unflatten(outputs)

@@ -22,7 +22,7 @@ from axir.dialect.ops.calls import jit_call as call
 from axir.dialect.ops.collectives.axis_exchanges import all_gather_primitive
 from axir.dialect.ops.collectives.axis_reductions import psum_primitive
 from axir.dialect.ops.elementwise.arithmetic import mul
-from axir.dialect.ops.elementwise.family import random_values
+from axir.dialect.ops.elementwise.family import as_value, random_values
 from axir.dialect.ops.elementwise.transcendental import sin
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
@@ -154,6 +154,8 @@ def _evaluate(*operands: HostArray, **params: Param) -> list[HostArray]:
 
 
 def _implement(*operands: Operand, **params: Param) -> list[Value]:
+    operands = tuple(map(as_value, operands))
+    _infer(*(x.type for x in operands), **params)
     if len(params["devices"]) > 1 and call.has_executor():
         types = tuple(x.type for x in operands)
         return call.call(_alone(params["jaxpr"], types, *params.items()), *operands)

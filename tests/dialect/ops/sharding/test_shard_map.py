@@ -1,0 +1,135 @@
+"""`shard_map` under transformations is what its function on whole arrays is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import axir
+import axir.numpy as jnp
+from axir import P, lax
+from axir.dialect.ops.calls.jit_call import set_executor
+from axir.sharding import AbstractMesh
+
+MESH = AbstractMesh((2, 3), ("a", "b"))
+X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
+W = np.linspace(0, 2, 18, dtype=np.float32).reshape(6, 3)
+
+
+@pytest.fixture(autouse=True)
+def _evaluated() -> Iterator[None]:
+    executor = set_executor(None)
+    yield
+    set_executor(executor)
+
+
+def mapped(f: Callable[..., Any], ins: Any, outs: Any, **options: Any) -> Callable[..., Any]:
+    return axir.shard_map(f, mesh=MESH, in_specs=ins, out_specs=outs, **options)
+
+
+def network(x: Any, w: Any) -> tuple[Any, ...]:
+    """A product whose sum is shared out, and what does not depend on the device."""
+    hidden = jnp.tanh(lax.psum(x @ w, "b"))
+    return hidden, lax.pmean(jnp.sum(hidden**2), "a"), jnp.sin(w)
+
+
+parts = mapped(network, (P("a", "b"), P("b")), (P("a"), P(), P("b")))
+
+
+def whole(x: Any, w: Any) -> tuple[Any, ...]:
+    hidden = jnp.tanh(x @ w)
+    return hidden, jnp.sum(hidden**2) / 2, jnp.sin(w)
+
+
+def total(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *xs: sum(jnp.sum(y * (n + 1)) for n, y in enumerate(f(*xs)))
+
+
+def close(first: Any, second: Any) -> None:
+    pairs = zip(axir.tree.leaves(first), axir.tree.leaves(second), strict=True)
+    for got, want in pairs:
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-5, atol=1e-5)
+
+
+def test_derivatives() -> None:
+    close(parts(X, W), whole(X, W))
+    ones = (jnp.ones_like(X), jnp.ones_like(W))
+    close(axir.jvp(parts, (X, W), ones), axir.jvp(whole, (X, W), ones))
+    for argnums in (0, 1, (0, 1)):
+        close(axir.grad(total(parts), argnums)(X, W), axir.grad(total(whole), argnums)(X, W))
+    hessian = axir.jacfwd(axir.grad(total(parts), 1), 1)(X, W)
+    close(hessian, axir.jacfwd(axir.grad(total(whole), 1), 1)(X, W))
+
+
+def test_the_backward_pass_is_a_map_with_residuals_of_each_device() -> None:
+    text = str(axir.make_jaxpr(axir.grad(total(parts)))(X, W))
+    assert text.count("shard_map[") == 2
+    # What the forward pass keeps has a first dimension, one for each device.
+    assert "(('a', 'b'), (), ())" in text
+
+
+def test_what_all_devices_hold_gets_the_sum_of_their_cotangents() -> None:
+    scaled = mapped(lambda x, s: x * s, (P("a", "b"), P()), P("a", "b"))
+    close(axir.grad(lambda s: jnp.sum(scaled(X, s)))(2.0), np.sum(X))
+    copied = mapped(lambda s: 3 * s, P(), P())
+    close(axir.grad(copied)(2.0), 3.0)
+
+
+def test_vectorized() -> None:
+    xs = np.stack([X, 2 * X, X - 1, 1 - X, X, X], 1)
+    for name in (None, "a"):
+        first = axir.vmap(mapped(jnp.sin, P(None, "b"), P(None, "b")), 1, spmd_axis_name=name)
+        close(first(xs), jnp.sin(jnp.moveaxis(xs, 1, 0)))
+    text = str(axir.make_jaxpr(first)(xs))
+    assert "in_layouts=(((), ('a',), ('b',)),)" in text
+    # A name of the mesh hides one outside.
+    hiding = axir.vmap(lambda x: parts(x, W)[0], 1, axis_name="a")
+    close(hiding(xs), axir.vmap(lambda x: whole(x, W)[0], 1)(xs))
+    outer = mapped(lambda x: lax.psum(x, ("i", "b")), P("a", "b"), P("a"))
+    columns = xs.sum(1).reshape(4, 3, 2).sum(1)
+    close(axir.vmap(outer, 1, axis_name="i")(xs)[0], columns)
+
+
+def test_constraints_of_what_is_vectorized() -> None:
+    def constrained(x: Any) -> Any:
+        with axir.sharding.use_abstract_mesh(MESH):
+            return lax.with_sharding_constraint(x, P("b"))
+
+    text = str(axir.make_jaxpr(axir.vmap(constrained, spmd_axis_name="a"))(X))
+    assert "layout=(('a',), ('b',))" in text
+
+
+def test_maps_in_maps_and_axes_left_alone() -> None:
+    def outer(x: Any) -> Any:
+        inner = mapped(lambda y: lax.psum(y, "b"), P(None, "b"), P(), axis_names={"b"})
+        return lax.psum(inner(x), "a")
+
+    nested = mapped(outer, P("a"), P(), axis_names={"a"})
+    expected = (X[:2] + X[2:]).reshape(2, 3, 2).sum(1)
+    close(nested(X), expected)
+    close(axir.grad(lambda x: jnp.sum(nested(x) * expected))(X), np.tile(expected, (2, 3)))
+    text = str(axir.make_jaxpr(nested)(X))
+    assert "auto=('b',)" in text
+    assert "auto=('a',)" in text
+
+
+def test_effects_and_values_of_the_surroundings() -> None:
+    seen: list[float] = []
+
+    def told(x: Any) -> Any:
+        axir.debug.callback(lambda v: seen.append(float(v)), jnp.sum(x))
+        return x * scale
+
+    scale = jnp.float32(2)
+    close(mapped(told, P("a"), P("a"))(X), 2 * X)
+    close(sorted(set(seen)), [X[:2].sum(), X[2:].sum()])
+    close(axir.grad(lambda s: jnp.sum(mapped(lambda x: x * s, P("a"), P("a"))(X)))(2.0), X.sum())
+
+
+def test_keys_are_cut_as_numbers_are() -> None:
+    keys = axir.random.split(axir.random.key(0), 6)
+    drawn = mapped(axir.vmap(lambda k: axir.random.uniform(k, (2,))), P(("a", "b")), P(("a", "b")))
+    close(drawn(keys), axir.vmap(lambda k: axir.random.uniform(k, (2,)))(keys))
