@@ -15,6 +15,11 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 
+from axir._devices.drawing import drawing_of
+from axir._devices.layouts import mesh_axes
+from axir._devices.meshes import AbstractMesh, Mesh, context
+from axir._devices.partitions import NamedSharding, PartitionSpec
+from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._transforms.callbacks import callback_name, words_of_keys
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
@@ -22,9 +27,19 @@ from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import AxirError, NonArrayArgumentError, ParameterError
 from axir.dialect.ops.calls.callbacks import Callback, debug_callback_primitive
+from axir.dialect.ops.sharding.layout_callback import layout_callback_primitive
+from axir.dialect.program.layouts import Layout, MeshAxes
 from axir.dialect.program.tracer import Tracer
+from axir.runtime import default_device
 
-__all__ = ["breakpoint", "callback", "print"]
+__all__ = [
+    "breakpoint",
+    "callback",
+    "inspect_array_sharding",
+    "print",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]
 
 
 class MissingFormatArgumentError(AxirError, KeyError, IndexError):
@@ -282,3 +297,97 @@ class _Debugger(pdb.Pdb):
         """Ends the program."""
         self.was_quit = True
         super().set_quit()
+
+
+# Where arrays lie ---------------------------------------------------------------------------------
+
+
+def inspect_array_sharding(value: UserObject, *, callback: Callable[[Sharding], None]) -> None:
+    """Calls a function with the sharding of an array, also of one within a compiled function.
+
+    That of a value of a program is known once the program is partitioned: then the function is
+    called, once for each time that it is compiled.
+
+    Args:
+        value: An array, or a tree of arrays.
+        callback: Takes a sharding.
+
+    >>> import axir, axir.numpy as jnp
+    >>> seen = []
+    >>> inspect_array_sharding(jnp.ones(3), callback=seen.append)
+    >>> seen
+    [SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)]
+    """
+    mesh = context.mesh
+
+    def told(shape: tuple[int, ...], layout: Layout | None, axes: MeshAxes) -> None:
+        callback(_sharding_of(layout, axes, mesh))
+
+    for leaf in tree.leaves(value):
+        if type(leaf) is Tracer:
+            layout_callback_primitive.bind(leaf, callback=told)
+        else:
+            callback(as_array(leaf).sharding)  # type: ignore[attr-defined]
+
+
+def _sharding_of(
+    layout: Layout | None, axes: MeshAxes, mesh: Mesh | AbstractMesh | None
+) -> Sharding:
+    """Returns a layout as a sharding, over the mesh in use if it has these axes."""
+    if layout is None:
+        return SingleDeviceSharding(default_device())
+    if mesh is None or mesh_axes(mesh) != axes:
+        mesh = AbstractMesh([size for _, size in axes], [name for name, _ in axes])
+    spec = [None if not names else names[0] if len(names) == 1 else names for names in layout]
+    return NamedSharding(mesh, PartitionSpec(*spec))
+
+
+def visualize_sharding(
+    shape: Sequence[int],
+    sharding: Sharding,
+    *,
+    use_color: bool = True,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+    color_map: UserObject = None,
+) -> None:
+    """Prints a box for each part of an array, with the devices that hold it.
+
+    Args:
+        shape: Shape of the array, of one or two dimensions.
+        sharding: How it is spread.
+        use_color: Accepted for compatibility, as are the following: boxes are text.
+        scale: So.
+        min_width: So.
+        max_width: So.
+        color_map: So.
+
+    Raises:
+        ParameterError: for other numbers of dimensions.
+
+    >>> from axir.sharding import AbstractMesh, NamedSharding, PartitionSpec
+    >>> mesh = AbstractMesh((2, 2), ("x", "y"))
+    >>> visualize_sharding((4, 4), NamedSharding(mesh, PartitionSpec(None, ("y", "x"))))
+    ┌───┬───┬───┬───┐
+    │ 0 │ 2 │ 1 │ 3 │
+    └───┴───┴───┴───┘
+    """
+    builtins.print(drawing_of(tuple(shape), sharding))
+
+
+def visualize_array_sharding(arr: UserObject, **options: Options) -> None:
+    """Prints how an array is spread over devices, also one within a compiled function.
+
+    Args:
+        arr: The array, of one or two dimensions.
+        **options: As of `visualize_sharding`.
+
+    >>> import axir.numpy as jnp
+    >>> visualize_array_sharding(jnp.ones((2, 3)))
+    ┌───────┐
+    │ CPU 0 │
+    └───────┘
+    """
+    shape = tuple(arr.shape)
+    inspect_array_sharding(arr, callback=lambda place: visualize_sharding(shape, place, **options))

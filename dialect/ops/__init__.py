@@ -20,7 +20,7 @@ from .indexing import dynamic_slicing, gather, scatter, scatter_apply
 from .random import bit_generators, random_bits, random_keys
 from .reductions import arg_reduce, cumulative, reduce, variadic_reduce
 from .shape import constants, rearranging, stacking
-from .sharding import parallel_map, shard_map, sharding_constraint
+from .sharding import layout_callback, parallel_map, shard_map, sharding_constraint
 from .sorting import sort
 from .special import hypergeometric, integrals, special_functions
 from .windows import (
@@ -54,6 +54,7 @@ __all__ = [
     "integrals",
     "jit_call",
     "kernel_call",
+    "layout_callback",
     "linalg",
     "multiply_high",
     "optimization_barrier",

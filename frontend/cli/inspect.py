@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,6 +19,9 @@ from axir.dialect.program.function import Function
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.signature import Argument, Signature, signatures
 from axir.dialect.text.summary import summarize
+from axir.passes.partition.layout_text import read_layouts, read_mesh, write_layouts
+from axir.passes.partition.partition import Partition, partition_function
+from axir.passes.partition.report import communications
 from axir.runtime import Program as LoadedProgram
 from axir.runtime import devices
 
@@ -28,8 +32,13 @@ from .group import Verb, module_argument, read_input, verbose_option
 @click.command(cls=Verb)
 @module_argument
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--mesh", help="Partition a jaxpr module for this mesh, such as data=4,model=2.")
+@click.option("--inputs", help="How its arguments are cut, such as 'data,-; -,model; ?'.")
+@click.option("--outputs", help="How its results are cut, likewise.")
 @verbose_option
-def inspect(file: Path, as_json: bool) -> None:
+def inspect(
+    file: Path, as_json: bool, mesh: str | None, inputs: str | None, outputs: str | None
+) -> None:
     """Show functions, their arguments, ops, costs and constants of FILE.
 
     FILE is a bundle (.axir), whose checksums are compared, a module (.mlir, .mlirbc, - for stdin)
@@ -37,13 +46,20 @@ def inspect(file: Path, as_json: bool) -> None:
     operations of a call, and the bytes of its arguments, results, parameters and of what is
     computed in between, op by op. With open rows they are those of one row.
 
+    With --mesh, functions of a jaxpr module are partitioned for the devices of a mesh: how
+    arguments and results are cut then, which collectives there are and what they move, and what is
+    not cut and why.
+
     Examples:
       axir inspect model.axir
       axir inspect model.mlir
       axir inspect model.vmfb --json
+      axir inspect model.mlir --mesh data=4 --inputs "data,-; -,-"
     """
     describe = {".vmfb": _describe_binary, BUNDLE: _describe_bundle}.get(file.suffix)
     description = (describe or _describe_module)(file)
+    if mesh is not None:
+        _add_partition(description, file, Partition(mesh, inputs, outputs))
     if as_json:
         click.echo(json.dumps(description, indent=2))
     else:
@@ -66,6 +82,23 @@ def _describe_module(file: Path) -> dict[str, Options]:
         "operations": dict(summary.operations.most_common()),
         "constants": {"bytes": sum(lines.values()), "lines": lines},
     }
+
+
+def _add_partition(description: dict[str, Options], file: Path, options: Partition) -> None:
+    """Adds how the functions of a module are partitioned."""
+    if description["kind"] != "jaxpr":
+        raise click.UsageError(f"--mesh: {file} is no module of the jaxpr dialect.")
+    axes = read_mesh(options.mesh)
+    ins, outs = read_layouts(options.inputs), read_layouts(options.outputs)
+    module = read_module(read_input(file)[0])
+    for name, described in description["functions"].items():
+        parts = partition_function(module[name], axes, ins, outs)
+        described["partition"] = {
+            "inputs": write_layouts(parts.in_layouts),
+            "outputs": write_layouts(parts.out_layouts),
+            "communications": [asdict(each) for each in communications(parts.local, axes)],
+            "notes": [note._asdict() for note in parts.notes],
+        }
 
 
 def _describe_bundle(file: Path) -> dict[str, Options]:
@@ -197,10 +230,25 @@ def _print_function(name: str, function: dict[str, Options]) -> None:
         costs = function["costs"]
         memory = ", ".join(f"{size:,} of {role}" for role, size in costs["bytes"].items() if size)
         click.echo(f"  costs     {costs['flops']:,} operations; bytes: {memory or 'none'}")
+    if "partition" in function:
+        _print_partition(function["partition"])
     if function.get("parameters"):
         click.echo(f"  takes     {', '.join(function['parameters'])}")
     if "operations" in function:
         _print_operations(function["operations"])
+
+
+def _print_partition(partition: dict[str, Options]) -> None:
+    click.echo(f"  inputs    {partition['inputs']}")
+    click.echo(f"  outputs   {partition['outputs']}")
+    for each in partition["communications"]:
+        times = f" {each['times']} times" if each["times"] != 1 else ""
+        click.echo(
+            f"  {each['op']:<14}  {', '.join(map(str, each['axes']))}: {each['operand']}, "
+            f"{each['received']:,} bytes{times}  {each['line'] or ''}".rstrip()
+        )
+    for note in partition["notes"]:
+        click.echo(f"  note      {note['op']} {note['text']}  {note['line'] or ''}".rstrip())
 
 
 def _print_operations(operations: dict[str, int]) -> None:

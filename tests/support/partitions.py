@@ -24,9 +24,7 @@ def on_one_device(parts: Partitioned, axes: MeshAxes, arguments: Sequence[Any]) 
 
 def collectives_of(function: Function) -> Counter[str]:
     """How many collectives of each kind a function and those that it calls have."""
-    found = Counter(
-        e.primitive.name for e in function.equations if e.primitive.name in COLLECTIVES
-    )
+    found = Counter(e.primitive.name for e in function.equations if e.primitive.name in COLLECTIVES)
     for callee in function.callees():
         found += collectives_of(callee)
     return found

@@ -8,7 +8,9 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.equation import Equation
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.partitioning import Partitioner, Placed
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
     Cotangent,
@@ -47,6 +49,13 @@ def _lower(context: LoweringContext, value: ir.Value) -> list[ir.Value]:
     return []  # compiled code shows nothing of values that nothing uses
 
 
+def _partition(
+    partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
+) -> list[Placed]:
+    dce_sink_primitive.bind(*(x.value for x in operands))  # each device keeps its part
+    return []
+
+
 def _samples() -> list[Sample]:
     return [Sample((np.array([1, 2, 3], dtype),)) for dtype in (np.float32, np.int8)]
 
@@ -64,5 +73,6 @@ dce_sink_primitive = declare(
     transpose=_transpose,
     batch=_batch,
     lower=_lower,
+    partition=_partition,
     samples=_samples,
 )

@@ -67,9 +67,7 @@ def test_where_operands_disagree_the_smaller_one_moves() -> None:
         return x @ w
 
     large, small = np.ones((64, 8), np.float32), np.ones((8, 4), np.float32)
-    parts = partition_function(
-        traced(product, large, small), AXES, [(("x",), ()), (("x",), ())]
-    )
+    parts = partition_function(traced(product, large, small), AXES, [(("x",), ()), (("x",), ())])
     (moved,) = communications(parts.local, AXES)
     assert (moved.op, moved.operand, moved.received) == ("all_gather", "float32[4,4]", 64)
     assert parts.out_layouts == ((("x",), ()),)
