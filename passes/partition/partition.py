@@ -8,7 +8,7 @@ found before (`propagation.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -56,6 +56,7 @@ from axir.passes.framework.module_functions import replace_main
 
 from .callees import callee_of, dimensions_of, stays
 from .choices import Choice, Lying, choose
+from .delayed_sums import delay_sums
 from .layout_text import read_layouts, read_mesh
 from .moves import moved, steps
 from .once import is_first, on_first_device
@@ -96,7 +97,8 @@ def partition_function(
     check_mesh("partition", axes, ())
     ins = _checked("argument", in_layouts, arguments, axes)
     outs = _checked("result", out_layouts, function.output_types, axes)
-    return _partitioned(function, axes, ins, outs)
+    found = _partitioned(function, axes, ins, outs)
+    return replace(found, local=delay_sums(found.local))
 
 
 def _checked(
