@@ -229,7 +229,7 @@ def reduced_along(
     )
     kept = tuple(each for axis, each in enumerate(made) if axis not in axes)
     worked_off = {number: combined for axis in axes for number in made[axis] if combined}
-    own = tuple(made if t.ndim == len(made) else WHOLE for t in operands)
+    own = tuple(made if t.ndim == len(made) else () for t in operands)
     return Dimensions(own, (kept,) * len(results), factors, worked_off)
 
 

@@ -329,7 +329,12 @@ class DimensionsRule(Protocol):
     """
 
     def __call__(
-        self, operands: Sequence[ShapedArray], results: Sequence[ShapedArray], /, **params: Param
+        self,
+        operands: Sequence[ShapedArray],
+        results: Sequence[ShapedArray],
+        /,
+        *_: Param,
+        **params: Param,
     ) -> Dimensions | Function | None:
         """Takes the types of whole operands and results.
 

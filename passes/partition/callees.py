@@ -16,7 +16,8 @@ def callee_of(equation: Equation) -> Function | None:
         return params["jaxpr"]
     if primitive.body is None:
         return None
-    return primitive.body(**params) or params.get("jaxpr")
+    body = primitive.body(**params)
+    return params.get("jaxpr") if body is None else body
 
 
 def stays(equation: Equation) -> bool:

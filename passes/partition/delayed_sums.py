@@ -1,10 +1,10 @@
 """Sums over devices, later and fewer: of sums instead of for each, behind loops instead of in them.
 
 A sum over devices is delayed while what follows is linear and the same on all of them: it moves
-elements, adds such sums, or multiplies by a constant. Two that meet in an addition become one. A loop
-that adds one to what it carries in each pass carries what each device has to add, from zero on, and
-the sum over devices follows the loop. So the gradient of a recurrent network is summed once, not in
-each step.
+elements, adds such sums, or multiplies by a constant. Two that meet in an addition become one. A
+loop that adds one to what it carries in each pass carries what each device has to add, from zero
+on, and the sum over devices follows the loop. So the gradient of a recurrent network is summed
+once, not in each step.
 """
 
 from __future__ import annotations

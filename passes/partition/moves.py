@@ -47,7 +47,8 @@ def steps(before: Layout, after: Layout) -> list[Step]:
     >>> steps(((), ()), (("x", "y"), ()))
     [Step(axis='x', left=None, reached=0), Step(axis='y', left=None, reached=0)]
     """
-    found, current = [], [list(names) for names in before]
+    found: list[Step] = []
+    current = [list(names) for names in before]
     while True:
         step = _next(current, after)
         if step is None:
@@ -91,7 +92,7 @@ def bytes_moved(
 ) -> float:
     """Returns how many bytes a device receives in some steps; slices are free."""
     sizes = dict(axes)
-    held = math.prod(local_shape(shape, before, axes)) * itemsize
+    held = float(math.prod(local_shape(shape, before, axes)) * itemsize)
     total = 0.0
     for axis, left, reached in found:
         count = sizes[axis]

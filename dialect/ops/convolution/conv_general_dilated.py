@@ -28,7 +28,7 @@ from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.contraction.types import canonical_precision
 from axir.dialect.ops.elementwise.family import FLOAT, as_value, edge_rows, random_values
-from axir.dialect.program.dimensions import Dimensions, Factors
+from axir.dialect.program.dimensions import WHOLE, Dimensions, Factors
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Sample
@@ -168,7 +168,7 @@ def _dimensions(
     Windows reach over the edges of parts, so spatial dimensions are needed whole.
     """
     (lhs_spec, rhs_spec, out_spec), factors = dimension_numbers, Factors()
-    lhs, rhs, out = ({d: () for d in range(len(spec))} for spec in dimension_numbers)
+    lhs, rhs, out = (dict.fromkeys(range(len(spec)), WHOLE) for spec in dimension_numbers)
     combined = {}
     if batch_group_count == 1:
         batch = factors.new(operands[0].shape[lhs_spec[0]])

@@ -154,12 +154,12 @@ def _evaluate(*operands: HostArray, **params: Param) -> list[HostArray]:
 
 
 def _implement(*operands: Operand, **params: Param) -> list[Value]:
-    operands = tuple(map(as_value, operands))
-    _infer(*(x.type for x in operands), **params)
+    values = [as_value(x) for x in operands]
+    types = tuple(x.type for x in values)
+    _infer(*types, **params)
     if len(params["devices"]) > 1 and call.has_executor():
-        types = tuple(x.type for x in operands)
-        return call.call(_alone(params["jaxpr"], types, *params.items()), *operands)
-    return call.call(_whole(**params), *operands)
+        return call.call(_alone(params["jaxpr"], types, *params.items()), *values)
+    return call.call(_whole(**params), *values)
 
 
 @derived
