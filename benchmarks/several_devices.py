@@ -29,7 +29,7 @@ ROUNDS = 60
 def medians(calls: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
     """Returns the median of the microseconds of each call, made in turns."""
     times: dict[str, list[float]] = {name: [] for name in calls}
-    for name, call in calls.items():
+    for call in calls.values():
         call()
         call()
     for _ in range(rounds):

@@ -31,7 +31,7 @@ KNOWS_XLA_FLAGS = version("jax").startswith("0.10.")
 # The workers of pytest-xdist inherit the environment that the controlling process prepares here,
 # before anything imports axir.
 IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ
-# How many devices a process has is settled when it begins: tests/four_devices runs in one of its own.
+# How many devices a process has is settled as it begins: tests/four_devices has one of its own.
 CPU_DEVICES = os.environ.get("TEST_CPU_DEVICES")
 if IS_CONTROLLER:
     for variable in [name for name in os.environ if name.startswith(("AXIR_", "JAX_"))]:

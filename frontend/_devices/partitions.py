@@ -242,7 +242,7 @@ class NamedSharding(Sharding):
     def placement(self) -> Placement:
         """Where the parts of arrays lie, as programs need to know it."""
         layout = [self.spec.names_of(d) for d in range(len(self.spec))]
-        return Placement(self.devices.flat, self.mesh.shape_tuple, layout, self)
+        return Placement(tuple(self.devices.flat), self.mesh.shape_tuple, layout, self)
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         """Returns which part of an array of a shape each device holds."""

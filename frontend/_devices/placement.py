@@ -114,18 +114,13 @@ def _put(
             "Pass either donate=True or may_alias=False.",
         )
     value = to_value(leaf, lambda: "An argument of device_put")
-    if type(value) is not ConcreteArray:
-        is_donated, may_alias = False, None
-    if place is not None:
-        found = put(value, as_sharding(place, "device_put"), "device_put")
-    else:
-        found = value
+    found = value if place is None else put(value, as_sharding(place, "device_put"), "device_put")
+    if type(value) is not ConcreteArray or type(found) is not ConcreteArray:
+        return found
     if may_alias is False:
         value.check_alive()
         return copied(found)
-    if is_donated and value is leaf:
-        found = moved(found, value)
-    return found
+    return moved(found, value) if is_donated and value is leaf else found
 
 
 def put(value: Array, place: Sharding, what: str) -> Array:
@@ -167,11 +162,9 @@ def constrained(value: Value, place: NamedSharding) -> Value:
 def copied(value: ConcreteArray) -> ConcreteArray:
     """Returns an array with memory of its own, where the given one lies."""
     place = value._device
-    host = np.array(value.host())
-    if place is None:
-        return ConcreteArray(value.type, host)
-    made = ConcreteArray(value.type, host, None, place)
-    made._buffer = spread(made, place) if place.is_spread else place.put_copy(host_bytes(made))
+    made = ConcreteArray(value.type, np.array(value.host()), None, place)
+    if place is not None:
+        made._buffer = spread(made, place) if place.is_spread else place.put_copy(host_bytes(made))
     return _marked(made, value)
 
 

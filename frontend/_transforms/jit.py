@@ -235,7 +235,7 @@ class JitFunction:
         if entry.compiled is None:
             donated = self._donated_leaves(in_tree)
             entry.compiled = self._placed(entry, places, common, donated)
-            if common is not None and not common.is_spread:
+            if isinstance(common, Device):
                 entry.committed = common
         for number in entry.used_keys:
             if number < len(values):

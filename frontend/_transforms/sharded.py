@@ -125,7 +125,7 @@ class ShardedJitFunction(JitFunction):
         common: Place,
         donated: tuple[int, ...],
     ) -> CompiledFunction | MeshProgram:
-        """Returns the compiled form of what an entry leads to, which puts results in their place."""
+        """Returns the compiled form of an entry, which puts results in their places."""
         lying = places or (None,) * len(entry.function.inputs)
         results = self._result_places(entry.out_tree)
         return placed(entry.function, lying, common, donated, self._wait, results)
@@ -143,7 +143,7 @@ class ShardedJitFunction(JitFunction):
     ) -> Lying:
         """Returns where arguments and results are, as the shardings say."""
         args, _ = in_tree.unflatten(leaves)
-        given = (None,) * len(leaves)
+        given: tuple[Place, ...] = (None,) * len(leaves)
         if self._in_shardings is not None:
             given = _places(tree.broadcast_prefix(self._in_shardings, args, "in_shardings"))
         places = [p or described_place(x) for p, x in zip(given, leaves, strict=True)]
@@ -174,10 +174,11 @@ class ShardedJitFunction(JitFunction):
             if type(x) is not ConcreteArray or x._device is None or place is None:
                 continue
             wanted = as_sharding(place, "jit")
-            if not x.sharding.is_equivalent_to(wanted, x.ndim):
+            found: Sharding = getattr(x, "sharding")  # noqa: B009
+            if not found.is_equivalent_to(wanted, x.ndim):
                 raise ShardingMismatchError(
                     f"jit of {self.__name__!r}: argument {tree.paths(args)[number]} has the "
-                    f"sharding {x.sharding}, but in_shardings says {wanted}.",
+                    f"sharding {found}, but in_shardings says {wanted}.",
                     "Move it with axir.device_put(x, sharding) before the call, or leave its "
                     "sharding out of in_shardings.",
                 )

@@ -1,4 +1,4 @@
-"""Functions of whole arrays as programs of parts: over which mesh they run, and what each device does.
+"""Functions of whole arrays as programs of parts: on which mesh, and what each device does.
 
 A function runs on a mesh if its arguments lie on one, if its results are to, or if an operation in
 it names one (`shard_map`, `sharding_constraint`). What does not live here: how a function is cut

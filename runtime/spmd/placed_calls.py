@@ -57,8 +57,8 @@ def placed(
         IncompatibleDevicesError: the function, its arguments and results name different devices.
     """
     if mesh_for(function, common, result_places) is None:
-        device = default_device() if common is None else common
-        return compiled(function, device, donated, waits)
+        assert not isinstance(common, Placement)  # or else there is a mesh
+        return compiled(function, common or default_device(), donated, waits)
     key = config.cache_key
     return _on_mesh(function, places, common, donated, result_places, key)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Hashable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from axir.runtime.device.buffers import Buffer, BufferType, aligned_empty
 from axir.runtime.device.devices import Device
 from axir.runtime.errors import NotAddressableError
 
-Index = tuple[slice, ...]
+Index: TypeAlias = tuple[Foreign, ...]
+"""A slice for each dimension."""
 
 
 class Placement:

@@ -140,7 +140,8 @@ def test_donated_arrays_are_deleted_and_copies_are_copies() -> None:
         np.testing.assert_array_equal(y, X)
     x = axir.device_put(X, place)
     y = axir.device_put(x, place, donate=True)
-    assert x.is_deleted() and y.sharding == place
+    assert x.is_deleted()
+    assert y.sharding == place
     np.testing.assert_array_equal(y, X)
     with pytest.raises(errors.ParameterError, match="must not be an alias"):
         axir.device_put(y, place, donate=True, may_alias=False)
@@ -214,7 +215,8 @@ def test_guards_of_transfers(lib: Any) -> None:
                     lib.device_get(x)
                     np.asarray(x)
                     with pytest.raises(
-                        lib.errors.JaxRuntimeError, match=f"Disallowed {direction.replace('_', '-')}"
+                        lib.errors.JaxRuntimeError,
+                        match=f"Disallowed {direction.replace('_', '-')}",
                     ):
                         use()
                     with guard("allow"):

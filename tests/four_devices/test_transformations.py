@@ -1,4 +1,4 @@
-"""`jit` with shardings, `shard_map` and `pmap` on four devices: values, places and errors of JAX."""
+"""`jit` with shardings, `shard_map` and `pmap` on four devices: values, places, errors of JAX."""
 
 from __future__ import annotations
 
@@ -110,7 +110,9 @@ def test_what_maps_capture_is_whole_everywhere() -> None:
     w = jnp.asarray(X)
     rows = axir.pmap(lambda n: n * w[0])
     np.testing.assert_array_equal(rows(np.arange(4, dtype=np.float32)), np.outer(range(4), X[0]))
-    mapped = axir.shard_map(lambda x: x + w[0], mesh=mesh_of(axir), in_specs=P("x"), out_specs=P("x"))
+    mapped = axir.shard_map(
+        lambda x: x + w[0], mesh=mesh_of(axir), in_specs=P("x"), out_specs=P("x")
+    )
     for function in (mapped, axir.jit(lambda x: mapped(x) - w + X)):
         np.testing.assert_allclose(function(X), X + X[0])
 

@@ -23,9 +23,15 @@ class DeviceMemoryError(AxirError, ValueError):
 def device(array: ConcreteArray) -> Device | Sharding:
     """Returns the device that the array is on; the sharding of one that is on several."""
     place = array._device
-    if place is None:
-        return default_device() if array._buffer is None else array._buffer.device
-    return sharding(array) if place.is_spread else place
+    return sharding(array) if place is not None and place.is_spread else _only_device(array)
+
+
+def _only_device(array: ConcreteArray) -> Device:
+    """Returns the device of an array that is on one."""
+    found: Device | None = array._device
+    if found is None and array._buffer is not None:
+        found = array._buffer.device
+    return found or default_device()
 
 
 def sharding(array: ConcreteArray) -> Sharding:
@@ -35,14 +41,14 @@ def sharding(array: ConcreteArray) -> Sharding:
         from axir._devices.partitions import sharding_of  # late: few ask for parts
 
         return sharding_of(place)
-    return getattr(array, "_sharding", None) or SingleDeviceSharding(device(array))
+    return getattr(array, "_sharding", None) or SingleDeviceSharding(_only_device(array))
 
 
 def devices(array: ConcreteArray) -> set[Device]:
     """Returns the set of the devices that the array is on."""
     array.check_alive()
     place = array._device
-    return set(place.devices) if place is not None and place.is_spread else {device(array)}
+    return set(place.devices) if place is not None and place.is_spread else {_only_device(array)}
 
 
 def shards(array: ConcreteArray) -> list[Shard]:
