@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .annotations import Foreign
+from .config import config
 from .errors import IncompatibleDevicesError
 
 if TYPE_CHECKING:
@@ -74,6 +75,17 @@ def place_of_result(
     alike = [x._device for x in arrays if x._device is not None and x.type.shape == shape]
     cut = [other for other in alike if not other.is_replicated]
     return (cut or alike or [place.replicated])[0]
+
+
+def settled(array: ConcreteArray) -> ConcreteArray:
+    """Puts an uncommitted array on the device that `jax_default_device` names; returns it.
+
+    It stays there when the option changes.
+    """
+    device = config.jax_default_device
+    if device is not None and not isinstance(device, str) and array._buffer is None:
+        device.settle(array)
+    return array
 
 
 def place_of_part(array: ConcreteArray, shape: tuple[int, ...]) -> Foreign:

@@ -31,7 +31,7 @@ from axir.dialect.core.errors import (
     UnsupportedRuleError,
 )
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
-from axir.dialect.core.places import common_place, place_of_result
+from axir.dialect.core.places import common_place, place_of_result, settled
 from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 
@@ -378,7 +378,8 @@ def _wrap(
         host = np.asarray(host, dtype=storage(array_type.dtype))
     if config.jax_debug_nans or config.jax_debug_infs:
         check_finite(primitive.name, host)
-    return ConcreteArray(array_type, host, None, device)
+    made = ConcreteArray(array_type, host, None, device)
+    return made if config.jax_default_device is None or device is not None else settled(made)
 
 
 def check_finite(name: str, host: HostArray) -> None:

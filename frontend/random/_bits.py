@@ -12,7 +12,7 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.fixed_options import check_layout
-from axir.dialect.core.places import place_of_part
+from axir.dialect.core.places import place_of_part, settled
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.random import random_keys
 from axir.dialect.program.key_reuse import use
@@ -68,4 +68,5 @@ def wrap(host: UserObject, like: Value) -> ConcreteArray:
     """Wraps samples computed by NumPy; they live where the key lives."""
     host = np.asarray(host)
     device = place_of_part(like, host.shape) if type(like) is ConcreteArray else None
-    return ConcreteArray(ShapedArray(host.shape, host.dtype), host, None, device)
+    made = ConcreteArray(ShapedArray(host.shape, host.dtype), host, None, device)
+    return made if device is not None else settled(made)

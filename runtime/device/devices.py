@@ -25,10 +25,14 @@ from iree import runtime as iree_runtime
 from iree.runtime import _binding
 
 from axir.dialect.core.annotations import Dtype, HostArray
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
+from axir.dialect.core.dtypes import float0
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.options import OPTIONS
 from axir.dialect.core.single_flight import made_once
+from axir.dialect.program.narrow_elements import bytes_of
 from axir.runtime.errors import DeviceNotFoundError, NotAddressableError
 from axir.runtime.processes.group import current
 from axir.runtime.processes.launchers import without_launcher_variables
@@ -190,6 +194,13 @@ class Device:
     def put_copy(self, array: HostArray) -> Buffer:
         """Copies a host array, of any layout, to memory of its own; see `put`."""
         return self.put(array)
+
+    def settle(self, array: ConcreteArray) -> None:
+        """Lets an array that nobody has committed lie here from now on."""
+        if array.dtype != float0:
+            host = bytes_of(words_of(array.host())).view()
+            host.flags.writeable = False
+            array._buffer = self.put(host)
 
     def _copy_in(
         self, array: HostArray, element: iree_runtime.HalElementType

@@ -52,8 +52,11 @@ def test_results_lie_where_the_program_ran(lib: Any) -> None:
         assert y.device == device
         assert y.committed
     with lib.default_device(lib.devices()[1]):
-        z = lib.jit(lambda x: x + 1)(1.0)
-    assert (z.device, z.committed) == (lib.devices()[1], False)
+        made = [lib.jit(lambda x: x + 1)(1.0), lib.numpy.ones(3), lib.numpy.array([1, 2]) + 1]
+        made.append(lib.random.key(0))
+    for z in made:
+        assert (z.device, z.committed) == (lib.devices()[1], False)
+    assert (made[1] + 1).device == lib.devices()[0]
 
 
 def test_jit_runs_on_its_device() -> None:

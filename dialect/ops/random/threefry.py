@@ -23,7 +23,7 @@ from axir.dialect.core.annotations import Foreign, HostArray, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.extended_dtypes import PRNGImpl
-from axir.dialect.core.places import place_of_part
+from axir.dialect.core.places import place_of_part, settled
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
@@ -117,7 +117,8 @@ def wrap(host: HostArray, like: Value) -> ConcreteArray:
     """Wraps samples computed by NumPy; they live where the key lives."""
     host = np.asarray(host)
     device = place_of_part(like, host.shape) if type(like) is ConcreteArray else None
-    return ConcreteArray(ShapedArray(host.shape, host.dtype), host, None, device)
+    made = ConcreteArray(ShapedArray(host.shape, host.dtype), host, None, device)
+    return made if device is not None else settled(made)
 
 
 def _join(high: Value, low: Value) -> Value:

@@ -14,6 +14,7 @@ from axir._devices.placement import device_put
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, ShapeLike, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_array, from_numpy, scalar
+from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
     ConcretizationTypeError,
     NonArrayArgumentError,
@@ -21,6 +22,7 @@ from axir.dialect.core.errors import (
     ShapeError,
 )
 from axir.dialect.core.fixed_options import check_layout
+from axir.dialect.core.places import settled
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full as repeated
@@ -75,10 +77,12 @@ def canonical_shape(name: str, shape: UserObject) -> tuple[int, ...]:
 
 
 def to_device(x: Value, device: UserObject) -> Value:
-    """Moves a new array to a device, if one is given."""
-    if device is None:
-        return x
-    return device_put(x, device)
+    """Moves a new array to a device, if one is given, or else to that of `jax_default_device`."""
+    if device is not None:
+        return device_put(x, device)
+    if config.jax_default_device is not None and type(x) is ConcreteArray and x._device is None:
+        return settled(x)
+    return x
 
 
 # From Python values ----------------------------------------------------------------------------
@@ -337,7 +341,7 @@ def _filled(name: str, value: int, summary: str) -> UserObject:
         shape = canonical_shape(name, shape)
         new_dtype = dtype_argument(name, float if dtype is None else dtype)
         result = _repeated(shape, value, new_dtype)
-        return result if device is None else to_device(result, device)
+        return to_device(result, device)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{summary}

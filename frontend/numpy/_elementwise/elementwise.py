@@ -17,7 +17,7 @@ from axir.dialect.core.annotations import ArrayLike, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
-from axir.dialect.core.places import common_place, place_of_result
+from axir.dialect.core.places import common_place, place_of_result, settled
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.primitive import Primitive, check_finite
 from axir.dialect.program.rules import Value
@@ -221,7 +221,8 @@ def evaluate(
         check_finite(name, host)
     if device is not None:
         device = place_of_result(device, operands, result_type.shape)
-    return ConcreteArray(result_type, host, None, device)
+    made = ConcreteArray(result_type, host, None, device)
+    return made if config.jax_default_device is None or device is not None else settled(made)
 
 
 def evaluated_by(
