@@ -74,7 +74,7 @@ def single_flight(key: Hashable, make: Callable[[], _T]) -> tuple[_T, bool]:
         finally:
             if _flights.get(key) is mine:
                 mine.under_way.release()
-                del _flights[key]
+                _flights.pop(key, None)  # unless one who waited has just taken it away
         if not _wait(flight, thread):
             return make(), True
         if _flights.get(key) is flight:  # interrupted before it was taken away

@@ -65,7 +65,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         ),
         **_each("precv psend", _GPU),
         "device_put_p": "arrays are moved before a program runs, not inside of it",
-        "sharding_constraint_p": "arrays lie on one device",
     },
     "jax.lax.linalg": _each("cholesky_update_p ormqr_p symmetric_product_p", _MADE_OF_OTHERS),
     "jax.random": {"random_gamma_p": _MADE_OF_OTHERS},

@@ -102,14 +102,19 @@ def test_keys_depend_on_options_and_static_arguments():
         OrderedDict(a=A),
         {1: A},
         [1 << 80],
-        axir.device_put(A, axir.devices()[0]),
-        [axir.device_put(A, axir.devices()[0])],
     ],
     ids=str,
 )
 def test_other_arguments_are_left_to_the_tree(x):
     assert key_of(x) is None
     assert key_of(A, [x]) is None
+
+
+def test_keys_depend_on_where_arrays_are_committed_to_lie():
+    here = axir.device_put(A, axir.devices()[0])
+    assert key_of(here) == key_of(axir.device_put(B, axir.devices()[0]))
+    assert key_of(here) != key_of(A)
+    assert key_of([here, A]) != key_of([A, here])
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])
