@@ -45,7 +45,7 @@ from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name
 from axir.dialect.program.key_reuse import use, used_inputs
 from axir.dialect.program.tracer import Tracer
-from axir.runtime import Device, devices
+from axir.runtime import Device, local_devices
 from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.spmd.partitioned import Place
 from axir.runtime.spmd.placed_calls import committed, placed
@@ -539,7 +539,7 @@ def jit(
             "Static arguments have no memory to donate.",
         )
     if backend is not None and device is None:
-        device = devices(backend)[0]
+        device = local_devices(backend=backend)[0]
     settings = (argnums, argnames, donated, donated_names, device, inline, wait)
     if in_shardings is None and out_shardings is None:
         return JitFunction(fun, *settings)

@@ -43,7 +43,7 @@ from axir.dialect.program.jaxpr import ClosedJaxpr
 from axir.dialect.program.module_writer import write_module
 from axir.dialect.program.tracer import Tracer
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
-from axir.runtime import default_device, devices
+from axir.runtime import default_device, local_devices
 from axir.runtime.spmd.partitioned import Place
 from axir.runtime.spmd.placed_calls import committed, placed
 from axir.runtime.spmd.placement import Placement
@@ -229,7 +229,7 @@ class Traced(_Stage):
                     f"lower: one platform at a time, not {tuple(lowering_platforms)}.",
                     "Lower once for each.",
                 )
-            device = devices(lowering_platforms[0])[0]
+            device = local_devices(backend=lowering_platforms[0])[0]
         return Lowered(
             self.function, self.in_tree, self.out_tree, self._donated, device, self._lying
         )

@@ -252,7 +252,7 @@ class CpuDevice(Device):
 
     def _open(self, driver: str, threads: int) -> iree_runtime.HalDevice:
         if self.id and driver == "local-task":
-            return devices(self.platform)[0].handle(driver, threads)
+            return local_devices(backend=self.platform)[0].handle(driver, threads)
         _export_libm()
         if driver == "local-task":
             # A driver looks at the flags of the process when it is made.
