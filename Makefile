@@ -73,6 +73,21 @@ bench-compare: $(VENV)/.installed-test ## Show what became slower between the la
 docs: $(VENV)/.installed-test ## Rewrite the documents that are generated from tables
 	$(BIN)/python docs/generate.py
 
+.PHONY: pictures
+pictures: $(VENV)/.installed-docs ## Draw the pictures of the pages and of the examples again, in full
+	$(BIN)/python docs/pictures.py
+
+SPHINX := $(BIN)/python -m sphinx -c docs/site build/site/source
+.PHONY: site
+site: $(VENV)/.installed-docs ## Build the pages and the reference as a site, in build/site/html
+	$(BIN)/python docs/make_site.py build/site/source
+	$(SPHINX) build/site/html --quiet --fail-on-warning --keep-going --nitpicky --jobs auto
+	@echo "Open build/site/html/index.html"
+
+.PHONY: site-links
+site-links: site ## Follow the site's links to other sites (needs a network)
+	$(SPHINX) build/site/links --builder linkcheck --quiet
+
 .PHONY: irdl
 irdl: $(VENV)/.installed-test ## Rewrite dialect/text/jaxpr.irdl.mlir from the op table
 	$(BIN)/python -m axir.dialect.text.irdl

@@ -1,9 +1,9 @@
 """Draws the pictures in `images/`: those of pages and those of the examples; `make pictures`.
 
-Usage: pictures.py [NAME ...]. A name is that of a page or of an example, without its ending; without
-names all are drawn. A page's examples are run, and its figures are saved under the names of the
-pictures that it shows, in their order. An example is run in full. Pictures are reduced to a small
-palette, so that they stay a few dozen kilobytes.
+Usage: pictures.py [NAME ...]. A name is that of a page or of an example, without its ending;
+without names all are drawn. A page's examples are run, and its figures are saved under the names of
+the pictures that it shows, in their order. An example is run in full. Pictures are reduced to a
+small palette, so that they stay a few dozen kilobytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ IMAGES = FOLDER / "images"
 EXAMPLES = FOLDER.parent / "examples"
 SHOWN = re.compile(r"!\[[^\]]*\]\(images/([\w-]+\.png)\)")
 BLOCK = re.compile(r"^```python\n(>>> .*?)^```$", re.MULTILINE | re.DOTALL)
-COLOURS = 48
+COLOURS = 96
 
 
 def draw_page(path: Path) -> None:

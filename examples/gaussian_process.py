@@ -56,7 +56,7 @@ def main(steps: int = 300, out: str | Path = "gaussian_process.png") -> float:
     key_x, key_noise, key_curves = random.split(random.key(4), 3)
     xs = jnp.sort(random.uniform(key_x, (24,), minval=-4, maxval=4))
     ys = jnp.sin(2 * xs) + 0.3 * xs + 0.2 * random.normal(key_noise, xs.shape)
-    params = {"height": jnp.zeros(()), "length": jnp.ones(()), "noise": jnp.zeros(())}
+    params = {"height": jnp.zeros(()), "length": jnp.array(-0.5), "noise": jnp.array(-2.0)}
 
     @jax.jit
     def step(params):

@@ -24,8 +24,8 @@ CHAINS, BLOCK = 100, 10
 
 
 def log_density(x):
-    """Returns a density that is hard to walk in: a thin curved valley (Rosenbrock's)."""
-    return -((1 - x[0]) ** 2) / 20 - (x[1] - x[0] ** 2) ** 2
+    """Returns a density that is hard to walk in: a long and curved valley."""
+    return -((1 - x[0]) ** 2) / 20 - (x[1] - x[0] ** 2 / 4) ** 2
 
 
 def leapfrog(x, momentum, size, steps):

@@ -48,8 +48,8 @@ def fly(velocity):
 
 
 def miss(velocity):
-    """Returns how far from the target the flight ends, and what the start costs."""
-    return jnp.sum((fly(velocity)[-1] - TARGET) ** 2) + 0.01 * jnp.sum(velocity**2)
+    """Returns how far from the target the flight ends, squared."""
+    return jnp.sum((fly(velocity)[-1] - TARGET) ** 2)
 
 
 def main(steps: int = 200, out: str | Path = "slingshot.png") -> float:
@@ -82,7 +82,7 @@ def main(steps: int = 200, out: str | Path = "slingshot.png") -> float:
     left.plot(*START, "k>", *TARGET, "k*", ms=10)
     left.set(xlim=(-4, 4), ylim=(-3.5, 3.5), title="first launches, and the one that was found")
     right.semilogy(best)
-    right.set(xlabel="correction", title="squared distance of the best, and its cost")
+    right.set(xlabel="correction", title="squared distance of the best launch")
     figure.savefig(out, dpi=80)
     plt.close(figure)
     return float(misses[chosen])

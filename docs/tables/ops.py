@@ -52,6 +52,13 @@ def _section(path: str, ops: list[Primitive], with_lines: bool) -> str:
     return text + table(["op", *RULES, "further"], rows) + (f"\n{below}" if below else "")
 
 
+def rules_of(primitive: Primitive) -> list[str]:
+    """Returns an op's name, and for each rule the function that is it."""
+    path = DECLARED[primitive.name].path
+    cells = (_cell(getattr(primitive, rule), path, False) for rule in RULES)
+    return [f"`{primitive.name}`", *cells]
+
+
 def _is_at(module: Any, path: str) -> bool:
     return getattr(module, "__file__", None) == str(ROOT / path)
 

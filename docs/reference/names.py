@@ -1,0 +1,50 @@
+"""What is public: modules, and the names in them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, NamedTuple
+
+# Modules that are found below `axir` and are no part of what programs import.
+OTHERS = {"axir.as_jax", "axir.cli", "axir.dialect", "axir.passes", "axir.runtime"}
+
+
+class Name(NamedTuple):
+    """A public name of a module, and what it stands for."""
+
+    module: str
+    name: str
+    value: Any
+
+    @property
+    def full(self) -> str:
+        """The name with its module."""
+        return f"{self.module}.{self.name}"
+
+
+def modules(root: str = "axir") -> Iterator[ModuleType]:
+    """Yields the public modules, each before those within it."""
+    module = importlib.import_module(root)
+    yield module
+    for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        name = f"{root}.{found.name}"
+        if not found.name.startswith("_") and name not in OTHERS:
+            yield from modules(name)
+
+
+def names_of(module: ModuleType) -> list[Name]:
+    """Returns the public names of a module, modules excepted."""
+    listed = sorted(getattr(module, "__all__", ()))
+    found = (Name(module.__name__, name, getattr(module, name)) for name in listed)
+    return [name for name in found if not inspect.ismodule(name.value)]
+
+
+def has_page(value: Any) -> bool:
+    """Tells whether something has a page of its own: functions and classes of axir's do."""
+    module = getattr(value, "__module__", None) or ""
+    documented = callable(value) and bool(inspect.getdoc(value)) and hasattr(value, "__name__")
+    return documented and module.partition(".")[0] == "axir"
