@@ -56,7 +56,7 @@ def remove_kernels(module: ir.Operation) -> bytes:
 
 
 def remove_locations(module: ir.Operation) -> None:
-    """Forgets the lines of the source: object files hold no paths of the machine that wrote them."""
+    """Forgets the lines of the source, so that object files hold no paths of this machine."""
     with module.context:
         PassManager.parse("any(strip-debuginfo)").run(module)
 

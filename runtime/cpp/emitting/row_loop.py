@@ -12,8 +12,10 @@ from .types import byte_size
 
 
 def write_row_loop(method: Method, interface: Interface) -> Iterator[str]:
-    """Yields the definition: all rows by the smallest program that takes them, or many by the
-    largest one, again and again.
+    """Yields the definition.
+
+    All rows that are left go to the smallest program that takes them, or to the largest one as many
+    as it takes.
     """
     shared = [x for x in (*method.arguments, *own_results(method)) if not x.rows]
     parameters = ["std::size_t rows"]

@@ -202,18 +202,19 @@ class _Source:
             yield "  std::shared_ptr<axir::Parameters> parameters_;"
         for x in self.interface.parameters:
             yield f"  std::byte* {x.name}_ = nullptr;"
-        for x in self.interface.states:
-            yield f"  axir::Buffer {x.name}_;"
-        for x in self.replaced:
-            yield f"  axir::Buffer next_{x.name}_;"
+        names = [f"{x.name}_" for x in self.interface.states]
+        names += [f"next_{x.name}_" for x in self.replaced]
+        yield from (f"  axir::Buffer {name};" for name in names)
         for name, kind in self.program.globals.items():
             type_ = "axir::Memory" if kind == MEMORY else number_type(kind)
             yield f"  {type_} {global_name(name)}{{}};"
         if self.workspace:
             yield "  axir::Buffer workspace_;"
-        for method in self.interface.methods:
-            for x in (*method.arguments, *own_results(method)):
-                yield f"  {'axir::Buffer' if x.rows else 'Staging'} {staging(method, x)};"
+        yield from (
+            f"  {'axir::Buffer' if x.rows else 'Staging'} {staging(method, x)};"
+            for method in self.interface.methods
+            for x in (*method.arguments, *own_results(method))
+        )
 
     def prepare(self) -> Iterator[str]:
         yield "axir::Status Model::Program::prepare([[maybe_unused]] const Program* other) {"
