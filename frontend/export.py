@@ -216,7 +216,8 @@ def to_cpp(
     *,
     name: str = "model",
     errors: str = "exceptions",
-    target_cpu: str = "generic",
+    target_cpu: str | Sequence[str] = "generic",
+    target_triple: str | None = None,
     opt_level: int = 2,
     embed_limit: int = 1 << 20,
 ) -> list[Path]:
@@ -231,7 +232,10 @@ def to_cpp(
         directory: The folder; it is made if need be.
         name: The name of the namespace, the files, and the library.
         errors: `exceptions`, or `status` for methods that return an `axir::Status`.
-        target_cpu: The CPU that the kernels are for: `host`, `generic`, or one that LLVM knows.
+        target_cpu: The CPU that the kernels are for: `host`, `generic`, or one that LLVM knows. Or
+            several, such as `["x86-64", "x86-64-v3"]`: a model takes the fastest kernels that the
+            CPU on which it is made can run.
+        target_triple: Another kind of machine, as LLVM calls it: `aarch64-linux-gnu`.
         opt_level: How hard to optimize, from 0 to 3.
         embed_limit: Parameters of up to so many bytes are embedded in the program; of more they
             are written to `NAME.safetensors`, which is mapped into memory.
@@ -248,7 +252,9 @@ def to_cpp(
     from axir._cpp import writing  # late: few programs are written as C++
 
     functions = {functions.fun_name: functions} if isinstance(functions, Exported) else functions
-    options = writing.CppOptions(name, errors, target_cpu, opt_level, embed_limit)
+    options = writing.CppOptions(
+        name, errors, target_cpu, target_triple, opt_level, embed_limit
+    )
     return writing.write_cpp(functions, Path(directory), options)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .calls import eager_ops as eager_ops
 from .calls.executable import Executable, Program
 from .compiler import compile_command, compile_module
-from .compiler.binaries import check_binary
+from .compiler.binaries import check_binary, check_machine
 from .compiler.cache import ProgramCache, cache_directory
 from .compiler.target import Target
 from .device.buffers import Buffer, BufferType, aligned_empty
@@ -59,6 +59,7 @@ __all__ = [
     "aligned_empty",
     "cache_directory",
     "check_binary",
+    "check_machine",
     "compile_command",
     "compile_module",
     "default_device",

@@ -9,14 +9,13 @@ does not live here: compiling as such (`axir.runtime`).
 from __future__ import annotations
 
 import logging
-import platform
 import threading
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from axir._programs.compiled_modules import Program, TargetWithFlags
+from axir._programs.compiled_modules import RUNS_ON, Program, TargetWithFlags
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
@@ -25,7 +24,7 @@ from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.text.signature import Argument, Signature, attach_reflection
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.passes.transforms.simplify import simplify_function
-from axir.runtime import LoadError, Target, check_binary, compile_module
+from axir.runtime import LoadError, Target, check_binary, check_machine, compile_module
 from axir.runtime.calls.compiled_function import prepare_for_target
 from axir.runtime.compiler.architectures import host_cpu_flags
 
@@ -72,16 +71,17 @@ def target_of(target: Target) -> dict[str, str]:
     if target.cpu == "host":
         used = sorted(flag for flag in host_cpu_flags() if flag.startswith(_USED))
         features = " ".join(used)
-    elif target.cpu in _FEATURES:
+    elif target.cpu == "generic" or (target.cpu in _FEATURES and target.architecture == "x86_64"):
         features = _FEATURES[target.cpu]
     else:
         raise ParameterError(
             f"A bundle cannot have a program for the CPU {target.cpu!r}: where it would run is not "
             "known when the bundle is opened.",
-            f"Choose host or one of {', '.join(_FEATURES)}, or compile the function to a .vmfb.",
+            f"Choose host or one of {', '.join(_FEATURES)} (of other architectures, generic), or "
+            "compile the function to a .vmfb.",
             where="",
         )
-    machine = platform.machine()
+    machine = target.architecture
     return {**described, "cpu": target.cpu, "machine": machine, "features": features}
 
 
@@ -211,6 +211,7 @@ class Programs:
         binary = bytes(self._read(entry.file))
         try:
             check_binary(binary, entry.file)
+            check_machine(binary, entry.file)
             return Program(binary, None, device)
         except LoadError as error:
             _LOGGER.info("%s is compiled again: %s", entry.file, error.message)
@@ -218,20 +219,23 @@ class Programs:
 
 
 def _demand(entry: ProgramEntry) -> int:
+    if entry.target["platform"] in RUNS_ON:
+        return -1
     return len(entry.target.get("features", "").split())
 
 
 def fits(target: Mapping[str, str], on: str) -> bool:
     """Tells whether a program for a target runs here, on a platform.
 
-    >>> here = {"platform": "cpu", "machine": platform.machine(), "features": ""}
+    >>> here = {"platform": "cpu", "machine": host_architecture(), "features": ""}
     >>> version = metadata.version("iree-base-runtime")
     >>> fits({**here, "iree": version}, "cpu"), fits({**here, "iree": "0.1"}, "cpu")
     (True, False)
     """
-    if target.get("platform") != on or target.get("iree") != metadata.version("iree-base-runtime"):
+    platform = target.get("platform", "")
+    if RUNS_ON.get(platform, platform) != on or target.get("iree") != metadata.version("iree-base-runtime"):
         return False
-    if on != "cpu":
+    if platform != "cpu":
         return True
-    is_same = target.get("machine") == platform.machine()
+    is_same = target.get("machine") == host_architecture()
     return is_same and set(target.get("features", "").split()) <= host_cpu_flags()

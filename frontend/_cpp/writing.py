@@ -5,7 +5,7 @@ What does not live here: how functions become methods (`models.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from axir.runtime.cpp.packaging.folder import write_folder
 
 from .models import ModelBuilder
 
-_OWN_METHODS = frozenset(("Model", "create", "load", "save", "share"))
+_OWN_METHODS = frozenset(("Model", "create", "load", "save", "share", "target_cpu"))
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class CppOptions:
 
     name: str = "model"
     errors: str = "exceptions"
-    target_cpu: str = "generic"
+    target_cpu: str | Sequence[str] = "generic"
+    target_triple: str | None = None
     opt_level: int = 2
     embed_limit: int = 1 << 20
 
@@ -52,15 +53,31 @@ def write_cpp(
             f"to_cpp: models have a method {name!r} of their own.",
             f"Name the function in another way, such as {name + '_1'!r}.",
         )
+    cpus = options.target_cpu
+    cpus = [cpus] if isinstance(cpus, str) else list(dict.fromkeys(cpus))
+    targets = [
+        Target(cpu=cpu, opt_level=options.opt_level, triple=options.target_triple) for cpu in cpus
+    ]
+    if not targets:
+        raise ParameterError("to_cpp: target_cpu names no CPU.", "Write target_cpu='generic'.")
     throws = options.errors == "exceptions"
     builder = ModelBuilder(options.name, functions, throws)
     files = emit_model(
         builder.functions,
         builder.interface,
         builder.donated,
-        Target(cpu=options.target_cpu, opt_level=options.opt_level),
+        targets,
         options.name,
         options.embed_limit,
     )
     write_folder(directory, files)
+    _remove_others(directory, options.name, files)
     return [directory / path for path in files]
+
+
+def _remove_others(directory: Path, name: str, files: Container[str]) -> None:
+    """Removes what the model had for other CPUs, which builds of all files would take, too."""
+    for pattern in (f"{name}_for_*.cpp", f"{name}_kernels*.o", f"{name}_program.hpp"):
+        for path in directory.glob(pattern):
+            if path.name not in files:
+                path.unlink()

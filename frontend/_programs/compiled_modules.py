@@ -32,6 +32,7 @@ from axir.runtime import (
     Executable,
     Target,
     check_binary,
+    check_machine,
     compile_module,
     default_device,
     devices,
@@ -40,6 +41,10 @@ from axir.runtime import Program as LoadedProgram
 from axir.runtime.calls.compiled_function import buffer_of, prepare_for_target
 
 from .saved_arguments import conform
+
+
+# Devices that programs for other targets run on.
+RUNS_ON = {"vmvx": "cpu"}
 
 
 @dataclass(frozen=True)
@@ -276,7 +281,9 @@ def open_program(
             )
         binary = path.read_bytes()
         check_binary(binary, str(path))
+        check_machine(binary, str(path))
         platform = device or binary_target(LoadedProgram(binary, devices("cpu")[0]))
+        platform = RUNS_ON.get(platform, platform) if platform else None
         return Program(binary, None, devices(platform)[0] if platform else default_device())
     module, dialect = open_module(path)
     return compile_program(module, dialect, path.stem, device, opt_level, marks_dispatches)

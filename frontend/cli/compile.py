@@ -30,13 +30,14 @@ _PROBE = """
 import sys
 from axir._programs.compiled_modules import TargetWithFlags
 from axir.runtime import compile_module
-backend, cpu, gpu, *flags = sys.argv[1:]
+backend, cpu, gpu, triple, *flags = sys.argv[1:]
 text = '''func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.negate %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }'''
 try:
-    target = TargetWithFlags(backend, cpu, 0, None, gpu or None, extra=tuple(flags))
+    machine = {"triple": triple or None, "extra": tuple(flags)}
+    target = TargetWithFlags(backend, cpu, 0, None, gpu or None, **machine)
     compile_module(text, target, "probe")
 except Exception as error:  # others are reported where the module itself is compiled
     sys.exit("missing GPU target" in str(error))
@@ -58,8 +59,14 @@ _KNOWN = re.compile(r"List of accepted CPUs: (.*)")
     "--target-cpu",
     default="generic",
     show_default=True,
-    metavar="host|generic|NAME",
-    help="CPU to compile for: this one, any of its architecture, or one that LLVM knows.",
+    metavar="host|generic|NAME,...",
+    help="CPU to compile for: this one, any of its architecture, or one that LLVM knows. For C++ "
+    "and bundles also several: the fastest that fits is used.",
+)
+@click.option(
+    "--target-triple",
+    metavar="TRIPLE",
+    help="Another kind of machine as LLVM calls it: aarch64-linux-gnu, riscv64-linux-gnu.",
 )
 @click.option("--target-gpu", metavar="NAME", help="GPU as IREE calls it: sm_80, ampere, rdna3.")
 @click.option(
@@ -106,6 +113,7 @@ def compile_(
     flags: tuple[str, ...],
     target: str,
     target_cpu: str,
+    target_triple: str | None,
     target_gpu: str | None,
     opt_level: int,
     rows: str | None,
@@ -129,20 +137,29 @@ def compile_(
       axir compile model.mlir --target-cpu host -O3 -o model.vmfb
       axir compile model.mlir --target vulkan --target-gpu rdna3 -o model.vmfb
       axir compile model.mlir -o model.vmfb -- --iree-llvmcpu-enable-ukernels=all
-      axir compile model.axir --emit cpp --target-cpu x86-64-v3 -o model_cpp/
+      axir compile model.mlir --target-triple aarch64-linux-gnu -o model.vmfb
+      axir compile model.axir --emit cpp --target-cpu x86-64,x86-64-v3 -o model_cpp/
     """
+    cpus = [word.strip() for word in target_cpu.split(",") if word.strip()]
+    if not cpus:
+        raise click.UsageError("--target-cpu names no CPU.")
     if emit == "cpp":
         if target != "cpu" or flags:
             raise click.UsageError("--emit cpp takes --target cpu, and no flags of iree-compile.")
-        _check_machine(TargetWithFlags("cpu", target_cpu, opt_level))
+        for cpu in cpus:
+            _check_machine(TargetWithFlags("cpu", cpu, opt_level, triple=target_triple))
         model = name or identifier(file.stem, "model")
-        options = CppOptions(model, errors, target_cpu, opt_level, embed_limit)
+        options = CppOptions(model, errors, cpus, target_triple, opt_level, embed_limit)
         emit_cpp(file, output or Path(f"{model}_cpp"), _row_counts(rows), options)
         return
     if file.suffix == BUNDLE:
-        chosen = Target(target, target_cpu, opt_level, None, target_gpu)
-        _compile_bundle(file, chosen, rows, output or file, flags)
+        machines = [
+            Target(target, cpu, opt_level, None, target_gpu, triple=target_triple) for cpu in cpus
+        ]
+        _compile_bundle(file, machines, rows, output or file, flags)
         return
+    if len(cpus) > 1:
+        raise click.UsageError("A .vmfb is for one CPU; bundles (.axir) and C++ take several.")
     if rows is not None:
         raise click.UsageError("--batch is for bundles (.axir) with open rows.")
     if output is None:
@@ -152,7 +169,9 @@ def compile_(
     if output.suffix != ".vmfb":
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")
     module, dialect = read_input(file)
-    chosen = TargetWithFlags(target, target_cpu, opt_level, None, target_gpu, extra=flags)
+    chosen = TargetWithFlags(
+        target, cpus[0], opt_level, None, target_gpu, triple=target_triple, extra=flags
+    )
     if not output.parent.is_dir():
         raise JobError(f"There is no folder {output.parent}.")
     _check_machine(chosen)
@@ -166,9 +185,9 @@ def compile_(
 
 
 def _compile_bundle(
-    file: Path, target: Target, rows: str | None, output: Path, flags: tuple[str, ...]
+    file: Path, targets: list[Target], rows: str | None, output: Path, flags: tuple[str, ...]
 ) -> None:
-    """Adds a program to a bundle."""
+    """Adds programs to a bundle."""
     if output.suffix != BUNDLE:
         raise click.UsageError(
             f"-o {output}: the program of a bundle is part of a bundle, a .axir file."
@@ -179,8 +198,11 @@ def _compile_bundle(
     bundle = open_bundle(file)
     start = time.perf_counter()
     names = ", ".join(bundle)
-    with progress(f"compiling {names} for {target.backend} {target.cpu}"):
-        made = bundle.compile(target, rows=counts)
+    made = bundle
+    for target in targets:
+        machine = target.cpu if target.backend == "cpu" else ""
+        with progress(f"compiling {names} for {target.backend} {machine}".rstrip()):
+            made = made.compile(target, rows=counts)
     made.save(output)
     seconds = time.perf_counter() - start
     note(f"wrote {output}: {len(made.programs)} programs of {names}, {seconds:.2f} s")
@@ -198,9 +220,9 @@ def _check_machine(target: TargetWithFlags) -> None:
     is_named = target.gpu_architecture or target.cpu not in ("generic", "host")
     if not is_named and not any("target" in flag for flag in target.extra):
         return
-    machine = [target.backend, target.cpu, target.gpu_architecture or "", *target.extra]
+    machine = [target.backend, target.cpu, target.gpu_architecture or "", target.triple or ""]
     probe = subprocess.run(
-        [sys.executable, "-c", _PROBE, *machine],
+        [sys.executable, "-c", _PROBE, *machine, *target.extra],
         env={**os.environ, "AXIR_ISOLATE_COMPILER": "never"},  # what it prints is wanted, too
         capture_output=True,
         text=True,

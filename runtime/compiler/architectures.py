@@ -54,6 +54,43 @@ _VECTORS = (
     ),
 )
 
+# What LLVM calls the features of CPUs that compiled code makes use of. All CPUs of an architecture
+# have those that are missing here, or code without intrinsics never uses them. `cpu.hpp` of C++
+# models knows the same.
+FEATURES: dict[str, list[str]] = {
+    "x86_64": (
+        "sse3 ssse3 sse4.1 sse4.2 popcnt cx16 sahf avx avx2 fma f16c bmi bmi2 lzcnt movbe fma4 xop "
+        "tbm adx gfni avxvnni avx512f avx512bw avx512cd avx512dq avx512vl avx512ifma avx512vbmi "
+        "avx512vbmi2 avx512vnni avx512bitalg avx512vpopcntdq avx512bf16 avx512fp16"
+    ).split(),
+    "aarch64": "aes crc lse fullfp16 rdm jsconv complxnum rcpc dotprod sve sve2 bf16 i8mm".split(),
+    "riscv64": [],
+}
+# What Linux calls them, where that is another name.
+_NAMES_OF_LINUX = {
+    "sse3": "pni",
+    "sse4.1": "sse4_1",
+    "sse4.2": "sse4_2",
+    "sahf": "lahf_lm",
+    "bmi": "bmi1",
+    "lzcnt": "abm",
+    "avxvnni": "avx_vnni",
+    "avx512vbmi2": "avx512_vbmi2",
+    "avx512vnni": "avx512_vnni",
+    "avx512bitalg": "avx512_bitalg",
+    "avx512vpopcntdq": "avx512_vpopcntdq",
+    "avx512bf16": "avx512_bf16",
+    "avx512fp16": "avx512_fp16",
+    "crc": "crc32",
+    "lse": "atomics",
+    "fullfp16": "asimdhp",
+    "rdm": "asimdrdm",
+    "jsconv": "jscvt",
+    "complxnum": "fcma",
+    "rcpc": "lrcpc",
+    "dotprod": "asimddp",
+}
+
 
 def architecture_of(triple: str) -> str:
     """Returns the architecture that a triple names, or a system's name of its own.
@@ -115,10 +152,29 @@ def vector_bits(cpu: str, architecture: str) -> int:
     return 256 if {"avx2", "fma"} <= features else 128
 
 
+def used_features(architecture: str, features: str) -> tuple[str, ...]:
+    """Returns those of LLVM's features of a CPU that code for it may use.
+
+    >>> used_features("x86_64", "+cmov,+sse4.1,+avx2,+avx,-avx2")
+    ('sse4.1', 'avx')
+    """
+    signs = {word[1:]: word[0] for word in features.split(",") if word}  # the last one holds
+    return tuple(name for name in FEATURES[architecture] if signs.get(name) == "+")
+
+
+def lacking_features(features: str) -> list[str]:
+    """Returns which of LLVM's features, as code may use them, this machine's CPU does not have."""
+    flags = host_cpu_flags()
+    if not flags:
+        return []
+    used = used_features(host_architecture(), features)
+    return [name for name in used if _NAMES_OF_LINUX.get(name, name) not in flags]
+
+
 @cache
 def host_cpu_flags() -> frozenset[str]:
-    """Returns what an x86 CPU says that it can; nothing where the system does not tell."""
-    lines = _cpu_lines("flags")
+    """Returns what Linux says that this CPU can; nothing where the system does not tell."""
+    lines = _cpu_lines("flags", "Features")
     return frozenset(lines[0].partition(":")[2].split()) if lines else frozenset()
 
 

@@ -1,4 +1,4 @@
-"""Compiled programs as files: whether one is whole.
+"""Compiled programs as files: whether one is whole, and which CPUs can run it.
 
 A binary of IREE holds machine code, and one that is damaged ends the process that runs it. What
 does not live here: loading it (`runtime/calls/executable.py`).
@@ -7,11 +7,18 @@ does not live here: loading it (`runtime/calls/executable.py`).
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 import zlib
 
+from axir.dialect.core.errors import ParameterError
 from axir.runtime.errors import LoadError
 
+from .architectures import architecture_of, host_architecture, lacking_features
+
+# IREE writes down what a program was compiled for, to say so where no device fits.
+_MACHINE = re.compile(rb'"llvm-cpu", "[^"]*", \{([^}]*)\}')
+_ENTRY = re.compile(rb'(target_triple|cpu_features) = "([^"]*)"')
 _ZIP_MAGIC = b"PK\x03\x04"
 
 
@@ -41,4 +48,37 @@ def check_binary(binary: bytes, name: str) -> None:
             f"The compiled program {name} is damaged: its content does not have the checksum that "
             "was written with it.",
             "It is cut off or changed: copy it again, or compile it again.",
+        )
+
+
+def check_machine(binary: bytes, name: str) -> None:
+    """Refuses a program whose code this CPU cannot run: it would end the process.
+
+    Args:
+        binary: the content of a `.vmfb` file.
+        name: what to call it in the error.
+
+    Raises:
+        LoadError: it is for another architecture, or for CPUs with features that this one lacks.
+    """
+    found = _MACHINE.search(binary)
+    if found is None:  # for a GPU, or without any code
+        return
+    entries = {key: value.decode() for key, value in _ENTRY.findall(found[1])}
+    try:
+        architecture = architecture_of(entries.get(b"target_triple", ""))
+    except ParameterError:
+        return  # IREE knows by itself whether it fits
+    if architecture != host_architecture():
+        raise LoadError(
+            f"The compiled program {name} is for CPUs of another kind: {architecture}. This "
+            f"machine's is {host_architecture()}.",
+            "Run it there, or compile the module for this machine.",
+        )
+    lacking = lacking_features(entries.get(b"cpu_features", ""))
+    if lacking:
+        raise LoadError(
+            f"The compiled program {name} is for another CPU: it needs {' '.join(lacking)}, which "
+            "this machine's CPU lacks.",
+            "Compile the module for this machine, with --target-cpu host or generic.",
         )

@@ -44,8 +44,9 @@ def emit(
     *,
     throws: bool = True,
     embed_limit: int = 1 << 20,
+    targets: Sequence[Target] = (),
 ) -> EmittedModel:
-    """Writes functions as a model for this machine; see `axir.export.to_cpp`."""
+    """Writes functions as a model, by default for this machine; see `axir.export.to_cpp`."""
     builder = ModelBuilder(name, exported, throws)
     interfaces = []
 
@@ -53,8 +54,8 @@ def emit(
         interfaces.append(builder.interface(calls))
         return interfaces[0]
 
-    target = Target(cpu="host")
-    files = emit_model(builder.functions, describe, builder.donated, target, name, embed_limit)
+    targets = targets or [Target(cpu="host")]
+    files = emit_model(builder.functions, describe, builder.donated, targets, name, embed_limit)
     write_folder(folder, files)
     return EmittedModel(folder, interfaces[0])
 

@@ -144,6 +144,9 @@ def _model(interface: Interface) -> Iterator[str]:
     yield "  Model(Model&&) noexcept;"
     yield "  Model& operator=(Model&&) noexcept;"
     yield "  ~Model();"
+    yield ""
+    yield "  /// The CPU whose kernels the model uses: the name that it was compiled for."
+    yield "  const char* target_cpu() const;"
     for method in interface.methods:
         yield from _method(interface, method)
     if interface.states:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from axir.runtime.cpp.emitting.c_interface import write_c_header, write_c_source
 from axir.runtime.cpp.emitting.data import write_data
 from axir.runtime.cpp.emitting.header import write_header
-from axir.runtime.cpp.emitting.source import write_source
-from axir.runtime.cpp.program.host_program import HostProgram
+from axir.runtime.cpp.emitting.source import write_sources
 from axir.runtime.cpp.program.interface import Interface
+from axir.runtime.cpp.program.variant import Variant
 
 from .build_file import write_build_file
 from .example import write_example
@@ -27,14 +27,14 @@ _HEADERS = Path(__file__).parent.parent / "include" / "axir"
 
 
 def model_files(
-    interface: Interface, program: HostProgram, kernels: bytes, embed_limit: int
+    interface: Interface, variants: Sequence[Variant], constants: Sequence[bytes], embed_limit: int
 ) -> dict[str, bytes]:
     """Returns the content of a model's files by their path in its folder.
 
     Args:
         interface: What users see.
-        program: What the methods do.
-        kernels: The object file; empty if there are no kernels.
+        variants: What the methods do, and their kernels, for one kind of CPU or for several.
+        constants: Arrays that the programs share.
         embed_limit: Parameters of up to so many bytes become part of the program; of more they lie
             in a file, which is mapped into memory.
     """
@@ -43,34 +43,32 @@ def model_files(
     parameters = parameter_file(kept) if kept else b""
     is_embedded = len(parameters) <= embed_limit
     size = len(parameters) if is_embedded else None
-    query = query_symbol(kernels, KERNEL_PREFIX + name) if kernels else None
     files = {
         f"{name}.hpp": write_header(interface),
-        f"{name}.cpp": write_source(interface, program, query, size),
+        **write_sources(interface, variants, size),
         f"{name}.h": write_c_header(interface),
         f"{name}_c.cpp": write_c_source(interface),
         "example.cpp": write_example(interface),
     }
     embedded = parameters if kept and is_embedded else None
-    if embedded is not None or program.constants:
-        files[f"{name}_data.cpp"] = write_data(name, embedded, program.constants)
+    if embedded is not None or constants:
+        files[f"{name}_data.cpp"] = write_data(name, embedded, constants)
     sources = [file for file in files if file.startswith(name) and file.endswith(".cpp")]
-    objects = [f"{name}_kernels.o"] if kernels else []
+    is_one = len(variants) == 1
+    kernels = {
+        f"{name}_kernels{'' if is_one else f'_for_{x.label}'}.o": x.kernels
+        for x in variants
+        if x.kernels
+    }
     data = f"{name}.safetensors" if kept and not is_embedded else None
-    files["CMakeLists.txt"] = write_build_file(name, sources, objects, data)
+    files["CMakeLists.txt"] = write_build_file(name, sources, list(kernels), data)
     content = {path: text.encode() for path, text in files.items()}
-    content |= {path: kernels for path in objects}
+    content |= kernels
     if data is not None:
         content[data] = parameters
     for header in sorted(_HEADERS.glob("*.hpp")):
         content[f"include/axir/{header.name}"] = header.read_bytes()
     return content
-
-
-def query_symbol(kernels: bytes, prefix: str) -> str:
-    """Returns the symbol by which an object file is asked for its library."""
-    linked = f"{prefix}_linked_library_query"
-    return linked if f"{linked}\0".encode() in kernels else f"{prefix}_library_query"
 
 
 def write_folder(directory: Path, files: Mapping[str, bytes]) -> None:

@@ -54,6 +54,14 @@ class Kernel:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """What kernels are compiled for, by LLVM's names: a triple, features with commas between."""
+
+    triple: str
+    features: str
+
+
+@dataclass(frozen=True)
 class Span:
     """A part of memory that a kernel reads or writes."""
 
@@ -289,6 +297,7 @@ class HostProgram:
         globals: Kinds of the values that the program keeps, by name.
         kernels: All kernels that steps name, each once.
         constants: The bytes of what is embedded, by number.
+        machine: What the kernels were compiled for, if there are some.
     """
 
     functions: dict[str, HostFunction]
@@ -296,3 +305,4 @@ class HostProgram:
     globals: dict[str, str]
     kernels: tuple[Kernel, ...]
     constants: tuple[bytes, ...]
+    machine: Machine | None = None

@@ -280,8 +280,9 @@ class FunctionReader:
                 "Pass the array as an argument of the function.",
                 where=user_line(operation),
             ) from error
-        self._buffers[operation.results[0]] = len(self._constants)
-        self._constants.append(content)
+        if content not in self._constants:
+            self._constants.append(content)
+        self._buffers[operation.results[0]] = self._constants.index(content)
 
     def _read_map(self, operation: ir.Operation, operands: list[ir.Value]) -> None:
         """Constants are mapped, always: the way that copies them is never gone."""

@@ -6,21 +6,28 @@ What does not live here: the operations of functions (`function_reader.py`), con
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from iree.compiler import ir
 
-from axir.runtime.cpp.program.host_program import HostFunction, HostProgram, Kernel
+from axir.runtime.cpp.program.host_program import (
+    HostFunction,
+    HostProgram,
+    Kernel,
+    Machine,
+)
 from axir.runtime.errors import CppEmissionError
 
 from .function_reader import FunctionReader, kind_of, user_line
 
 
-def read_program(text: str) -> HostProgram:
+def read_program(text: str, constants: list[bytes] | None = None) -> HostProgram:
     """Reads a program.
 
     Args:
         text: A module of the phase `executable-targets`, as `compile_object` gives it.
+        constants: Those of other programs, which it may share; its own are added.
 
     Raises:
         CppEmissionError: if the program does something that C++ is not written for; names the
@@ -29,15 +36,16 @@ def read_program(text: str) -> HostProgram:
     # Not the process-wide context: constants would stay in it for good.
     with ir.Context() as context:
         context.enable_multithreading(False)
-        return _ModuleReader(ir.Module.parse(text)).read()
+        return _ModuleReader(ir.Module.parse(text), [] if constants is None else constants).read()
 
 
 class _ModuleReader:
-    def __init__(self, module: ir.Module):
+    def __init__(self, module: ir.Module, constants: list[bytes]):
         self._module = module
         self._kernels: dict[str, Kernel] = {}
         self._globals: dict[str, str] = {}
-        self._constants: list[bytes] = []
+        self._constants = constants
+        self._machine: Machine | None = None
 
     def read(self) -> HostProgram:
         for executable in _named(self._module.operation, "hal.executable"):
@@ -59,6 +67,7 @@ class _ModuleReader:
             self._globals,
             tuple(self._kernels.values()),
             tuple(self._constants),
+            self._machine,
         )
 
     def _read_function(self, operation: ir.Operation, name: str) -> HostFunction:
@@ -68,11 +77,19 @@ class _ModuleReader:
     def _read_kernels(self, executable: ir.Operation) -> None:
         place = _text(executable, "sym_name")
         for variant in _named(executable, "hal.executable.variant"):
+            self._machine = _machine(variant)
             path = f"@{place}::@{_text(variant, 'sym_name')}"
             for export in _named(variant, "hal.executable.export"):
                 name = _text(export, "sym_name")
                 where = user_line(export)
                 self._kernels[f"{path}::@{name}"] = Kernel(name, _workgroups(export), where)
+
+
+def _machine(variant: ir.Operation) -> Machine:
+    # The bindings have no class for this attribute.
+    text = str(variant.attributes["target"])
+    found = {key: value for key, value in re.findall(r'(\w+) = "([^"]*)"', text)}
+    return Machine(found.get("target_triple", ""), found.get("cpu_features", ""))
 
 
 def _workgroups(export: ir.Operation) -> tuple[int, int, int]:

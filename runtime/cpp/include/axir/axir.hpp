@@ -2,7 +2,7 @@
 #pragma once
 
 // Raised when models that were emitted before no longer fit.
-#define AXIR_RUNTIME_VERSION 1
+#define AXIR_RUNTIME_VERSION 2
 
 #include "options.hpp"
 #include "status.hpp"

@@ -21,6 +21,9 @@ struct Options {
   /// Parameters in memory, in the format of such a file; they must live as long as the model.
   const void* parameter_data = nullptr;
   std::size_t parameter_size = 0;
+  /// The CPU whose kernels to use, of those that the model was compiled for; empty for the fastest
+  /// that this one can run.
+  std::string target_cpu;
   /// Where memory comes from.
   Allocator allocator;
 };

@@ -1,0 +1,57 @@
+"""`Variant`: a program for one kind of CPU, and what that must have.
+
+What does not live here: how a running model finds out (`include/axir/cpu.hpp`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .host_program import HostProgram
+
+# How compilers tell that they compile for an architecture.
+MACROS = {
+    "x86_64": "defined(__x86_64__)",
+    "aarch64": "defined(__aarch64__)",
+    "riscv64": "defined(__riscv) && __riscv_xlen == 64",
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A program and its kernels, for one kind of CPU.
+
+    Attributes:
+        cpu: What users call the CPU.
+        architecture: `x86_64`, `aarch64` or `riscv64`.
+        features: What it must have, by LLVM's names of `FEATURES`.
+        program: What the methods do.
+        kernels: The object file; empty if there are no kernels.
+        prefix: What symbols of the object file begin with.
+    """
+
+    cpu: str
+    architecture: str
+    features: tuple[str, ...]
+    program: HostProgram
+    kernels: bytes
+    prefix: str
+
+    @property
+    def label(self) -> str:
+        """The CPU in names of files and of C++.
+
+        >>> Variant("x86-64-v3", "x86_64", (), HostProgram({}, (), {}, (), ()), b"", "").label
+        'x86_64_v3'
+        """
+        return re.sub(r"\W", "_", self.cpu)
+
+    @property
+    def query(self) -> str | None:
+        """The symbol by which the object file is asked for its library, if there is one."""
+        if not self.kernels:
+            return None
+        linked = f"{self.prefix}_linked_library_query"
+        is_linked = f"{linked}\0".encode() in self.kernels
+        return linked if is_linked else f"{self.prefix}_library_query"
