@@ -71,10 +71,11 @@ def _formula_of_loop(loop: ir.Operation) -> Lanes:
             if name == "linalg.yield":
                 return operands[0]
             attributes = {key: inner.attributes[key] for key in inner.attributes}
-            kind = like(inner.results[0].type)
-            if name == "arith.constant" and isinstance(kind, ir.VectorType):
-                attributes["value"] = ir.DenseElementsAttr.get_splat(kind, attributes["value"])
-            values[inner.results[0]] = operation(name, operands, kind, attributes)
+            kinds = [like(result.type) for result in inner.results]
+            if name == "arith.constant" and isinstance(kinds[0], ir.VectorType):
+                attributes["value"] = ir.DenseElementsAttr.get_splat(kinds[0], attributes["value"])
+            made = ir.Operation.create(name, kinds, [x.value for x in operands], attributes)
+            values.update(zip(inner.results, map(Scalar, made.results), strict=True))
         raise AssertionError("a loop without a yield")
 
     return formula

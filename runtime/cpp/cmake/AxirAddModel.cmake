@@ -1,6 +1,6 @@
 # axir_add_model(TARGET FILE
-#                [NAME name] [TARGET_CPU cpu] [OPT_LEVEL 0..3] [ERRORS exceptions|status]
-#                [EMBED_LIMIT bytes] [BATCH rows...])
+#                [NAME name] [TARGET_CPU cpus...] [TARGET_TRIPLE triple] [OPT_LEVEL 0..3]
+#                [ERRORS exceptions|status] [EMBED_LIMIT bytes] [BATCH rows...])
 #
 # Adds a static library TARGET with the model in FILE, a bundle (.axir) or a saved module (.mlir),
 # which is written as C++ when the project is built, and again when FILE changes. Programs that
@@ -18,12 +18,12 @@ unset(beside_python)
 set(AXIR_WRITE_MODEL "${CMAKE_CURRENT_LIST_DIR}/AxirWriteModel.cmake" CACHE INTERNAL "")
 
 function(axir_add_model target file)
-  set(single NAME TARGET_CPU OPT_LEVEL ERRORS EMBED_LIMIT)
-  cmake_parse_arguments(PARSE_ARGV 2 given "" "${single}" BATCH)
+  set(single NAME TARGET_TRIPLE OPT_LEVEL ERRORS EMBED_LIMIT)
+  cmake_parse_arguments(PARSE_ARGV 2 given "" "${single}" "TARGET_CPU;BATCH")
   if(DEFINED given_UNPARSED_ARGUMENTS OR DEFINED given_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "axir_add_model(${target}): cannot understand "
       "${given_UNPARSED_ARGUMENTS}${given_KEYWORDS_MISSING_VALUES}; the options are "
-      "${single} BATCH, each with a value.")
+      "${single} TARGET_CPU BATCH, each with a value.")
   endif()
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
   find_program(AXIR_EXECUTABLE axir HINTS ${AXIR_BESIDE_PYTHON} ENV VIRTUAL_ENV PATH_SUFFIXES bin
@@ -37,7 +37,7 @@ function(axir_add_model target file)
   endif()
 
   set(options --name ${given_NAME})
-  foreach(option TARGET_CPU OPT_LEVEL ERRORS EMBED_LIMIT)
+  foreach(option TARGET_TRIPLE OPT_LEVEL ERRORS EMBED_LIMIT)
     if(DEFINED given_${option})
       string(TOLOWER --${option} flag)
       string(REPLACE _ - flag ${flag})
@@ -50,13 +50,30 @@ function(axir_add_model target file)
     list(APPEND options --batch ${rows})
   endif()
 
+  # Models for several CPUs have a source and an object file for each.
+  list(REMOVE_DUPLICATES given_TARGET_CPU)
+  set(path ${CMAKE_CURRENT_BINARY_DIR}/${given_NAME}_cpp/${given_NAME})
+  set(parts ${path}_kernels.o)
+  if(DEFINED given_TARGET_CPU)
+    list(JOIN given_TARGET_CPU , cpus)
+    list(APPEND options --target-cpu ${cpus})
+    list(LENGTH given_TARGET_CPU count)
+    if(count GREATER 1)
+      set(parts)
+      foreach(cpu ${given_TARGET_CPU})
+        string(REGEX REPLACE "[^A-Za-z0-9_]" _ label ${cpu})
+        list(APPEND parts ${path}_for_${label}.cpp ${path}_kernels_for_${label}.o)
+      endforeach()
+    endif()
+  endif()
+
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${given_NAME}_cpp)
-  set(path ${folder}/${given_NAME})
-  set(sources ${path}.cpp ${path}_c.cpp ${path}_data.cpp ${path}_kernels.o)
+  set(sources ${path}.cpp ${path}_c.cpp ${path}_data.cpp ${parts})
   add_custom_command(
     OUTPUT ${sources} ${path}.hpp ${path}.h
     COMMAND ${CMAKE_COMMAND} -DAXIR=${AXIR_EXECUTABLE} -DFILE=${file} -DPATH=${path}
-      -DDATA=${CMAKE_CURRENT_BINARY_DIR} "-DOPTIONS=${options}" -P ${AXIR_WRITE_MODEL}
+      -DDATA=${CMAKE_CURRENT_BINARY_DIR} "-DOPTIONS=${options}"
+      "-DFILES=${path}_data.cpp;${parts}" -P ${AXIR_WRITE_MODEL}
     DEPENDS ${file} ${AXIR_WRITE_MODEL}
     COMMENT "Writing ${given_NAME} as C++"
     VERBATIM)

@@ -12,7 +12,7 @@ execute_process(
 if(failure)
   message(FATAL_ERROR "axir cannot write ${FILE} as C++:\n${told}")
 endif()
-file(TOUCH ${PATH}_data.cpp ${PATH}_kernels.o)
+file(TOUCH ${FILES})
 if(EXISTS ${PATH}.safetensors)
   file(COPY_FILE ${PATH}.safetensors ${DATA}/${name}.safetensors ONLY_IF_DIFFERENT)
 endif()

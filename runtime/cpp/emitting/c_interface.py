@@ -48,6 +48,7 @@ def _header(interface: Interface) -> Iterator[str]:
     yield "  const char* parameters;     /* file of parameters, if it lies elsewhere */"
     yield "  const void* parameter_data; /* or its content, which must live as long */"
     yield "  size_t parameter_size;"
+    yield "  const char* target_cpu;     /* whose kernels to use, if not the fastest that run */"
     if interface.callbacks:
         yield "  void* callback_context;     /* first argument of the callbacks */"
         for callback in unique_callbacks(interface):
@@ -65,6 +66,8 @@ def _header(interface: Interface) -> Iterator[str]:
     yield f"void {name}_destroy({name}_model* model);"
     yield "/* What the last failure of a model was; the text holds until the next call. */"
     yield f"const char* {name}_message(const {name}_model* model);"
+    yield "/* The CPU whose kernels a model uses. */"
+    yield f"const char* {name}_target_cpu(const {name}_model* model);"
     for method in interface.methods:
         yield ""
         yield f"/* Computes `{method.label}`."
@@ -219,6 +222,7 @@ def _lifetime(interface: Interface) -> Iterator[str]:
     yield "    if (options->parameters != nullptr) chosen.parameters = options->parameters;"
     yield "    chosen.parameter_data = options->parameter_data;"
     yield "    chosen.parameter_size = options->parameter_size;"
+    yield "    if (options->target_cpu != nullptr) chosen.target_cpu = options->target_cpu;"
     for callback in unique_callbacks(interface):
         views = [view(t, True) for t in callback.operands]
         views += [view(t, False) for t in callback.results]
@@ -257,6 +261,10 @@ def _lifetime(interface: Interface) -> Iterator[str]:
     yield ""
     yield f"const char* {name}_message(const {name}_model* model) {{"
     yield "  return model->message.c_str();"
+    yield "}"
+    yield ""
+    yield f"const char* {name}_target_cpu(const {name}_model* model) {{"
+    yield "  return model->model->target_cpu();"
     yield "}"
     yield ""
 
