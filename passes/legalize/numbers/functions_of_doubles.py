@@ -154,16 +154,19 @@ def _reduce_large(x: Scalar) -> tuple[Double, Scalar]:
     turns = mantissa * words[0] + low_high + carried  # two digits of the quadrant, then the rest
     nearest = turns + (1 << 61)
     quadrant = nearest >> 62
-    # Of the fraction, which has a sign now, 126 digits: 53 of them exactly, then the others.
+    # Of the fraction, which has a sign now, 126 digits: 53 of them exactly, then the others. Those
+    # of its absolute value, or nothing would be left of a small negative one.
     signed = ((nearest << 2) | (middle >> 62)) - (1 << 63)
-    over = to_float(signed & ~0x7FF, float64()) * 2.0**-64
-    rest = to_float((middle << 2) >> 1, float64()) * 2.0**-127
-    under = to_float(signed & 0x7FF, float64()) * 2.0**-64 + rest
+    sign = signed.shift_right_signed(63)
+    high_digits, low_digits = signed ^ sign, (middle << 2) ^ sign
+    over = to_float(high_digits & ~0x7FF, float64()) * 2.0**-64
+    rest = to_float(low_digits >> 1, float64()) * 2.0**-127
+    under = to_float(high_digits & 0x7FF, float64()) * 2.0**-64 + rest
     total = over + under
     angle = _times_half_pi((total, (over - total) + under))
-    is_negative = bits < 0
+    is_negative = (bits ^ sign) < 0
     high, low = (select(is_negative, -part, part) for part in angle)
-    return (high, low), select(is_negative, -quadrant, quadrant)
+    return (high, low), select(bits < 0, -quadrant, quadrant)
 
 
 def _window(first: Scalar) -> tuple[Scalar, Scalar, Scalar]:

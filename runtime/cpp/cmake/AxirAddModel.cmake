@@ -51,10 +51,10 @@ function(axir_add_model target file)
   endif()
 
   # Models for several CPUs have a source and an object file for each.
-  list(REMOVE_DUPLICATES given_TARGET_CPU)
   set(path ${CMAKE_CURRENT_BINARY_DIR}/${given_NAME}_cpp/${given_NAME})
   set(parts ${path}_kernels.o)
   if(DEFINED given_TARGET_CPU)
+    list(REMOVE_DUPLICATES given_TARGET_CPU)
     list(JOIN given_TARGET_CPU , cpus)
     list(APPEND options --target-cpu ${cpus})
     list(LENGTH given_TARGET_CPU count)
