@@ -254,14 +254,10 @@ class NamedSharding(Sharding):
         """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
         if isinstance(other, SingleDeviceSharding):
             return self.device_set == other.device_set
-        if not isinstance(other, NamedSharding) or self.device_set != other.device_set:
+        if not isinstance(other, NamedSharding) or self.num_devices != other.num_devices:
             return False
-        return all(self.parts(d) == other.parts(d) for d in range(ndim)) and (
-            self.num_devices == 1 or self._cuts(ndim) == other._cuts(ndim)
-        )
-
-    def _cuts(self, ndim: int) -> list[tuple[UserObject, ...]]:
-        return [(self.spec.names_of(d), self.mesh) for d in range(ndim)]
+        # Of such an extent there is a part for each device, however it is cut.
+        return self.placement.holds_like(other.placement, (self.num_devices,) * ndim)
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
         """Returns the sharding for another memory of the devices."""

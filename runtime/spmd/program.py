@@ -215,6 +215,8 @@ class Run:
         self.engine = engine
         self.lock = threading.Lock()
         self.failure: BaseException | None = None
+        # Host functions run under the options of the thread that calls the program.
+        self.options = config.overrides
 
     def begin(self, operands: Sequence[list[Buffer]]) -> list[list[Buffer]]:
         """Queues the calls; returns the results to come of each device."""
@@ -228,8 +230,12 @@ class Run:
                 call = _DeviceCall(_lane_of(device), self, number, sources[number], waits_for)
                 results.append(call.promise(program._part_types[number]))
                 calls.append(call)
-            for call in calls:
-                call.lane.add(call)
+            try:
+                for call in calls:
+                    call.lane.add(call)
+            except BaseException as interrupt:
+                self.engine.abort(interrupt)  # some devices would wait for the others
+                raise
         return results
 
     def failed(self, error: BaseException, device: Device) -> BaseException:
@@ -276,7 +282,7 @@ class _DeviceCall(QueuedCall):
         """Runs the program; if that fails, the other devices do not wait for this one."""
         run = self._run
         try:
-            with channel_open(self):
+            with config(**run.options), channel_open(self):
                 refs = super().compute(where)
         except Exception as error:
             failure = run.failed(error, run.program.devices[self.position])

@@ -5,6 +5,7 @@ The oracle is the same program vectorized under the names of the axes, on one de
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -164,6 +165,25 @@ def test_calls_return_before_they_are_done_and_follow_each_other() -> None:
     np.testing.assert_allclose(np.asarray(x), expected, rtol=1e-4)
 
 
+def test_threads_may_call_at_the_same_time() -> None:
+    step = program(lambda x: [lax.psum(x, ("x", "y")) / 4 + x], np.float32)
+    wholes = [axir.device_put(whole(n), place_of_user()) for n in range(4)]
+    expected = [x + np.tile(x.reshape(4, *PART).sum(0) / 4, (4, 1)) for x in map(whole, range(4))]
+    results: list[Any] = [None] * 4
+
+    def run(n: int) -> None:
+        results[n] = [np.asarray(step.run([wholes[n]])[0]) for _ in range(10)]
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for found, wanted in zip(results, expected, strict=True):
+        for x in found:
+            np.testing.assert_allclose(x, wanted, rtol=1e-5)
+
+
 def test_donated_parts_are_deleted_and_shared_ones_are_left_alone() -> None:
     def body(x: Any, y: Any) -> Sequence[Any]:
         return [x.at[0].add(lax.psum(y, "x")[0]), lax.psum(y, ("x", "y"))]
@@ -192,15 +212,16 @@ def test_a_failure_on_one_device_names_it_and_ends_all() -> None:
     def fail(position: Any) -> Any:
         if position == 2:
             raise KeyError("mine")
-        return position
+        return np.int64(position)
 
     def body(x: Any) -> Sequence[Any]:
         index = lax.axis_index(("x", "y"))
-        checked = axir.pure_callback(fail, axir.ShapeDtypeStruct((), np.int32), index)
+        checked = axir.pure_callback(fail, axir.ShapeDtypeStruct((), np.int64), index)
         return [lax.psum(x + checked, ("x", "y"))]
 
-    step = program(body, np.float32)
-    (result,) = step.run([jnp.asarray(whole())])
+    with axir.enable_x64(True):  # which holds in the callbacks as well
+        step = program(body, np.float32)
+        (result,) = step.run([jnp.asarray(whole())])
     for _ in range(2):
         with pytest.raises(MeshExecutionError, match="failed on cpu:2, one of 4 devices") as caught:
             result.block_until_ready()

@@ -189,6 +189,25 @@ def test_axes_must_divide(lib: Any) -> None:
         lib.device_put(np.ones(3, np.float32), sharding(lib, "x"))
 
 
+@LIBRARIES
+def test_shardings_that_put_the_same_parts_on_the_same_devices(lib: Any) -> None:
+    flat = lib.sharding.Mesh(np.array(lib.devices()), ("z",))
+    rows = lib.sharding.NamedSharding(flat, lib.sharding.PartitionSpec("z"))
+    assert rows.is_equivalent_to(sharding(lib, ("x", "y")), 2)
+    assert not rows.is_equivalent_to(sharding(lib, ("y", "x")), 2)
+    assert not rows.is_equivalent_to(sharding(lib, None, ("x", "y")), 2)
+    assert sharding(lib).is_equivalent_to(
+        lib.sharding.NamedSharding(flat, lib.sharding.PartitionSpec()), 2
+    )
+    only = lib.sharding.SingleDeviceSharding(lib.devices()[0])
+    assert not only.is_equivalent_to(rows, 2)
+    single = lib.sharding.Mesh(np.array(lib.devices()[:1]), ("z",))
+    one = lib.sharding.NamedSharding(single, lib.sharding.PartitionSpec("z"))
+    assert only.is_equivalent_to(one, 2)
+    double = lib.jit(lambda x: 2 * x, in_shardings=one)
+    np.testing.assert_array_equal(double(lib.device_put(X, lib.devices()[0])), 2 * X)
+
+
 def test_random_keys_lie_in_parts() -> None:
     keys = axir.random.split(axir.random.key(0), 4)
     spread = axir.device_put(keys, sharding(axir, ("x", "y")))
