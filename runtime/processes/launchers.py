@@ -10,7 +10,8 @@ from collections.abc import Iterator
 # Of MPICH and its relatives, and of Open MPI: number of processes, and which this is.
 _COUNTS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 _PREFIXES = ("PMI_", "PMIX_", "OMPI_", "PMI2_")
-_lock = threading.Lock()
+# A device may open another one's handle.
+_lock = threading.RLock()
 
 
 def is_under_mpi() -> bool:

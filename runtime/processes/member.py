@@ -188,7 +188,7 @@ class Member:
             self._states = None
             self._send({"kind": "states"})
             self._changed.wait_for(lambda: self._states is not None, 2.0)
-            states = self._states or {}
+            states: dict[str, str] = self._states or {}
         told = "; ".join(
             f"{self.name_of(n)} {states.get(str(n)) or 'is elsewhere'}" for n in others
         )
@@ -249,7 +249,8 @@ class Member:
                 self._changed.notify_all()
 
     def _hear(self, message: Message, content: bytes) -> None:
-        kind, index = message["kind"], message.get("index")
+        kind = message["kind"]
+        index: int = message.get("index", 0)
         if kind == "gathered":
             places: list[bytes] = []
             start = 0

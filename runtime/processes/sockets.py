@@ -156,8 +156,8 @@ class SocketTransport:
         patience: Patience,
     ) -> None:
         """Sends to all and receives from all, whoever is ready."""
-        to_send = {place: memoryview(part) for place, part in sent.items() if part.size}
-        to_receive = {p: memoryview(received[p]) for p in self._sockets if received[p].size}
+        to_send = {place: part.data for place, part in sent.items() if part.size}
+        to_receive = {p: received[p].data for p in self._sockets if received[p].size}
         place_of = {self._sockets[place].fileno(): place for place in self._sockets}
         while to_send or to_receive:
             readable, writable, _ = select.select(

@@ -1,1 +1,0 @@
-"""Programs of several processes, started by `mpirun` or one by one, and tests that start them."""
