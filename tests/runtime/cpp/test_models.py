@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,12 @@ def test_headers_are_self_contained(model: cpp_models.EmittedModel, tmp_path: Pa
         source = tmp_path / "all.cpp"
         source.write_text(f"#include <axir/{header.name}>\n")
         cpp_models.check_syntax(source, model.folder)
+
+
+def test_clang_takes_it_without_warnings(model: cpp_models.EmittedModel) -> None:
+    if not shutil.which("clang++"):
+        pytest.skip("there is no clang++: apt install clang")
+    cpp_models.check_syntax(model.folder / "many.cpp", model.folder, "clang++")
 
 
 PROBE = """
