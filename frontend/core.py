@@ -16,7 +16,8 @@ of JAX's extension interface (`axir.interpreters`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from axir._arguments.arguments import type_of
 from axir._transforms.scopes import ensure_compile_time_eval
 from axir.dialect.core.annotations import Param, Params, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import MissingRuleError
+from axir.dialect.core.errors import ConcretizationTypeError, MissingRuleError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var
@@ -54,6 +55,9 @@ __all__ = [
     "ensure_compile_time_eval",
     "eval_context",
     "eval_jaxpr",
+    "is_concrete",
+    "is_constant_dim",
+    "is_constant_shape",
     "jaxpr_as_fun",
     "max_dim",
     "min_dim",
@@ -102,6 +106,31 @@ class Primitive(_Primitive):
         )
 
 
+def is_concrete(x: UserObject) -> bool:
+    """Tells whether the elements of a value are known.
+
+    >>> is_concrete(1.0)
+    True
+    """
+    if type(x) is not Tracer:
+        return True
+    try:
+        x.known(ConcretizationTypeError, "by is_concrete")
+    except ConcretizationTypeError:
+        return False
+    return True
+
+
+def is_constant_dim(d: UserObject) -> bool:
+    """Tells whether an extent is a number, as all are here: there are no symbolic ones."""
+    return isinstance(d, (int, np.integer))
+
+
+def is_constant_shape(s: Sequence[UserObject]) -> bool:
+    """Tells whether all extents are numbers; see `is_constant_dim`."""
+    return all(map(is_constant_dim, s))
+
+
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[UserObject]]:
     """Returns a jaxpr as a function of flat values, which evaluates or inlines it."""
     return closed_jaxpr.function.evaluate
@@ -115,3 +144,18 @@ def max_dim(d1: int, d2: int) -> int:
 def min_dim(d1: int, d2: int) -> int:
     """Returns the smaller of two extents."""
     return min(d1, d2)
+
+
+# What stands in `axir.extend.core`, which is made of this module.
+_EXTENDED = frozenset(
+    "DropVar Effect Effects JaxprTypeError check_jaxpr concrete_or_error find_top_trace "
+    "get_opaque_trace_state jaxprs_in_params no_effects nonempty_axis_env_DO_NOT_USE "
+    "primal_dtype_to_tangent_dtype unsafe_am_i_under_a_jit_DO_NOT_USE "
+    "unsafe_am_i_under_a_vmap_DO_NOT_USE unsafe_get_axis_names_DO_NOT_USE valid_jaxtype".split()
+)
+
+
+def __getattr__(name: str) -> UserObject:
+    if name in _EXTENDED:
+        return getattr(importlib.import_module("axir.extend.core"), name)
+    raise AttributeError(f"module 'axir.core' has no attribute {name!r}")

@@ -8,11 +8,13 @@ Array([0, 1, 2], dtype=int32)
 
 from __future__ import annotations
 
+import numpy as np
+
 from axir import numpy as jnp
-from axir.dialect.core.annotations import ArrayLike, Foreign, Options, UserObject
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, Foreign, Options, UserObject
 from axir.dialect.core.array import Array, as_array
 
-__all__ = ["from_dlpack", "to_dlpack"]
+__all__ = ["from_dlpack", "is_supported_dtype", "to_dlpack"]
 
 
 class _Capsule:
@@ -58,3 +60,13 @@ def to_dlpack(x: ArrayLike) -> Foreign:
     'PyCapsule'
     """
     return as_array(x).__dlpack__()
+
+
+def is_supported_dtype(dtype: DTypeLike) -> bool:
+    """Tells whether arrays of a dtype can be shared: those that NumPy itself has.
+
+    >>> is_supported_dtype("float32"), is_supported_dtype("bfloat16")
+    (True, False)
+    """
+    kind = np.dtype(dtype)
+    return kind.isbuiltin == 1 and kind.kind in "biufc"

@@ -2,8 +2,8 @@
 
 An operation *uses* a key if it draws from it or splits it; `fold_in` and `clone` make new keys and
 use none. Only typed keys are followed: words are numbers like others. In a program two values are
-the same key if they are made by the same moves, such as a slice, from the same key. A loop whose body
-draws with a key of the surroundings does so once, in front of it, and so uses it once.
+the same key if they are made by the same moves, such as a slice, from the same key. A loop whose
+body draws with a key of the surroundings does so once, in front of it, and so uses it once.
 """
 
 from __future__ import annotations

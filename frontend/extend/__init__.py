@@ -1,9 +1,9 @@
 """What those who extend axir use besides the public API: `axir.extend.core`, `extend.random`,
-`extend.linear_util`.
+`extend.linear_util`, `extend.backend`.
 """
 
 from __future__ import annotations
 
-from . import core, linear_util, random, source_info_util
+from . import backend, core, linear_util, random, source_info_util
 
-__all__ = ["core", "linear_util", "random", "source_info_util"]
+__all__ = ["backend", "core", "linear_util", "random", "source_info_util"]

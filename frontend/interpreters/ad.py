@@ -10,10 +10,12 @@ from __future__ import annotations
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core.annotations import Param, PyTree, UserFunction, UserObject
 from axir.dialect.core.dtypes import float0, is_inexact
+from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import add_tangents, as_value, instantiate
 from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.passes.transforms.tangent_walk import differentiate
 
@@ -25,9 +27,12 @@ __all__ = [
     "Zero",
     "add_jaxvals",
     "add_tangents",
+    "defbilinear",
     "defjvp",
+    "defjvp2",
     "deflinear",
     "deflinear2",
+    "get_primitive_transpose",
     "instantiate_zeros",
     "is_undefined_primal",
     "primitive_jvps",
@@ -106,6 +111,83 @@ def defjvp(primitive: Primitive, *rules: UserFunction | None) -> None:
         return out, total
 
     primitive_jvps[primitive] = value_and_jvp
+
+
+def defjvp2(primitive: Primitive, *rules: UserFunction | None) -> None:
+    """Defines the tangent as a sum over operands, by rules that also take the result.
+
+    Args:
+        primitive: Whose rule to define.
+        *rules: For each operand `(tangent, result, *primals, **params) -> tangent of the result`,
+            or None if the result does not depend on it smoothly.
+    """
+
+    def value_and_jvp(
+        primals: PyTree, tangents: PyTree, **params: Param
+    ) -> tuple[UserObject, UserObject]:
+        out = primitive.bind(*primals, **params)
+        total: UserObject = Zero.from_primal_value(as_value(out))
+        for rule, tangent in zip(rules, tangents, strict=True):
+            if rule is not None and type(tangent) is not Zero:
+                total = add_tangents(total, rule(tangent, out, *primals, **params))
+        return out, total
+
+    primitive_jvps[primitive] = value_and_jvp
+
+
+def defbilinear(primitive: Primitive, lhs_rule: UserFunction, rhs_rule: UserFunction) -> None:
+    """Declares a primitive of two operands linear in each of them.
+
+    Args:
+        primitive: Whose rules to define.
+        lhs_rule: `(cotangent, lhs, rhs, **params) -> cotangent of lhs`, which is undefined.
+        rhs_rule: The same for rhs.
+
+    >>> import axir
+    >>> from axir import core
+    >>> times = core.Primitive("times")
+    >>> _ = times.def_impl(lambda x, y: x * y)
+    >>> _ = times.def_abstract_eval(lambda x, y: core.ShapedArray(x.shape, x.dtype))
+    >>> defbilinear(
+    ...     times, lambda ct, x, y: times.bind(ct, y), lambda ct, x, y: times.bind(x, ct))
+    >>> float(axir.grad(times.bind, argnums=1)(3.0, 2.0))
+    3.0
+    """
+
+    def by_lhs(
+        tangent: UserObject, lhs: UserObject, rhs: UserObject, **params: Param
+    ) -> UserObject:
+        return primitive.bind(tangent, rhs, **params)
+
+    def by_rhs(
+        tangent: UserObject, lhs: UserObject, rhs: UserObject, **params: Param
+    ) -> UserObject:
+        return primitive.bind(lhs, tangent, **params)
+
+    def transpose(
+        cotangent: UserObject, lhs: UserObject, rhs: UserObject, **params: Param
+    ) -> list[UserObject]:
+        if is_undefined_primal(lhs):
+            return [lhs_rule(cotangent, lhs, rhs, **params), None]
+        return [None, rhs_rule(cotangent, lhs, rhs, **params)]
+
+    defjvp(primitive, by_lhs, by_rhs)
+    primitive_transposes[primitive] = transpose
+
+
+def get_primitive_transpose(p: Primitive) -> Rule:
+    """Returns the rule of transposition of a primitive.
+
+    Raises:
+        MissingRuleError: if it has none.
+    """
+    try:
+        return primitive_transposes[p]
+    except KeyError:
+        raise MissingRuleError(
+            f"Transpose rule (for reverse-mode differentiation) for '{p}' not implemented",
+            "Set it in axir.interpreters.ad.primitive_transposes.",
+        ) from None
 
 
 def deflinear2(primitive: Primitive, transpose_rule: UserFunction) -> None:

@@ -13,18 +13,50 @@ are the types.
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, Param, UserFunction, UserObject
 from axir.dialect.core.array import as_array
-from axir.dialect.core.errors import MissingRuleError
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.core.context import context, ir
+from axir.dialect.core.errors import MissingRuleError, ParameterError
+from axir.dialect.core.types import ShapedArray, element_type
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import LoweringContext, LowerRule
 
-__all__ = ["LoweringContext", "aval_to_ir_type", "hlo", "lower_fun", "register_lowering"]
+__all__ = [
+    "LoweringContext",
+    "LoweringRule",
+    "LoweringRuleContext",
+    "Value",
+    "aval_to_ir_type",
+    "aval_to_ir_types",
+    "dense_int_array",
+    "dense_int_elements",
+    "dtype_to_ir_type",
+    "flatten_ir_values",
+    "hlo",
+    "i32_attr",
+    "i64_attr",
+    "ir_attribute",
+    "ir_constant",
+    "ir_constants",
+    "lower_fun",
+    "make_ir_context",
+    "module_to_bytecode",
+    "module_to_string",
+    "register_lowering",
+]
 
 Rule = UserFunction
+LoweringRule = UserFunction
+# What rules are handed; its `avals_in` and `avals_out` are types.
+LoweringRuleContext = LoweringContext
+Value = ir.Value
 
 
 def register_lowering(primitive: Primitive, rule: Rule, platform: str | None = None) -> None:
@@ -82,3 +114,108 @@ def lower_fun(fun: UserFunction, multiple_results: bool = True) -> Rule:
 def aval_to_ir_type(aval: ShapedArray) -> UserObject:
     """Returns the MLIR tensor type of a type."""
     return aval.mlir
+
+
+def aval_to_ir_types(aval: ShapedArray) -> tuple[UserObject, ...]:
+    """Returns the MLIR types of the values that stand for one of a type: one."""
+    return (aval.mlir,)
+
+
+def dtype_to_ir_type(dtype: DTypeLike) -> ir.Type:
+    """Returns the MLIR type of elements.
+
+    >>> str(dtype_to_ir_type("float32"))
+    'f32'
+    """
+    return element_type(np.dtype(dtype))
+
+
+def ir_constant(val: ArrayLike) -> UserObject:
+    """Returns a constant of StableHLO, written where a lowering rule writes."""
+    return hlo.constant(as_array(val).host())
+
+
+def ir_constants(val: ArrayLike) -> tuple[UserObject, ...]:
+    """Returns the constants of StableHLO that stand for an array: one."""
+    return (ir_constant(val),)
+
+
+def flatten_ir_values(xs: Iterable[UserObject]) -> list[UserObject]:
+    """Returns values, and those in sequences of values, in one list."""
+    flat: list[UserObject] = []
+    for x in xs:
+        flat.extend(x if isinstance(x, (list, tuple)) else [x])
+    return flat
+
+
+def make_ir_context() -> ir.Context:
+    """Returns the context of MLIR that all modules of this process share."""
+    return context()
+
+
+def i32_attr(i: int) -> ir.IntegerAttr:
+    """Returns an integer of 32 bits as an attribute.
+
+    >>> str(i32_attr(3))
+    '3 : i32'
+    """
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context()), i)
+
+
+def i64_attr(i: int) -> ir.IntegerAttr:
+    """Returns an integer of 64 bits as an attribute."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context()), i)
+
+
+def dense_int_array(xs: Sequence[int]) -> ir.DenseI64ArrayAttr:
+    """Returns integers of 64 bits as an array attribute.
+
+    >>> str(dense_int_array([1, 2]))
+    'array<i64: 1, 2>'
+    """
+    return ir.DenseI64ArrayAttr.get(list(xs), context())
+
+
+def dense_int_elements(xs: Sequence[int]) -> ir.DenseIntElementsAttr:
+    """Returns integers of 64 bits as the elements of a tensor."""
+    return ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64), context=context())
+
+
+def ir_attribute(val: UserObject) -> ir.Attribute:
+    """Returns a number, text, array or sequence as an attribute.
+
+    >>> str(ir_attribute({"steps": 3, "name": "a"}))
+    '{name = "a", steps = 3 : i64}'
+    """
+    if isinstance(val, ir.Attribute):
+        return val
+    if isinstance(val, bool):
+        return ir.BoolAttr.get(val, context())
+    if isinstance(val, int):
+        return i64_attr(val)
+    if isinstance(val, float):
+        return ir.FloatAttr.get(ir.F64Type.get(context()), val, loc=ir.Location.unknown(context()))
+    if isinstance(val, str):
+        return ir.StringAttr.get(val, context())
+    if isinstance(val, np.ndarray):
+        return ir.DenseElementsAttr.get(val, context=context())
+    if isinstance(val, Mapping):
+        return ir.DictAttr.get({k: ir_attribute(v) for k, v in val.items()}, context())
+    if isinstance(val, (list, tuple)):
+        return ir.ArrayAttr.get([ir_attribute(v) for v in val], context())
+    raise ParameterError(
+        f"ir_attribute: there is no attribute for {val!r} of type {type(val).__name__}.",
+        "Pass numbers, text, arrays, or sequences and dictionaries of these.",
+    )
+
+
+def module_to_string(module: ir.Module, enable_debug_info: bool = False) -> str:
+    """Returns the text of a module."""
+    return module.operation.get_asm(enable_debug_info=enable_debug_info)
+
+
+def module_to_bytecode(module: ir.Module) -> bytes:
+    """Returns the bytecode of a module."""
+    output = io.BytesIO()
+    module.operation.write_bytecode(output)
+    return output.getvalue()

@@ -480,6 +480,20 @@ def _without_zeros(mat: BCOO) -> BCOO:
     return BCOO((mat.data, indices), shape=mat.shape)
 
 
+def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
+    """Returns an array that stores no zeros, and no place twice.
+
+    Args:
+        mat: The array.
+        nse: How many elements to store; by default as many as are needed, which takes known values.
+
+    >>> import axir.numpy as jnp
+    >>> bcoo_eliminate_zeros(BCOO.fromdense(jnp.array([0.0, 1.0]), nse=2))
+    BCOO(float32[2], nse=1)
+    """
+    return bcoo_sum_duplicates(_without_zeros(mat), nse)
+
+
 # Layouts -------------------------------------------------------------------------------------
 
 

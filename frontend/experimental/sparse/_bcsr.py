@@ -19,6 +19,7 @@ from ._base import JAXSparse, SparseLayoutError
 from ._bcoo import (
     BCOO,
     Parts,
+    bcoo_eliminate_zeros,
     bcoo_extract,
     bcoo_fromdense,
     bcoo_sort_indices,
@@ -249,6 +250,11 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Value
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """Returns an array with each place once: see `bcoo_sum_duplicates`."""
     return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse))
+
+
+def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
+    """Returns an array that stores no zeros, and no place twice; see `bcoo_eliminate_zeros`."""
+    return BCSR.from_bcoo(bcoo_eliminate_zeros(mat.to_bcoo(), nse))
 
 
 def bcsr_dot_general(

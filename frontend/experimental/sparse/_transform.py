@@ -106,6 +106,8 @@ def _interpret(
 def _apply(name: str, operands: list[UserObject], params: dict[str, Param]) -> list[UserObject]:
     if name in _CALLS:
         return _interpret(params["jaxpr"].jaxpr, [], operands)
+    if name in _CONTROL_FLOW:
+        return _CONTROL_FLOW[name](operands, params)
     rule = _RULES.get(name)
     if rule is None:
         raise SparseRuleError(
@@ -117,6 +119,74 @@ def _apply(name: str, operands: list[UserObject], params: dict[str, Param]) -> l
 
 
 _CALLS = ("jit", "checkpoint")
+
+
+# Control flow ----------------------------------------------------------------------------------
+
+
+def _run(body: UserObject, operands: Sequence[UserObject]) -> list[UserObject]:
+    """Runs a part of a loop or choice on values that may be sparse."""
+    return _interpret(body.jaxpr, body.consts, operands)
+
+
+def _as_before(results: list[UserObject], before: Sequence[UserObject]) -> list[UserObject]:
+    """Returns what a pass of a loop carries on, stored like what it was handed."""
+    made = []
+    for new, old in zip(results, before, strict=True):
+        if not is_sparse(old):
+            made.append(todense(new))
+            continue
+        kept = tree.structure(new) == tree.structure(old) if is_sparse(new) else False
+        if not kept or new.data.shape != old.data.shape:
+            raise SparseRuleError(
+                f"sparsify: a loop carries {old!r} into a pass and {new!r} out of it.",
+                "Keep the format and the number of stored elements, or carry x.todense().",
+            )
+        made.append(new)
+    return made
+
+
+def _scan(operands: list[UserObject], params: dict[str, Param]) -> list[UserObject]:
+    body, consts = params["jaxpr"], params["num_consts"]
+    split = consts + params["num_carry"]
+    known, carried, stacked = operands[:consts], operands[consts:split], operands[split:]
+    if any(map(is_sparse, stacked)):
+        raise SparseRuleError(
+            "sparsify: scan goes along a sparse array, whose parts would store different numbers "
+            "of elements.",
+            "Pass x.todense() as xs.",
+        )
+
+    def step(state: list[UserObject], x: list[UserObject]) -> tuple[UserObject, UserObject]:
+        results = _run(body, [*known, *state, *x])
+        after = _as_before(results[: len(state)], state)
+        return after, [todense(y) for y in results[len(state) :]]
+
+    options = {"length": params["length"], "reverse": params["reverse"]}
+    final, ys = lax.scan(step, list(carried), list(stacked), **options)
+    return [*final, *ys]
+
+
+def _while(operands: list[UserObject], params: dict[str, Param]) -> list[UserObject]:
+    first = params["cond_nconsts"]
+    second = first + params["body_nconsts"]
+    return lax.while_loop(
+        lambda state: todense(_run(params["cond_jaxpr"], [*operands[:first], *state])[0]),
+        lambda state: _as_before(
+            _run(params["body_jaxpr"], [*operands[first:second], *state]), state
+        ),
+        list(operands[second:]),
+    )
+
+
+def _cond(operands: list[UserObject], params: dict[str, Param]) -> list[UserObject]:
+    def branch(body: UserObject) -> UserFunction:
+        return lambda *values: [todense(x) for x in _run(body, values)]
+
+    return lax.switch(todense(operands[0]), list(map(branch, params["branches"])), *operands[1:])
+
+
+_CONTROL_FLOW = {"scan": _scan, "while": _while, "cond": _cond}
 
 
 # Rules -----------------------------------------------------------------------------------------

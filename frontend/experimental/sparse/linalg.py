@@ -15,9 +15,10 @@ from axir.dialect.core.errors import MatrixShapeError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact
 
+from ._eigenvectors import lobpcg_standard
 from ._matrices import CSR
 
-__all__ = ["spsolve"]
+__all__ = ["lobpcg_standard", "spsolve"]
 
 
 def spsolve(

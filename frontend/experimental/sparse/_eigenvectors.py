@@ -1,0 +1,98 @@
+"""The greatest eigenvalues of large symmetric matrices, by products with vectors alone."""
+
+from __future__ import annotations
+
+import axir.numpy as jnp
+from axir import lax
+from axir.dialect.core.annotations import ArrayLike, UserFunction
+from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.program.rules import Value
+
+# A block method spans three blocks, and needs room for them.
+_BLOCKS = 5
+
+
+def lobpcg_standard(
+    A: ArrayLike | UserFunction, X: ArrayLike, m: int = 100, tol: ArrayLike | None = None
+) -> tuple[Value, Value, Value]:
+    """Returns the k greatest eigenvalues of a symmetric matrix, with eigenvectors.
+
+    The locally optimal block method of conjugate gradients (Knyazev, SIAM J. Sci. Comput. 23,
+    2001), without a preconditioner: in each step the best vectors are taken from the space of the
+    present ones, their residuals and the last changes, of which an orthonormal basis is made.
+
+    Args:
+        A: The matrix of shape (n, n), symmetric or Hermitian, an array or a sparse one; or a
+            function that multiplies it by arrays of shape (n, k).
+        X: Vectors to begin with, of shape (n, k), linearly independent; 0 < 5 k < n.
+        m: How many steps to make at most.
+        tol: An eigenpair is good once its residual |A v - l v| is below 10 n (|l| + |A v|) tol; by
+            default the distance of 1 to the next number.
+
+    Returns:
+        The eigenvalues, of shape (k,), the greatest first; eigenvectors, of shape (n, k); how many
+        steps were made.
+
+    Raises:
+        ShapeError: if the shapes do not fit. DTypeError: if the dtypes differ.
+        ParameterError: for too many vectors, or none.
+
+    >>> import axir.numpy as jnp
+    >>> values, vectors, steps = lobpcg_standard(jnp.diag(jnp.arange(20.0)), jnp.eye(20, 2) + 0.1)
+    >>> values.round(3)
+    Array([19., 18.], dtype=float32)
+    """
+    X = jnp.asarray(X)
+    if X.ndim != 2:
+        raise ShapeError(f"lobpcg_standard: X must be a matrix, but has shape {X.shape}.")
+    n, count = X.shape
+    if not 0 < _BLOCKS * count < n:
+        raise ParameterError(
+            f"lobpcg_standard: X has {count} vectors of {n} elements, but the method takes from 1 "
+            f"to {max(0, (n - 1) // _BLOCKS)} of them.",
+            "Use axir.numpy.linalg.eigh for small matrices.",
+        )
+    multiply = A if callable(A) else lambda x: A @ x
+    product = multiply(X)
+    if product.shape != X.shape:
+        raise ShapeError(
+            f"lobpcg_standard: A is not square: of {X.shape} it makes {product.shape}."
+        )
+    if product.dtype != X.dtype:
+        raise DTypeError(
+            f"lobpcg_standard: A @ X has dtype {product.dtype}, X has {X.dtype}.", "Convert one."
+        )
+    limit = jnp.finfo(X.dtype).eps if tol is None else tol
+    return _iterate(multiply, X, m, 10 * n * jnp.asarray(limit, jnp.finfo(X.dtype).dtype))
+
+
+def _iterate(multiply: UserFunction, X: Value, most: int, limit: Value) -> tuple[Value, ...]:
+    def best(basis: Value, count: int) -> tuple[Value, Value]:
+        """The best vectors in a space, by the problem of Rayleigh and Ritz; eigenvalues fall."""
+        small = basis.conj().T @ multiply(basis)
+        values, coefficients = jnp.linalg.eigh((small + small.conj().T) / 2)
+        return values[::-1][:count], basis @ coefficients[:, ::-1][:, :count]
+
+    def residual(values: Value, vectors: Value) -> tuple[Value, Value]:
+        product = multiply(vectors)
+        difference = product - vectors * values
+        norm, scale = (jnp.linalg.norm(x, axis=0) for x in (difference, product))
+        return difference, jnp.all(norm <= limit * (jnp.abs(values) + scale))
+
+    def goes_on(state: tuple[Value, ...]) -> Value:
+        step, *_, is_good = state
+        return (step < most) & ~is_good
+
+    def advance(state: tuple[Value, ...]) -> tuple[Value, ...]:
+        step, _, vectors, change, rest, _ = state
+        basis = jnp.linalg.qr(jnp.concatenate([vectors, rest, change], axis=1))[0]
+        values, following = best(basis, vectors.shape[1])
+        change = following - vectors @ (vectors.conj().T @ following)
+        rest, is_good = residual(values, following)
+        return step + 1, values, following, change, rest, is_good
+
+    values, vectors = best(jnp.linalg.qr(X)[0], X.shape[1])
+    rest, is_good = residual(values, vectors)
+    state = (0, values, vectors, jnp.zeros_like(vectors), rest, is_good)
+    step, values, vectors, *_ = lax.while_loop(goes_on, advance, state)
+    return values, vectors, step

@@ -1,0 +1,8 @@
+"""Sparse arrays of all formats. The names of `jax.experimental.sparse.api`."""
+
+from __future__ import annotations
+
+from ._creation import empty, eye
+from ._transform import todense
+
+__all__ = ["empty", "eye", "todense"]

@@ -1,0 +1,27 @@
+"""Sparse arrays by rows, in batches. The names of `jax.experimental.sparse.bcsr`."""
+
+from __future__ import annotations
+
+from ._bcsr import (
+    BCSR,
+    bcsr_broadcast_in_dim,
+    bcsr_concatenate,
+    bcsr_dot_general,
+    bcsr_eliminate_zeros,
+    bcsr_extract,
+    bcsr_fromdense,
+    bcsr_sum_duplicates,
+    bcsr_todense,
+)
+
+__all__ = [
+    "BCSR",
+    "bcsr_broadcast_in_dim",
+    "bcsr_concatenate",
+    "bcsr_dot_general",
+    "bcsr_eliminate_zeros",
+    "bcsr_extract",
+    "bcsr_fromdense",
+    "bcsr_sum_duplicates",
+    "bcsr_todense",
+]

@@ -1,0 +1,66 @@
+"""What programs run on: the names of `jax.extend.backend` that are no part of XLA."""
+
+from __future__ import annotations
+
+from axir._devices.placement import default_backend
+from axir._transforms.jit import clear_caches
+from axir.dialect.core.errors import ParameterError
+from axir.runtime import Device, default_device, devices
+from axir.runtime.device.devices import Client
+from axir.runtime.errors import DeviceNotFoundError
+
+__all__ = [
+    "backend_xla_version",
+    "backends",
+    "clear_backends",
+    "clear_in_memory_compilation_cache",
+    "get_backend",
+    "get_default_device",
+]
+
+_PLATFORMS = ("cpu", "cuda", "vulkan")
+
+
+def get_default_device() -> Device:
+    """Returns the device of results that no operand commits to another one."""
+    return default_device()
+
+
+def get_backend(platform: str | Client | None = None) -> Client:
+    """Returns what runs programs on a platform, by default that of the default device.
+
+    Raises:
+        DeviceNotFoundError: if there is no such platform.
+
+    >>> get_backend("cpu").platform
+    'cpu'
+    """
+    if isinstance(platform, Client):
+        return platform
+    return devices(platform or default_backend())[0].client
+
+
+def backends() -> dict[str, Client]:
+    """Returns what runs programs on the platforms of this machine, by platform."""
+    found = {}
+    for platform in _PLATFORMS:
+        try:
+            found[platform] = get_backend(platform)
+        except (DeviceNotFoundError, ParameterError):
+            continue
+    return found
+
+
+def backend_xla_version(platform: str | None = None) -> None:
+    """Returns None: IREE has no version of XLA."""
+    get_backend(platform)
+
+
+def clear_in_memory_compilation_cache() -> None:
+    """Forgets compiled programs; those on disk stay."""
+    clear_caches()
+
+
+def clear_backends() -> None:
+    """Forgets compiled programs. Devices stay, for arrays lie on them."""
+    clear_caches()
