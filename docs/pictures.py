@@ -25,7 +25,7 @@ IMAGES = FOLDER / "images"
 EXAMPLES = FOLDER.parent / "examples"
 SHOWN = re.compile(r"!\[[^\]]*\]\(images/([\w-]+\.png)\)")
 BLOCK = re.compile(r"^```python\n(>>> .*?)^```$", re.MULTILINE | re.DOTALL)
-COLOURS = 96
+WIDTH, COLOURS = 640, 64
 
 
 def draw_page(path: Path) -> None:
@@ -49,8 +49,10 @@ def draw_example(path: Path) -> None:
 
 
 def reduce(path: Path) -> None:
-    """Writes a picture again, with few colours."""
-    Image.open(path).convert("RGB").quantize(COLOURS).save(path, optimize=True)
+    """Writes a picture again, no wider than a page, with few colours."""
+    picture = Image.open(path).convert("RGB")
+    picture.thumbnail((WIDTH, WIDTH))
+    picture.quantize(COLOURS).save(path, optimize=True)
 
 
 def main() -> None:

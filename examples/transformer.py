@@ -80,7 +80,7 @@ def write(params, key, start, count):
     return lax.scan(add_letter, start, random.split(key, count))[1]
 
 
-def main(steps: int = 1500, out: str | Path = "transformer.png", letters: int = 300) -> float:
+def main(steps: int = 1000, out: str | Path = "transformer.png", letters: int = 300) -> float:
     """Trains, writes some letters, draws; returns the last loss."""
     text, alphabet = read_text()
     opt_init, update, get_params = optimizers.adam(3e-3)
@@ -114,6 +114,6 @@ def main(steps: int = 1500, out: str | Path = "transformer.png", letters: int = 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--out", default="transformer.png")
     main(**vars(parser.parse_args()))

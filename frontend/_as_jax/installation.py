@@ -10,6 +10,7 @@ from axir.dialect.core.options import OPTIONS
 
 from .errors import RealJaxLoadedError
 from .modules import JaxFinder, JaxModule
+from .older.buffers import give_arrays_buffers
 from .plain_errors import raise_python_errors
 
 # What today's JAX does by default and axir does not.
@@ -29,6 +30,7 @@ def install() -> None:
         if not any(os.environ.get(variable) for variable in OPTIONS[name].environment):
             config.update(name, value)
     raise_python_errors()
+    give_arrays_buffers()
     # Before all others, so that a JAX that is installed stays unseen.
     sys.meta_path.insert(0, JaxFinder())
 

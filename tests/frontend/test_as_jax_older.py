@@ -83,6 +83,7 @@ found["printed"] = stream.getvalue()
 config.update("jax_debug_nans", False)
 found["config"] = type(jax.config).__name__ != "module" and jax.config is config
 found["names"] = [
+    jnp.ones(2).device_buffer.device() == jax.devices()[0],
     isinstance(jnp.ones(2), jax.DeviceArray), jax.host_count(), jax.host_ids(),
     core.TypedJaxpr is core.ClosedJaxpr, xla_bridge.device_count() == jax.device_count(),
     "stablehlo.sine" in jax.xla_computation(jnp.sin)(1.0).as_hlo_text(),
@@ -102,7 +103,7 @@ EXPECTED: dict[str, Any] = {
     "defjvp_all": 9.0,
     "printed": "what: x\n2.\n",
     "config": True,
-    "names": [True, 1, [0], True, True, True, [0, 1]],
+    "names": [True, True, 1, [0], True, True, True, [0, 1]],
     "rows": [[1.0, 1.0], [0.0, 0.0]],
 }
 REFUSED = {

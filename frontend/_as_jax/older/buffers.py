@@ -1,0 +1,29 @@
+"""`device_buffer` of arrays: where they are, before arrays told so themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from axir import Device
+from axir.dialect.core.array import Array, ConcreteArray
+
+
+class DeviceBuffer:
+    """The memory of an array."""
+
+    def __init__(self, array: Array):
+        self._array = array
+
+    def device(self) -> Device:
+        """Returns the device that the memory belongs to."""
+        (device,) = self._array.devices()
+        return device
+
+    def to_py(self) -> np.ndarray:
+        """Returns the elements as an array of NumPy's."""
+        return np.asarray(self._array)
+
+
+def give_arrays_buffers() -> None:
+    """Gives arrays the attribute `device_buffer`."""
+    setattr(ConcreteArray, "device_buffer", property(DeviceBuffer))  # noqa: B010
