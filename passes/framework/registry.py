@@ -33,6 +33,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "expand-trigonometry",
         "keep-denormal-halves",
         "keep-roundings",
+        "refuse-unsupported",
         "saturate-conversions",
         "store-narrow-elements",
         "sign-unsigned-data",

@@ -67,6 +67,7 @@ STAGES: dict[str, Stage] = {
     "negate-products": looks_for("reduce"),
     "limit-fusion": looks_for(_ANY),
     "keep-roundings": looks_for("add subtract linalg.generic"),
+    "refuse-unsupported": looks_for(_ANY),
     "separate-views": looks_for("broadcast_in_dim reshape transpose dot_general"),
     "sign-unsigned-data": looks_for("reverse reduce_window convert"),
     "protect-inputs": looks_for(_ANY),
@@ -86,7 +87,7 @@ _SPIRV = ("vulkan", "metal")
 _ONLY_ON = {
     **dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)),
     "stabilize-sort": ("cpu", "vmvx"),
-    "sort-by-rank": _GPUS,
+    **dict.fromkeys(("sort-by-rank", "refuse-unsupported"), _GPUS),
     **dict.fromkeys(("divide-by-signed", "expand-remainder", "keep-roundings"), _SPIRV),
 }
 
@@ -111,8 +112,9 @@ class LegalizeForIree(Pass):
        `stabilize-sort` for the sorts that are left on CPUs.
     4. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
        `drop-scatter` pads too; then `split-complex-constants`.
-    5. `negate-products`, `limit-fusion`, for Vulkan `keep-roundings`, and `separate-views`, when
-       all elementwise operations are there, then `sign-unsigned-data`.
+    5. `negate-products`, `limit-fusion`, for Vulkan `keep-roundings`, for GPUs
+       `refuse-unsupported` with the types that are `missing`, and `separate-views`, when all
+       elementwise operations are there, then `sign-unsigned-data`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, `store-slices` and
        `renew-loop-operands`, whose barriers `protect-inputs` would remove.
@@ -124,6 +126,7 @@ class LegalizeForIree(Pass):
     name: ClassVar[str] = "legalize-for-iree"
     device: str = "__device_0"
     platform: str = "cpu"
+    missing: str = ""
     fuses: bool = True
     has_c_library: bool = True
 
@@ -132,6 +135,7 @@ class LegalizeForIree(Pass):
         options: dict[str, dict[str, OptionValue]] = {
             name: {"device": self.device} for name in _ON_DEVICE
         }
+        options["refuse-unsupported"] = {"platform": self.platform, "missing": self.missing}
         options["expand-trigonometry"] = {"fuses": self.platform not in _SPIRV}
         run_stages(module, self.stages(), options)
 

@@ -462,8 +462,10 @@ def prepare_for_target(module: Foreign, target: Target) -> None:
     """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place."""
     platform = target.backend
     is_tuned = target.opt_level >= _TUNING_LEVEL
+    missing = () if target.gpu_features is None else target.gpu_features.missing_types()
     legalization = {
         "platform": platform,
+        "missing": " ".join(missing),
         "fuses": is_tuned,
         "has_c_library": target.has_c_library,
     }

@@ -37,7 +37,7 @@ class VulkanFeatures:
     >>> gpu = VulkanFeatures("a", (1, 3), 0, 8, (32,), (32,), (32,), ("shuffle",), False,
     ...                      (64, 64, 64), 64, 1 << 14, (65535, 65535, 65535))
     >>> gpu.missing_types()
-    ('f16', 'f64', 'i8', 'i16', 'i64')
+    ('f16', 'f64')
     """
 
     name: str
@@ -90,14 +90,11 @@ class VulkanFeatures:
         return (f"--iree-hal-target-device=__device_0={device}",)
 
     def missing_types(self) -> tuple[str, ...]:
-        """Returns which of MLIR's types of numbers programs for the device must not have."""
-        floats = [f"f{bits}" for bits in (16, 64) if bits not in self.floats]
-        integers = [
-            f"i{bits}"
-            for bits in (8, 16, 64)
-            if bits not in self.integers or (bits < 32 and bits not in self.storage)
-        ]
-        return (*floats, *integers)
+        """Returns which of MLIR's types of numbers programs for the device must not have.
+
+        IREE computes with wider or narrower integers where the device lacks some.
+        """
+        return tuple(f"f{bits}" for bits in (16, 64) if bits not in self.floats)
 
     def unmet_need(self) -> str | None:
         """Returns what axir's programs need and the device lacks, or None."""
