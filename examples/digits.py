@@ -87,14 +87,16 @@ def evaluate(params, x, y):
     return loss(params, x, y), jnp.mean(jnp.argmax(scores, axis=1) == y)
 
 
-def train(train_set, test_set, epochs: int, batch: int = 64):
-    """Trains with a progress bar; returns the parameters and the curves."""
+def train(train_set, test_set, epochs: int, batch: int = 64, device=None):
+    """Trains on a device, with a progress bar; returns the parameters and the curves."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     images, labels = (jnp.asarray(a) for a in train_set)
     test_images, test_labels = (jnp.asarray(a) for a in test_set)
     params = init(random.PRNGKey(0))
     momentum = jax.tree.map(jnp.zeros_like, params)
+    if device is not None:  # what is computed with them is computed there
+        params, momentum = jax.device_put((params, momentum), device)
     steps = len(labels) // batch
     curves = []
     description = TextColumn("{task.description}")
@@ -202,6 +204,9 @@ def main() -> None:
     """Trains, draws, and ships the model."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument(
+        "--device", default="cpu", help="platform that trains: cpu, vulkan or cuda (default: cpu)"
+    )
     parser.add_argument("--out", type=Path, default=Path("demo-output"), help="where files go")
     parser.add_argument("--show-jaxpr", action="store_true", help="print the jaxpr of the loss")
     parser.add_argument("--show-stablehlo", action="store_true", help="print its StableHLO")
@@ -213,7 +218,11 @@ def main() -> None:
         print(jax.make_jaxpr(loss)(*example))
     if options.show_stablehlo:
         print(jax.jit(loss).lower(*example).as_text())
-    params, curves = train(train_set, test_set, options.epochs)
+    device = jax.devices(options.device)[0]
+    params, curves = train(train_set, test_set, options.epochs, device=device)
+    if device.platform != "cpu":
+        print(f"trained on {device} ({device.device_kind})")
+        params = jax.device_put(params, jax.devices("cpu")[0])
     draw(options.out / "digits.png", params, curves, test_set)
     guesses = ship(options.out, params, test_set)
     shipped = float(np.mean(guesses == test_set[1]))
