@@ -26,6 +26,7 @@ from axir.passes.legalize.rewriting import RewritePass
 
 # A remainder has 24 bits; shifted by so many it has 63, which a signed integer holds.
 _BITS_AT_ONCE = 39
+_MAGNITUDE = 0x7FFFFFFF
 _LARGEST_DIFFERENCE = 277  # of exponents, those of denormals included
 
 
@@ -47,14 +48,15 @@ def remainder(x: Scalar, y: Scalar) -> Scalar:
     for power in (half, smaller_exponent - 150 - half):
         magnitude = magnitude * bitcast((power + 127) << 23, float32())
     result = copy_sign(magnitude, x)
-    result = select(abs(x) < abs(y), x, result)
-    is_undefined = is_nan(x) | is_nan(y) | (y == 0) | (abs(x) == math.inf)
+    # In integers, since machines may take denormal numbers for zeros.
+    result = select((x.bits() & _MAGNITUDE) < (y.bits() & _MAGNITUDE), x, result)
+    is_undefined = is_nan(x) | is_nan(y) | (divisor == 0) | (abs(x) == math.inf)
     return select(is_undefined, math.nan, result)
 
 
 def _parts(x: Scalar) -> tuple[Scalar, Scalar]:
     """|x| = mantissa 2^(exponent - 150) with integers."""
-    bits = x.bits() & 0x7FFFFFFF
+    bits = x.bits() & _MAGNITUDE
     field = bits >> 23
     mantissa = select(field == 0, bits, (bits & 0x7FFFFF) | 0x800000)
     return mantissa, maximum(field, 1)

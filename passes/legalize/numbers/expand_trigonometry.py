@@ -44,7 +44,8 @@ _LARGE_UNFUSED = 2.0**11
 _TINY = 2.0**-12
 # 2/pi = 0.A2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE… in hexadecimal (Hanek and Payne).
 _TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041
-_EXPONENT_OFFSET = 8
+# So many zeros in front serve the smallest exponent, that of 2^11.
+_EXPONENT_OFFSET = 14
 # (sin(r)/r - 1)/r^2 and (cos(r) - 1 + r^2/2)/r^4 as polynomials in r^2 on |r| <= pi/4, fitted by
 # least squares on Chebyshev nodes.
 _SINE = (-0.16666664543029186, 0.008332725118814199, -0.00019582917213516304)
