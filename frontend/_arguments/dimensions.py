@@ -17,7 +17,7 @@ from axir.dialect.core.errors import AxirError
 Extent: TypeAlias = "int | SymbolicDim"
 # Names, and operations with their operands. A product has each as often as it is a factor.
 _Atom: TypeAlias = "str | tuple[str, Extent, Extent]"
-_Product: TypeAlias = "tuple[_Atom, ...]"
+Product: TypeAlias = "tuple[_Atom, ...]"
 
 OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
     "floordiv": lambda a, b: a // b,
@@ -51,10 +51,10 @@ class SymbolicDim:
     def __init__(
         self,
         name: str = "",
-        terms: Mapping[_Product, int] | None = None,
+        terms: Mapping[Product, int] | None = None,
         scope: UserObject = None,
     ):
-        self.terms = {(name,): 1} if terms is None else dict(terms)
+        self.terms: dict[Product, int] = {(name,): 1} if terms is None else dict(terms)
         self.scope = scope
 
     @property
@@ -99,7 +99,7 @@ class SymbolicDim:
         return _made(terms, self.scope or getattr(other, "scope", None))
 
     def __mul__(self, other: Extent) -> Extent:
-        terms: dict[_Product, int] = {}
+        terms: dict[Product, int] = {}
         for product, factor in self.terms.items():
             for others, times in _terms(other).items():
                 both = tuple(sorted((*product, *others), key=str))
@@ -177,11 +177,13 @@ def is_symbolic_dim(extent: UserObject) -> bool:
     return isinstance(extent, SymbolicDim)
 
 
-def _terms(extent: Extent) -> Mapping[_Product, int]:
-    return extent.terms if isinstance(extent, SymbolicDim) else {(): extent}
+def _terms(extent: Extent) -> Mapping[Product, int]:
+    if isinstance(extent, SymbolicDim):
+        return extent.terms
+    return {(): extent}
 
 
-def _made(terms: Mapping[_Product, int], scope: UserObject) -> Extent:
+def _made(terms: Mapping[Product, int], scope: UserObject) -> Extent:
     kept = {product: factor for product, factor in terms.items() if factor}
     if not kept or list(kept) == [()]:
         return kept.get((), 0)
@@ -195,7 +197,7 @@ def _atom_value(atom: _Atom, sizes: Mapping[str, int]) -> int:
     return OPERATIONS[name](value_of(a, sizes), value_of(b, sizes))
 
 
-def _term_text(product: _Product, factor: int) -> str:
+def _term_text(product: Product, factor: int) -> str:
     atoms = dict.fromkeys(product)
     counts = [(atom, product.count(atom)) for atom in atoms]
     words = [_atom_text(atom) + (f"^{count}" if count > 1 else "") for atom, count in counts]

@@ -20,6 +20,7 @@ import numpy as np
 
 from axir._arguments.dimensions import (
     Extent,
+    Product,
     SymbolicDim,
     is_symbolic_dim,
     names_of,
@@ -212,8 +213,8 @@ class SymbolicExported:
         for values in itertools.product(*lists.values()):
             given = dict(zip(lists, values, strict=True))
             name = "_".join([self.fun_name, *(f"{n}{size}" for n, size in given.items())])
-            found = self._traced(given)
-            traced[name] = found._replace(entry=replace(found.entry, name=name))
+            made = self._traced(given)
+            traced[name] = made._replace(entry=replace(made.entry, name=name))
         found = shared({name: each.found for name, each in traced.items()})
         return Bundle({name: each.exported(found[name]) for name, each in traced.items()})
 
@@ -279,12 +280,12 @@ def _fitted(
     terms = [(), *((n,) for n in names), *itertools.combinations_with_replacement(names, 2)]
     table = [[math.prod(given[n] for n in term) for term in terms] for given in sizes]
     factors = np.rint(np.linalg.lstsq(np.array(table, float), np.array(found), rcond=None)[0])
-    kept = {term: int(x) for term, x in zip(terms, factors, strict=True) if x}
-    extent = SymbolicDim(terms=kept)
-    if [extent.value(given) for given in sizes] != list(found):
+    kept: dict[Product, int] = {term: int(x) for term, x in zip(terms, factors, strict=True) if x}
+    fitted = SymbolicDim(terms=kept)
+    if [fitted.value(given) for given in sizes] != list(found):
         raise ShapeError(
             f"The extent of a result is {found[0]} with {dict(sizes[0])}, {found[1]} with "
             f"{dict(sizes[1])}, which is neither that of an argument nor a polynomial.",
             "Ask for it with of_sizes(...).out_avals.",
         )
-    return extent
+    return fitted

@@ -180,18 +180,18 @@ class VariantClass:
             prelude.append((f"{x.name}_data", call))
         arrays += map(self.kept_place, program.kept)
         donated = {x.donated_to: x for x in method.arguments if x.donated_to is not None}
-        for index, x in enumerate(method.outputs):
-            if isinstance(x, Kept):
-                targets.append(self.state_target(x))
-                arrays += [] if x.is_in_place else [targets[-1][0]]
+        for index, y in enumerate(method.outputs):
+            if isinstance(y, Kept):
+                targets.append(self.state_target(y))
+                arrays += [] if y.is_in_place else [targets[-1][0]]
             elif index in donated:
                 name = donated[index].name
-                targets.append((name, f"{name}_data", byte_size(x.type)))
+                targets.append((name, f"{name}_data", byte_size(y.type)))
             else:
-                arrays.append(f"{x.name}_data")
-                call = f"output({staging(method, x)}, {x.name}, {byte_size(x.type)})"
-                prelude.append((f"{x.name}_data", call))
-                targets.append((x.name, f"{x.name}_data", byte_size(x.type)))
+                arrays.append(f"{y.name}_data")
+                call = f"output({staging(method, y)}, {y.name}, {byte_size(y.type)})"
+                prelude.append((f"{y.name}_data", call))
+                targets.append((y.name, f"{y.name}_data", byte_size(y.type)))
         lines = self.body(program, arrays, targets)
         start = f"axir::Code {self.name}::call_{method.name}("
         yield from declaration(start, pointers(method), ") {")
