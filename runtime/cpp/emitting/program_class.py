@@ -37,8 +37,9 @@ def write_class(interface: Interface, variants: Sequence[Variant]) -> Iterator[s
     if interface.states:
         yield "  axir::Status save_state(const std::string& path) const;"
         yield "  axir::Status load_state(const std::string& path);"
-        for x in interface.states:
-            yield f"  const std::byte* state_{x.name}() const {{ return {x.name}_.data(); }}"
+        for state in interface.states:
+            place = f"return {state.name}_.data();"
+            yield f"  const std::byte* state_{state.name}() const {{ {place} }}"
     yield ""
     for method in interface.methods:
         for x in own_results(method):
