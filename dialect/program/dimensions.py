@@ -239,14 +239,14 @@ def reduced_along(
 def position_wise(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
 ) -> Dimensions:
-    """The rule of ops that treat all positions alike: elementwise ones and their like."""
+    """Returns the dimensions of ops that treat all positions alike, such as elementwise ones."""
     return by_position(operands, results, stretches=True)
 
 
 def except_along(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, axis: int, **params: Param
 ) -> Dimensions:
-    """The rule of ops that need one axis whole, and do the same along all others."""
+    """Returns the dimensions of ops that need one axis whole, and do the same along others."""
     return by_position(operands, results, (axis,))
 
 

@@ -140,7 +140,7 @@ def dimensions(
     precision: tuple[str, str] | None,
     preferred_element_type: np.dtype | None,
 ) -> Dimensions:
-    """The factors of a product: those of the batch, of the rows, of the columns, and of the sum."""
+    """Returns the factors of a product: of the batch, the rows, the columns, and the sum."""
     contract, batch = dimension_numbers
     factors = Factors()
     lhs = tuple(map(factors.new, operands[0].shape))

@@ -163,7 +163,7 @@ def _dimensions(
     batch_group_count: int,
     **params: Param,
 ) -> Dimensions:
-    """The factors of the batch, of the features that come out, and of those summed over.
+    """Returns factors of the batch, of the features that come out, and of those summed over.
 
     Windows reach over the edges of parts, so spatial dimensions are needed whole.
     """

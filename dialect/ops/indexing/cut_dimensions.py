@@ -35,7 +35,7 @@ def of_slice(
     limit_indices: tuple[int, ...],
     strides: tuple[int, ...] | None,
 ) -> Dimensions:
-    """The rule of `slice`."""
+    """Returns the dimensions of `slice`."""
 
     def local_params(parts: Shapes, _: Shapes) -> Params:
         return {"limit_indices": tuple(map(min, limit_indices, parts[0]))}
@@ -46,12 +46,12 @@ def of_slice(
 def of_dynamic_slice(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, slice_sizes: tuple[int, ...]
 ) -> Dimensions:
-    """The rule of `dynamic_slice`."""
+    """Returns the dimensions of `dynamic_slice`."""
     return by_position(operands, results, (), lambda _, parts: {"slice_sizes": parts[0]})
 
 
 def of_update(operands: Sequence[ShapedArray], results: Sequence[ShapedArray]) -> Dimensions:
-    """The rule of `dynamic_update_slice`."""
+    """Returns the dimensions of `dynamic_update_slice`."""
     return by_position(operands, results)
 
 
@@ -63,7 +63,7 @@ def of_gather(
     slice_sizes: tuple[int, ...],
     **params: Param,
 ) -> Dimensions:
-    """The rule of `gather`."""
+    """Returns the dimensions of `gather`."""
     numbers, factors = dimension_numbers, Factors()
     (operand, indices), (result,) = operands, results
     rows = tuple(map(factors.new, indices.shape[:-1]))

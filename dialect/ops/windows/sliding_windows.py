@@ -195,7 +195,7 @@ def cut_dimensions(
     padding: tuple[tuple[int, int], ...],
     **params: Param,
 ) -> Dimensions:
-    """The rule `dimensions` of ops with windows: where these reach over edges, all is needed."""
+    """Returns the dimensions of ops with windows: where these reach over edges, all is needed."""
     each = zip(window_dimensions, window_strides, padding, strict=True)
     moving = [d for d, (n, stride, edges) in enumerate(each) if (n, stride, *edges) != (1, 1, 0, 0)]
     return by_position(operands, results, moving)
