@@ -194,7 +194,8 @@ def test_donated_parts_are_deleted_and_shared_ones_are_left_alone() -> None:
     a, b = (axir.device_put(v, place_of_user()) for v in (x, y))
     alias = np.asarray(a)
     first, total = step.run([a, b])
-    assert a.is_deleted() and not b.is_deleted()
+    assert a.is_deleted()
+    assert not b.is_deleted()
     np.testing.assert_allclose(np.asarray(first), expected[0], rtol=1e-5)
     np.testing.assert_array_equal(alias, x)
     # All devices share the memory of what they exchanged: nobody may write there.
