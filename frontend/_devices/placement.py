@@ -171,7 +171,7 @@ def copied(value: ConcreteArray) -> ConcreteArray:
 def moved(found: ConcreteArray, given: ConcreteArray) -> ConcreteArray:
     """Returns an array that has been put somewhere; the one that it was made of is deleted."""
     buffer: Foreign = found._buffer
-    if buffer is not None and buffer is given._buffer:
+    if buffer is not None and given._buffer is found._buffer:
         buffer = buffer.moved()
     made = _marked(ConcreteArray(found.type, found._host, buffer, found._device), found)
     given.delete()

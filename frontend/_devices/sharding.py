@@ -59,6 +59,10 @@ class Sharding:
         """Returns which part of an array of a shape each device holds."""
         raise NotImplementedError
 
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, repr=False)
 class SingleDeviceSharding(Sharding):

@@ -76,7 +76,7 @@ def pmap(
         flat, values, axes, size = mapped_arguments(
             function, dynamic, kwargs, dynamic_axes, axis_size, traces_unmapped=True
         )
-        found = local_devices(backend) if available is None else available
+        found = local_devices(backend=backend) if available is None else available
         numbers = _devices_for(size, found, is_alone)
         traced = trace_element(flat, values, axes, size, name, "Pmap")
         results = flat.out_tree.unflatten(traced.outputs)

@@ -111,6 +111,11 @@ class MeshProgram:
         ]
 
     @property
+    def code_size(self) -> int:
+        """Size of the compiled program in bytes; 0 if there is none."""
+        return self._executables[0].program.size if self._executables else 0
+
+    @property
     def local_devices(self) -> list[Device]:
         """The devices of this process, in the order of the mesh."""
         return [self.devices[position] for position in self.local]
