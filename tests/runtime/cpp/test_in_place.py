@@ -61,7 +61,7 @@ def test_rows_are_changed_where_they_lie(tmp_path: Path) -> None:
     bundle = export(functions, updates=updates)(**arguments)
     emitted = cpp_models.emit(dict(bundle), tmp_path, "tables")
     source = (tmp_path / "tables.cpp").read_text()
-    bodies = {name: source.split(f"Program::call_{name}(")[1].split("\n}\n")[0] for name in CALLS}
+    bodies = {name: source.split(f"::call_{name}(")[1].split("\n}\n")[0] for name in CALLS}
     is_beside = {name: "next_table" in body for name, body in bodies.items()}
     assert is_beside == {name: name in ("shift", "looped") for name in CALLS}
     copies = f"{TABLE.nbytes});"
