@@ -15,7 +15,6 @@ from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero, is_undefined
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import add_tangents, as_value, instantiate
 from axir.dialect.program.primitive import Primitive
-from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.passes.transforms.tangent_walk import differentiate
 

@@ -106,7 +106,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     ),
     "jax.experimental.sparse.util": _each("Shape SparseInfo broadcasting_vmap nfold_vmap", _INSIDE),
     "jax.export": {
-        "SymbolicScope": _SYMBOLIC,
         **_each(
             "maximum_supported_calling_convention_version "
             "minimum_supported_calling_convention_version",
