@@ -21,7 +21,7 @@ from axir.dialect.core.annotations import (
     UserFunction,
     UserObject,
 )
-from axir.dialect.core.array import Array, ConcreteArray, as_array
+from axir.dialect.core.array import Array, ConcreteArray, Memories, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import is_inexact, is_key, is_narrow, storage
 from axir.dialect.core.errors import (
@@ -243,7 +243,6 @@ class Primitive(Rules):
         types = []
         committed: list[ConcreteArray] = []
         device = None
-        is_elsewhere = False
         for operand in operands:
             if type(operand) is not ConcreteArray:
                 operand = as_array(operand, f"operand of {self.name}")
@@ -256,8 +255,7 @@ class Primitive(Rules):
                     device = place
                 elif place is not device:
                     device = common_place(self.name, [as_array(x) for x in operands])
-            is_elsewhere = is_elsewhere or place is not None or operand._buffer is not None
-        remote = _remote_device(committed or arrays) if is_elsewhere else None
+        remote = _remote_device(committed or arrays) if Memories.has_remote else None
         if remote is not None:
             return _run_remote_op(self, arrays, params, remote)
         hosts = [x.host() if x._host is None else x._host for x in arrays]

@@ -17,6 +17,7 @@ import numpy as np
 from iree import runtime as iree_runtime
 
 from axir.dialect.core.annotations import Dtype, HostArray
+from axir.dialect.core.array import Memories
 from axir.dialect.core.transfers import check_transfer
 from axir.runtime.errors import DeviceNotFoundError, DeviceUnfitError
 
@@ -51,6 +52,7 @@ class GpuDevice(Device):
 
     def __init__(self, device_id: int, device_kind: str, path: str, features: GpuFeatures):
         super().__init__(device_id, device_kind)
+        Memories.has_remote = True
         self._path = path
         self.features = features
         self._kept: iree_runtime.HalBuffer | None = None

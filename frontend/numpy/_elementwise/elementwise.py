@@ -14,7 +14,7 @@ import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.array import ConcreteArray, Memories
 from axir.dialect.core.config import config
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.places import common_place, place_of_result, settled
@@ -185,7 +185,7 @@ def _with_bool(
 
 def are_local(*arrays: ConcreteArray) -> bool:
     """Tells whether arrays are in the host's memory, where NumPy computes with them."""
-    return all([x._buffer is x._device is None or x.remote_device is None for x in arrays])
+    return not Memories.has_remote or all([x.remote_device is None for x in arrays])
 
 
 def evaluate_broadcast(

@@ -13,7 +13,7 @@ import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, IndexLike, UserObject
-from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.array import ConcreteArray, Memories, from_numpy
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.places import common_place, place_of_part, place_of_result
 from axir.dialect.core.types import ShapedArray
@@ -67,7 +67,7 @@ def getitem_array(self: ConcreteArray, index: IndexLike) -> Value:
 
     NumPy refuses what lies out of bounds; `read` then says what is wrong, or clamps.
     """
-    if (self._buffer is not None or self._device is not None) and self.remote_device is not None:
+    if Memories.has_remote and self.remote_device is not None:
         return read(self, index)
     kind = type(index)
     try:
