@@ -219,7 +219,7 @@ def annotate_function(
     >>> load(3)
     3
     """
-    label = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
+    label: str = name or getattr(func, "__qualname__", None) or repr(func)
 
     @functools.wraps(func)
     def annotated(*args: UserObject, **kwargs: UserObject) -> UserObject:

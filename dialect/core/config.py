@@ -246,7 +246,7 @@ def _initial_value(option: Option, environment: Mapping[str, str]) -> OptionValu
 
 
 def _set_logging_level(level: OptionValue) -> None:
-    logging.getLogger("axir").setLevel(level)  # type: ignore[arg-type]
+    logging.getLogger("axir").setLevel(level)
 
 
 config = Config(os.environ)

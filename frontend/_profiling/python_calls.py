@@ -30,7 +30,7 @@ class PythonCalls:
     def end(self) -> None:
         """Looks no more."""
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
     def _see(self, frame: FrameType, event: str, _: UserObject) -> None:
         code = frame.f_code

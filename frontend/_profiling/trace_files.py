@@ -111,7 +111,7 @@ def slowest(events: Sequence[Event]) -> list[tuple[str, tuple[str, ...], int, fl
     totals: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for event in events:
         if event.category == "dispatch":
-            lines = tuple(event.details.get("lines", ()))  # type: ignore[arg-type]
+            lines: tuple[str, ...] = tuple(event.details.get("lines", ()))  # type: ignore[arg-type]
             totals.setdefault((event.name, lines), []).append(event.duration)
     summed = [(*key, len(times), sum(times) * 1e-9) for key, times in totals.items()]
     return sorted(summed, key=lambda row: -row[-1])

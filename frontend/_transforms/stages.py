@@ -80,7 +80,7 @@ class CompiledMemoryStats:
     """How much memory a call of a compiled program needs, in bytes.
 
     Attributes:
-        generated_code_size_in_bytes: Size of the program.
+        generated_code_size_in_bytes: Size of the program; 0 for one over a mesh of devices.
         argument_size_in_bytes: Of the arguments.
         output_size_in_bytes: Of the results.
         alias_size_in_bytes: Of the results that may lie where donated arguments did.
@@ -387,7 +387,7 @@ class Compiled(_Stage):
         outputs = _bytes(self.function.output_types)
         aliased = sum(_bytes([self.function.input_types[n]]) for n in self._donated)
         return CompiledMemoryStats(
-            generated_code_size_in_bytes=self._unit.code_size,
+            generated_code_size_in_bytes=getattr(self._unit, "code_size", 0),
             argument_size_in_bytes=_bytes(self.function.input_types),
             output_size_in_bytes=outputs,
             alias_size_in_bytes=min(aliased, outputs),

@@ -71,7 +71,8 @@ def bcoo_gather(
 
     def part(start: Value) -> tuple[Value, Value]:
         whole = [start[axes[axis]] if axis in axes else 0 for axis in range(operand.ndim)]
-        return tuple(full_batches(bcoo_dynamic_slice(operand, whole, sizes)))
+        found = full_batches(bcoo_dynamic_slice(operand, whole, sizes))
+        return found.data, found.indices
 
     data, indices = vmap(part)(starts.reshape(-1, starts.shape[-1]))
     found = BCOO((data, indices), shape=(math.prod(outer), *sizes))

@@ -58,7 +58,7 @@ def evaluated_by(
         def function(*values: Value) -> Value:
             if not all(map(is_known, values)):
                 return formula(*values)
-            hosts = [x.host() for x in values]
+            hosts: list[HostArray] = [x.host() for x in values]  # type: ignore[attr-defined]
             if values[0].dtype.itemsize < 4:  # half precision, computed in single
                 hosts = [host.astype(np.float32) for host in hosts]
             token = ignore_floating_point_warnings()
