@@ -17,22 +17,21 @@ of JAX's extension interface (`axir.interpreters`).
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from axir._arguments.arguments import type_of
 from axir._transforms.scopes import ensure_compile_time_eval
-from axir.dialect.core.annotations import Param, Params, UserFunction, UserObject
+from axir._user_primitives import Primitive, jaxpr_as_fun
+from axir.dialect.core.annotations import Params, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import ConcretizationTypeError, MissingRuleError
+from axir.dialect.core.errors import ConcretizationTypeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
-from axir.dialect.program.op_table import OPS, USER_OPS
-from axir.dialect.program.primitive import Primitive as _Primitive
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
 
@@ -83,29 +82,6 @@ unit = unitvar = None
 eval_context = ensure_compile_time_eval
 
 
-class Primitive(_Primitive):
-    """A primitive of one's own.
-
-    Until its rules are defined, what needs them raises `NotImplementedError` and names the rule.
-
-    Args:
-        name: Its name in jaxprs and modules.
-        multiple_results: Whether `bind` returns a list.
-    """
-
-    def __init__(self, name: str, multiple_results: bool = False):
-        super().__init__(name, multiple_results)
-        self.implementation = self._missing_implementation
-        if name not in OPS:
-            USER_OPS[name] = self
-
-    def _missing_implementation(self, *operands: UserObject, **params: Param) -> UserObject:
-        raise MissingRuleError(
-            f"Evaluation rule for '{self.name}' not implemented",
-            f"Define it with {self.name}.def_impl(rule).",
-        )
-
-
 def is_concrete(x: UserObject) -> bool:
     """Tells whether the elements of a value are known.
 
@@ -129,11 +105,6 @@ def is_constant_dim(d: UserObject) -> bool:
 def is_constant_shape(s: Sequence[UserObject]) -> bool:
     """Tells whether all extents are numbers; see `is_constant_dim`."""
     return all(map(is_constant_dim, s))
-
-
-def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[UserObject]]:
-    """Returns a jaxpr as a function of flat values, which evaluates or inlines it."""
-    return closed_jaxpr.function.evaluate
 
 
 def max_dim(d1: int, d2: int) -> int:

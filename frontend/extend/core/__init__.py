@@ -15,22 +15,17 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from axir._arguments.arguments import type_of
-from axir.core import (
-    ClosedJaxpr,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Primitive,
-    Var,
-    jaxpr_as_fun,
-)
+from axir._user_primitives import Primitive, jaxpr_as_fun
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import as_dtype
 from axir.dialect.core.errors import AxirError, AxisError, ConcretizationTypeError
 from axir.dialect.core.errors import VerificationError as JaxprTypeError
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.equation import Equation as JaxprEqn
+from axir.dialect.program.equation import Literal, Var
 from axir.dialect.program.function import functions_in
+from axir.dialect.program.jaxpr import ClosedJaxpr, Jaxpr
 from axir.dialect.program.module_writer import write_module
 from axir.dialect.program.primitive import Primitive as PrimitiveOfTable
 from axir.dialect.program.tracer import Trace
