@@ -870,6 +870,15 @@ irdl.dialect @jaxpr {
     irdl.attributes { "batch" = %a0, "batched" = %a1, "grid" = %a2, "kernel" = %a3, "parallel" = %a4, "result_avals" = %a5 }
   }
 
+  irdl.operation @layout_callback {
+    %x = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(results: variadic %results)
+    %a0 = irdl.any
+    irdl.attributes { "callback" = %a0 }
+  }
+
   irdl.operation @le {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
@@ -1067,24 +1076,6 @@ irdl.dialect @jaxpr {
     %a0_dense_array = irdl.base "#builtin.dense_array"
     %a0 = irdl.any_of(%a0_array, %a0_dense_array)
     irdl.attributes { "padding_config" = %a0 }
-  }
-
-  irdl.operation @pmap {
-    %types = irdl.base "!builtin.tensor"
-    %results = irdl.base "!builtin.tensor"
-    irdl.operands(types: variadic %types)
-    irdl.results(results: variadic %results)
-    %a0 = irdl.any
-    %a1 = irdl.base "#builtin.integer"
-    %a2_array = irdl.base "#builtin.array"
-    %a2_dense_array = irdl.base "#builtin.dense_array"
-    %a2 = irdl.any_of(%a2_array, %a2_dense_array)
-    %a3 = irdl.base "#builtin.symbol_ref"
-    %a4 = irdl.base "#builtin.string"
-    %a5_array = irdl.base "#builtin.array"
-    %a5_dense_array = irdl.base "#builtin.dense_array"
-    %a5 = irdl.any_of(%a5_array, %a5_dense_array)
-    irdl.attributes { "axis_name" = %a0, "axis_size" = %a1, "in_axes" = %a2, "jaxpr" = %a3, "name" = %a4, "out_axes" = %a5 }
   }
 
   irdl.operation @pmax {
@@ -1660,6 +1651,44 @@ irdl.dialect @jaxpr {
     %result = irdl.base "!builtin.tensor"
     irdl.operands(which: %which, cases: variadic %cases)
     irdl.results(result: %result)
+  }
+
+  irdl.operation @shard_map {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array)
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array)
+    %a2 = irdl.base "#builtin.dense_array"
+    %a3_array = irdl.base "#builtin.array"
+    %a3_dense_array = irdl.base "#builtin.dense_array"
+    %a3 = irdl.any_of(%a3_array, %a3_dense_array)
+    %a4 = irdl.base "#builtin.symbol_ref"
+    %a5 = irdl.base "#builtin.string"
+    %a6_array = irdl.base "#builtin.array"
+    %a6_dense_array = irdl.base "#builtin.dense_array"
+    %a6 = irdl.any_of(%a6_array, %a6_dense_array)
+    irdl.attributes { "auto" = %a0, "axes" = %a1, "devices" = %a2, "in_layouts" = %a3, "jaxpr" = %a4, "name" = %a5, "out_layouts" = %a6 }
+  }
+
+  irdl.operation @sharding_constraint {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array)
+    %a1 = irdl.base "#builtin.dense_array"
+    %a2_array = irdl.base "#builtin.array"
+    %a2_dense_array = irdl.base "#builtin.dense_array"
+    %a2 = irdl.any_of(%a2_array, %a2_dense_array)
+    irdl.attributes { "axes" = %a0, "devices" = %a1, "layout" = %a2 }
   }
 
   irdl.operation @shift_left {
