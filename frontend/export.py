@@ -252,9 +252,7 @@ def to_cpp(
     from axir._cpp import writing  # late: few programs are written as C++
 
     functions = {functions.fun_name: functions} if isinstance(functions, Exported) else functions
-    options = writing.CppOptions(
-        name, errors, target_cpu, target_triple, opt_level, embed_limit
-    )
+    options = writing.CppOptions(name, errors, target_cpu, target_triple, opt_level, embed_limit)
     return writing.write_cpp(functions, Path(directory), options)
 
 

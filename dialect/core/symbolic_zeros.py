@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeGuard, TypeVar, final
 import numpy as np
 
 from . import dtypes
-from .annotations import Dtype
+from .annotations import Dtype, HostArray
 from .types import ShapedArray
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Zero(Symbolic):
         """Returns the zero tangent of a primal value."""
         return Zero(value.type.to_tangent_aval())
 
-    def __array__(self, dtype: Dtype | None = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: Dtype | None = None, copy: bool | None = None) -> HostArray:
         """Returns an array of zeros, for users' rules that compute with every tangent."""
         return np.zeros(self.shape, dtype or self.dtype)
 

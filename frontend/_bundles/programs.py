@@ -233,7 +233,9 @@ def fits(target: Mapping[str, str], on: str) -> bool:
     (True, False)
     """
     platform = target.get("platform", "")
-    if RUNS_ON.get(platform, platform) != on or target.get("iree") != metadata.version("iree-base-runtime"):
+    if RUNS_ON.get(platform, platform) != on or target.get("iree") != metadata.version(
+        "iree-base-runtime"
+    ):
         return False
     if platform != "cpu":
         return True

@@ -104,7 +104,7 @@ class Files:
             )
         if (piece.file, piece.name) not in self._checked:
             content = found.reshape(-1).view(np.uint8)
-            if hashlib.sha256(content).hexdigest() != piece.digest:
+            if hashlib.sha256(content.data).hexdigest() != piece.digest:
                 raise CheckpointHashError(
                     f"{piece.name} in {self._folder / piece.file} is not what was written: its "
                     "checksum is another.",

@@ -16,7 +16,7 @@ from axir._devices.sharding import Index, Sharding, SingleDeviceSharding
 from axir._trees import text, tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import HostArray, PyTree, UserObject
-from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.types import ShapedArray
 
 from . import folders
@@ -174,9 +174,7 @@ def _leaf(
     return _placed(kind, as_sharding(where, "checkpoint.restore"), part)
 
 
-def _placed(
-    kind: ShapedArray, where: Sharding, part: Callable[[Index | None], HostArray]
-) -> ConcreteArray:
+def _placed(kind: ShapedArray, where: Sharding, part: Callable[[Index | None], HostArray]) -> Array:
     """Returns an array where a sharding says, of which each process reads what it has."""
     if isinstance(where, SingleDeviceSharding) or dtypes.is_key(kind.dtype):
         return put(ConcreteArray(kind, part(None)), where, "checkpoint.restore")

@@ -46,7 +46,7 @@ class Part:
     def piece(self, file: str, stored: HostArray) -> Piece:
         """Returns what the manifest says of it."""
         content = np.ascontiguousarray(stored).reshape(-1).view(np.uint8)
-        return Piece(file, self.name, self.bounds, hashlib.sha256(content).hexdigest())
+        return Piece(file, self.name, self.bounds, hashlib.sha256(content.data).hexdigest())
 
 
 @dataclass(frozen=True)

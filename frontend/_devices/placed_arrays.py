@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from axir._arguments.arguments import to_value
 from axir._trees import tree
 from axir.dialect.core.annotations import (
     ArrayLike,
@@ -16,7 +15,7 @@ from axir.dialect.core.annotations import (
     ShapeLike,
     UserObject,
 )
-from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.runtime.spmd.placement import ShardedBuffer, host_bytes, sharded_type
 
@@ -118,7 +117,8 @@ def make_array_from_process_local_data(
     if global_shape is None or all(isinstance(n, int) for n in global_shape):
         shapes: list[UserObject] = [global_shape] * len(leaves)
     else:
-        shapes = structure.flatten_up_to(global_shape)
+        of_leaves: UserObject = global_shape
+        shapes = structure.flatten_up_to(of_leaves)
     return structure.unflatten(
         [
             _of_local_data(name, np.asarray(data), as_sharding(place, name), shape)
@@ -198,7 +198,7 @@ def _joined(
                 f"{expected}, but {host.shape} came.",
                 "Index an array of the whole shape with the index that is passed.",
             )
-    values = [to_value(host, lambda: "A part") for host in hosts]
+    values = [as_array(host, "A part") for host in hosts]
     if not isinstance(where, NamedSharding) or where.num_devices == 1:
         return put(values[0], where, name)
     kind = values[0].type.update(shape=shape)

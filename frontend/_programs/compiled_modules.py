@@ -42,7 +42,6 @@ from axir.runtime.calls.compiled_function import buffer_of, prepare_for_target
 
 from .saved_arguments import conform
 
-
 # Devices that programs for other targets run on.
 RUNS_ON = {"vmvx": "cpu"}
 

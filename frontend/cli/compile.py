@@ -162,6 +162,14 @@ def compile_(
         raise click.UsageError("A .vmfb is for one CPU; bundles (.axir) and C++ take several.")
     if rows is not None:
         raise click.UsageError("--batch is for bundles (.axir) with open rows.")
+    only = TargetWithFlags(
+        target, cpus[0], opt_level, None, target_gpu, triple=target_triple, extra=flags
+    )
+    _compile_module(file, only, output)
+
+
+def _compile_module(file: Path, target: TargetWithFlags, output: Path | None) -> None:
+    """Writes a program."""
     if output is None:
         if str(file) == "-":
             raise click.UsageError("A module from stdin needs -o FILE.")
@@ -169,19 +177,16 @@ def compile_(
     if output.suffix != ".vmfb":
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")
     module, dialect = read_input(file)
-    chosen = TargetWithFlags(
-        target, cpus[0], opt_level, None, target_gpu, triple=target_triple, extra=flags
-    )
     if not output.parent.is_dir():
         raise JobError(f"There is no folder {output.parent}.")
-    _check_machine(chosen)
+    _check_machine(target)
     start = time.perf_counter()
-    with progress(f"compiling {file.name} for {target}"):
-        binary = compile_saved(module, dialect, chosen, output.stem)
-    note(compile_command(chosen.flags(), "MODULE.mlir", str(output)))
+    with progress(f"compiling {file.name} for {target.backend}"):
+        binary = compile_saved(module, dialect, target, output.stem)
+    note(compile_command(target.flags(), "MODULE.mlir", str(output)))
     write_file(output, binary)
     seconds = time.perf_counter() - start
-    note(f"wrote {output}: {len(binary):,} bytes for {target}, {seconds:.2f} s")
+    note(f"wrote {output}: {len(binary):,} bytes for {target.backend}, {seconds:.2f} s")
 
 
 def _compile_bundle(

@@ -14,7 +14,7 @@ from axir._devices.placement import device_put
 from axir._transforms.jit import jit
 from axir._trees import tree
 from axir.dialect.core.annotations import HostArray, PyTree, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.array import Array
 from axir.dialect.core.errors import AxirError
 from axir.runtime import Device
 from axir.runtime.processes.group import current
@@ -101,7 +101,7 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
     """
 
     def gathered(x: UserObject) -> HostArray:
-        if isinstance(x, ConcreteArray) and not x.is_fully_addressable:
+        if isinstance(x, Array) and not getattr(x, "is_fully_addressable", True):
             return np.asarray(_replicated(x))
         host = _host(x)
         found = [
@@ -117,10 +117,9 @@ def _host(x: UserObject) -> HostArray:
     return np.ascontiguousarray(np.asarray(x)).reshape(np.shape(x))
 
 
-def _replicated(x: ConcreteArray) -> ConcreteArray:
+def _replicated(x: UserObject) -> UserObject:
     """Returns an array of which each device has all."""
-    sharding: UserObject = x.sharding
-    whole = NamedSharding(sharding.mesh, PartitionSpec())
+    whole = NamedSharding(x.sharding.mesh, PartitionSpec())
     return jit(lambda x: x, out_shardings=whole)(x)
 
 
@@ -189,7 +188,7 @@ def global_array_to_host_local_array(
     return structure.unflatten([_local(x, place) for x, place in zip(leaves, places, strict=True)])
 
 
-def _local(x: ConcreteArray, place: NamedSharding) -> ConcreteArray:
+def _local(x: UserObject, place: NamedSharding) -> UserObject:
     """Returns an array of what the devices of this process hold, on the part of the mesh here."""
     if not x.sharding.is_equivalent_to(place, x.ndim):
         x = jit(lambda x: x, out_shardings=place)(x)
@@ -203,7 +202,8 @@ def _local(x: ConcreteArray, place: NamedSharding) -> ConcreteArray:
             for part, n, b in zip(shard.index, x.shape, begins, strict=True)
         )
         found[index] = shard.data.host()
-    return device_put(found, NamedSharding(place.mesh.local_mesh, place.spec))
+    mesh: UserObject = place.mesh
+    return device_put(found, NamedSharding(mesh.local_mesh, place.spec))
 
 
 def _shardings(mesh: Mesh, specs: PyTree) -> PyTree:

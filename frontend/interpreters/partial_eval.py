@@ -75,9 +75,8 @@ class PartialVal(_Parts):
         cls, aval: ShapedArray | tuple[UserObject, UserObject] | None, value: UserObject = None
     ) -> PartialVal:
         """Returns what is known, from a type and a value or from a pair of them."""
-        if isinstance(aval, tuple):
-            aval, value = aval
-        return super().__new__(cls, aval, value)
+        known_type, known_value = aval if isinstance(aval, tuple) else (aval, value)
+        return super().__new__(cls, known_type, known_value)
 
     @classmethod
     def known(cls, value: UserObject) -> PartialVal:

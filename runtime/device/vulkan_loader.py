@@ -122,8 +122,8 @@ def _features(library: ctypes.CDLL, device: ctypes.c_void_p) -> tuple[str, Vulka
     version = properties.numbers(0, 0, 1)[0]
     (vendor,) = properties.numbers(0, 8, 1)
     shared, *counts = properties.numbers(0, _LIMITS + _COMPUTE_LIMITS, 8)
-    name = bytes(properties.parts[0][16 + _NAME : 16 + _NAME + 256]).partition(b"\0")[0]
-    uuid = bytes(properties.parts[1][16:32]).hex()
+    name = properties.parts[0].raw[16 + _NAME : 16 + _NAME + 256].partition(b"\0")[0]
+    uuid = properties.parts[1].raw[16:32].hex()
     size, _, operations = properties.numbers(1, 48, 3)
     return uuid, VulkanFeatures(
         name=name.decode(errors="replace"),

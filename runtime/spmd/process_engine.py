@@ -249,8 +249,8 @@ class _Exchange:
         content = np.ascontiguousarray(own).view(_BYTE)
         slots, is_inside = self._meet(content)
         if is_inside or count == 2:
-            found = slots if is_inside else self._transport.all_gather(content, self._patience)
-            return reduced(kind, list(found.view(own.dtype)))
+            rows = slots if is_inside else self._transport.all_gather(content, self._patience)
+            return reduced(kind, list(rows.view(own.dtype)))
         ends = [own.size * n // count for n in range(count + 1)]
         pieces = [own[a:b].view(_BYTE) for a, b in itertools.pairwise(ends)]
         mine = pieces[self._me].size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from axir import Device
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 
 
@@ -16,7 +17,8 @@ class DeviceBuffer:
 
     def device(self) -> Device:
         """Returns the device that the memory belongs to."""
-        (device,) = self._array.devices()
+        array: UserObject = self._array
+        (device,) = array.devices()
         return device
 
     def to_py(self) -> np.ndarray:

@@ -63,7 +63,9 @@ def lobpcg_standard(
             f"lobpcg_standard: A @ X has dtype {product.dtype}, X has {X.dtype}.", "Convert one."
         )
     limit = jnp.finfo(X.dtype).eps if tol is None else tol
-    return _iterate(multiply, X, m, 10 * n * jnp.asarray(limit, jnp.finfo(X.dtype).dtype))
+    found = _iterate(multiply, X, m, 10 * n * jnp.asarray(limit, jnp.finfo(X.dtype).dtype))
+    values, vectors, iterations = found
+    return values, vectors, iterations
 
 
 def _iterate(multiply: UserFunction, X: Value, most: int, limit: Value) -> tuple[Value, ...]:

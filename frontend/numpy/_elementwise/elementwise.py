@@ -238,8 +238,12 @@ def evaluated_by(
 
     def decorate(composed: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
         def apply(x: Value, y: Value) -> Value:
-            is_known = type(x) is ConcreteArray and type(y) is ConcreteArray
-            if is_known and x.type.dtype in direct and are_local(x, y):
+            if (
+                type(x) is ConcreteArray
+                and type(y) is ConcreteArray
+                and x.type.dtype in direct
+                and are_local(x, y)
+            ):
                 x_type, y_type = x.type, y.type
                 shape = x_type.shape or y_type.shape
                 is_weak = x_type.weak_type and y_type.weak_type

@@ -396,8 +396,12 @@ def take(
     reject_out("take", out)
     a = array_argument("take", a)
     positions = _positions("take", indices)
-    is_known = type(a) is ConcreteArray and type(positions) is ConcreteArray
-    if is_known and a.remote_device is None and mode in _RAISING:
+    if (
+        type(a) is ConcreteArray
+        and type(positions) is ConcreteArray
+        and a.remote_device is None
+        and mode in _RAISING
+    ):
         try:
             return _take_known(a, positions, axis)
         except (IndexError, TypeError):  # something lies out of bounds

@@ -227,7 +227,9 @@ def _sine_and_cosine(angle: Double) -> tuple[Scalar, Scalar]:
     cubic = x * square * polynomial(square, _SINE)
     sin = x + (cubic + rest * (1 - half))
     whole = 1 - half
-    cos = whole + (((1 - whole) - half) + (square * square * polynomial(square, _COSINE) - x * rest))
+    cos = whole + (
+        ((1 - whole) - half) + (square * square * polynomial(square, _COSINE) - x * rest)
+    )
     return sin, cos
 
 

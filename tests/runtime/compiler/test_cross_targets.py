@@ -54,7 +54,9 @@ def evaluated_calls():
 @pytest.mark.usefixtures("evaluated_calls")
 def test_ops_on_arm_agree_with_the_evaluator() -> None:
     if emulator("aarch64") is None:
-        pytest.skip("qemu-aarch64 or libc6-arm64-cross is missing (apt: qemu-user libc6-arm64-cross)")
+        pytest.skip(
+            "qemu-aarch64 or libc6-arm64-cross is missing (apt: qemu-user libc6-arm64-cross)"
+        )
     if runtime("aarch64") is None:
         pytest.skip("the wheel of iree-base-runtime for aarch64 cannot be downloaded")
     cases = [case for name in OPS for case in sample(name)]
@@ -109,8 +111,12 @@ def test_programs_that_need_more_than_the_cpu_has_are_refused(monkeypatch) -> No
     from axir.runtime.compiler import architectures  # late: only to say what the CPU has
 
     binary = compile_module(TEXT, Target(cpu="x86-64-v3"), "third level")
-    monkeypatch.setattr(architectures, "host_cpu_flags", lambda: frozenset("pni ssse3 cx16".split()))
-    with pytest.raises(LoadError, match="needs sse4.1 sse4.2 popcnt sahf avx avx2 fma f16c bmi bmi2"):
+    monkeypatch.setattr(
+        architectures, "host_cpu_flags", lambda: frozenset("pni ssse3 cx16".split())
+    )
+    with pytest.raises(
+        LoadError, match="needs sse4.1 sse4.2 popcnt sahf avx avx2 fma f16c bmi bmi2"
+    ):
         check_machine(binary, "model.vmfb")
     monkeypatch.setattr(architectures, "host_cpu_flags", frozenset)  # a system that does not tell
     check_machine(binary, "model.vmfb")

@@ -38,7 +38,8 @@ int main(int count, char** words) {
     model::Model copy(model);
     const std::vector<float> x(280, 0.125f);
     const auto result = copy.predict(x);
-    std::printf("%s %s %.5f\\n", model.target_cpu(), copy.target_cpu(), double(result.scores(6, 2)));
+    const double score = result.scores(6, 2);
+    std::printf("%s %s %.5f\\n", model.target_cpu(), copy.target_cpu(), score);
   } catch (const axir::Error& error) {
     std::printf("%d %s\\n", static_cast<int>(error.code()), error.what());
   }
@@ -94,15 +95,18 @@ def test_each_kind_of_kernels_runs_by_its_name_or_says_what_it_needs(
         if can_run(cpu):
             assert told.startswith(f"{cpu} {cpu} "), told
         else:
-            assert told.startswith(f"3 this CPU cannot run the model's kernels: those for {cpu} need ")
+            assert told.startswith(
+                f"3 this CPU cannot run the model's kernels: those for {cpu} need "
+            )
             assert told.endswith(", which it lacks. Compile the model for this CPU, too")
     assert words(several[1], "z80") == (
-        "1 the model has no kernels for the CPU 'z80'; it has some for "
-        "x86-64-v4, x86-64-v3, x86-64"
+        "1 the model has no kernels for the CPU 'z80'; it has some for x86-64-v4, x86-64-v3, x86-64"
     )
 
 
-@pytest.mark.skipif(not shutil.which("qemu-x86_64"), reason="qemu-x86_64 is missing (apt: qemu-user)")
+@pytest.mark.skipif(
+    not shutil.which("qemu-x86_64"), reason="qemu-x86_64 is missing (apt: qemu-user)"
+)
 def test_other_cpus_get_other_kernels(several: tuple[Path, Path]) -> None:
     taken = {cpu: words(several[1], emulated=cpu).split()[0] for cpu in EMULATED}
     assert taken == EMULATED

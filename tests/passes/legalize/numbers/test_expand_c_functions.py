@@ -49,7 +49,8 @@ def of_finite(function: Callable[[float], float]) -> Callable[[np.ndarray], np.n
 
 
 FUNCTIONS = {
-    "sine": of_finite(math.sin), "cosine": of_finite(math.cos), "tan": of_finite(math.tan), "tanh": np.tanh, "atan": np.arctan,
+    "sine": of_finite(math.sin), "cosine": of_finite(math.cos), "tan": of_finite(math.tan),
+    "tanh": np.tanh, "atan": np.arctan,
     "asin": np.arcsin, "acos": np.arccos, "atan2": np.arctan2, "remainder": np.fmod,
 }  # fmt: skip
 

@@ -18,7 +18,11 @@ def remainder_of(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """C's remainder; by zero the dividend."""
     wide = [[int(v) for v in array] for array in (x, y)]
     return np.array(
-        [a if not b else (abs(a) % abs(b)) * (-1 if a < 0 else 1) for a, b in zip(*wide)], x.dtype
+        [
+            a if not b else (abs(a) % abs(b)) * (-1 if a < 0 else 1)
+            for a, b in zip(*wide, strict=True)
+        ],
+        x.dtype,
     )
 
 
@@ -34,7 +38,16 @@ def test_quotients_and_remainders_of_integers() -> None:
     examples = []
     for name in INTEGERS:
         limits = np.iinfo(name)
-        ends = [limits.min, limits.min + 1, limits.max, limits.max - 1, limits.max // 2 + 1, 0, 1, 2]
+        ends = [
+            limits.min,
+            limits.min + 1,
+            limits.max,
+            limits.max - 1,
+            limits.max // 2 + 1,
+            0,
+            1,
+            2,
+        ]
         values = np.array([*ends, 3, 7], name)
         x, y = (grid.ravel() for grid in np.meshgrid(values, values))
         examples.append(Example(f"{name}_rem", (x, y), hlo.remainder, remainder_of(x, y)))
@@ -97,9 +110,7 @@ def test_hidden_sums_are_what_they_were() -> None:
     x = np.array([0.0, -0.0, 1.5, -2.5, 3e38, np.inf, -np.inf, np.nan], np.float32)
     y = np.array([1e-9, -0.0, 1e9, 0.1, 3e38, 1, 1, 1], np.float32)
     with np.errstate(all="ignore"):
-        example = Example(
-            "f", (x, y), lambda x, y: hlo.subtract(hlo.add(x, y), x), (x + y) - x
-        )
+        example = Example("f", (x, y), lambda x, y: hlo.subtract(hlo.add(x, y), x), (x + y) - x)
     results = run_examples([example], "keep-roundings")
     assert list(deviations(results["f"], example, ulps=0)) == []
 
@@ -108,7 +119,11 @@ def test_hidden_sums_are_what_they_were() -> None:
     ("options", "dtype", "text"),
     [
         ("platform=vulkan", "float64", "computes sine of 64-bit floats, which programs for vulkan"),
-        ("platform=cuda,missing=f16", "float16", "numbers of type f16, with which this cuda device"),
+        (
+            "platform=cuda,missing=f16",
+            "float16",
+            "numbers of type f16, with which this cuda device",
+        ),
         ("platform=vulkan,missing=f64", "complex128", "numbers of type f64"),
     ],
 )

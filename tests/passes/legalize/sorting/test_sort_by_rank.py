@@ -14,9 +14,7 @@ RNG = np.random.default_rng(0)
 
 
 def rising(*operands):
-    return hlo.sort(
-        list(operands), 0, lambda a, b, *_: hlo.compare(a, b, "LT"), is_stable=True
-    )
+    return hlo.sort(list(operands), 0, lambda a, b, *_: hlo.compare(a, b, "LT"), is_stable=True)
 
 
 def example(length: int) -> Example:
