@@ -70,7 +70,7 @@ def lobpcg_standard(
 
 def _iterate(multiply: UserFunction, X: Value, most: int, limit: Value) -> tuple[Value, ...]:
     def best(basis: Value, count: int) -> tuple[Value, Value]:
-        """The best vectors in a space, by the problem of Rayleigh and Ritz; eigenvalues fall."""
+        """Returns the best vectors in a space (Rayleigh-Ritz), their eigenvalues falling."""
         small = basis.conj().T @ multiply(basis)
         values, coefficients = jnp.linalg.eigh((small + small.conj().T) / 2)
         return values[::-1][:count], basis @ coefficients[:, ::-1][:, :count]

@@ -100,7 +100,7 @@ def _reduce_small(x: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def _reduce_small_unfused(x: Scalar) -> tuple[Scalar, Scalar]:
-    """The same in four steps, of which products and sums are exact by themselves."""
+    """Does the same in four steps, of which products and sums are exact by themselves."""
     rounded = x * (2 / math.pi) + _ROUNDING
     count = rounded - _ROUNDING
     remainder = x

@@ -185,7 +185,7 @@ def _window(first: Scalar) -> tuple[Scalar, Scalar, Scalar]:
 
 
 def _chosen(place: Scalar, words: list[int]) -> Scalar:
-    """The word of a place, by its binary digits; the last one for places behind it."""
+    """Returns the word of a place, by its binary digits; the last one for places behind it."""
     choices = [place.constant(word) for word in words]
     bit = 1
     while len(choices) > 1:
@@ -197,7 +197,7 @@ def _chosen(place: Scalar, words: list[int]) -> Scalar:
 
 
 def _product(x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
-    """The 128 bits of a product of unsigned integers: the high half, the low half."""
+    """Returns the high and the low half of the 128 bits of a product of unsigned integers."""
     made = ir.Operation.create(
         "arith.mului_extended", results=[x.type, x.type], operands=[x.value, y.value]
     )
