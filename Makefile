@@ -35,6 +35,10 @@ test-ecosystem: $(VENV)/.installed-test $(ECOSYSTEM)/.installed ## Run programs 
 	ECOSYSTEM_PYTHON=$(abspath $(ECOSYSTEM)/bin/python) $(BIN)/python -m pytest -n 2 \
 		tests/ecosystem $(PYTEST_ARGS)
 
+.PHONY: test-gpu
+test-gpu: $(VENV)/.installed-test ## Run the op table and programs on this machine's GPU (CUDA, else Vulkan)
+	TEST_GPU=$${TEST_GPU:-any} GPU_TESTS=$${GPU_TESTS:-all} $(BIN)/python -m pytest -rs tests/gpu $(PYTEST_ARGS)
+
 .PHONY: smoke
 smoke: $(VENV)/.installed-test ## Run the whole chain on tiny functions, in seconds
 	$(BIN)/python -m pytest -q tests/test_tiny.py

@@ -18,7 +18,19 @@ from tables.markdown import ROOT
 
 LEARN = ["quickstart", "sharp_bits", "faq", "autodiff", "custom_derivatives", "pytrees"]
 LEARN += ["log_densities", "jaxprs", "interpreters", "primitives", "examples"]
-USE = ["as_jax", "errors", "kernels", "saved_modules", "export", "cpp", "stablehlo", "options"]
+USE = [
+    "as_jax",
+    "devices",
+    "distributed",
+    "gpus",
+    "errors",
+    "kernels",
+    "saved_modules",
+    "export",
+    "cpp",
+    "stablehlo",
+    "options",
+]
 INSIDE = ["an-hour", "design", "ops", "passes", "error_classes", "iree"]
 OTHER_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
 INDEX = """\

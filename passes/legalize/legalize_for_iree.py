@@ -87,6 +87,8 @@ _SPIRV = ("vulkan", "metal")
 _ONLY_ON = {
     **dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)),
     "stabilize-sort": ("cpu", "vmvx"),
+    # Kernels of GPUs have no reduction that subtracts, and most sums of products as they are.
+    "negate-products": ("cpu", "vmvx"),
     **dict.fromkeys(("sort-by-rank", "refuse-unsupported"), _GPUS),
     **dict.fromkeys(("divide-by-signed", "expand-remainder", "keep-roundings"), _SPIRV),
 }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect.core.config import config
-from axir.dialect.core.errors import HostCallNeededError
+from axir.dialect.core.errors import HostCallNeededError, UnsupportedByDeviceError
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
@@ -34,6 +34,7 @@ LEGALIZATION = "legalize-for-iree{fuses=false}"
 # Longer modules compile no faster per function. But a function that compiles without optimizations
 # only has all of its module compiled twice, and one that does not compile has it cut in halves.
 _FUNCTIONS_PER_PROGRAM = 25
+REFUSALS = (HostCallNeededError, UnsupportedByDeviceError)
 
 
 def differs_without_host_calls(function: Function) -> bool:
@@ -63,6 +64,7 @@ class Programs:
 
     Attributes:
         failures: What the compiler said about functions that it rejects, by name.
+        refused: Names of those that were refused before, as what the device cannot do.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Programs:
         self._passes = ",".join(filter(None, (passes, legalization)))
         self.with_host_calls = with_host_calls and platform == "cpu"
         self.failures: dict[str, str] = {}
+        self.refused: set[str] = set()
         self._programs: dict[str, Program] = {}
         items = list(functions.items())
         for start in range(0, len(items), _FUNCTIONS_PER_PROGRAM):
@@ -94,9 +97,11 @@ class Programs:
             text = module.operation.get_asm(enable_debug_info=True)
             binary = compile_module(text, Target.of_device(self.device), items[0][0])
             program = Program(binary, self.device, calls or ())
-        except (CompileError, HostCallNeededError) as error:
+        except (CompileError, *REFUSALS) as error:
             if len(items) == 1:
                 self.failures[items[0][0]] = str(error)
+                if isinstance(error, REFUSALS):
+                    self.refused.add(items[0][0])
                 return
             middle = len(items) // 2
             self._compile(items[:middle])
@@ -135,6 +140,7 @@ class Results:
         self.with_host_calls = with_host_calls
         self.device = device
         self.failures: dict[str, str] = {}
+        self._refused: set[str] = set()
         self._results: dict[str, list[np.ndarray]] = {}
         items = list(applications.items())
         for start in range(0, len(items), _FUNCTIONS_PER_PROGRAM):
@@ -148,6 +154,7 @@ class Results:
         if programs.failures:
             if len(items) == 1:
                 self.failures |= programs.failures
+                self._refused |= programs.refused
                 return
             middle = len(items) // 2
             self._run(items[:middle])
@@ -157,6 +164,10 @@ class Results:
         results = iter(programs(name, *arguments, *(x.host() for x in whole.captured)))
         for name, (function, _) in items:
             self._results[name] = list(itertools.islice(results, len(function.outputs)))
+
+    def is_refused(self, name: str) -> bool:
+        """Tells whether a function was refused as what the device cannot do."""
+        return name in self._refused
 
     def __getitem__(self, name: str) -> list[np.ndarray]:
         """What a function returned."""

@@ -1,0 +1,34 @@
+"""Tests on a GPU, which are skipped where there is none; `make test-gpu` runs all of them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from support.gpus import REFUSED, found_gpu, gpu_or_skip
+
+from axir.dialect.core.config import config
+from axir.runtime import Device
+
+
+@pytest.fixture
+def gpu() -> Device:
+    """The device that `TEST_GPU` names."""
+    config.update("jax_platforms", None)  # other tests have the CPU only, as JAX beside them
+    return gpu_or_skip()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if "TEST_GPU" not in os.environ:
+        return
+    config.update("jax_platforms", None)
+    found = found_gpu(os.environ["TEST_GPU"])
+    terminalreporter.section("GPU")
+    if isinstance(found, str):
+        terminalreporter.line(f"none: {found}")
+        return
+    terminalreporter.line(f"{found}: {found.device_kind}")
+    terminalreporter.line(f"{found.features}")
+    for what, reason in REFUSED.items():
+        terminalreporter.line(f"refused: {what}: {reason}")

@@ -1,0 +1,46 @@
+"""The samples of the op table on a GPU: right, or refused with a reason.
+
+A software device compiles an op for seconds, so `make test` runs a few, of 32-bit numbers; all of
+them run with `GPU_TESTS=all`.
+"""
+
+from __future__ import annotations
+
+import pytest
+from support.gpus import REFUSED, RUNS_ALL
+from support.op_cases import Case, cases_of, differences, joined, sampled_ops
+from support.op_programs import Results
+
+from axir.dialect.core.config import config
+from axir.runtime import Device
+
+FEW = ("div", "rem", "sin", "pow", "reduce_sum", "scatter_add")
+_NARROW = {"float32", "int32", "uint32", "bool"}
+
+
+def is_run(case: Case) -> bool:
+    return RUNS_ALL or {str(x.dtype) for x in case.args} <= _NARROW
+
+
+@pytest.mark.parametrize("name", sampled_ops() if RUNS_ALL else FEW)
+def test_op_agrees_with_the_evaluator(gpu: Device, name: str) -> None:
+    config.update("jax_enable_x64", True)
+    cases = {f"{name}_{c.index}": c for c in joined(cases_of(name)) if is_run(c)}
+    results = Results({n: (c.function(), c.args) for n, c in cases.items()}, False, gpu)
+    problems = []
+    for symbol, text in results.failures.items():
+        if results.is_refused(symbol):
+            REFUSED[str(cases[symbol])] = text.splitlines()[0]
+        else:
+            problems.append(f"{cases[symbol]}: {text}")
+    for symbol in cases.keys() - results.failures.keys():
+        case = cases[symbol]
+        problems += differences(
+            str(case),
+            results[symbol],
+            case.evaluate(),
+            case.tolerance,
+            is_elementwise=case.is_elementwise,
+            zero_signs=False,  # sums of zeros may have either sign on GPUs
+        )
+    assert not problems, "\n".join(problems)
