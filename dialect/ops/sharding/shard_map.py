@@ -15,6 +15,7 @@ from iree.compiler import ir
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import HostArray, Param, Params
+from axir.dialect.core.config import config
 from axir.dialect.core.memo import derived
 from axir.dialect.core.symbolic_zeros import chosen, inverted, moving, spread, unknown
 from axir.dialect.core.types import ShapedArray
@@ -157,7 +158,9 @@ def _implement(*operands: Operand, **params: Param) -> list[Value]:
     values = [as_value(x) for x in operands]
     types = tuple(x.type for x in values)
     _infer(*types, **params)
-    if len(params["devices"]) > 1 and call.has_executor():
+    # Without jit, calls are evaluated op by op: this one would come back for ever.
+    is_run = len(params["devices"]) > 1 and call.has_executor() and not config.jax_disable_jit
+    if is_run:
         return call.call(_alone(params["jaxpr"], types, *params.items()), *values)
     return call.call(_whole(**params), *values)
 
