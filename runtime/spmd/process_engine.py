@@ -257,10 +257,10 @@ class _Exchange:
         came = self._transport.all_to_all(pieces, [mine] * count, self._patience)
         total = reduced(kind, [x.view(own.dtype) for x in came]).view(_BYTE)
         # Each process sends its piece to all: the pieces may differ in size by an element.
-        found = self._transport.all_to_all(
+        totals = self._transport.all_to_all(
             [total] * count, [piece.size for piece in pieces], self._patience
         )
-        return np.concatenate([x.view(own.dtype) for x in found])
+        return np.concatenate([x.view(own.dtype) for x in totals])
 
     # Others --------------------------------------------------------------------------------------
 
