@@ -242,8 +242,8 @@ class Device:
 class CpuDevice(Device):
     """The CPU, or one of several that it is divided into: two drivers, and the host's memory.
 
-    Each has a handle of `local-sync` of its own. That of `local-task` is the first one's: its
-    threads are as many as there are cores, which all devices share.
+    Each has a handle of `local-sync` of its own. That of `local-task` is that of the process's
+    first: its threads are as many as there are cores, which all devices share.
     """
 
     drivers = ("local-sync", "local-task")
@@ -251,7 +251,7 @@ class CpuDevice(Device):
     _class_name = "CpuDevice"
 
     def _open(self, driver: str, threads: int) -> iree_runtime.HalDevice:
-        if self.id and driver == "local-task":
+        if self.local_hardware_id and driver == "local-task":
             return local_devices(backend=self.platform)[0].handle(driver, threads)
         _export_libm()
         if driver == "local-task":
