@@ -7,7 +7,7 @@
 The batch is cut along the axis `data` of the mesh, and what matrices compute along the axis
 `model`: heads of attention and the hidden features of layers. The program says only where arrays
 lie; which device computes what, and what they tell each other, follows from that. The losses are
-those of one device up to rounding. After training the model is saved, and goes on where it was.
+those of one device up to rounding. In the middle the model is saved, read again, and goes on.
 """
 
 from __future__ import annotations

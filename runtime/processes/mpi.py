@@ -62,11 +62,15 @@ class MpiTransport:
         self.processes = processes
         group = communicator.Get_group().Incl(list(processes))
         self._communicator = communicator.Create_group(group, tag)
+        self._memory = np.empty(0, np.uint8)
         self._bytes = sys.modules["mpi4py.MPI"].BYTE
 
     def all_gather(self, part: HostArray, patience: Patience) -> HostArray:
         """Returns what all processes pass, in their order; see `Transport`."""
-        found = np.empty((len(self.processes), part.size), np.uint8)
+        size = len(self.processes) * part.size
+        if self._memory.size < size:  # fresh memory costs as much as the exchange
+            self._memory = np.empty(size, np.uint8)
+        found = self._memory[:size].reshape(len(self.processes), part.size)
         self._wait(
             self._communicator.Iallgather([part, self._bytes], [found, self._bytes]), patience
         )

@@ -27,7 +27,7 @@ class Transport(Protocol):
             patience: What is asked while this one waits.
 
         Returns:
-            Bytes of shape `(processes, bytes)`.
+            Bytes of shape `(processes, bytes)`, which the next call may overwrite.
         """
         ...
 

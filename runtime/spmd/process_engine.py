@@ -35,7 +35,7 @@ from .engines import Engine, ThreadEngine
 
 # The first slot, in bytes: what this much carries takes one exchange. With many processes the slots
 # of all would be much.
-_SLOT_BYTES = 1024
+_SLOT_BYTES = 4096 + 64
 _SMALL_SLOT_BYTES = 64
 _MANY_PROCESSES = 16
 _DIGEST_BYTES = 16
@@ -52,6 +52,7 @@ class _Plan:
         groups: The groups that these processes have members in.
         positions: For each of the processes its positions in these groups.
         is_everywhere: Whether each process has members in each group.
+        text: The collective in words.
         digest: What tells the collective from others.
     """
 
@@ -68,6 +69,7 @@ class _Plan:
         self.is_everywhere = all(
             {process_of[p] for p in group} == set(self.processes) for group in self.groups
         )
+        self.text = str(collective)
         self.digest = hashlib.blake2b(repr(collective).encode(), digest_size=_DIGEST_BYTES).digest()
 
 
@@ -201,7 +203,7 @@ class _Exchange:
     ):
         self._mesh, self._plan, self._operands = mesh, plan, operands
         self._collective = plan.collective
-        self._patience = Patience(mesh.member, str(plan.collective), plan.processes)
+        self._patience = Patience(mesh.member, plan.text, plan.processes)
         self._transport = mesh.transport(plan.processes)
         self._place = f"step {step} of run {run}"
         self._me = plan.processes.index(mesh.member.index)
@@ -231,7 +233,8 @@ class _Exchange:
         total = self._all_reduced(kind, stacked)
         part = collective.operand_type
         results: dict[int, HostArray] = {}
-        for group, piece in zip(groups, np.split(total, len(groups)), strict=True):
+        pieces = [total] if len(groups) == 1 else np.split(total, len(groups))
+        for group, piece in zip(groups, pieces, strict=True):
             whole = piece.reshape(part.shape).astype(part.dtype, copy=False)
             if collective.kind == "reduce_scatter":
                 each = scattered(collective, whole, len(group))
