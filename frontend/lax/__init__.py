@@ -21,6 +21,11 @@ from axir._primitive_names import primitive_named
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.ops.contraction.algorithms import DotAlgorithm, DotAlgorithmPreset
 from axir.dialect.ops.contraction.dot_general import batch_matmul, dot, dot_general
+from axir.dialect.ops.contraction.ragged_dot import (
+    RaggedDotDimensionNumbers,
+    ragged_dot,
+    ragged_dot_general,
+)
 from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated
 from axir.dialect.ops.convolution.functions import (
     conv,
@@ -196,7 +201,6 @@ from ._accuracy import AccuracyMode, Tolerance
 from ._implicit import custom_linear_solve, custom_root
 from ._operators import Precision, dtype, index_take, optimization_barrier, stop_gradient, tie_in
 from ._platforms import empty, platform_dependent, rng_uniform
-from ._ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from ._ragged_exchange import ragged_all_to_all
 from ._scaled import scaled_dot
 from ._tokens import after_all, composite, create_token, dce_sink, shape_as_value, stage

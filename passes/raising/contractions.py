@@ -9,6 +9,10 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Dtype
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.contraction.dot_general import dot_general
+from axir.dialect.ops.contraction.ragged_dot import (
+    RaggedDotDimensionNumbers,
+    ragged_dot_general,
+)
 from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated
 from axir.dialect.ops.convolution.types import ConvDimensionNumbers
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -60,6 +64,24 @@ def _product(operation: ir.Operation, lhs: Value, rhs: Value, numbers: Dimension
     contracting = tuple(numbers[f"{side}_contracting_dimensions"] for side in sides)
     batching = tuple(numbers[f"{side}_batching_dimensions"] for side in sides)
     return dot_general(lhs, rhs, (contracting, batching), _precision(operation), preferred)
+
+
+@raises("chlo.ragged_dot")
+def _ragged_dot(
+    context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value, sizes: Value
+) -> Value:
+    numbers = dimension_numbers(operation.attributes["ragged_dot_dimension_numbers"])
+    lhs, rhs, preferred = _alike(lhs, rhs, result_type(operation))
+    contracting, batching = (
+        tuple(numbers[f"{side}_{kind}_dimensions"] for side in ("lhs", "rhs"))
+        for kind in ("contracting", "batching")
+    )
+    ragged = RaggedDotDimensionNumbers(
+        (contracting, batching),
+        numbers["lhs_ragged_dimensions"],
+        numbers["rhs_group_dimensions"],
+    )
+    return ragged_dot_general(lhs, rhs, sizes, ragged, _precision(operation), preferred)
 
 
 @raises("stablehlo.einsum", "stablehlo.unary_einsum")

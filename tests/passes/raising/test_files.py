@@ -268,3 +268,34 @@ def test_only_function_of_another_name(tmp_path: Path) -> None:
     )
     found = load(path)
     np.testing.assert_array_equal(found(np.ones(3, np.float32)), -np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("ragged", ["rows", "contracted"])
+def test_ragged_products(ragged: str, tmp_path: Path) -> None:
+    """Products of groups, as JAX writes them where its option asks for one operation."""
+    generator = np.random.default_rng(1)
+    sizes = np.array([3, 0, 6], np.int32)
+    is_free = ragged == "rows"
+    shapes = ((11, 5), (3, 5, 7)) if is_free else ((5, 11), (11, 7))
+    lhs, rhs = (generator.standard_normal(shape).astype(np.float32) for shape in shapes)
+    side = 1 if is_free else 0
+    groups = ", rhs_group_dimensions = [0]" if is_free else ""
+    kinds = [f"tensor<{'x'.join(map(str, shape))}xf32>" for shape in shapes]
+    result = "tensor<11x7xf32>" if is_free else "tensor<3x5x7xf32>"
+    text = f"""
+    func.func @main(%l: {kinds[0]}, %r: {kinds[1]}, %g: tensor<3xi32>) -> {result} {{
+      %0 = "chlo.ragged_dot"(%l, %r, %g) {{
+        ragged_dot_dimension_numbers = #chlo.ragged_dot<
+          lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [{side}],
+          lhs_ragged_dimensions = [{0 if is_free else 1}]{groups}>,
+        precision_config = [#chlo<precision DEFAULT>, #chlo<precision DEFAULT>]
+      }} : ({kinds[0]}, {kinds[1]}, tensor<3xi32>) -> {result}
+      return %0 : {result}
+    }}"""
+    numbers = jax.lax.RaggedDotDimensionNumbers(
+        (((1,), (side,)), ((), ())), (0 if is_free else 1,), (0,) * is_free
+    )
+    expected = jax.lax.ragged_dot_general(lhs, rhs, sizes, numbers)
+    path = tmp_path / "ragged.mlir"
+    path.write_text(text)
+    np.testing.assert_allclose(load(path)(lhs, rhs, sizes), expected, rtol=1e-5, atol=1e-6)

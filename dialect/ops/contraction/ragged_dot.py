@@ -12,7 +12,6 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, PrecisionLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.fixed_options import check_layout
-from axir.dialect.ops.contraction.dot_general import dot_general
 from axir.dialect.ops.elementwise.arithmetic import and_, ge, lt, select_n, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value, full
@@ -21,6 +20,8 @@ from axir.dialect.ops.shape.broadcasting import broadcast, broadcast_in_dim
 from axir.dialect.ops.shape.constants import iota
 from axir.dialect.ops.shape.rearranging import moveaxis, transpose
 from axir.dialect.program.rules import Value
+
+from .dot_general import dot_general
 
 
 class RaggedDotDimensionNumbers:
