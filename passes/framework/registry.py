@@ -69,6 +69,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "legalize.contractions": (
         "fill-empty-dot",
+        "hide-negations",
         "negate-products",
         "select-boolean-operands",
         "widen-unsigned-dot",

@@ -65,6 +65,7 @@ STAGES: dict[str, Stage] = {
     "split-complex-pad": looks_for("pad", is_complex=True),
     "split-complex-constants": looks_for("constant", is_complex=True),
     "negate-products": looks_for("reduce"),
+    "hide-negations": looks_for("reduce"),
     "limit-fusion": looks_for(_ANY),
     "keep-roundings": looks_for("add subtract linalg.generic"),
     "refuse-unsupported": looks_for(_ANY),
@@ -87,9 +88,7 @@ _SPIRV = ("vulkan", "metal")
 _ONLY_ON = {
     **dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)),
     "stabilize-sort": ("cpu", "vmvx"),
-    # Kernels of GPUs have no reduction that subtracts, and most sums of products as they are.
-    "negate-products": ("cpu", "vmvx"),
-    **dict.fromkeys(("sort-by-rank", "refuse-unsupported"), _GPUS),
+    **dict.fromkeys(("sort-by-rank", "hide-negations", "refuse-unsupported"), _GPUS),
     **dict.fromkeys(("divide-by-signed", "expand-remainder", "keep-roundings"), _SPIRV),
 }
 
@@ -114,9 +113,9 @@ class LegalizeForIree(Pass):
        `stabilize-sort` for the sorts that are left on CPUs.
     4. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
        `drop-scatter` pads too; then `split-complex-constants`.
-    5. `negate-products`, `limit-fusion`, for Vulkan `keep-roundings`, for GPUs
-       `refuse-unsupported` with the types that are `missing`, and `separate-views`, when all
-       elementwise operations are there, then `sign-unsigned-data`.
+    5. `negate-products`, and on GPUs `hide-negations`, which it makes some of; `limit-fusion`; for
+       Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
+       `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, `store-slices` and
        `renew-loop-operands`, whose barriers `protect-inputs` would remove.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from support.gpus import RUNS_ALL
 from support.op_cases import cases_of, joined, sampled_ops
 
+import axir.numpy as jnp
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import HostCallNeededError, UnsupportedByDeviceError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.function_tracing import trace_function
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import Target, compile_module
 from axir.runtime.calls.compiled_function import prepare_for_target
@@ -30,3 +34,13 @@ def test_op_compiles_or_is_refused(name: str) -> None:
         refusal = None
         assert compile_module(module, TARGET, name)
     assert refusal != ""
+
+
+def test_sums_of_negatives_and_of_broadcast_products_compile() -> None:
+    def sums(x, v):
+        return [jnp.sum(-x), jnp.sum(-x / v[:, None], axis=1), jnp.sum(x * v[:, None])]
+
+    types = [ShapedArray(shape, np.dtype(np.float32)) for shape in ((64, 33), (64,))]
+    module = lower_functions({"main": trace_function(sums, types, name="sums")}, "cuda")
+    prepare_for_target(module, TARGET)
+    assert compile_module(module, TARGET, "sums")

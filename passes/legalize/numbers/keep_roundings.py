@@ -65,7 +65,7 @@ class KeepRoundings(Pass):
                 other = operation.operands[1 - number]
                 if _cancels(operation, number, operand, other):
                     with ir.InsertionPoint(operation), operation.location:
-                        operation.operands[number] = _hidden(operand)
+                        operation.operands[number] = hidden(operand)
 
 
 def _sums(module: ir.Module) -> list[ir.Operation]:
@@ -146,7 +146,8 @@ def _attributes(operation: ir.Operation) -> dict[str, ir.Attribute]:
     return {name: operation.attributes[name] for name in operation.attributes}
 
 
-def _hidden(value: ir.Value) -> ir.Value:
+def hidden(value: ir.Value) -> ir.Value:
+    """Returns floats, or a number, of which compilers do not know that they are `value`."""
     width = _float_width(value)
     bound = 2**width - 2
     if isinstance(value.type, ir.RankedTensorType):
