@@ -30,6 +30,7 @@ from axir.dialect.text.summary import summarize
 from axir.passes.framework.pipeline import run_passes
 from axir.runtime import (
     Executable,
+    LoadError,
     Target,
     check_binary,
     check_machine,
@@ -44,6 +45,8 @@ from .saved_arguments import conform
 
 # Devices that programs for other targets run on.
 RUNS_ON = {"vmvx": "cpu"}
+# What only others run, and what IREE's runtime calls it.
+ELSEWHERE = {"rocm": "hip", "metal": "metal"}
 
 
 @dataclass(frozen=True)
@@ -282,6 +285,11 @@ def open_program(
         check_binary(binary, str(path))
         check_machine(binary, str(path))
         platform = device or binary_target(LoadedProgram(binary, devices("cpu")[0]))
+        if platform in ELSEWHERE:
+            raise LoadError(
+                f"{path} is for {platform}, whose devices axir compiles for and does not use.",
+                f"Run it with IREE's runtime: iree-run-module --device={ELSEWHERE[platform]}.",
+            )
         platform = RUNS_ON.get(platform, platform) if platform else None
         return Program(binary, None, devices(platform)[0] if platform else default_device())
     module, dialect = open_module(path)

@@ -15,9 +15,11 @@ from click.testing import CliRunner, Result
 
 import axir
 import axir.numpy as jnp
+from axir._bundles.programs import fits
 from axir.cli import cli
 from axir.cli.progress import progress
 from axir.export import export, load, symbolic_args_specs
+from axir.runtime.compiler.architectures import host_architecture
 
 RNG = np.random.default_rng(2)
 PARAMS = {
@@ -169,6 +171,26 @@ def test_diff_tells_what_changed(compiled: Path, model: Path, folder: Path) -> N
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_prints_a_script(shell: str) -> None:
     assert "_AXIR_COMPLETE" in succeeds("completion", shell)
+
+
+def test_a_bundle_has_programs_for_several_machines(model: Path, folder: Path) -> None:
+    one, out = folder / "one.axir", folder / "several.axir"
+    succeeds("compile", model, "--batch", "2", "--target-cpu", "generic, host", "-o", one)
+    succeeds("compile", one, "--batch", "2", "--target-triple", "aarch64-linux-gnu", "-o", out)
+    succeeds("compile", out, "--batch", "2", "--target", "vmvx", "-o", out)
+    bundle = load(out)
+    found = [(p.target["platform"], p.target.get("cpu")) for p in bundle.programs]
+    assert found == [("cpu", "generic"), ("cpu", "host"), ("cpu", "generic"), ("vmvx", None)]
+    here = host_architecture()
+    assert [fits(p.target, "cpu") for p in bundle.programs] == [True, True, here == "aarch64", True]
+    x = np.ones((2, *bundle["predict"].in_avals[0].shape[1:]), np.float32)
+    wanted = np.asarray(load(model)["predict"](x))
+    np.testing.assert_allclose(np.asarray(bundle["predict"](x)), wanted, rtol=1e-5)
+    (program,) = bundle.programs[3:]
+    only = folder / "virtual.axir"
+    succeeds("compile", model, "--batch", "2", "--target", "vmvx", "-o", only)
+    assert load(only).programs[0].target == program.target
+    np.testing.assert_allclose(np.asarray(load(only)["predict"](x)), wanted, rtol=1e-4)
 
 
 def test_wrong_uses_are_told(compiled: Path, model: Path, folder: Path) -> None:

@@ -330,12 +330,28 @@ class TestCompileAndRun:
         [
             (["--target-cpu", "znver99"], "does not know the machine 'znver99'.\n  Did you mean"),
             (["--target", "cuda", "--target-gpu", "sm_1"], "does not know the machine 'sm_1'"),
+            (["--target-triple", "aarch64-linux-gnu", "--target-cpu", "m9"], "apple-m1"),
+            (["--target-triple", "sparc-sun-solaris"], "not made for machines such as 'sparc"),
+            (["--target-triple", "aarch64-linux-gnu", "--target-cpu", "host"], "another kind"),
         ],
     )
     def test_machines_that_nobody_knows(
         self, model: Path, folder: Path, options: list[str], message: str
     ) -> None:
         assert message in fails("compile", model, "-o", folder / "m.vmfb", *options)
+
+    def test_other_machines(self, model: Path, folder: Path) -> None:
+        inputs = [f"@{folder / 'w.npy'}", f"x=@{folder / 'x.npy'}"]
+        out, result = folder / "other.vmfb", folder / "other.npy"
+        succeeds("compile", model, "--target", "vmvx", "-o", out)
+        succeeds("run", out, *inputs, "--out", result)
+        np.testing.assert_allclose(np.load(result), EXPECTED, rtol=1e-5)
+        succeeds("compile", model, "--target", "rocm", "-o", out)
+        assert "is for rocm" in fails("run", out, *inputs)
+        succeeds("compile", model, "--target-triple", "riscv64-linux-gnu", "-o", out)
+        assert "is for CPUs of another kind: riscv64" in fails("run", out, *inputs)
+        several = ("--target-cpu", "x86-64,x86-64-v3")
+        assert "A .vmfb is for one CPU" in fails("compile", model, *several, "-o", out, code=2)
 
     def test_wrong_programs(self, program: Path, folder: Path) -> None:
         damaged = folder / "damaged.vmfb"

@@ -84,6 +84,18 @@ def test_ops_on_arm_agree_with_the_evaluator() -> None:
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.usefixtures("evaluated_calls")
+def test_loops_with_functions_of_doubles_become_kernels() -> None:
+    """The sine of doubles has an operation with two results, which kernels copy, too."""
+    case = next(c for c in cases_of("scan") if "sin" in str(c) and "float64" in str(c))
+    module = lower_functions({"main": case.function()})
+    prepare_for_target(module, Target(cpu="generic", triple=TRIPLES["aarch64"]))
+    text = str(module)
+    assert "stablehlo.while" not in text
+    assert "arith.mului_extended" in text
+    assert "math.sin" not in text
+
+
 def test_the_virtual_machine_of_iree_runs_programs_on_any_cpu() -> None:
     x = np.random.default_rng(0).standard_normal((40, 40)).astype(np.float32)
     device = default_device()
