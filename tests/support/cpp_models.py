@@ -98,7 +98,8 @@ def check_syntax(source: Path, folder: Path, compiler: str = "g++") -> None:
 
 
 def _compiled(folder: Path, source: Path, flags: Sequence[str], compiler: str) -> str:
-    output = folder / "objects" / f"{compiler}{'_'.join(flags)}_{source.stem}.o"
+    name = Path(compiler).name  # the path of a compiler would lead out of the folder
+    output = folder / "objects" / f"{name}{'_'.join(flags)}_{source.stem}.o"
     output.parent.mkdir(exist_ok=True)
     if not output.exists():
         command = [compiler, "-std=c++17", *flags, *WARNINGS, *_includes(folder)]

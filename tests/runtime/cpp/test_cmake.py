@@ -65,7 +65,9 @@ def told_by_script(tmp_path: Path, line: str, *options: str) -> str:
 
 def test_an_option_that_does_not_exist_is_named(tmp_path: Path) -> None:
     told = told_by_script(tmp_path, "axir_add_model(m m.axir CPU host)", AXIR)
-    assert "axir_add_model(m): cannot understand CPU;host; the options are NAME;TARGET_CPU" in told
+    assert (
+        "axir_add_model(m): cannot understand CPU;host; the options are NAME;TARGET_TRIPLE" in told
+    )
 
 
 def test_without_axir_the_way_out_is_told(tmp_path: Path) -> None:
