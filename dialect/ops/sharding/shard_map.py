@@ -138,7 +138,7 @@ def _infer(
     return [whole_type(t, layout, manual) for t, layout in zip(results, out_layouts, strict=True)]
 
 
-def _whole(
+def whole_function(
     *,
     auto: tuple[AxisName, ...],
     axes: MeshAxes,
@@ -147,11 +147,12 @@ def _whole(
     out_layouts: Layouts,
     **params: Param,
 ) -> Function:
+    """Returns the function of whole arrays, given the parameters of the op."""
     return on_whole_arrays(jaxpr, without(axes, auto), in_layouts, out_layouts)
 
 
 def _evaluate(*operands: HostArray, **params: Param) -> list[HostArray]:
-    return call.jit_primitive.evaluate(*operands, jaxpr=_whole(**params))  # type: ignore[misc]
+    return call.jit_primitive.evaluate(*operands, jaxpr=whole_function(**params))  # type: ignore[misc]
 
 
 def _implement(*operands: Operand, **params: Param) -> list[Value]:
@@ -162,7 +163,7 @@ def _implement(*operands: Operand, **params: Param) -> list[Value]:
     is_run = len(params["devices"]) > 1 and call.has_executor() and not config.jax_disable_jit
     if is_run:
         return call.call(_alone(params["jaxpr"], types, *params.items()), *values)
-    return call.call(_whole(**params), *values)
+    return call.call(whole_function(**params), *values)
 
 
 @derived
@@ -174,7 +175,7 @@ def _alone(jaxpr: Function, types: tuple[ShapedArray, ...], *params: tuple[str, 
 
 
 def _lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list[ir.Value]:
-    return context.call(_whole(**params), *values)
+    return context.call(whole_function(**params), *values)
 
 
 def _free_names(
@@ -497,7 +498,7 @@ shard_map_primitive = declare(
     lower=_lower,
     axis_names=_free_names,
     partition=_partition,
-    body=_whole,
+    body=whole_function,
     samples=_samples,
 )
 shard_map_primitive.implementation = _implement

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from axir import lax
-from axir import numpy as jnp
-from axir._transforms.vectorize import vmap
 from axir.dialect.core.memo import derived, quickly_derived
 from axir.dialect.core.state import attributed
 from axir.dialect.ops.calls.checks import Check, Signature, check_primitive
@@ -23,6 +21,7 @@ from axir.dialect.ops.control_flow.conditional import bind_cond
 from axir.dialect.ops.control_flow.scan import Scan, bind_scan
 from axir.dialect.ops.control_flow.while_loop import bind_while
 from axir.dialect.ops.custom_rules.checkpoint import call_checkpointed
+from axir.dialect.ops.sharding.shard_map import whole_function
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function, functions_of
 from axir.dialect.program.rules import Results, Value
@@ -232,23 +231,12 @@ class Run:
         )
         return self.split(results[1:])
 
-    def _pmap(
+    def _shard_map(
         self, equation: Equation, state: ErrorState, operands: list[Value]
     ) -> tuple[ErrorState, Results]:
-        body, params = self.of(equation.params["jaxpr"]), equation.params
-        fixed = [*body.captured, *state.flat()]
-        axes = [None] * len(fixed) + list(params["in_axes"])
-        mapped = vmap(
-            lambda *arguments: body.function.interpret(list(arguments)),
-            in_axes=tuple(axes),
-            out_axes=[0] * len(state.flat()) + list(params["out_axes"]),
-            axis_name=params["axis_name"],
-            axis_size=params["axis_size"],
-        )
-        states, results = self.split(mapped(*fixed, *operands))
-        place = jnp.argmax(states.code != 0)
-        chosen = [lax.dynamic_index_in_dim(x, place, 0, keepdims=False) for x in states.flat()]
-        return state_of(chosen, self.signatures), results
+        """Checks the function of whole arrays that a map over a mesh is."""
+        body = self.of(whole_function(**equation.params))
+        return self.split(call(body.function, *body.captured, *state.flat(), *operands))
 
     def _apart(
         self, equation: Equation, state: ErrorState, operands: list[Value]
@@ -269,5 +257,5 @@ _RULES: dict[str, _Rule] = {
     "cond": Run._cond,
     "scan": Run._scan,
     "while": Run._while,
-    "pmap": Run._pmap,
+    "shard_map": Run._shard_map,
 }

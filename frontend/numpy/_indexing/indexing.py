@@ -471,7 +471,7 @@ def take_along_axis(
         )
     axis = canonical_axis("take_along_axis", axis, arr.ndim)
     others = [(*shape[:axis], 1, *shape[axis + 1 :]) for shape in (arr.shape, positions.shape)]
-    if others[0] == others[1]:
+    if others[0] == others[1] and arr.shape[axis]:
         return _read_along(arr, positions, axis, mode, fill_value, wrap_negative_indices)
     common = broadcast_shape("take_along_axis", others)
     shape = (*common[:axis], positions.shape[axis], *common[axis + 1 :])
