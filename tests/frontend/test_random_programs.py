@@ -1,17 +1,18 @@
 """Random programs under random transformations: evaluator and IREE agree, as do eager and traced.
 
-Every run draws the same few dozen, half of them of loops; `make test-long` draws thousands.
+Every run draws the same few dozen, half of them of loops; `make test-long` draws thousands, others
+each time (RANDOM_SEED=n draws those of a run that found something again).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import HealthCheck, Phase, given, note, seed, settings
 from hypothesis import strategies as st
 from support.op_programs import Programs
 from support.random_programs import Spec, Step, disagreement, loop_specs, nearby, specs
@@ -31,6 +32,12 @@ _KERNELS: dict[str, dict[str, Any]] = {
     "of moves": {"passes": "fuse-moves{elements=1}"},
 }
 _PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", "48"))
+_SEED = os.environ.get("RANDOM_SEED")
+
+
+def _seeded(test: Callable[..., None]) -> Callable[..., None]:
+    """The test, with the programs of the seed in the environment, if there is one."""
+    return seed(int(_SEED))(test) if _SEED else test
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +80,7 @@ def _problems(drawn: list[Spec], kernels: str) -> Iterator[str]:
                 yield f"{spec}\n  result {index}: {problem}"
 
 
+@_seeded
 @settings(
     max_examples=-(-_PROGRAMS // _PER_MODULE),
     suppress_health_check=list(HealthCheck),
@@ -86,7 +94,7 @@ def _problems(drawn: list[Spec], kernels: str) -> Iterator[str]:
 def test_iree_agrees_with_the_evaluator(drawn: list[Spec], kernels: str) -> None:
     problems = list(_problems(drawn, kernels))
     note("\n".join(problems))
-    assert not problems, problems[0]
+    assert not problems, f"{problems[0]}\n(RANDOM_SEED={_SEED})"
 
 
 # IREE ran a kernel of constants once, when the program was loaded, and mixed up its results.
