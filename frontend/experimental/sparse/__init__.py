@@ -26,14 +26,11 @@ from ._base import (
     SparseLayoutError,
     SparseRuleError,
 )
-from ._bcoo import (
-    BCOO,
+from ._bcoo import BCOO, bcoo_extract, bcoo_fromdense, bcoo_todense
+from ._bcoo_layout import (
     bcoo_eliminate_zeros,
-    bcoo_extract,
-    bcoo_fromdense,
     bcoo_sort_indices,
     bcoo_sum_duplicates,
-    bcoo_todense,
     bcoo_update_layout,
 )
 from ._bcoo_products import (

@@ -13,7 +13,6 @@ from ._base import SparseLayoutError
 from ._bcoo import (
     BCOO,
     bcoo_extract,
-    bcoo_update_layout,
     full_batches,
     is_inside,
     places_of,
@@ -21,6 +20,7 @@ from ._bcoo import (
     with_data,
     with_trailing,
 )
+from ._bcoo_layout import bcoo_update_layout
 
 DotNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 

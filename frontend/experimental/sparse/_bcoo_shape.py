@@ -19,7 +19,6 @@ from ._base import SparseLayoutError
 from ._bcoo import (
     BCOO,
     Parts,
-    bcoo_update_layout,
     full_batches,
     is_inside,
     over_batches,
@@ -27,6 +26,7 @@ from ._bcoo import (
     sparse_sizes,
     with_trailing,
 )
+from ._bcoo_layout import bcoo_update_layout
 
 
 def _made(data: Value, indices: Value, shape: Sequence[int], like: BCOO | None = None) -> BCOO:

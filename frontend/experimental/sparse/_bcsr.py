@@ -19,16 +19,14 @@ from ._base import JAXSparse, SparseLayoutError
 from ._bcoo import (
     BCOO,
     Parts,
-    bcoo_eliminate_zeros,
     bcoo_extract,
     bcoo_fromdense,
-    bcoo_sort_indices,
-    bcoo_sum_duplicates,
     bcoo_todense,
     full_batches,
     is_inside,
     over_batches,
 )
+from ._bcoo_layout import bcoo_eliminate_zeros, bcoo_sort_indices, bcoo_sum_duplicates
 from ._bcoo_products import DotNumbers, bcoo_dot_general
 from ._conversion import to_bcoo
 

@@ -8,6 +8,7 @@ from axir.dialect.core.array import Array
 
 from ._base import OPERATIONS
 from ._bcoo import BCOO
+from ._bcoo_layout import bcoo_sort_indices, bcoo_update_layout, sum_duplicates
 from ._bcoo_shape import getitem
 from ._conversion import to_bcoo
 from ._transform import sparsify
@@ -49,8 +50,11 @@ OPERATIONS.update(
         "reshape": lambda x, shape, order: sparsify(lambda x: jnp.reshape(x, shape, order=order))(
             x
         ),
+        "sort_indices": bcoo_sort_indices,
         "sub": _binary(jnp.subtract),
         "sum": lambda x, **options: sparsify(lambda x: jnp.sum(x, **options))(x),
+        "sum_duplicates": sum_duplicates,
         "transpose": _transposed,
+        "update_layout": bcoo_update_layout,
     }
 )

@@ -20,7 +20,8 @@ from axir.dialect.program.rules import Value
 from . import _bcoo_products as products
 from . import _bcoo_shape as shapes
 from ._base import JAXSparse, SparseRuleError, dense_shape, is_sparse
-from ._bcoo import BCOO, bcoo_sum_duplicates, bcoo_update_layout, full_batches, with_data
+from ._bcoo import BCOO, full_batches, with_data
+from ._bcoo_layout import bcoo_sum_duplicates, bcoo_update_layout
 from ._conversion import to_bcoo
 
 Rule = Callable[..., UserObject]
