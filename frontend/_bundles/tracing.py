@@ -160,11 +160,11 @@ class _Called:
         self.function = jitted._function
         self._jitted = jitted
         first = len(self.bound.args)
-        static = {n if n >= 0 else n + first + len(args) for n in jitted._static_argnums}
+        static = {n if n >= 0 else n + first + len(args) for n in jitted._static.numbers}
         self._numbers = [n for n in range(len(args)) if n + first not in static]
         self._count = len(args)
         self._fixed = {n: args[n] for n in range(len(args)) if n + first in static}
-        self._named = {k: v for k, v in kwargs.items() if k in jitted._static_argnames}
+        self._named = {k: v for k, v in kwargs.items() if k in jitted._static.names}
         self.args = tuple(args[n] for n in self._numbers)
         self.kwargs = {k: v for k, v in kwargs.items() if k not in self._named}
         functools.update_wrapper(self, self.function)

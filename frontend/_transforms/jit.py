@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import logging
 import operator
 import sys
@@ -31,7 +30,6 @@ from axir.dialect.core.errors import (
     DonationError,
     ParameterError,
     RefScopeError,
-    StaticArgumentError,
     TracingForbiddenError,
     user_line,
 )
@@ -54,6 +52,7 @@ from axir.runtime.spmd.program import MeshProgram
 from .caches import clear_tables, cleared_with_caches
 from .signatures import signature
 from .stages import Lowered, Lying, Traced, described_place
+from .static_arguments import StaticArguments, chosen
 
 _LOGGER = logging.getLogger(__name__)
 # Signatures that a message lists.
@@ -135,14 +134,13 @@ class JitFunction:
         self.__name__ = getattr(function, "__name__", None) or function_name(function)
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
         self._function = function
-        self._static_argnums = static_argnums
-        self._static_argnames = frozenset(static_argnames)
+        self._static = StaticArguments(static_argnums, static_argnames, self.__name__)
+        self._has_static = bool(static_argnums or static_argnames)
         self._donate_argnums = donate_argnums
         self._donate_argnames = donate_argnames
         self._device = device
         self._inline = inline
         self._wait = wait
-        self._has_static = bool(static_argnums or static_argnames)
         self._options = (
             static_argnums,
             static_argnames,
@@ -194,7 +192,7 @@ class JitFunction:
             return self._function(*args, **kwargs)
         static: UserObject = None
         if self._has_static:
-            args, kwargs, static = self._split_static(args, kwargs)
+            args, kwargs, static = self._static.split(args, kwargs)
         key, values = signature(args, kwargs, static)
         if key is not None:
             entry = self._known.get(key)
@@ -285,7 +283,7 @@ class JitFunction:
         def make(function: UserFunction) -> JitFunction:
             return JitFunction(function, (), (), (), (), self._device, self._inline, self._wait)
 
-        function = self._function if static is None else self._bound(static)
+        function = self._function if static is None else static.bound(self._function)
         return call_with_refs(self, function, (args, kwargs), static, make, touched)
 
     def _remember(self, signature_key: UserObject, entry: _Entry) -> None:
@@ -338,51 +336,17 @@ class JitFunction:
     def _trace(
         self, in_tree: tree.TreeDef, types: tuple[UserObject, ...], static: UserObject
     ) -> _Entry:
-        function = self._function if static is None else self._bound(static)
+        function = self._function if static is None else static.bound(self._function)
         flat = FlatFunction(function, in_tree)
         with timed(TRACED, self.__name__):
             traced = trace_abstract(flat, types, "Jit")
         return _Entry(traced, flat.out_tree)
 
-    def _split_static(
-        self, args: tuple[UserObject, ...], kwargs: dict[str, Options]
-    ) -> tuple[UserObject, UserObject, UserObject]:
-        """Takes the static arguments out; they become part of the key, by value."""
-        chosen = {n if n >= 0 else n + len(args) for n in self._static_argnums}
-        static = tuple((n, args[n]) for n in sorted(chosen) if n < len(args))
-        named = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in self._static_argnames)
-        key = (len(args), static, named)
-        try:
-            hash(key)
-        except TypeError:
-            unhashable = next(v for _, v in (*static, *named) if not _is_hashable(v))
-            raise StaticArgumentError(
-                f"jit of {self.__name__!r}: static argument {unhashable!r} of type "
-                f"{type(unhashable).__name__!r} is not hashable.",
-                "Static arguments are part of the cache key: use tuples instead of lists, and make "
-                "arrays ordinary arguments.",
-            ) from None
-        rest = tuple(x for n, x in enumerate(args) if n not in chosen)
-        keywords = {k: v for k, v in kwargs.items() if k not in self._static_argnames}
-        return rest, keywords, _TypedKey(key)
-
-    def _bound(self, static: _TypedKey) -> UserFunction:
-        count, positional, named = static.value
-        fixed = dict(positional)
-
-        @functools.wraps(self._function)
-        def bound(*dynamic: UserObject, **keywords: Options) -> UserObject:
-            remaining = iter(dynamic)
-            args = [fixed[n] if n in fixed else next(remaining) for n in range(count)]
-            return self._function(*args, **keywords, **dict(named))
-
-        return bound
-
     def _donated_leaves(self, in_tree: tree.TreeDef) -> tuple[int, ...]:
         if not (self._donate_argnums or self._donate_argnames):
             return ()
         args, kwargs = tree.unflatten(in_tree, range(in_tree.num_leaves))
-        static = {n for n in self._static_argnums if n >= 0}
+        static = {n for n in self._static.numbers if n >= 0}
         dynamic = [n for n in range(len(args) + len(static)) if n not in static]
         donated: list[int] = []
         for number, subtree in zip(dynamic, args, strict=False):
@@ -396,7 +360,7 @@ class JitFunction:
         """Traces for the types of given arguments."""
         static: UserObject = None
         if self._has_static:
-            args, kwargs, static = self._split_static(args, kwargs)
+            args, kwargs, static = self._static.split(args, kwargs)
         leaves, in_tree = tree.flatten((args, kwargs))
         entry = self._trace(in_tree, tuple(type_of(x) for x in leaves), static)
         donated = self._donated_leaves(in_tree)
@@ -427,43 +391,6 @@ class JitFunction:
         self._known.clear()
         self._ref_forms.clear()
         self._outside_refs.clear()
-
-
-class _TypedKey:
-    """Static arguments as a key: 1, 1.0 and True are different."""
-
-    __slots__ = ("_hash", "_types", "value")
-
-    def __init__(self, value: tuple[UserObject, ...]):
-        self.value = value
-        _, positional, named = value
-        self._types = tuple(type(v) for _, v in (*positional, *named))
-        self._hash = hash((value, self._types))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _TypedKey)
-            and self._types == other._types
-            and self.value == other.value
-        )
-
-
-def _is_hashable(value: UserObject) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _numbers(value: UserObject, name: str) -> tuple[int, ...]:
-    numbers = (value,) if isinstance(value, int) else tuple(value)
-    if not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
-        raise TypeError(f"jit: {name} must be an integer or a sequence of integers, not {value!r}.")
-    return numbers
 
 
 def jit(
@@ -525,14 +452,8 @@ def jit(
             f"jit: there are no compiler options {', '.join(compiler_options)}.",
             "Set axir_opt_level with axir.config.update.",
         )
-    names = _parameter_names(fun)
-    argnums = () if static_argnums is None else _numbers(static_argnums, "static_argnums")
-    argnames = _strings(static_argnames)
-    _check_names(fun, argnames, "static_argnames")
-    argnums, argnames = _complete(argnums, argnames, names, fun)
-    donated = () if donate_argnums is None else _numbers(donate_argnums, "donate_argnums")
-    _check_names(fun, _strings(donate_argnames), "donate_argnames")
-    donated, donated_names = _complete(donated, _strings(donate_argnames), names, fun)
+    argnums, argnames = chosen(fun, static_argnums, static_argnames, "static")
+    donated, donated_names = chosen(fun, donate_argnums, donate_argnames, "donate")
     if set(argnums) & set(donated):
         raise DonationError(
             f"jit: arguments {sorted(set(argnums) & set(donated))} are both static and donated.",
@@ -557,56 +478,3 @@ def clear_caches() -> None:
     for function in list(_functions):
         function.clear_cache()
     clear_tables()
-
-
-def _strings(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _parameter_names(fun: UserFunction) -> list[str] | None:
-    """Returns the names of the positional parameters, or None if they cannot be known."""
-    try:
-        parameters = inspect.signature(fun).parameters.values()
-    except (ValueError, TypeError):
-        return None
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return None
-    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-
-
-def _check_names(fun: UserFunction, names: Sequence[str], option: str) -> None:
-    """Raises `StaticArgumentError` if a function takes no argument of a name."""
-    try:
-        parameters = inspect.signature(fun).parameters
-    except (ValueError, TypeError):
-        return
-    unknown = sorted({*names} - {*parameters})
-    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        raise StaticArgumentError(
-            f"jit: {option} names {', '.join(unknown)}, but "
-            f"{getattr(fun, '__name__', 'the function')!r} takes {', '.join(parameters)}."
-        )
-
-
-def _complete(
-    numbers: tuple[int, ...],
-    names: tuple[str, ...],
-    parameters: list[str] | None,
-    fun: UserFunction,
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Makes numbers and names say the same, so that either way of calling works."""
-    if parameters is None:
-        return numbers, names
-    for number in numbers:
-        if not -len(parameters) <= number < len(parameters):
-            raise StaticArgumentError(
-                f"jit: argument number {number} is out of range: "
-                f"{getattr(fun, '__name__', 'the function')!r} has {len(parameters)} positional "
-                "parameters."
-            )
-    numbers = tuple(n % len(parameters) for n in numbers)
-    all_numbers = {*numbers, *(parameters.index(n) for n in names if n in parameters)}
-    all_names = {*names, *(parameters[n] for n in numbers)}
-    return tuple(sorted(all_numbers)), tuple(sorted(all_names))

@@ -158,7 +158,7 @@ class ShardedJitFunction(JitFunction):
                 f"{', '.join(kwargs)}.",
                 "Pass them by position.",
             )
-        dynamic = [n for n in range(len(args)) if n not in self._static_argnums]
+        dynamic = [n for n in range(len(args)) if n not in self._static.numbers]
         found = tuple(args[n] for n in dynamic)
         self._check_committed(found)
         moved = _placed(found, self._in_shardings, "jit", "in_shardings")

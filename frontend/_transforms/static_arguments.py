@@ -1,0 +1,176 @@
+"""Which arguments `jit` is told of by number or name, and those that are static: a part of the key.
+
+What does not live here: the tables that the keys lead into (`jit.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Sequence
+
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.errors import StaticArgumentError
+
+
+class TypedKey:
+    """The static arguments of a call, as a key: 1, 1.0 and True are different.
+
+    Its value is how many arguments are given by position, then the static ones: by position as
+    pairs of number and value, and by name as pairs of name and value.
+    """
+
+    __slots__ = ("_hash", "_types", "value")
+
+    def __init__(self, value: tuple[UserObject, ...]):
+        self.value = value
+        _, positional, named = value
+        self._types = tuple(type(v) for _, v in (*positional, *named))
+        self._hash = hash((value, self._types))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TypedKey)
+            and self._types == other._types
+            and self.value == other.value
+        )
+
+    def bound(self, function: UserFunction) -> UserFunction:
+        """A function of the other arguments, with these given."""
+        count, positional, named = self.value
+        fixed = dict(positional)
+
+        @functools.wraps(function)
+        def bound(*dynamic: UserObject, **keywords: Options) -> UserObject:
+            remaining = iter(dynamic)
+            args = [fixed[n] if n in fixed else next(remaining) for n in range(count)]
+            return function(*args, **keywords, **dict(named))
+
+        return bound
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticArguments:
+    """Which arguments of a function are static.
+
+    Attributes:
+        numbers: Positions; negative ones count from the end.
+        names: Their names, where they are given by name.
+        function_name: For messages.
+    """
+
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+    function_name: str
+
+    def split(
+        self, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+    ) -> tuple[UserObject, UserObject, TypedKey]:
+        """Takes the static arguments out; they become the key, by value."""
+        chosen = {n if n >= 0 else n + len(args) for n in self.numbers}
+        static = tuple((n, args[n]) for n in sorted(chosen) if n < len(args))
+        named = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in self.names)
+        key = (len(args), static, named)
+        try:
+            hash(key)
+        except TypeError:
+            unhashable = next(v for _, v in (*static, *named) if not _is_hashable(v))
+            raise StaticArgumentError(
+                f"jit of {self.function_name!r}: static argument {unhashable!r} of type "
+                f"{type(unhashable).__name__!r} is not hashable.",
+                "Static arguments are part of the cache key: use tuples instead of lists, and make "
+                "arrays ordinary arguments.",
+            ) from None
+        rest = tuple(x for n, x in enumerate(args) if n not in chosen)
+        keywords = {k: v for k, v in kwargs.items() if k not in self.names}
+        return rest, keywords, TypedKey(key)
+
+
+def _is_hashable(value: UserObject) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _numbers(value: UserObject, name: str) -> tuple[int, ...]:
+    numbers = (value,) if isinstance(value, int) else tuple(value)
+    if not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
+        raise TypeError(f"jit: {name} must be an integer or a sequence of integers, not {value!r}.")
+    return numbers
+
+
+def chosen(
+    fun: UserFunction,
+    argnums: int | Sequence[int] | None,
+    argnames: str | Sequence[str] | None,
+    option: str,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The numbers and names of the arguments that either names, in the option of `jit` so called.
+
+    Raises:
+        StaticArgumentError: for a number or a name that the function does not take.
+        TypeError: for numbers that are no integers.
+    """
+    numbers = () if argnums is None else _numbers(argnums, f"{option}_argnums")
+    names = _strings(argnames)
+    _check_names(fun, names, f"{option}_argnames")
+    return _complete(numbers, names, _parameter_names(fun), fun)
+
+
+def _strings(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _parameter_names(fun: UserFunction) -> list[str] | None:
+    """Returns the names of the positional parameters, or None if they cannot be known."""
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (ValueError, TypeError):
+        return None
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _check_names(fun: UserFunction, names: Sequence[str], option: str) -> None:
+    """Raises `StaticArgumentError` if a function takes no argument of a name."""
+    try:
+        parameters = inspect.signature(fun).parameters
+    except (ValueError, TypeError):
+        return
+    unknown = sorted({*names} - {*parameters})
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        raise StaticArgumentError(
+            f"jit: {option} names {', '.join(unknown)}, but "
+            f"{getattr(fun, '__name__', 'the function')!r} takes {', '.join(parameters)}."
+        )
+
+
+def _complete(
+    numbers: tuple[int, ...],
+    names: tuple[str, ...],
+    parameters: list[str] | None,
+    fun: UserFunction,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Makes numbers and names say the same, so that either way of calling works."""
+    if parameters is None:
+        return numbers, names
+    for number in numbers:
+        if not -len(parameters) <= number < len(parameters):
+            raise StaticArgumentError(
+                f"jit: argument number {number} is out of range: "
+                f"{getattr(fun, '__name__', 'the function')!r} has {len(parameters)} positional "
+                "parameters."
+            )
+    numbers = tuple(n % len(parameters) for n in numbers)
+    all_numbers = {*numbers, *(parameters.index(n) for n in names if n in parameters)}
+    all_names = {*names, *(parameters[n] for n in numbers)}
+    return tuple(sorted(all_numbers)), tuple(sorted(all_names))
