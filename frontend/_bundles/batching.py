@@ -108,7 +108,7 @@ def check_rows(name: str, several: Function, row: Function, batch: Batch) -> Non
     """
     vectorized = of_rows(row, batch, WITNESSES)
     generator = np.random.default_rng(0)
-    values = [_random(kind, generator) for kind in several.input_types]
+    values = [random_value(kind, generator) for kind in several.input_types]
     with outside_traces(), config(jax_disable_jit=True), np.errstate(all="ignore"):
         expected = several.evaluate(*values)
         found = vectorized.evaluate(*values)
@@ -120,7 +120,7 @@ def check_rows(name: str, several: Function, row: Function, batch: Batch) -> Non
             )
 
 
-def _random(kind: ShapedArray, generator: np.random.Generator) -> ConcreteArray:
+def random_value(kind: ShapedArray, generator: np.random.Generator) -> ConcreteArray:
     if dtypes.is_key(kind.dtype):
         words = generator.integers(0, 1 << 32, kind.words.shape, np.uint32)
         return ConcreteArray(kind, keys_of(words, kind.dtype))

@@ -30,6 +30,7 @@ from .bound_arguments import Bound, parameter_names, unbound
 from .captures import Parametrized, names_in, parametrized
 from .exported import Exported, signature_of
 from .manifest import Batch, FunctionEntry
+from .mixed_rows import naming_op
 from .saving import is_function_name
 
 
@@ -243,7 +244,8 @@ def _rows(
     several = called.lower(called, sized(WITNESSES), in_tree)
     one = called.lower(called, sized(1), in_tree)
     name = several.function.name
-    results = open_results(name, one.function.output_types, several.function.output_types)
+    with naming_op(several.function, is_open):
+        results = open_results(name, one.function.output_types, several.function.output_types)
 
     @functools.wraps(called.function)
     def row(args: tuple[UserObject, ...], kwargs: dict[str, Options], bound: Bound) -> UserObject:
@@ -263,7 +265,8 @@ def _rows(
     bound_leaves = (False,) * (len(lowered.function.inputs) - len(is_open))
     checked = replace(batch, arguments=(*batch.arguments, *bound_leaves))
     if checks_rows:
-        check_rows(name, several.function, lowered.function, checked)
+        with naming_op(several.function, is_open):
+            check_rows(name, several.function, lowered.function, checked)
     return lowered, batch
 
 
