@@ -9,46 +9,40 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.errors import StaticArgumentError
 
 
-class TypedKey:
+class StaticKey(NamedTuple):
     """The static arguments of a call, as a key: 1, 1.0 and True are different.
 
-    Its value is how many arguments are given by position, then the static ones: by position as
-    pairs of number and value, and by name as pairs of name and value.
+    Attributes:
+        count: How many arguments are given by position.
+        positional: Numbers of the static ones among them.
+        values: Their values, then those of the named ones.
+        names: The named ones.
+        types: Those of the values.
     """
 
-    __slots__ = ("_hash", "_types", "value")
-
-    def __init__(self, value: tuple[UserObject, ...]):
-        self.value = value
-        _, positional, named = value
-        self._types = tuple(type(v) for _, v in (*positional, *named))
-        self._hash = hash((value, self._types))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TypedKey)
-            and self._types == other._types
-            and self.value == other.value
-        )
+    count: int
+    positional: tuple[int, ...]
+    values: tuple[UserObject, ...]
+    names: tuple[str, ...]
+    types: tuple[type, ...]
 
     def bound(self, function: UserFunction) -> UserFunction:
         """A function of the other arguments, with these given."""
-        count, positional, named = self.value
-        fixed = dict(positional)
+        numbers = len(self.positional)
+        fixed = dict(zip(self.positional, self.values[:numbers], strict=True))
+        named = dict(zip(self.names, self.values[numbers:], strict=True))
 
         @functools.wraps(function)
         def bound(*dynamic: UserObject, **keywords: Options) -> UserObject:
             remaining = iter(dynamic)
-            args = [fixed[n] if n in fixed else next(remaining) for n in range(count)]
-            return function(*args, **keywords, **dict(named))
+            args = [fixed[n] if n in fixed else next(remaining) for n in range(self.count)]
+            return function(*args, **keywords, **named)
 
         return bound
 
@@ -69,25 +63,40 @@ class StaticArguments:
 
     def split(
         self, args: tuple[UserObject, ...], kwargs: dict[str, Options]
-    ) -> tuple[UserObject, UserObject, TypedKey]:
-        """Takes the static arguments out; they become the key, by value."""
-        chosen = {n if n >= 0 else n + len(args) for n in self.numbers}
-        static = tuple((n, args[n]) for n in sorted(chosen) if n < len(args))
-        named = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in self.names)
-        key = (len(args), static, named)
+    ) -> tuple[UserObject, UserObject, StaticKey]:
+        """Takes the static arguments out; they become the key, by value.
+
+        Raises:
+            StaticArgumentError: if one is not hashable.
+        """
+        count = len(args)
+        positional, others = _places(self.numbers, count)
+        values = tuple([args[n] for n in positional])
+        names: tuple[str, ...] = ()
+        if kwargs:
+            names = tuple(sorted([k for k in kwargs if k in self.names]))
+            values += tuple([kwargs[k] for k in names])
+            kwargs = {k: v for k, v in kwargs.items() if k not in self.names}
+        key = StaticKey._make((count, positional, values, names, tuple([type(v) for v in values])))
         try:
             hash(key)
         except TypeError:
-            unhashable = next(v for _, v in (*static, *named) if not _is_hashable(v))
+            unhashable = next(v for v in values if not _is_hashable(v))
             raise StaticArgumentError(
                 f"jit of {self.function_name!r}: static argument {unhashable!r} of type "
                 f"{type(unhashable).__name__!r} is not hashable.",
                 "Static arguments are part of the cache key: use tuples instead of lists, and make "
                 "arrays ordinary arguments.",
             ) from None
-        rest = tuple(x for n, x in enumerate(args) if n not in chosen)
-        keywords = {k: v for k, v in kwargs.items() if k not in self.names}
-        return rest, keywords, TypedKey(key)
+        return tuple([args[n] for n in others]), kwargs, key
+
+
+@functools.lru_cache
+def _places(numbers: tuple[int, ...], count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Returns the positions that are static of so many arguments, and the others."""
+    chosen = {n if n >= 0 else n + count for n in numbers}
+    positional = tuple(n for n in range(count) if n in chosen)
+    return positional, tuple(n for n in range(count) if n not in chosen)
 
 
 def _is_hashable(value: UserObject) -> bool:
