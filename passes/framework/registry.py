@@ -98,6 +98,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "put-features-last",
         "split-dilated-convolutions",
         "split-reductions",
+        "write-out-doubles",
         "spread-matvecs",
         "transpose-rhs",
         "tune-for-cpu",

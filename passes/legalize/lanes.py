@@ -27,6 +27,7 @@ from axir.dialect.builders.scalars import (
     truncate,
 )
 from axir.dialect.core.annotations import Returning
+from axir.passes.legalize import doubles
 
 Lanes: TypeAlias = Returning[Scalar]  # from numbers of the operands to that of the result
 Describe: TypeAlias = Callable[[ir.Operation], Lanes]
@@ -142,6 +143,21 @@ def _by_operator(formula: Lanes) -> Describe:
 
 def _math(name: str) -> Describe:
     return lambda created: _in_single(lambda x: operation(f"math.{name}", (x,)))
+
+
+def _of_doubles(formula: Describe, vectors: Returning[Scalar]) -> Describe:
+    """Computes vectors of doubles by a formula of their own.
+
+    IREE calls the C library for each number, which is the faster way only for single ones.
+    """
+
+    def describe(created: ir.Operation) -> Lanes:
+        alone = formula(created)
+        if not isinstance(created.operands[0].type.element_type, ir.F64Type):
+            return alone
+        return lambda x: alone(x) if x.lanes is None else vectors(x)
+
+    return describe
 
 
 def _divide(created: ir.Operation) -> Lanes:
@@ -293,13 +309,13 @@ _FORMULAS: dict[str, Describe] = {
     "stablehlo.convert": _convert,
     "stablehlo.count_leading_zeros": _count("ctlz"),
     "stablehlo.divide": _divide,
-    "stablehlo.exponential": _math("exp"),
+    "stablehlo.exponential": _of_doubles(_math("exp"), doubles.exponential),
     "stablehlo.exponential_minus_one": _math("expm1"),
     "stablehlo.floor": _math("floor"),
     "stablehlo.is_finite": _by_operator(_is_finite),
-    "stablehlo.log": _math("log"),
+    "stablehlo.log": _of_doubles(_math("log"), doubles.logarithm),
     "stablehlo.log_plus_one": _math("log1p"),
-    "stablehlo.logistic": _by_operator(_in_single(_logistic)),
+    "stablehlo.logistic": _of_doubles(_by_operator(_in_single(_logistic)), doubles.logistic),
     "stablehlo.maximum": _extremum("maximum", "arith.ori"),
     "stablehlo.minimum": _extremum("minimum", "arith.andi"),
     "stablehlo.multiply": _arith("arith.mulf", "arith.muli", "arith.muli", "arith.andi"),
@@ -318,6 +334,6 @@ _FORMULAS: dict[str, Describe] = {
     "stablehlo.sign": _sign,
     "stablehlo.sqrt": _math("sqrt"),
     "stablehlo.subtract": _arith("arith.subf", "arith.subi", "arith.subi", "arith.xori"),
-    "stablehlo.tanh": _math("tanh"),
+    "stablehlo.tanh": _of_doubles(_math("tanh"), doubles.hyperbolic_tangent),
     "stablehlo.xor": _by_operator(lambda x, y: operation("arith.xori", (x, y))),
 }

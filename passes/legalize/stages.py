@@ -28,30 +28,38 @@ class Stage(NamedTuple):
         operations: Names of operations.
         is_complex: Whether only those of complex numbers count.
         is_narrow: Whether only those of elements of few bits count, such as float8 and int4.
+        is_double: Whether only those count whose first result is of doubles.
     """
 
     operations: tuple[str, ...]
     is_complex: bool = False
     is_narrow: bool = False
+    is_double: bool = False
 
     def finds_work(self, module: ir.Module, present: frozenset[str]) -> bool:
         """Tells whether a module with operations of these names has what is looked for."""
         if present.isdisjoint(self.operations):
             return False
-        if not (self.is_complex or self.is_narrow):
-            return True
-        counts = _is_on_complex if self.is_complex else _is_on_narrow
-        return any(map(counts, operations_in_order(module.operation, self.operations)))
+        wanted = [
+            (self.is_complex, _is_on_complex),
+            (self.is_narrow, _is_on_narrow),
+            (self.is_double, _is_of_doubles),
+        ]
+        conditions = [condition for is_set, condition in wanted if is_set]
+        found = operations_in_order(module.operation, self.operations) if conditions else ()
+        return all(any(map(condition, found)) for condition in conditions)
 
 
-def looks_for(names: str, *, is_complex: bool = False, is_narrow: bool = False) -> Stage:
+def looks_for(
+    names: str, *, is_complex: bool = False, is_narrow: bool = False, is_double: bool = False
+) -> Stage:
     """Returns what a pass looks for, by names of operations; those without dialect are StableHLO's.
 
     >>> looks_for("sine chlo.tan").operations
     ('stablehlo.sine', 'chlo.tan')
     """
     operations = (name if "." in name else f"stablehlo.{name}" for name in names.split())
-    return Stage(tuple(operations), is_complex, is_narrow)
+    return Stage(tuple(operations), is_complex, is_narrow, is_double)
 
 
 def run_stages(
@@ -87,6 +95,10 @@ def operation_names(module: ir.Module) -> frozenset[str]:
 
 def _is_on_complex(operation: ir.Operation) -> bool:
     return any(map(hlo.is_complex, (*operation.operands, *operation.results)))
+
+
+def _is_of_doubles(operation: ir.Operation) -> bool:
+    return isinstance(hlo.element_type_of(operation.results[0]), ir.F64Type)
 
 
 def _is_on_narrow(operation: ir.Operation) -> bool:

@@ -21,6 +21,7 @@ STAGES: dict[str, Stage] = {
     "transpose-rhs": looks_for("dot_general"),
     "fuse-rows": looks_for("reduce"),
     "split-reductions": looks_for("reduce"),
+    "write-out-doubles": looks_for("exponential log logistic tanh", is_double=True),
 }
 """The passes in order, which matters (see `TuneForCpu`), and what each looks for."""
 
@@ -40,6 +41,7 @@ class TuneForCpu(Pass):
        gain from a transposition.
     3. `fuse-rows` for what is reduced, `split-reductions` for lines and narrow arrays, which have
        no rows to share out or no vectors in a row.
+    4. `write-out-doubles` for what no kernel computes.
 
     Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
     Before and after: see the passes.

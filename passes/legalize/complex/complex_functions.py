@@ -25,15 +25,17 @@ from axir.dialect.builders.scalars import (
     fused_multiply_add,
     operation,
 )
-from axir.passes.legalize.numbers import expand_trigonometry as trigonometry
-from axir.passes.legalize.numbers.expand_hyperbolic import (
+from axir.passes.legalize.doubles import (
     exponential,
     exponential_minus_one,
+    logarithm,
+    logarithm_plus_one,
+)
+from axir.passes.legalize.numbers import expand_trigonometry as trigonometry
+from axir.passes.legalize.numbers.expand_hyperbolic import (
     hyperbolic_cosine,
     hyperbolic_sine,
     inverse_hyperbolic_sine,
-    logarithm,
-    logarithm_plus_one,
 )
 from axir.passes.legalize.numbers.expand_inverse_trigonometry import arc_tangent_2
 

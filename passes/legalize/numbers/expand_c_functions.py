@@ -12,6 +12,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.scalars import Scalar, element_of
 from axir.dialect.core.annotations import Returning
 from axir.passes.framework.base import Pass
+from axir.passes.legalize.doubles import hyperbolic_tangent
 from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.rewriting import replace
 from axir.passes.legalize.stages import operation_names
@@ -23,7 +24,7 @@ _FUNCTIONS: dict[str, Returning[Scalar]] = {
     "stablehlo.sine": doubles.sine,
     "stablehlo.cosine": doubles.cosine,
     "stablehlo.tan": doubles.tangent,
-    "stablehlo.tanh": doubles.hyperbolic_tangent,
+    "stablehlo.tanh": hyperbolic_tangent,
     "stablehlo.atan2": doubles.arc_tangent_2,
     "stablehlo.remainder": doubles.remainder,
     "chlo.tan": doubles.tangent,
@@ -33,7 +34,7 @@ _FUNCTIONS: dict[str, Returning[Scalar]] = {
     "math.sin": doubles.sine,
     "math.cos": doubles.cosine,
     "math.tan": doubles.tangent,
-    "math.tanh": doubles.hyperbolic_tangent,
+    "math.tanh": hyperbolic_tangent,
     "math.atan2": doubles.arc_tangent_2,
     "math.atan": doubles.arc_tangent,
     "math.asin": doubles.arc_sine,

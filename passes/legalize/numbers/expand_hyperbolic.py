@@ -10,88 +10,16 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.expressions import is_nan, maximum, minimum, polynomial, select, sqrt
-from axir.dialect.builders.scalars import (
-    Scalar,
-    bitcast,
-    convert_float,
-    copy_sign,
-    float64,
-    fused_multiply_add,
-    to_float,
-)
+from axir.dialect.builders.expressions import select, sqrt
+from axir.dialect.builders.scalars import Scalar, convert_float, copy_sign, float64
+from axir.passes.legalize.doubles import LN2, exponential_minus_one, logarithm_plus_one
 from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 
-from .doubles import ATANH, EXP2_MINUS_ONE, ROUNDING, split_mantissa
-
-_LOG2_E = (1.4426950408889634, 2.0355273740931033e-17)  # the number and what it lacks
-_LN2 = (0.6931471805599453, 2.3190468138462996e-17)
 _HUGE = 2.0**28  # 1 + x^2 is x^2 from here on
 _TINY = 2.0**-28  # x^2 does not matter next to 1 below this
 
 Function = Callable[[Scalar], Scalar]
-
-
-def exponential(x: Scalar) -> Scalar:
-    """e^x of a double, to one unit in the last place."""
-    first, second, growth = _exponential_parts(x)
-    return select(is_nan(x), x, (first + first * growth) * second)
-
-
-def exponential_minus_one(x: Scalar) -> Scalar:
-    """e^x - 1 of a double, to one unit in the last place."""
-    first, second, growth = _exponential_parts(x)
-    # Where 2^n may be out of range, adding or subtracting 1 is nothing.
-    near = (first * second) * growth + (first * second - 1)
-    far = (first + first * growth) * second
-    result = select(abs(x) < 700, near, select(x > 0, far, -1))
-    result = select(abs(x) < 2.0**-54, x, result)
-    return select(is_nan(x), x, result)
-
-
-def _exponential_parts(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """e^x = first second (1 + growth), where first and second are powers of two."""
-    bounded = minimum(maximum(x, -1400), 1400)
-    factor, factor_rest = _LOG2_E
-    scaled = bounded * factor
-    rest = fused_multiply_add(bounded, x.constant(factor), -scaled) + bounded * factor_rest
-    rounded = scaled + ROUNDING
-    fraction = (scaled - (rounded - ROUNDING)) + rest
-    growth = fraction * polynomial(fraction, EXP2_MINUS_ONE)
-    count = rounded.bits() - x.constant(ROUNDING).bits()
-    half = count.shift_right_signed(1)
-    first, second = (bitcast((part + 1023) << 52, float64()) for part in (half, count - half))
-    return first, second, growth
-
-
-def logarithm(x: Scalar) -> Scalar:
-    """log x of a double, to one unit in the last place; 0 and infinity give infinities."""
-    return _logarithm(x, x.constant(0))
-
-
-def logarithm_plus_one(x: Scalar) -> Scalar:
-    """log(1 + x) of a double, to two units in the last place."""
-    total = 1 + x
-    # What the sum lacks, relative to it; infinity minus itself must not come in.
-    lost = select(x > 1, 1 - (total - x), x - (total - 1)) / total
-    return select(abs(x) < 2.0**-54, x, _logarithm(total, lost))
-
-
-def _logarithm(x: Scalar, lost: Scalar) -> Scalar:
-    """log x + lost."""
-    mantissa, exponent = split_mantissa(x, mantissa_bits=52, root_half=0x3FE6A09E667F3BCD)
-    over, under = mantissa - 1, mantissa + 1
-    ratio = over / under
-    remainder = fused_multiply_add(-ratio, under, over) - ratio * (mantissa - (under - 1))
-    square = ratio * ratio
-    count = to_float(exponent, float64())
-    small = ratio * square * polynomial(square, ATANH) + remainder / under
-    rest = 2 * small + (lost + count * _LN2[1])
-    regular = count * _LN2[0] + (2 * ratio + rest)
-    result = select((x > 0) & (x < math.inf), regular, math.nan)
-    result = select(x == 0, -math.inf, result)
-    return select(x == math.inf, math.inf, result)
 
 
 def hyperbolic_sine(x: Scalar) -> Scalar:
@@ -121,7 +49,7 @@ def inverse_hyperbolic_sine(x: Scalar) -> Scalar:
     square = bounded * bounded
     argument = bounded + square / (1 + sqrt(1 + square))
     result = logarithm_plus_one(select(is_large, magnitude - 1, argument))
-    return copy_sign(result + select(is_large, result.constant(_LN2[0]), 0), x)
+    return copy_sign(result + select(is_large, result.constant(LN2[0]), 0), x)
 
 
 def inverse_hyperbolic_cosine(x: Scalar) -> Scalar:
@@ -130,7 +58,7 @@ def inverse_hyperbolic_cosine(x: Scalar) -> Scalar:
     over = select(is_large, 1, x) - 1
     argument = over + sqrt(over * (over + 2))
     result = logarithm_plus_one(select(is_large, x - 1, argument))
-    result = result + select(is_large, result.constant(_LN2[0]), 0)
+    result = result + select(is_large, result.constant(LN2[0]), 0)
     return select(x < 1, math.nan, result)
 
 

@@ -26,10 +26,17 @@ from axir.dialect.builders.scalars import (
     fused_multiply_add,
     to_float,
 )
+from axir.passes.legalize.doubles import (
+    ATANH,
+    EXP2_MINUS_ONE,
+    ROUNDING,
+    THIRD_REST,
+    Double,
+    product,
+    split_mantissa,
+)
 from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.rewriting import RewritePass
-
-from .doubles import ATANH, EXP2_MINUS_ONE, ROUNDING, THIRD_REST, Double, product, split_mantissa
 
 # log2(m) = s P(s^2) with s = (m - 1) / (m + 1), for m in [sqrt(1/2), sqrt(2)]. These and the
 # following polynomials interpolate at Chebyshev nodes; relative error 3e-14.

@@ -21,9 +21,7 @@ from axir.dialect.builders.scalars import (
     operation,
     to_float,
 )
-
-from .doubles import ROUNDING, Double
-from .expand_hyperbolic import exponential_minus_one
+from axir.passes.legalize.doubles import ROUNDING, Double
 
 # (sin(r)/r - 1)/r^2 and (cos(r) - 1 + r^2/2)/r^4 in r^2 on |r| <= pi/4, and (atan(t)/t - 1)/t^2 in
 # t^2 on t <= tan(pi/8): at Chebyshev nodes, relative errors 6e-18, 1e-18 and 3e-18.
@@ -292,15 +290,6 @@ def arc_cosine(x: Scalar) -> Scalar:
 
 
 # Others ------------------------------------------------------------------------------------------
-
-
-def hyperbolic_tangent(x: Scalar) -> Scalar:
-    """tanh x = w / (w + 2) with w = e^(2 |x|) - 1, to three units in the last place."""
-    magnitude = abs(x)
-    growth = exponential_minus_one(2 * select(magnitude > 20, 20, magnitude))
-    result = select(magnitude > 20, 1, growth / (growth + 2))
-    result = select(magnitude < 2.0**-28, magnitude, result)
-    return copy_sign(select(is_nan(x), x, result), x)
 
 
 def remainder(x: Scalar, y: Scalar) -> Scalar:
