@@ -37,8 +37,8 @@ class FuseSmallPrograms(Pass):
 
     1. Take the functions that nobody calls, of at least three operations, not all of which are
        elementwise: those IREE fuses itself. Their work must be small enough for one thread, and
-       each operation must have a rule. They must not write parts of a large array that the caller
-       gives away, which IREE does in place.
+       each operation must have a rule. They must not write parts of a large array: one thread
+       would copy all of it.
     2. Build the kernel: the arguments are its operands, what is returned its results.
 
     Before::
@@ -67,7 +67,7 @@ class FuseSmallPrograms(Pass):
             if "sym_visibility" in function.attributes:
                 continue
             [operations] = operations_of(function) if len(function.regions[0].blocks) else [[]]
-            if not _pays(operations) or _updates_in_place(operations):
+            if not _pays(operations) or _updates_large(operations):
                 continue
             reason = fitness.of_program(operations)
             if reason is None:
@@ -82,20 +82,21 @@ def _pays(operations: list[ir.Operation]) -> bool:
     return len(working) >= _FEWEST and not all(can_compute(x) for x in working)
 
 
-def _updates_in_place(operations: list[ir.Operation]) -> bool:
-    """Tells whether a large array that the caller gives away is changed in parts.
+def _updates_large(operations: list[ir.Operation]) -> bool:
+    """Tells whether parts of a large array are changed.
 
-    IREE does that where the array lies; a kernel would copy all of it.
+    IREE does that where the array lies, if the caller gives it away; else several threads copy it.
     """
     changed = [x.operands[0] for x in operations if x.name in _PARTIAL]
-    return any(
-        is_given_away(x) and math.prod(x.type.shape) * bytes_of(x.type.element_type) >= LARGE_BYTES
-        for x in changed
-    )
+    sizes = [math.prod(x.type.shape) * bytes_of(x.type.element_type) for x in changed]
+    limits = [LARGE_BYTES if is_given_away(x) else _COPIED_BYTES for x in changed]
+    return any(size >= limit for size, limit in zip(sizes, limits, strict=True))
 
 
 # Smaller arrays are copied faster than another operation is begun.
 LARGE_BYTES = 1 << 15
+# One thread copies these faster than two do.
+_COPIED_BYTES = 1 << 19
 _PARTIAL = ("stablehlo.dynamic_update_slice", "stablehlo.scatter")
 _PLACES = frozenset("stablehlo.constant stablehlo.reshape func.return tensor.empty".split())
 

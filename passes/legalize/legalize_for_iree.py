@@ -137,6 +137,7 @@ class LegalizeForIree(Pass):
             name: {"device": self.device} for name in _ON_DEVICE
         }
         options["refuse-unsupported"] = {"platform": self.platform, "missing": self.missing}
+        options["protect-inputs"]["platform"] = self.platform
         options["expand-trigonometry"] = {"fuses": self.platform not in _SPIRV}
         run_stages(module, self.stages(), options)
 

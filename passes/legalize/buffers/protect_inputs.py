@@ -10,6 +10,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.program.rules import HOST
 from axir.passes.framework.base import Pass
+from axir.passes.legalize.copies import copied, is_worth_a_kernel
 from axir.passes.legalize.rewriting import find_operations, replace
 
 _KERNEL = "flow.dispatch"
@@ -59,6 +60,7 @@ class ProtectInputs(Pass):
     3. Let all uses of the arguments found, except donated ones (`axir.donated`,
        `jax.buffer_donor`, `tf.aliasing_output`, `iree.abi.output`), use a transfer instead; of
        unsigned integers, which IREE does not transfer, one of their bits as signless integers.
+       On CPUs a kernel copies what is large: a transfer is the work of one thread.
     4. Remove the optimization barriers on the way, next to which a transfer is optimized away.
     5. Remove `axir.donated`, which only this pass reads.
 
@@ -79,6 +81,7 @@ class ProtectInputs(Pass):
 
     name: ClassVar[str] = "protect-inputs"
     device: str = "__device_0"
+    platform: str = "cpu"
 
     def run(self, module: ir.Module) -> None:
         """Inserts the transfers."""
@@ -95,13 +98,33 @@ class ProtectInputs(Pass):
         for argument in reached.arguments:
             function = argument.owner.owner
             if (function.attributes["sym_name"].value, argument.arg_number) not in donated:
-                _replace_by_transfer(argument, self.device)
+                self._replace_by_copy(argument)
         for result in reached.host_results:
-            _replace_by_transfer(result, self.device)
+            self._replace_by_copy(result)
         for barrier in reached.barriers:
             replace(barrier, list(barrier.operands))
         for function in functions:
             _remove_own_attribute(function)
+
+    def _replace_by_copy(self, value: ir.Value) -> None:
+        """Lets all uses of a function's argument, or of a call's result, use a copy of it."""
+        uses = [(use.owner, use.operand_number) for use in value.uses]
+        if isinstance(value, ir.BlockArgument):
+            place = ir.InsertionPoint.at_block_begin(value.owner)
+            location = value.owner.owner.location
+        else:
+            call = value.owner.operation
+            place, location = ir.InsertionPoint.after(call), call.location
+        with place, location:
+            if self.platform == "cpu" and is_worth_a_kernel(value):
+                copy = copied(value, None)
+            elif hlo.is_unsigned(value):
+                moved = transfer(signless(value), self.device)
+                copy = hlo.bitcast_convert(moved, hlo.element_type_of(value))
+            else:
+                copy = transfer(value, self.device)
+        for owner, number in uses:
+            owner.operands[number] = copy
 
 
 @dataclasses.dataclass
@@ -122,22 +145,6 @@ def overwritten_places(operation: ir.Operation) -> list[int]:
     if operation.name == "stablehlo.scatter":
         return list(range((len(operation.operands) - 1) // 2))
     return list(range(len(operation.operands) if operation.name == "stablehlo.sort" else 1))
-
-
-def _replace_by_transfer(value: ir.Value, device: str) -> None:
-    """Lets all uses of a function's argument, or of a call's result, use a copy of it."""
-    if isinstance(value, ir.BlockArgument):
-        place, location = ir.InsertionPoint.at_block_begin(value.owner), value.owner.owner.location
-    else:
-        call = value.owner.operation
-        place, location = ir.InsertionPoint.after(call), call.location
-    with place, location:
-        if hlo.is_unsigned(value):
-            user = signless(value)
-            copy = hlo.bitcast_convert(transfer(user, device), hlo.element_type_of(value))
-        else:
-            copy = user = transfer(value, device)
-    value.replace_all_uses_except(copy, user.owner.operation)
 
 
 def signless(value: ir.Value) -> ir.Value:

@@ -13,11 +13,11 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch, loop, when
 from axir.dialect.builders.scalars import Scalar, extend_unsigned, index, operation, to_index
 from axir.passes.legalize.buffers.protect_inputs import is_given_away
+from axir.passes.legalize.copies import Columns, begin, copied, uniform_number
 from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.lanes import Lanes, combination
 from axir.passes.legalize.rewriting import RewritePass, operations_in_order, replace
 
-from .copies import Columns, begin, copied, uniform_number
 from .drop_scatter import window_sizes
 
 # A workgroup's share of a row: two lines of the cache.

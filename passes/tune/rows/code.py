@@ -13,7 +13,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import STACK_BYTES, Memory, loop, scratch
 from axir.dialect.builders.scalars import Scalar, constant, convert_float, index, signless
-from axir.passes.legalize.indices.copies import rest_of_row, uniform_number
+from axir.passes.legalize.copies import rest_of_row, uniform_number
 from axir.passes.legalize.lanes import lanes_of
 
 from .plans import Plan

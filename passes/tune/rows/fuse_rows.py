@@ -10,7 +10,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.indices.copies import uniform_number
+from axir.passes.legalize.copies import uniform_number
 from axir.passes.legalize.rewriting import find_operations, replace
 
 from . import kernels

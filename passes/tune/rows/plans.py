@@ -10,7 +10,7 @@ import math
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.indices.copies import uniform_number
+from axir.passes.legalize.copies import uniform_number
 
 from .programs import Program, operands_of
 from .reductions import REDUCE, accumulated, is_end

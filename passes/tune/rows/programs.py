@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 
 from iree.compiler import ir
 
-from axir.passes.legalize.indices.copies import uniform_number
+from axir.passes.legalize.copies import uniform_number
 
 from .reductions import REDUCE, is_down, is_end, space_of, terms_of
 from .spaces import (

@@ -14,7 +14,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.scalars import Scalar, constant, convert_float, float32, signless
 from axir.dialect.core.types import numpy_dtype
-from axir.passes.legalize.indices.copies import uniform_number
+from axir.passes.legalize.copies import uniform_number
 from axir.passes.legalize.lanes import body_lanes, combination
 
 from .spaces import Space

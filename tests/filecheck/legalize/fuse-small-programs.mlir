@@ -18,6 +18,15 @@ func.func @elementwise(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %2 : tensor<4xf32>
 }
 
+// One thread would copy a large array, of which only a part changes.
+func.func @update(%x: tensor<512x512xf32>, %i: tensor<i32>) -> tensor<512x512xf32> {
+  %0 = stablehlo.dynamic_slice %x, %i, %i, sizes = [2, 2] : (tensor<512x512xf32>, tensor<i32>, tensor<i32>) -> tensor<2x2xf32>
+  %1 = stablehlo.add %0, %0 : tensor<2x2xf32>
+  %2 = stablehlo.add %i, %i : tensor<i32>
+  %3 = stablehlo.dynamic_update_slice %x, %1, %2, %2 : (tensor<512x512xf32>, tensor<2x2xf32>, tensor<i32>, tensor<i32>) -> tensor<512x512xf32>
+  return %3 : tensor<512x512xf32>
+}
+
 // CHECK:     stream.executable private @program_0
 // CHECK:     math.tanh
 // CHECK:     vector.reduction <maximumf>
@@ -26,3 +35,5 @@ func.func @elementwise(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK:     flow.dispatch @program_0::@program_0(%arg0, %arg1)
 // CHECK:     func.func @elementwise
 // CHECK:     stablehlo.tanh
+// CHECK:     func.func @update
+// CHECK:     stablehlo.dynamic_update_slice

@@ -189,6 +189,38 @@ def test_unsigned_arguments_do_not_change() -> None:
     np.testing.assert_array_equal(on_device.to_host(), x)
 
 
+def test_kernels_copy_what_is_large() -> None:
+    """Of all forms that a caller's array has, and next to what reads it as it was."""
+    large = np.arange(200_000, dtype=np.uint32).reshape(400, 500)
+    truths = np.arange(600_000).reshape(600, 1000) % 7 == 0
+    start = np.int32(301)
+
+    def replace(x, part, i):
+        return [hlo.dynamic_update_slice(hlo.reshape(x, hlo.shape_of(x)), part, [i, i]), x]
+
+    examples = {
+        "numbers": (large, np.full((2, 3), 7, np.uint32), start),
+        "truths": (truths, np.ones((2, 3), bool), start),
+    }
+    module = build({name: (arguments, replace) for name, arguments in examples.items()})
+    run_passes(module, "protect-inputs")
+    assert "flow.tensor.transfer" not in str(module)
+    compiled = Compiled(module)
+    for name, (x, part, _) in examples.items():
+        on_device = compiled.put(x)
+        made, same = compiled.call_on_device(
+            name, on_device, compiled.put(part), compiled.put(start)
+        )
+        expected = x.copy()
+        expected[301:303, 301:304] = part
+        np.testing.assert_array_equal(made.to_host(), expected)
+        np.testing.assert_array_equal(on_device.to_host(), x)
+        np.testing.assert_array_equal(same.to_host(), x)
+    elsewhere = build({"numbers": (examples["numbers"], replace)})
+    run_passes(elsewhere, "protect-inputs{platform=cuda}")
+    assert "flow.tensor.transfer" in str(elsewhere)
+
+
 def test_computed_operands_are_not_copied() -> None:
     module = build({"f": (ARGUMENTS, lambda x, *rest: update(hlo.sine(x), *rest))})
     run_passes(module, "protect-inputs")

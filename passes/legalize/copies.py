@@ -1,6 +1,6 @@
 """Parts of kernels that go through rows in vectors, and kernels that copy or fill.
 
-What does not live here: kernels that compute (`scatter_by_kernel.py`).
+What does not live here: kernels that compute (`indices/scatter_by_kernel.py`).
 """
 
 from __future__ import annotations
@@ -107,6 +107,14 @@ def _move(target: Memory, source: Memory | Scalar, place: tuple[Scalar, ...], wi
         target.write(place, broadcast(source, width))
     else:
         target.write(place, source.read(place, width))
+
+
+def is_worth_a_kernel(operand: ir.Value) -> bool:
+    """Tells whether an array is of real numbers, and large enough for several threads."""
+    kind = operand.type
+    if hlo.is_complex(operand) or not kind.has_static_shape:
+        return False
+    return math.prod(kind.shape) * -(-kind.element_type.width // 8) >= 2 * _SHARE_BYTES
 
 
 def copied(operand: ir.Value, fill: float | None) -> ir.Value:
