@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from axir._trees import tree
+from axir._trees import paths
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
@@ -114,7 +114,7 @@ def _children(
         key.append(array.type)
         leaves.append(array)
         return ()
-    if tree.is_named_tuple(kind):
+    if paths.is_named_tuple(kind):
         key.append(kind)
         return x
     return None

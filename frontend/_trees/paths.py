@@ -6,6 +6,7 @@ without paths, and registration of classes (`tree.py`).
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -131,6 +132,13 @@ def is_tree_node(typ: type) -> bool:
     return registered is not None or optree.is_namedtuple_class(typ)
 
 
+@functools.lru_cache(maxsize=4096)
+def is_named_tuple(kind: type) -> bool:
+    """Tells whether trees take objects of a class as named tuples, and not as registered."""
+    entry = optree.register_pytree_node.get(kind, namespace=NAMESPACE)
+    return entry is not None and entry.kind is optree.PyTreeKind.NAMEDTUPLE
+
+
 def children_with_keys(node: UserObject) -> tuple[list[tuple[UserObject, UserObject]], UserObject]:
     """Returns the pairs of key and child of a container, and its auxiliary data.
 
@@ -144,9 +152,9 @@ def children_with_keys(node: UserObject) -> tuple[list[tuple[UserObject, UserObj
     children, auxiliary, entries, _ = optree.tree_flatten_one_level(node, namespace=NAMESPACE)
     if isinstance(node, dict):
         keys: list[UserObject] = [DictKey(entry) for entry in entries]
-    elif optree.is_namedtuple_class(type(node)):
+    elif is_named_tuple(type(node)):
         keys = [GetAttrKey(name) for name in node._fields]
-    elif isinstance(node, (list, tuple, deque)):
+    elif type(node) in (list, tuple, deque):
         keys = [SequenceKey(index) for index in range(len(children))]
     else:
         keys = [FlattenedIndexKey(index) for index in range(len(children))]

@@ -12,8 +12,7 @@ import optree
 from axir.dialect.core.annotations import PyTree, UserObject
 from axir.dialect.core.errors import TreeError
 
-from .paths import KEYED, NAMESPACE, GetAttrKey
-from .tree import is_named_tuple
+from .paths import KEYED, NAMESPACE, GetAttrKey, is_named_tuple
 
 Flatten = Callable[[UserObject], tuple[Iterable[PyTree], UserObject]]
 Unflatten = Callable[[UserObject, Sequence[PyTree]], UserObject]
@@ -186,14 +185,40 @@ def register_static(cls: type) -> type:
     return cls
 
 
+class _Whole:
+    """A `functools.partial` as a function that another one leaves as it is."""
+
+    def __init__(self, function: functools.partial):
+        self.function = function
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: UserObject, **kwargs: UserObject) -> UserObject:
+        return self.function(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return self.function == (other.function if isinstance(other, _Whole) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.function)
+
+
 class Partial(functools.partial):
     """A `functools.partial` that is a container of trees: its arguments are children.
+
+    Those of a `functools.partial` that it is given are not: that one is its function, as a whole.
 
     >>> import axir
     >>> add = Partial(lambda x, y: x + y, 1.0)
     >>> float(axir.jit(lambda f: f(2.0))(add))
     3.0
     """
+
+    def __new__(
+        cls, func: Callable[..., UserObject], /, *args: UserObject, **kwargs: UserObject
+    ) -> Partial:
+        # `functools.partial` would take the arguments of the other one for its own.
+        whole = _Whole(func) if isinstance(func, functools.partial) else func
+        return super().__new__(cls, whole, *args, **kwargs)
 
 
 register_pytree_node(

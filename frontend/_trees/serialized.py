@@ -13,8 +13,7 @@ import optree
 from axir.dialect.core.annotations import PyTree, UserObject
 from axir.dialect.core.errors import ParameterError
 
-from .paths import NAMESPACE
-from .tree import is_named_tuple
+from .paths import NAMESPACE, is_named_tuple
 
 
 @dataclass(frozen=True)

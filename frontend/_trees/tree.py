@@ -53,13 +53,6 @@ def structure(tree: PyTree, is_leaf: Callable[[UserObject], bool] | None = None)
     return flatten(tree, is_leaf)[1]
 
 
-@functools.lru_cache(maxsize=4096)
-def is_named_tuple(kind: type) -> bool:
-    """Tells whether trees take objects of a class as named tuples, and not as registered."""
-    entry = optree.register_pytree_node.get(kind, namespace=NAMESPACE)
-    return entry is not None and entry.kind is optree.PyTreeKind.NAMEDTUPLE
-
-
 def map(
     f: UserFunction,
     tree: PyTree,
@@ -222,13 +215,35 @@ def all_leaves(
 
 
 def transpose(
-    outer_treedef: TreeDef, inner_treedef: TreeDef, pytree_to_transpose: UserObject
+    outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_transpose: UserObject
 ) -> PyTree:
-    """Turns a tree of trees inside out."""
-    subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
-    rows = [inner_treedef.flatten_up_to(subtree) for subtree in subtrees]
-    columns = zip(*rows, strict=True) if rows else [()] * inner_treedef.num_leaves
-    return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
+    """Turns a tree of trees inside out.
+
+    Args:
+        outer_treedef: The structure of the containers outside.
+        inner_treedef: The structure of what stands in place of the leaves of these, or None for
+            that of the first.
+        pytree_to_transpose: The tree, whose containers outside may hold other auxiliary data.
+
+    Raises:
+        TreeError: if the tree is not made of such trees.
+
+    >>> transpose(structure((0, 0)), None, ({"a": 1, "b": 2}, {"a": 3, "b": 4}))
+    {'a': (1, 3), 'b': (2, 4)}
+    """
+    values, found = flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        subtrees = flatten_like(outer_treedef, pytree_to_transpose, "tree transpose")
+        inner_treedef = structure(subtrees[0] if subtrees else None)
+    rows, columns = outer_treedef.num_leaves, inner_treedef.num_leaves
+    if found.num_leaves != rows * columns:
+        raise TreeError(
+            f"tree transpose: {rows} trees of structure {inner_treedef} in {outer_treedef} have "
+            f"{rows * columns} leaves, but the tree has {found.num_leaves}: {found}.",
+            "Give all trees inside the same structure.",
+        )
+    inside_out = [outer_treedef.unflatten(values[n::columns]) for n in range(columns)]
+    return inner_treedef.unflatten(inside_out)
 
 
 def broadcast(
@@ -305,5 +320,5 @@ def static(**kwargs: Options) -> PyTree:
     >>> leaves(Layer(1.0))
     [1.0]
     """
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(**kwargs, metadata=metadata)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 
 import pytest
 
@@ -108,3 +109,44 @@ def test_leaves_with_path() -> None:
     pairs = tree_util.tree_leaves_with_path({"a": 1, "b": (2, None)})
     named = [(tree_util.keystr(path), leaf) for path, leaf in pairs]
     assert named == [("['a']", 1), ("['b'][0]", 2)]
+
+
+def test_trees_whose_containers_know_their_children_are_transposed() -> None:
+    class Cached:
+        def __init__(self, children, shape):
+            self.children, self.shape = children, shape
+
+    tree_util.register_pytree_node(
+        Cached,
+        lambda x: (x.children, tree.structure(x.children)),
+        lambda shape, children: Cached(tuple(children), shape),
+    )
+    outer = tree.structure(Cached((0, 0), None))
+    pairs = Cached(((1, 2), (3, 4)), None)
+    first, second = tree.transpose(outer, tree.structure((0, 0)), pairs)
+    assert (first.children, second.children) == ((1, 3), (2, 4))
+    assert tree.transpose(tree.structure([0, 0]), None, [(1, 2), (3, 4)]) == ([1, 3], [2, 4])
+    with pytest.raises(errors.TreeError, match=r"have 6 leaves, but the tree has 4"):
+        tree.transpose(tree.structure([0, 0]), tree.structure((0, 0, 0)), [(1, 2), (3, 4)])
+
+
+def test_arguments_of_a_python_partial_are_no_children_of_a_partial() -> None:
+    named = functools.partial(lambda name, x, y: {name: x - y}, "difference")
+    partial = tree_util.Partial(named, 3.0)
+    assert (partial.args, tree.leaves(partial)) == ((3.0,), [3.0])
+    assert partial.func == named == tree_util.Partial(named).func
+    assert hash(tree.structure(partial)) == hash(tree.structure(tree_util.Partial(named, 4.0)))
+    assert axir.jit(lambda f: f(1.0))(partial) == {"difference": 2.0}
+    assert tree.leaves(tree_util.Partial(partial, 1.0)) == [1.0]
+
+
+def test_named_tuples_may_be_registered_with_other_children() -> None:
+    class Tagged(collections.namedtuple("Tagged", ["tag", "value"])):
+        pass
+
+    tree_util.register_pytree_node(
+        Tagged, lambda x: ((x.value,), x.tag), lambda tag, children: Tagged(tag, *children)
+    )
+    ((path, leaf),), structure = tree.flatten_with_path(Tagged("t", 2))
+    assert (tree_util.keystr(path), leaf) == ("[<flat index 0>]", 2)
+    assert structure.unflatten([3]) == Tagged("t", 3)
