@@ -358,13 +358,22 @@ class ConcreteArray(Array):
         raise TypeError("Arrays are unhashable: compare them with jnp.array_equal instead.")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ConcreteArray, (self.type, np.array(self.host()))
+        return _unpickled, (self.type, np.array(self.host()))
 
     def __copy__(self) -> ConcreteArray:
         return self
 
     def __deepcopy__(self, memo: object) -> ConcreteArray:
         return ConcreteArray(self.type, self.host().copy(), None, self._device)
+
+
+def _unpickled(array_type: ShapedArray, host: np.ndarray) -> ConcreteArray:
+    """Returns an array from a pickle, in the dtype that the current configuration has for it."""
+    dtype = dtypes.canonicalize_dtype(array_type.dtype)
+    if dtype != array_type.dtype:
+        array_type = ShapedArray(array_type.shape, dtype, array_type.weak_type)
+        host = host.astype(dtype)
+    return ConcreteArray(array_type, host)
 
 
 # What a consumer of a buffer asks for (PyBUF_WRITABLE).

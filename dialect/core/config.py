@@ -162,6 +162,11 @@ class Config:
         return {name: getattr(self, name) for name in OPTIONS}
 
     @property
+    def x64_enabled(self) -> bool:
+        """Whether arrays may have 64-bit types in this thread: `jax_enable_x64`."""
+        return bool(self.jax_enable_x64)
+
+    @property
     def overrides(self) -> dict[str, OptionValue]:
         """The values that are overridden in this thread, by name."""
         return dict(self._thread.__dict__)

@@ -189,7 +189,7 @@ def _weights(
         method = ResizeMethod.CUBIC
     padding = RADIUS.get(method, 0)  # how often the pixels at the edges are repeated
     inverse = 1 / jnp.asarray(scale)
-    new = jnp.arange(new_size, dtype=inverse.dtype)
+    new = jnp.arange(new_size, dtype=inverse.dtype)[None, :]
     start = (new - translation) * inverse
     middle = start + 0.5 * inverse - 0.5
     old = jnp.arange(-padding, size + padding, dtype=inverse.dtype)[:, None]
@@ -203,7 +203,7 @@ def _weights(
         inner = weights[padding : size + padding]
         inner = inner.at[0].add(weights[:padding].sum(0))
         weights = inner.at[-1].add(weights[size + padding :].sum(0))
-    total = weights.sum(0)
+    total = weights.sum(0, keepdims=True)
     is_covered = jnp.abs(total) > _SMALLEST_SUM
     if not padding:
         is_covered &= (middle >= -0.5) & (middle <= size - 0.5)

@@ -18,17 +18,16 @@ import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Options, UserFunction, UserObject
+from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.ops.collectives import axis_exchanges as exchanges
 from axir.dialect.ops.collectives import axis_reductions as collectives
 from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value
-from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.constants import full_like
 from axir.dialect.ops.shape.movement import canonical_axis
-from axir.dialect.ops.shape.rearranging import moveaxis, squeeze
+from axir.dialect.ops.shape.rearranging import moveaxis, reshape
 from axir.dialect.program.named_axes import axis_extent
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
@@ -263,7 +262,7 @@ def psum_scatter(
 
     Args:
         x: Array or tree of arrays.
-        axis_name: Name of the axis.
+        axis_name: Name of the axis, or a tuple of names, of which the last varies fastest.
         scatter_dimension: The dimension that is distributed.
         axis_index_groups: Partition of the positions into groups, which are summed separately.
         tiled: Whether each position gets a slice of the dimension, whose extent must then be
@@ -272,18 +271,21 @@ def psum_scatter(
     Raises:
         ShapeError: if the extent of the dimension does not fit.
     """
-    name, groups = _one_name(axis_name, "psum_scatter"), _groups(axis_index_groups)
+    names, groups = _names(axis_name), _groups(axis_index_groups)
 
     def scatter_leaf(leaf: UserObject) -> UserObject:
         value = as_value(leaf)
-        return exchanges.reduce_scatter_primitive.bind(
-            value,
-            axis_name=name,
-            scatter_dimension=canonical_axis("psum_scatter", scatter_dimension, value.ndim),
-            axis_size=_extent(name, groups),
-            tiled=tiled,
-            axis_index_groups=groups,
-        )
+        dimension = canonical_axis("psum_scatter", scatter_dimension, value.ndim)
+        for name in names:
+            value = exchanges.reduce_scatter_primitive.bind(
+                value,
+                axis_name=name,
+                scatter_dimension=dimension,
+                axis_size=_extent(name, groups),
+                tiled=tiled or name is not names[-1],
+                axis_index_groups=groups,
+            )
+        return value
 
     return tree.map(scatter_leaf, x)
 
@@ -301,7 +303,7 @@ def all_to_all(
 
     Args:
         x: Array or tree of arrays.
-        axis_name: Name of the axis.
+        axis_name: Name of the axis, or a tuple of names, of which the last varies fastest.
         split_axis: The axis of the value that is distributed.
         concat_axis: Where the parts received stand in the result.
         axis_index_groups: Partition of the positions into groups, which exchange separately.
@@ -311,34 +313,58 @@ def all_to_all(
     Raises:
         ShapeError: if the extent of `split_axis` does not fit.
     """
-    name, groups = _one_name(axis_name, "all_to_all"), _groups(axis_index_groups)
-    size = _extent(name, groups)
-    exchange: UserFunction = _exchange_slices if tiled else _exchange_indices
+    names, groups = _names(axis_name), _groups(axis_index_groups)
+    extents = [_extent(name, groups) for name in names]
 
     def exchange_leaf(leaf: UserObject) -> UserObject:
         value = as_value(leaf)
         split = canonical_axis("all_to_all", split_axis, value.ndim)
         concat = canonical_axis("all_to_all", concat_axis, value.ndim)
-        params = {"axis_name": name, "axis_size": size, "axis_index_groups": groups}
-        return exchange(value, split, concat, params)
+        if tiled and len(names) == 1:
+            return _exchange(value, split, concat, names[0], extents[0], groups)
+        parts = _parts(value, split, prod(extents), tiled)
+        shape = parts.shape[1:]
+        # Parts as a grid: an exchange along each of its axes takes each to its place.
+        parts = reshape(parts, (*extents, *shape))
+        for position, (name, extent) in enumerate(zip(names, extents, strict=True)):
+            parts = _exchange(parts, position, position, name, extent, groups)
+        parts = moveaxis(reshape(parts, (prod(extents), *shape)), 0, concat)
+        if not tiled:
+            return parts
+        merged = (*shape[:concat], prod(extents) * shape[concat], *shape[concat + 1 :])
+        return reshape(parts, merged)
 
     return tree.map(exchange_leaf, x)
 
 
-def _exchange_slices(x: Value, split: int, concat: int, params: dict[str, Options]) -> Value:
-    return exchanges.all_to_all_primitive.bind(x, split_axis=split, concat_axis=concat, **params)
+def _exchange(
+    x: Value, split: int, concat: int, name: UserObject, extent: int, groups: UserObject
+) -> Value:
+    return exchanges.all_to_all_primitive.bind(
+        x,
+        split_axis=split,
+        concat_axis=concat,
+        axis_name=name,
+        axis_size=extent,
+        axis_index_groups=groups,
+    )
 
 
-def _exchange_indices(x: Value, split: int, concat: int, params: dict[str, Options]) -> Value:
-    size = params["axis_size"]
-    if x.shape[split] != size:
+def _parts(x: Value, split: int, number: int, tiled: bool) -> Value:
+    """Returns the parts of a value, slices if `tiled`, along a new first axis."""
+    extent = x.shape[split]
+    if extent % number if tiled else extent != number:
         raise ShapeError(
-            f"all_to_all: axis {split} of {x.aval} has extent {x.shape[split]}, but {size} "
-            "elements exchange.",
-            "Give the axis that extent, or use tiled=True to exchange slices.",
+            f"all_to_all: axis {split} of {x.aval} has extent {extent}, but {number} "
+            f"{'slices' if tiled else 'elements'} exchange.",
+            "Give the axis a multiple of that extent."
+            if tiled
+            else "Give the axis that extent, or use tiled=True to exchange slices.",
         )
-    parts = expand_dims(moveaxis(x, split, 0), (concat + 1,))
-    return squeeze(_exchange_slices(parts, 0, concat + 1, params), (0,))
+    if not tiled:
+        return moveaxis(x, split, 0)
+    grid = (*x.shape[:split], number, extent // number, *x.shape[split + 1 :])
+    return moveaxis(reshape(x, grid), split, 0)
 
 
 def pswapaxes(

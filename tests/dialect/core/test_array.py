@@ -16,6 +16,7 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir import lax
+from axir.dialect.core.config import config
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,6 +77,17 @@ def test_the_class_serves_in_annotations() -> None:
 def test_the_class_has_no_constructor() -> None:
     with pytest.raises(TypeError, match=r"axir\.Array has no constructor.*axir\.numpy\.array"):
         axir.Array((3,), jnp.float32)
+
+
+def test_pickles_have_the_dtypes_of_whoever_reads_them() -> None:
+    with config(jax_enable_x64=True):
+        assert config.x64_enabled
+        text = pickle.dumps([jnp.array([1.5, 2.5]), jnp.asarray(3.0)])
+        assert [x.dtype for x in pickle.loads(text)] == ["float64", "float64"]
+    assert not config.x64_enabled
+    wide, weak = pickle.loads(text)
+    assert (wide.dtype, wide.tolist(), weak.dtype) == ("float32", [1.5, 2.5], "float32")
+    assert weak.weak_type
 
 
 @pytest.mark.parametrize(

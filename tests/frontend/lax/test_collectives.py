@@ -262,3 +262,20 @@ def test_a_jitted_function_is_traced_for_each_extent_of_a_named_axis():
     for size in (2, 3):
         result = axir.vmap(counted, axis_name="i")(anp.ones(size))
         np.testing.assert_array_equal(result, np.full(size, size, np.float32))
+
+
+@pytest.mark.parametrize("tiled", [False, True])
+@pytest.mark.parametrize("axes", [(0, 0), (0, 1), (0, 2)])
+def test_exchanges_along_two_axes_are_those_along_one_of_both_extents(axes, tiled) -> None:
+    x = np.arange(2 * 3 * 6 * 4 * 2.0).reshape(2, 3, 6, 4, 2)
+
+    def exchange(name):
+        return lambda a: (
+            lax.all_to_all(a, name, *axes, tiled=tiled),
+            lax.psum_scatter(a, name, tiled=tiled),
+        )
+
+    one = axir.vmap(exchange("i"), axis_name="i")(x.reshape(6, 6, 4, 2))
+    both = axir.vmap(axir.vmap(exchange(("i", "j")), axis_name="j"), axis_name="i")(x)
+    for expected, result in zip(one, both, strict=True):
+        assert np.array_equal(expected, result.reshape(6, *result.shape[2:]))
