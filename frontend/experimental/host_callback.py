@@ -13,9 +13,10 @@ from typing import TextIO
 import numpy as np
 
 from axir import debug, effects_barrier, tree
+from axir._transforms.callbacks import io_callback
 from axir.dialect.core.annotations import Options, PyTree, UserFunction
 
-__all__ = ["id_print", "id_tap", "outfeed_receiver"]
+__all__ = ["barrier_wait", "call", "id_print", "id_tap", "outfeed_receiver"]
 
 
 def id_tap(
@@ -77,3 +78,31 @@ def outfeed_receiver(**_: Options) -> Iterator[None]:
         yield
     finally:
         effects_barrier()
+
+
+def barrier_wait(logging_name: str | None = None) -> None:
+    """Waits for all functions that programs have called so far.
+
+    Args:
+        logging_name: Accepted for compatibility.
+    """
+    effects_barrier()
+
+
+def call(callback_func: UserFunction, arg: PyTree, *, result_shape: PyTree = None) -> PyTree:
+    """Returns what a Python function of the value gives, called whenever the program runs.
+
+    Args:
+        callback_func: Function of a tree of arrays, which may have side effects.
+        arg: The tree.
+        result_shape: Tree of what has `shape` and `dtype`, as the function returns it; None for a
+            function without results.
+
+    Raises:
+        CallbackError: by the program, if the function returns something else.
+
+    >>> import axir, numpy as np
+    >>> float(axir.jit(lambda x: call(lambda v: np.float32(v + 1), x, result_shape=x))(2.0))
+    3.0
+    """
+    return io_callback(callback_func, result_shape, arg)

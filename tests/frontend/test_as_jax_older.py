@@ -80,6 +80,8 @@ stream = io.StringIO()
 with host_callback.outfeed_receiver():
     jax.jit(lambda x: host_callback.id_print(x + 1, what="x", output_stream=stream) * 2)(1.0)
 found["printed"] = stream.getvalue()
+found["called"] = float(jax.jit(lambda x: host_callback.call(np.exp, x, result_shape=x))(0.0))
+host_callback.barrier_wait()
 config.update("jax_debug_nans", False)
 found["config"] = type(jax.config).__name__ != "module" and jax.config is config
 found["names"] = [
@@ -101,6 +103,7 @@ EXPECTED: dict[str, Any] = {
     "defvjp": [0.0, 7.0],
     "defvjp_all": [1.0, 2.0],
     "defjvp_all": 9.0,
+    "called": 1.0,
     "printed": "what: x\n2.\n",
     "config": True,
     "names": [True, True, 1, [0], True, True, True, [0, 1]],
