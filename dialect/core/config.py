@@ -19,6 +19,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
+from . import command_line_flags
 from .annotations import OptionValue, UserObject
 from .options import OPTIONS, ConfigError, Option, UnknownOptionError, option_of_name
 
@@ -155,6 +156,22 @@ class Config:
     def read(self, name: str) -> OptionValue:
         """Returns the value that an option has in this thread."""
         return getattr(self, option_of_name(name).name)
+
+    def config_with_absl(self) -> None:
+        """Makes every option a flag of absl's: the program's command line sets it.
+
+        Raises:
+            ConfigError: absl is not installed.
+        """
+        command_line_flags.define_flags(self)
+
+    def parse_flags_with_absl(self) -> None:
+        """Makes every option a flag of absl's, and takes those of this program's command line.
+
+        Raises:
+            ConfigError: absl is not installed, or a flag has a value that is not legal.
+        """
+        command_line_flags.parse_flags(self)
 
     @property
     def values(self) -> dict[str, OptionValue]:

@@ -337,13 +337,14 @@ class Applying(ABC):
         kind, name, count = self.custom.kind, self.call.name, self.call.count
         moving = moving_operands(trace, operands)
         moving = (*moving[:count], *(False for _ in moving[count:]))
+        found = reached(trace, operands, moving)
         values = values_of(trace, operands)
         with trace.outside():
-            if not any(moving):
+            if not any(found):  # a rule runs for what is differentiated, and for nothing else
                 applied = Applied(name, self.apply(values), lambda tangents: [])
-                return record_applied(trace, operands, applied, moving)
+                return record_applied(trace, operands, applied, found)
             if self.symbolic_zeros:
-                moving = reached(trace, operands, moving)
+                moving = found
             outs, residuals, push = self._run_rule(values, chosen(operands, moving), moving)
         outs = outside_values(trace, outs, kind, name)
         residuals = outside_values(trace, residuals, kind, name)

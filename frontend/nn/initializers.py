@@ -64,7 +64,7 @@ def constant(value: UserObject, dtype: DTypeLike = None) -> Initializer:
     Array([7., 7.], dtype=float32)
     """
 
-    def initialize(
+    def init(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
@@ -72,7 +72,7 @@ def constant(value: UserObject, dtype: DTypeLike = None) -> Initializer:
     ) -> Value:
         return full(shape, value, _float_dtype(dtype))
 
-    return initialize
+    return init
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
@@ -83,7 +83,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
     (2, 3)
     """
 
-    def initialize(
+    def init(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
@@ -91,7 +91,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
     ) -> Value:
         return _scaled(random.uniform(key, shape, _float_dtype(dtype)), scale)
 
-    return initialize
+    return init
 
 
 def normal(stddev: UserObject = 1e-2, dtype: DTypeLike = None) -> Initializer:
@@ -102,7 +102,7 @@ def normal(stddev: UserObject = 1e-2, dtype: DTypeLike = None) -> Initializer:
     (2, 3)
     """
 
-    def initialize(
+    def init(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
@@ -110,7 +110,7 @@ def normal(stddev: UserObject = 1e-2, dtype: DTypeLike = None) -> Initializer:
     ) -> Value:
         return _scaled(random.normal(key, shape, _float_dtype(dtype)), stddev)
 
-    return initialize
+    return init
 
 
 def truncated_normal(
@@ -131,7 +131,7 @@ def truncated_normal(
     (2, 3)
     """
 
-    def initialize(
+    def init(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
@@ -140,7 +140,7 @@ def truncated_normal(
         draws = random.truncated_normal(key, lower, upper, shape, _float_dtype(dtype))
         return _scaled(draws, stddev)
 
-    return initialize
+    return init
 
 
 def _scaled(draws: Value, scale: ArrayLike) -> Value:
@@ -176,7 +176,7 @@ def variance_scaling(
     (3, 4)
     """
 
-    def initialize(
+    def init(
         key: UserObject,
         shape: Sequence[int],
         dtype: UserObject = dtype,
@@ -198,7 +198,7 @@ def variance_scaling(
             "Pass 'truncated_normal', 'normal' or 'uniform'; complex numbers are 'normal' only.",
         )
 
-    return initialize
+    return init
 
 
 def _denominator(mode: str, fan_in: float, fan_out: float) -> float:
@@ -284,7 +284,7 @@ def orthogonal(
     True
     """
 
-    def initialize(
+    def init(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
@@ -302,7 +302,7 @@ def orthogonal(
         drawn = random.orthogonal(key, math.prod(rest), (), dtype, columns)
         return _scaled(moveaxis(reshape(drawn, (*rest, columns)), -1, axis), scale)
 
-    return initialize
+    return init
 
 
 def delta_orthogonal(
@@ -327,7 +327,7 @@ def delta_orthogonal(
     (Array(True, dtype=bool), Array(True, dtype=bool))
     """
 
-    def initialize(
+    def init(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
@@ -347,4 +347,4 @@ def delta_orthogonal(
         middle = tuple((extent - 1) // 2 for extent in shape[:-2])
         return update(full(shape, 0, matrix.dtype), middle, "set", matrix)
 
-    return initialize
+    return init

@@ -7,13 +7,15 @@ It stands only in functions that are differentiated at once, so it has no text a
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from axir.dialect.core.errors import UnsupportedRuleError
 from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, spread
+from axir.dialect.ops.calls.jit_call import jit_primitive
 from axir.dialect.ops.elementwise.family import instantiate, zero_tangent
-from axir.dialect.program.equation import Var
+from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Tangent, Value
@@ -67,15 +69,50 @@ def reached(trace: Trace, operands: Sequence[Value], candidates: Sequence[bool])
         operands: Values, some of them of the trace.
         candidates: Which of them to ask about; False for the others.
     """
-
-    def smooth(variables: Sequence[Var]) -> list[Var]:
-        return chosen(variables, inexact([v.type for v in variables]))
-
-    found = set(smooth(trace.inputs))
-    for equation in trace.equations:
-        if equation.primitive.jvp is not zero_tangent and not found.isdisjoint(equation.operands):
-            found.update(smooth(equation.results))
+    reach = _reaches.get(trace)
+    if reach is None:
+        reach = _reaches[trace] = _Reach(_smooth(trace.inputs))
+    found = reach.follow(trace.equations)
     return tuple(asked and x in found for x, asked in zip(operands, candidates, strict=True))
+
+
+class _Reach:
+    """What depends smoothly on some variables, in a list of equations that grows.
+
+    Args:
+        start: The variables.
+    """
+
+    def __init__(self, start: Sequence[Var]):
+        self.found = set(start)
+        self._count = 0
+
+    def follow(self, equations: Sequence[Equation]) -> set[Var]:
+        """Looks at the equations that are new, and returns all that was found."""
+        for equation in equations[self._count :]:
+            if not self.found.isdisjoint(equation.operands):
+                self.found.update(_smooth(self._reached_results(equation)))
+        self._count = len(equations)
+        return self.found
+
+    def _reached_results(self, equation: Equation) -> Sequence[Var]:
+        primitive = equation.primitive
+        if primitive.jvp is zero_tangent:
+            return ()
+        if primitive is not jit_primitive:
+            return equation.results
+        function = equation.params["jaxpr"]
+        marks = [x in self.found for x in equation.operands]
+        within = _Reach(_smooth(chosen(function.inputs, marks))).follow(function.equations)
+        return chosen(equation.results, [x in within for x in function.outputs])
+
+
+# What was found in traces that are being made.
+_reaches: weakref.WeakKeyDictionary[Trace, _Reach] = weakref.WeakKeyDictionary()
+
+
+def _smooth(variables: Sequence[Var]) -> list[Var]:
+    return chosen(variables, inexact([v.type for v in variables]))
 
 
 def values_of(trace: Trace, operands: Sequence[Value]) -> list[Value]:

@@ -431,3 +431,33 @@ def test_rules_that_call_their_function_may_close_over_traced_constants() -> Non
         return f(x)
 
     assert float(axir.grad(axir.jit(total))(5.0, 2.0)) == 20
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        lambda x: lax.stop_gradient(2 * x),
+        lambda x: jnp.where(x < 1, 3.0, 4.0),
+        lambda x: jnp.clip(lax.stop_gradient(x), 0, 1) ** 2,
+        axir.jit(lambda x: jnp.floor(x) + lax.stop_gradient(x)),
+        lambda x: axir.jit(lambda x, y: (x, 2 * y))(x, lax.stop_gradient(x))[1],
+    ],
+)
+def test_rules_do_not_run_for_what_is_not_differentiated(constant: Any) -> None:
+    def refuse(primals: Any, tangents: Any) -> Any:
+        raise RuntimeError("differentiated")
+
+    f = axir.custom_jvp(lambda x: 1.0 * x)
+    f.defjvp(refuse)
+    g = axir.custom_vjp(lambda x: 1.0 * x)
+    g.defvjp(lambda x: refuse(x, x), refuse)
+    for fixed in (f, g):
+        check_that_only_what_moves_calls(fixed, constant)
+
+
+def check_that_only_what_moves_calls(fixed: Any, constant: Any) -> None:
+    gradient = axir.grad(lambda x: x * fixed(constant(x)))
+    assert float(gradient(0.5)) == float(constant(0.5))
+    axir.eval_shape(axir.grad(axir.jit(lambda x: x * fixed(constant(x)))), 0.5)
+    with pytest.raises(RuntimeError, match="differentiated"):
+        axir.grad(lambda x: x * fixed(constant(x) + x))(0.5)

@@ -309,6 +309,12 @@ def test_closeness_and_equality() -> None:
     assert not bool(jnp.array_equal([1, 2], "ab"))
 
 
+def test_random_keys_are_close_to_equal_ones() -> None:
+    keys = axir.random.split(axir.random.key(0))
+    assert jnp.isclose(keys, keys[0]).tolist() == [True, False]
+    assert bool(jnp.allclose(keys, keys))
+
+
 def test_complex_numbers_compare_by_real_then_imaginary_part() -> None:
     x = np.array([1 + 2j, 1 + 1j, 0.5 + 9j], np.complex64)
     y = np.array([1 + 1j, 1 + 2j, 1 + 0j], np.complex64)
