@@ -86,6 +86,7 @@ float0 = dtypes.float0
 
 _LOADED_WHEN_NAMED = frozenset(
     (
+        "ad",
         "ad_checkpoint",
         "api_util",
         "checkpoint",  # the function as well
@@ -144,6 +145,7 @@ __all__ = [
     "P",
     "Ref",
     "ShapeDtypeStruct",
+    "ad",
     "ad_checkpoint",
     "api_util",
     "block_until_ready",

@@ -114,8 +114,8 @@ class RefScopeError(AxirError, ValueError):
         super().__init__(
             f"{ref!r} is used in a traced function that does not carry it.",
             "Functions that jit, grad, vmap, scan, while_loop and cond trace may use refs from "
-            "outside, and those of jit may take them as arguments; elsewhere pass ref[...] and "
-            "return the new value.",
+            "outside, and those of jit may take them as arguments, as those of vmap and vjp may; "
+            "elsewhere pass ref[...] and return the new value.",
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from axir._arguments.dimensions import Extent, SymbolicDim
 from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.dtypes import as_dtype
 from axir.dialect.core.errors import AxirError, ParameterError
 
@@ -88,6 +89,19 @@ class ShapeDtypeStruct:
         ShapeDtypeStruct(shape=(2,), dtype=int32)
         """
         return ShapeDtypeStruct(**{**{name: getattr(self, name) for name in _FIELDS}, **changes})
+
+    @classmethod
+    def like(cls, x: UserObject) -> ShapeDtypeStruct:
+        """Returns the struct of an array, or of a Python scalar.
+
+        >>> import axir
+        >>> axir.ShapeDtypeStruct.like(2.0)
+        ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
+        """
+        aval = x.aval if hasattr(x, "aval") else as_array(x).type
+        placed: UserObject = x if isinstance(x, ConcreteArray) else None
+        sharding = placed.sharding if placed is not None and placed.committed else None
+        return cls(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -35,6 +35,7 @@ from axir.passes.transforms.jvp import jvp as push_forward
 from axir.passes.transforms.linearize import linearize as linearize_traced
 
 from .carried_refs import differentiated
+from .gradient_refs import is_ref, vjp_in_refs
 from .linearization import (
     LinearFunction,
     Linearization,
@@ -253,7 +254,8 @@ def vjp(
         `(outputs, pullback)`, and with `has_aux` the auxiliary result third. The pullback takes a
         cotangent of the structure, shapes and dtypes of the outputs, and returns a tuple with a
         cotangent for each argument. It is a tree, too, whose leaves are what it keeps of the point,
-        so it may be returned from `jit`, carried by `scan`, or kept by a rule of one's own.
+        so it may be returned from `jit`, carried by `scan`, or kept by a rule of one's own. Its
+        method `with_refs` tells what becomes of each cotangent; arguments that are refs need it.
 
     Raises:
         GradientError: by the pullback, if a cotangent has another shape or dtype than its output.
@@ -265,6 +267,8 @@ def vjp(
     """
     check_callable(fun, "vjp")
     _check_reduce_axes("vjp", reduce_axes)
+    if any(map(is_ref, tree.leaves(primals))):
+        return vjp_in_refs(vjp, fun, primals, has_aux)
     point = flat_arguments(primals, function_name(fun))
 
     def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:

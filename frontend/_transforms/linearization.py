@@ -7,6 +7,7 @@ compiled functions, carries of loops, and residuals of rules.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from axir._arguments.arguments import to_values
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import GradientError, TreeError
 from axir.dialect.core.state import state
@@ -24,11 +25,14 @@ from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full, instantiate
+from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.equation import Equation, Literal
 from axir.dialect.program.function import Function
 from axir.dialect.program.rules import Cotangent, Results, Tangent, TransposeOperand, Value
 from axir.dialect.program.walk import Bind
 from axir.passes.transforms.transpose import transpose as pull_back
+
+from .gradient_refs import DontWant, checked_entries, settle
 
 # Tangents and cotangents -------------------------------------------------------------------------
 
@@ -115,6 +119,7 @@ def pull_through(
     active_outputs: Sequence[bool],
     active: Sequence[bool],
     types: Sequence[ShapedArray],
+    wanted: Sequence[bool] | None = None,
 ) -> list[Cotangent]:
     """Maps cotangents of outputs to cotangents of arguments (perhaps `Zero`).
 
@@ -125,6 +130,7 @@ def pull_through(
         active_outputs: Which of them the linear function gives.
         active: Which arguments it takes.
         types: Types of all arguments.
+        wanted: Whose cotangents to compute; by default all.
     """
     chosen = [ct for ct, is_active in zip(cotangents, active_outputs, strict=True) if is_active]
     # Auxiliary results have no cotangents.
@@ -133,10 +139,40 @@ def pull_through(
         *(UndefinedPrimal(v.type) for v in linear.inputs),
         *residuals,
     ]
-    results = iter(pull_back(linear, arguments, chosen))
+    if wanted is None or all(wanted):
+        found = pull_back(linear, arguments, chosen)
+    else:
+        kept = [keep for keep, is_active in zip(wanted, active, strict=True) if is_active]
+        found = _pull_part(linear, residuals, chosen, kept)
+    results = iter(found)
     return [
         _of_type(next(results), t) if is_active else Zero(t.to_tangent_aval())
         for t, is_active in zip(types, active, strict=True)
+    ]
+
+
+def _pull_part(
+    linear: Function,
+    residuals: Sequence[Value],
+    cotangents: Sequence[Cotangent],
+    kept: Sequence[bool],
+) -> list[Cotangent]:
+    """Returns the cotangents of some inputs of a linear function, and zeros for the others."""
+    marks = (*(True for _ in linear.inputs), *(False for _ in residuals))
+    transposed = derive(linear, "transpose", marks, tuple(type(x) is not Zero for x in cotangents))
+    whole, remaining = transposed.function, iter(transposed.function.outputs)
+    found = [next(remaining) if active else None for active in transposed.active_arguments]
+    found = [v if keep else None for v, keep in zip(found, kept, strict=True)]
+    part = Function(
+        whole.name, whole.op, whole.inputs, whole.captures, whole.captured,
+        [v for v in found if v is not None], whole.equations,
+    )  # fmt: skip
+    moving = [instantiate(x) for x in cotangents if type(x) is not Zero]
+    part = derive(part, "prune")
+    results = iter(part.interpret([*residuals, *moving, *part.captured]))
+    return [
+        Zero(v.type.to_tangent_aval()) if output is None else next(results)
+        for v, output in zip(linear.inputs, found, strict=True)
     ]
 
 
@@ -273,17 +309,55 @@ class Pullback(_LinearMap):
     def __call__(self, cotangent: PyTree) -> tuple[UserObject, ...]:
         """Maps a cotangent of the result to a tuple of cotangents of the arguments."""
         at = self._linearization
+        results = self._pulled(cotangent)
+        arguments: UserObject = at.in_tree.unflatten([materialize(ct) for ct in results])
+        return tuple(arguments[0])
+
+    def _pulled(self, cotangent: PyTree, wanted: Sequence[bool] | None = None) -> list[Cotangent]:
+        at = self._linearization
         cotangents = checked_cotangents(cotangent, at.out_tree, at.result_types, at.name)
-        results = pull_through(
+        return pull_through(
             at.linear,
             residuals_of(self._residuals),
             cotangents,
             at.active_outputs,
             at.active,
             at.argument_types,
+            wanted,
         )
-        arguments: UserObject = at.in_tree.unflatten([materialize(ct) for ct in results])
-        return tuple(arguments[0])
+
+    def with_refs(self, *entries: UserObject) -> UserFunction:
+        """Returns the pullback with what becomes of the cotangent of each argument.
+
+        Args:
+            *entries: For each argument, in its structure: a ref, to which the cotangent is added;
+                `axir.ad.GradValue()`, to return it; or `axir.ad.DontWant()`, not to compute it.
+
+        Raises:
+            TreeError: if the entries have another structure than the arguments.
+
+        >>> import axir
+        >>> total = axir.new_ref(10.0)
+        >>> _, pullback = axir.vjp(lambda x, y: x * y, 2.0, 3.0)
+        >>> pullback.with_refs(total, axir.ad.DontWant())(1.0)
+        (GradRef(), DidntWant())
+        >>> total
+        Ref(13., dtype=float32)
+        """
+        at = self._linearization
+        leaves = checked_entries(entries, at.in_tree, at.name)
+        wanted = [not isinstance(x, DontWant) for x in leaves]
+
+        def pull(cotangent: PyTree) -> tuple[UserObject, ...]:
+            results = self._pulled(cotangent, wanted)
+            seen = [
+                settle(entry, functools.partial(materialize, ct))
+                for entry, ct in zip(leaves, results, strict=True)
+            ]
+            arguments: UserObject = at.in_tree.unflatten(seen)
+            return tuple(arguments[0])
+
+        return pull
 
 
 for _class in (LinearFunction, Pullback):

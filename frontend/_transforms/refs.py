@@ -151,6 +151,11 @@ class Ref:
         """Adds to elements."""
         addupdate(self, index, value)
 
+    def unsafe_buffer_pointer(self) -> int:
+        """Returns the address of the value's first element."""
+        value: UserObject = self.load()
+        return value.unsafe_buffer_pointer()
+
     def __iter__(self) -> Iterator[Array]:
         return iter(self.load())
 

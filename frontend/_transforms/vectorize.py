@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import wraps
+from typing import TYPE_CHECKING
 
 from axir._arguments.arguments import FlatFunction, check_callable, to_values, trace_abstract
 from axir._trees import tree
@@ -17,6 +18,10 @@ from axir.dialect.program.rules import Value
 from axir.passes.transforms.vmap import batch, to_axis
 
 from .carried_refs import carrying, values_of, with_refs
+from .gradient_refs import is_ref
+
+if TYPE_CHECKING:
+    from .refs import Ref
 
 
 def vmap(
@@ -63,19 +68,27 @@ def vmap(
     @wraps(fun)
     def mapped(*args: Options, **kwargs: Options) -> UserObject:
         check_number(in_axes, args, fun_name)
-        return with_refs(
-            lambda: apply(fun, out_axes, args, kwargs),
-            lambda refs: apply(_with_values(fun, refs), (out_axes, None), args, kwargs),
-        )
+
+        def carried(refs: Sequence[Ref]) -> UserObject:
+            places = _axes_of_refs(in_axes, args, kwargs)
+            axes = tuple(places.get(id(ref)) for ref in refs)
+            each = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+            values = values_of(refs)
+            inside = wraps(fun)(carrying(fun, refs))
+            return apply(inside, (axes, *each), (out_axes, axes), (values, *args), kwargs, refs)
+
+        return with_refs(lambda: apply(fun, in_axes, out_axes, args, kwargs), carried)
 
     def apply(
         function: UserFunction,
+        in_axes: PyTree,
         out_axes: PyTree,
         args: tuple[UserObject, ...],
         kwargs: dict[str, Options],
+        refs: Sequence[Ref] = (),
     ) -> UserObject:
         flat, values, axes, size = mapped_arguments(
-            function, args, kwargs, in_axes, axis_size, traces_unmapped=False
+            function, args, kwargs, in_axes, axis_size, traces_unmapped=False, refs=refs
         )
         traced = trace_element(flat, values, axes, size, axis_name, "Vmap")
         axes += [None] * len(traced.captures)
@@ -84,6 +97,7 @@ def vmap(
         outputs = [as_value(x) for x in outputs]
         result = flat.out_tree.unflatten(outputs)
         wanted = tree.broadcast_prefix(out_axes, result, "out_axes")
+        _check_refs(refs, found, wanted, flat.name)
         placed = [
             _place(x, axis, goal, size, flat.name)
             for x, axis, goal in zip(outputs, found, wanted, strict=True)
@@ -93,10 +107,30 @@ def vmap(
     return mapped
 
 
-def _with_values(function: UserFunction, refs: Sequence[UserObject]) -> UserFunction:
-    """Returns a function that returns its result and the new values of refs, for all places."""
-    inside, values = carrying(function, refs), values_of(refs)
-    return wraps(function)(lambda *args, **kwargs: inside(values, *args, **kwargs))
+def _check_refs(
+    refs: Sequence[Ref],
+    found: Sequence[int | None],
+    wanted: Sequence[int | None],
+    name: str,
+) -> None:
+    """Raises `TreeError` if a ref that is one for all elements would get a value for each."""
+    count = len(refs)
+    for ref, axis, place in zip(refs, found[-count:], wanted[-count:], strict=False):
+        if place is None and axis is not None:
+            raise TreeError(
+                f"vmap of {name!r}: {ref!r} is one for all elements, but is assigned a value that "
+                "differs between them.",
+                "Pass a ref that has the mapped axis as an argument, with its in_axes entry.",
+            )
+
+
+def _axes_of_refs(
+    in_axes: PyTree, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+) -> dict[int, int | None]:
+    """Returns along which axis each ref among arguments is mapped, by its address."""
+    axes = tree.broadcast_prefix(in_axes, args, "in_axes") if args else []
+    pairs = [*zip(tree.leaves(args), axes, strict=True), *((x, 0) for x in tree.leaves(kwargs))]
+    return {id(x): axis for x, axis in pairs if is_ref(x)}
 
 
 def mapped_arguments(
@@ -106,6 +140,7 @@ def mapped_arguments(
     in_axes: PyTree,
     axis_size: int | None,
     traces_unmapped: bool,
+    refs: Sequence[Ref] = (),
 ) -> tuple[FlatFunction, list[Value], list[int | None], int]:
     """Flattens the arguments of a mapped function.
 
@@ -117,6 +152,7 @@ def mapped_arguments(
         axis_size: As `vmap` takes it.
         traces_unmapped: Whether leaves that are not mapped count as arguments, too, instead of
             being handed on as they are.
+        refs: Refs among them that the function carries, and which are handed on.
 
     Returns:
         The function of flat values, the values, which axis of each is mapped, and its extent.
@@ -125,6 +161,9 @@ def mapped_arguments(
     axes = tree.broadcast_prefix(in_axes, args, "in_axes") if args else []
     axes = [*axes, *(0 for _ in range(len(leaves) - len(axes)))]
     unmapped = {n: leaves[n] for n, axis in enumerate(axes) if axis is None}
+    if refs:
+        unmapped |= {n: x for n, x in enumerate(leaves) if any(x is ref for ref in refs)}
+        axes = [None if is_ref(x) else axis for x, axis in zip(leaves, axes, strict=True)]
     flat = FlatFunction(fun, in_tree, given={} if traces_unmapped else unmapped)
     values = to_values(leaves, (args, kwargs) if kwargs else args, flat.name, flat.given)
     size = _batch_size(values, axes, (args, kwargs), flat.name, axis_size)

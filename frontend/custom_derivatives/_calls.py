@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
 from axir._arguments.arguments import to_value, to_values
+from axir._transforms.gradient_refs import is_ref
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.config import config
@@ -137,8 +138,11 @@ def recorded(table: dict[Hashable, Recorded], call: Call, make: Callable[[], Rec
 class Call:
     """A call with some arguments that are not differentiated.
 
+    Arguments that are refs stay what they are: nothing is differentiated in them.
+
     Attributes:
         name: What the user calls the function.
+        refs: Which arguments are refs.
         operands: Its values: leaves of the differentiable arguments, then tracers of the others.
         count: How many of the operands are leaves of differentiable arguments.
         in_tree: Structure of the tuple of differentiable arguments.
@@ -149,7 +153,9 @@ class Call:
         self.name = function_name(fun)
         self.args = args
         count = len(args)
-        self.fixed = [n % count for n in fixed if -count <= n < count]
+        fixed = [n % count for n in fixed if -count <= n < count]
+        self.refs = [n for n, x in enumerate(args) if is_ref(x) and n not in fixed]
+        self.fixed = sorted([*fixed, *self.refs])
         self.moving = [n for n in range(count) if n not in self.fixed]
         self.differentiable = tuple(args[n] for n in self.moving)
         leaves, self.in_tree = tree.flatten(self.differentiable)
@@ -172,6 +178,11 @@ class Call:
         for index, value in zip(self._passive, operands[self.count :], strict=True):
             leaves[index] = value
         return list(self._fixed_tree.unflatten(leaves))
+
+    def rule_arguments(self, operands: Sequence[Value]) -> list[UserObject]:
+        """Returns the arguments that a backward rule gets before the others."""
+        pairs = zip(self.fixed, self.fixed_arguments(operands), strict=True)
+        return [x for n, x in pairs if n not in self.refs]
 
     def moving_arguments(self, leaves: Sequence[UserObject]) -> tuple[UserObject, ...]:
         """Returns the tuple of differentiable arguments (or tangents of theirs) from leaves."""

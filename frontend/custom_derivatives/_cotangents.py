@@ -43,9 +43,11 @@ def cotangents_of(
 
 
 def _entries(result: PyTree, call: Call, rule: str) -> Sequence[UserObject]:
-    count = len(call.differentiable)
+    # What a rule returns for a ref says nothing: its gradient is not looked for.
+    count = len(call.differentiable) + len(call.refs)
     if isinstance(result, (tuple, list)) and len(result) == count:
-        return result
+        moving = sorted([*call.moving, *call.refs])
+        return [x for n, x in zip(moving, result, strict=True) if n not in call.refs]
     way_out = f"Return a tuple of {count}: a cotangent, or None for zeros, for each argument."
     if count == 1:
         way_out = "Return a tuple of one, with a comma: (cotangent,)."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from axir._transforms.gradient_refs import is_ref
 from axir._trees import tree
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import CustomRuleError, UndefinedRuleError, UnexpectedTracerError
@@ -192,9 +193,10 @@ class _Applying(Applying):
                 "Return (output, residuals); residuals may be None.",
             )
         outs, self.out_tree = flatten_result(result[0], f"Primal output of {self.fwd_name!r} ")
-        flags = _flags_in(result[1])
-        residuals, structure = flatten_result(result[1], f"Residual of {self.fwd_name!r} ")
-        residuals = [x for n, x in enumerate(residuals) if n not in flags]
+        others = _no_values(result[1])
+        kept, structure = tree.flatten(result[1])
+        kept = [None if n in others else x for n, x in enumerate(kept)]
+        residuals, _ = flatten_result(structure.unflatten(kept), f"Residual of {self.fwd_name!r} ")
         out_tree, out_types = self.out_tree, [x.type for x in outs]
 
         def backward(
@@ -202,8 +204,8 @@ class _Applying(Applying):
         ) -> list[UserObject]:
             full = spread(cotangents, inexact(out_types), out_types)
             result = self.bwd(
-                *self.call.fixed_arguments(self.call.operands),
-                _with_flags(structure, residuals, flags),
+                *self.call.rule_arguments(self.call.operands),
+                _rebuilt(structure, residuals, others),
                 out_tree.unflatten([shown(ct, self.symbolic_zeros) for ct in full]),
             )
             return cotangents_of(result, self.call, self.argument_types, self.bwd_name)
@@ -219,19 +221,20 @@ class _Applying(Applying):
         return outs, residuals, rule
 
 
-def _flags_in(residuals: PyTree) -> dict[int, bool]:
-    """Returns Python's bools among residuals by their numbers.
+def _no_values(residuals: PyTree) -> dict[int, UserObject]:
+    """Returns Python's bools and refs among residuals by their numbers.
 
     They say what the backward rule has to do, and stay what they are.
     """
-    return {n: x for n, x in enumerate(tree.leaves(residuals)) if type(x) is bool}
+    leaves = tree.leaves(residuals)
+    return {n: x for n, x in enumerate(leaves) if type(x) is bool or is_ref(x)}
 
 
-def _with_flags(
-    structure: tree.TreeDef, residuals: Sequence[Value], flags: dict[int, bool]
+def _rebuilt(
+    structure: tree.TreeDef, residuals: Sequence[Value], others: dict[int, UserObject]
 ) -> PyTree:
-    """Rebuilds residuals."""
+    """Rebuilds residuals from those that are values, and the others."""
     remaining = iter(residuals)
     return structure.unflatten(
-        [flags[n] if n in flags else next(remaining) for n in range(structure.num_leaves)]
+        [others[n] if n in others else next(remaining) for n in range(structure.num_leaves)]
     )

@@ -30,6 +30,7 @@ _LOADED_WHEN_NAMED = frozenset(
         "shard_map",
         "stax",
         "vectorize",
+        "xla_metadata",
     )
 )
 

@@ -11,8 +11,14 @@ import pytest
 
 import axir
 import axir.numpy as jnp
-from axir import lax
-from axir.errors import NonArrayArgumentError, RefScopeError, TreeError, UnexpectedTracerError
+from axir import ad, lax
+from axir.errors import (
+    GradientError,
+    NonArrayArgumentError,
+    RefScopeError,
+    TreeError,
+    UnexpectedTracerError,
+)
 from axir.ref import FrozenRefError, addupdate, empty_ref, get, swap
 
 X = jnp.array([1.0, 2.0, 3.0])
@@ -171,6 +177,84 @@ def test_vmap() -> None:
     assert int(count[...]) == 2
 
 
+def test_refs_along_mapped_axes() -> None:
+    def distance(x: Any, y: Any, out: Any) -> None:
+        assert out.shape == ()
+        out[...] = jnp.sum((x - y) ** 2)
+
+    points, out = jnp.arange(6.0).reshape(3, 2), axir.new_ref(jnp.zeros((3, 3)))
+    axir.vmap(axir.vmap(distance, (0, None, 0)), (None, 0, 0))(points, points, out)
+    expected = ((points[:, None] - points[None]) ** 2).sum(-1)
+    assert out[...].tolist() == expected.tolist()
+    columns = axir.new_ref(jnp.arange(6.0).reshape(2, 3))
+    axir.vmap(lambda x, column: column.addupdate(x), (0, 1))(X, columns)
+    assert columns[...].tolist() == [[1.0, 3.0, 5.0], [4.0, 6.0, 8.0]]
+
+
+def test_gradients_go_into_refs() -> None:
+    def squared_sine(ref: Any, scale: Any) -> Any:
+        ref[...] = jnp.sin(ref[...])
+        return scale * ref[...] ** 2
+
+    ref, total = axir.new_ref(2.0), axir.new_ref(0.0)
+    _, pullback = axir.vjp(squared_sine, ref, 3.0)
+    assert float(ref[...]) == pytest.approx(np.sin(2))
+    seen = pullback.with_refs(total, ad.GradValue())(1.0)
+    assert seen[0] == ad.GradRef()
+    assert float(seen[1]) == pytest.approx(np.sin(2) ** 2)
+    assert float(total[...]) == pytest.approx(3 * np.sin(4))
+    with pytest.raises(GradientError, match="must be accumulated into a ref"):
+        pullback(1.0)
+    with pytest.raises(GradientError, match="must be accumulated into a ref"):
+        pullback.with_refs(ad.GradValue(), ad.GradValue())
+    with pytest.raises(GradientError, match="more than one argument"):
+        axir.vjp(lambda a, b: a[...] * b[...], ref, ref)
+
+
+def test_gradients_that_are_added_or_left_out() -> None:
+    total = axir.new_ref(jnp.zeros(4))
+    for index in (1, 3, 1):
+        _, pullback = axir.vjp(lambda x, i: x[i], jnp.arange(4.0), index)
+        pullback.with_refs(total, ad.GradValue())(1.0)
+    assert total[...].tolist() == [0.0, 2.0, 0.0, 1.0]
+
+    def both(w: Any, x: Any) -> Any:
+        _, pullback = axir.vjp(jnp.matmul, w, x)
+        return pullback(x)
+
+    def one(w: Any, x: Any) -> Any:
+        _, pullback = axir.vjp(jnp.matmul, w, x)
+        return pullback.with_refs(ad.GradValue(), ad.DontWant())(x)
+
+    w = jnp.arange(9.0).reshape(3, 3)
+    counts = [str(axir.make_jaxpr(f)(w, X)).count("dot_general") for f in (both, one)]
+    assert counts == [3, 2]
+    found = one(w, X)
+    assert found[0].tolist() == np.outer(X, X).tolist()
+    assert found[1] == ad.DidntWant()
+    _, pullback = axir.vjp(jnp.matmul, w, X)
+    with pytest.raises(TreeError, match="expected"):
+        pullback.with_refs(ad.GradValue())
+    with pytest.raises(GradientError, match="1 is no ref"):
+        pullback.with_refs(1, 1)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, axir.jit])
+def test_refs_carry_data_out_of_backward_passes(wrap: Callable[..., Any]) -> None:
+    @axir.custom_vjp
+    def stash(ref: Any, x: Any) -> Any:
+        return x
+
+    def backward(ref: Any, ct: Any) -> Any:
+        ref[...] = ct
+        return None, ct
+
+    stash.defvjp(lambda ref, x: (x, ref), backward)
+    ref = axir.new_ref(0.0)
+    gradient = wrap(axir.grad(lambda x, ref: jnp.sin(stash(ref, x))))(1.0, ref)
+    assert float(ref[...]) == float(gradient) == pytest.approx(np.cos(1))
+
+
 def test_misuse() -> None:
     ref = axir.new_ref(0.0)
     with pytest.raises(
@@ -179,7 +263,7 @@ def test_misuse() -> None:
         axir.make_jaxpr(lambda x: ref[...] + x)(1.0)
     with pytest.raises(RefScopeError, match="those of jit may take them as arguments"):
         axir.grad(lambda r: r[...])(ref)
-    with pytest.raises(TreeError, match="depends on mapped arguments"):
+    with pytest.raises(TreeError, match="one for all elements, but is assigned"):
         axir.vmap(lambda x: ref.__setitem__(..., x))(X)
     with pytest.raises(UnexpectedTracerError, match="A ref leaked"):
         axir.jit(lambda x: axir.new_ref(x))(1.0)

@@ -42,7 +42,6 @@ OTHER_MODULES = {
     "jax.experimental.sparse.test_util": "JAX's own tests",
     "jax.experimental.topologies": "topologies of accelerators",
     "jax.experimental.transfer": "XLA's transfer servers",
-    "jax.experimental.xla_metadata": "notes for XLA's passes",
     "jax.extend.ifrt_programs": "XLA's runtime",
     "jax.extend.lowering": "for rules that write XLA's modules; axir's: interpreters.mlir",
     "jax.extend.mlir": "MLIR's own Python bindings; axir's are those of iree.compiler",

@@ -1,0 +1,169 @@
+"""Pullbacks whose cotangents are added to refs: what `pullback.with_refs(...)` returns.
+
+A function that is differentiated in a ref takes its first value and returns the last one, and the
+cotangent of that is what stands in the ref for the gradient. What the pullback finds for the first
+value takes its place: where a ref is only read, that is the sum of both.
+
+What does not live here: refs in transformed functions (`carried_refs.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from axir._trees import tree
+from axir._trees.registration import register_pytree_node
+from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.errors import GradientError, TreeError
+from axir.dialect.program.function_tracing import function_name
+
+from .carried_refs import Values, carrying, values_of
+
+if TYPE_CHECKING:
+    from .linearization import Pullback
+    from .refs import Ref
+
+
+@dataclass(frozen=True)
+class GradValue:
+    """Asks for the gradient of an argument as a value."""
+
+
+@dataclass(frozen=True)
+class DontWant:
+    """Asks for no gradient of an argument."""
+
+
+@dataclass(frozen=True)
+class GradRef:
+    """Stands for a gradient that was added to a ref."""
+
+
+@dataclass(frozen=True)
+class DidntWant:
+    """Stands for a gradient that nobody asked for."""
+
+
+for _class in (GradRef, DidntWant):
+    register_pytree_node(_class, lambda _: ((), None), lambda _, __, made=_class: made())
+
+_WAY_OUT = (
+    "Give for each argument, in its structure, a ref, axir.ad.GradValue() or axir.ad.DontWant()."
+)
+
+
+def is_ref(x: UserObject) -> bool:
+    """Tells whether a leaf is a ref."""
+    return getattr(x, "_is_ref", False)
+
+
+def checked_entries(
+    entries: tuple[UserObject, ...], in_tree: tree.TreeDef, name: str
+) -> list[UserObject]:
+    """Returns what becomes of the cotangent of each argument leaf.
+
+    Raises:
+        TreeError: if the entries have another structure than the arguments.
+        GradientError: for an entry that says nothing about it.
+    """
+    leaves, structure = tree.flatten((entries, {}))
+    if structure != in_tree:
+        raise TreeError(
+            f"with_refs of the pullback of {name!r} was called with entries of structure "
+            f"{structure}, expected {in_tree}.",
+            _WAY_OUT,
+        )
+    for x in leaves:
+        if not is_ref(x) and not isinstance(x, (GradValue, DontWant)):
+            raise GradientError(f"with_refs: {x!r} is no ref.", _WAY_OUT)
+    return leaves
+
+
+def settle(entry: UserObject, cotangent: Callable[[], UserObject]) -> UserObject:
+    """Does with the cotangent of an argument what an entry says; returns what users see of it."""
+    if isinstance(entry, DontWant):
+        return DidntWant()
+    if isinstance(entry, GradValue):
+        return cotangent()
+    ref: Ref = entry
+    ref.addupdate(cotangent())
+    return GradRef()
+
+
+def vjp_in_refs(
+    vjp: Callable[..., tuple[UserObject, ...]],
+    fun: UserFunction,
+    primals: tuple[UserObject, ...],
+    has_aux: bool,
+) -> tuple[UserObject, ...]:
+    """Returns what `vjp` returns for arguments some of which are refs."""
+    leaves, structure = tree.flatten((primals, {}))
+    places = tuple(n for n, x in enumerate(leaves) if is_ref(x))
+    refs: list[Ref] = [leaves[n] for n in places]
+    if len({id(ref) for ref in refs}) < len(refs):
+        raise GradientError(
+            f"vjp of {function_name(fun)!r}: a ref is passed as more than one argument.",
+            "Pass each ref once: two names of one ref have one gradient.",
+        )
+
+    def of_values(values: Values, others: Sequence[UserObject]) -> UserObject:
+        remaining = iter(others)
+        full = [x if n in places else next(remaining) for n, x in enumerate(leaves)]
+        result: UserObject = structure.unflatten(full)
+        out, after = carrying(fun, refs)(values, *result[0])
+        return ((out[0], after), out[1]) if has_aux else (out, after)
+
+    of_values.__name__ = function_name(fun)
+    values = values_of(refs)
+    others = [x for n, x in enumerate(leaves) if n not in places]
+    (out, after), pullback, *auxiliary = vjp(of_values, values, others, has_aux=has_aux)
+    for ref, value in zip(refs, after, strict=True):
+        ref.store(value)
+    return (out, RefPullback(pullback, structure, places), *auxiliary)
+
+
+class RefPullback:
+    """The pullback of a function of refs: `pullback.with_refs(...)(cotangent)`."""
+
+    def __init__(self, pullback: Pullback, in_tree: tree.TreeDef, places: tuple[int, ...]):
+        self._pullback, self._in_tree, self._places = pullback, in_tree, places
+
+    def __call__(self, cotangent: PyTree) -> tuple[UserObject, ...]:
+        """Raises: the gradient of a ref goes into a ref."""
+        raise GradientError(
+            "A pullback was called whose function takes a ref, and a ref's gradient must be "
+            "accumulated into a ref.",
+            "Write pullback.with_refs(...)(cotangent). " + _WAY_OUT,
+        )
+
+    def with_refs(self, *entries: UserObject) -> UserFunction:
+        """Returns the pullback with a ref, or a word, for the gradient of each argument."""
+        leaves = checked_entries(entries, self._in_tree, "a function of refs")
+        if not all(is_ref(leaves[n]) for n in self._places):
+            raise GradientError(
+                "with_refs: the gradient of a ref must be accumulated into a ref.", _WAY_OUT
+            )
+        refs: list[Ref] = [leaves[n] for n in self._places]
+        others = [x for n, x in enumerate(leaves) if n not in self._places]
+
+        def pull(cotangent: PyTree) -> tuple[UserObject, ...]:
+            values = tuple(GradValue() for _ in refs)
+            both = (cotangent, values_of(refs))
+            found, rest = self._pullback.with_refs(values, others)(both)
+            for ref, gradient in zip(refs, found, strict=True):
+                ref.store(gradient)
+            remaining = iter(rest)
+            full = [GradRef() if n in self._places else next(remaining) for n in range(len(leaves))]
+            arguments: UserObject = self._in_tree.unflatten(full)
+            return tuple(arguments[0])
+
+        return pull
+
+
+def _rebuilt(kept: Options, children: Sequence[UserObject]) -> RefPullback:
+    return RefPullback(children[0], *kept)
+
+
+register_pytree_node(RefPullback, lambda f: ((f._pullback,), (f._in_tree, f._places)), _rebuilt)
