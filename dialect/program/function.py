@@ -17,7 +17,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Param, Params
 from axir.dialect.core.array import Array
 from axir.dialect.core.context import context
-from axir.dialect.core.memo import Memo
+from axir.dialect.core.memo import Memo, derived
 from axir.dialect.core.types import ShapedArray
 
 from . import later_modules
@@ -167,6 +167,15 @@ class Function:
         """Yields the functions that parameters of this one's ops name."""
         for equation in self.equations:
             yield from functions_of(equation.params)
+
+
+@derived
+def unit_of(function: Function) -> Function:
+    """Returns a function whose captures are inputs, after the others, as they are in a call."""
+    arguments = (*function.inputs, *function.captures)
+    return Function(
+        function.name, function.op, arguments, (), (), function.outputs, function.equations
+    )
 
 
 def functions_of(params: Params) -> Iterator[Function]:

@@ -530,12 +530,3 @@ def _compiled(
 ) -> CompiledFunction:
     """Returns the compiled form under the current options, by which it is kept."""
     return CompiledFunction(function, device, donated, waits)
-
-
-@derived
-def unit_of(function: Function) -> Function:
-    """Returns a function whose captures are inputs, after the others, as they are in a call."""
-    arguments = (*function.inputs, *function.captures)
-    return Function(
-        function.name, function.op, arguments, (), (), function.outputs, function.equations
-    )

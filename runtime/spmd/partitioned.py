@@ -14,10 +14,9 @@ from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.errors import IncompatibleDevicesError
 from axir.dialect.core.memo import derived, quickly_derived
 from axir.dialect.core.places import devices_at
-from axir.dialect.program.function import Function, functions_of
+from axir.dialect.program.function import Function, functions_of, unit_of
 from axir.dialect.program.layouts import Layout, MeshAxes, replicated
 from axir.passes.partition.partition import partition_function
-from axir.runtime.calls.compiled_function import unit_of
 from axir.runtime.device.devices import Device, devices
 
 from .placement import Placement

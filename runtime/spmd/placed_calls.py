@@ -13,9 +13,9 @@ from axir.dialect.core.config import config
 from axir.dialect.core.memo import derived
 from axir.dialect.core.places import common_place
 from axir.dialect.ops.calls import jit_call as call
-from axir.dialect.program.function import Function
+from axir.dialect.program.function import Function, unit_of
 from axir.dialect.program.rules import Operand
-from axir.runtime.calls.compiled_function import CompiledFunction, compiled, unit_of
+from axir.runtime.calls.compiled_function import CompiledFunction, compiled
 from axir.runtime.device.devices import Device, default_device
 
 from .partitioned import Place, local_program, mesh_for

@@ -12,6 +12,7 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir import errors
+from axir.runtime.spmd.program import MeshProgram
 from axir.sharding import NamedSharding
 from axir.sharding import PartitionSpec as P
 
@@ -157,6 +158,30 @@ def test_gradients_through_shard_map(lib: Any) -> None:
     expected = jax.grad(lambda w: jax.numpy.tanh(X @ w).sum() / 4)(X)
     for function in (lib.grad(part), lib.jit(lib.grad(part))):
         np.testing.assert_allclose(function(X, X), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_eager_calls_trace_anew_and_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    compiled = MeshProgram._compiled
+    monkeypatch.setattr(
+        MeshProgram, "_compiled", lambda self, axes: made.append(self) or compiled(self, axes)
+    )
+    seen, scale, w = [], 2.0, jnp.asarray(X)
+
+    def body(x: Any) -> Any:
+        seen.append(x.shape)
+        return x * scale + w[0]
+
+    mapped = axir.shard_map(body, mesh=mesh_of(axir), in_specs=P("x"), out_specs=P("x"))
+    for _ in range(3):
+        np.testing.assert_allclose(mapped(X), 2 * X + X[0])
+    assert (len(seen), len(made)) == (3, 1)
+    w = w + 1  # a value that is captured is no part of the program; a Python number is
+    np.testing.assert_allclose(mapped(X), 2 * X + X[0] + 1)
+    assert len(made) == 1
+    scale = -0.0
+    np.testing.assert_allclose(mapped(X), X - X + X[0] + 1)
+    assert len(made) == 2
 
 
 # jit with shardings ------------------------------------------------------------------------------

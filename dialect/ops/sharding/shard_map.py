@@ -29,7 +29,7 @@ from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.derived_functions import Marks, TransposedFunction, derive
 from axir.dialect.program.equation import Equation
-from axir.dialect.program.function import Function
+from axir.dialect.program.function import Function, unit_of
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.layouts import (
     Layout,
@@ -60,6 +60,7 @@ from axir.dialect.program.rules import (
     TransposeOperand,
     Value,
 )
+from axir.dialect.program.structure import Representatives
 from axir.dialect.program.tracer import Trace
 
 from .whole_arrays import on_whole_arrays, whole_type
@@ -162,8 +163,13 @@ def _implement(*operands: Operand, **params: Param) -> list[Value]:
     # Without jit, calls are evaluated op by op: this one would come back for ever.
     is_run = len(params["devices"]) > 1 and call.has_executor() and not config.jax_disable_jit
     if is_run:
+        # The body is traced by each call, as users expect who see it run; compiled it is once.
+        params["jaxpr"] = _bodies.of(unit_of(params["jaxpr"]))
         return call.call(_alone(params["jaxpr"], types, *params.items()), *values)
     return call.call(whole_function(**params), *values)
+
+
+_bodies = Representatives()
 
 
 @derived
