@@ -27,12 +27,17 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.sharding.shard_map import apply_to_parts
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name
-from axir.dialect.program.layouts import Layout, MeshAxes, local_shape, without
+from axir.dialect.program.layouts import Layout, MeshAxes, axes_in, local_shape, without
 from axir.dialect.program.rules import Value
+from axir.dialect.program.varying_axes import NOWHERE, varying_axes
 
 
 class ShardSpecError(AxirError, ValueError):
     """Specifications of `shard_map` do not fit the arguments or results."""
+
+
+class ReplicationError(AxirError, ValueError):
+    """A result of `shard_map` is said to be the same along an axis of the mesh, but may differ."""
 
 
 def shard_map(
@@ -58,12 +63,16 @@ def shard_map(
         mesh: The mesh; by default the one in use. One without devices may have any size: all of
             it is computed on one device.
         axis_names: The axes of the mesh along which `f` is one of parts; by default all.
-        check_vma: Accepted for compatibility: whether results are equal is not checked.
+        check_vma: Whether to check that results are equal along the axes that `out_specs` does not
+            name. That is shown by collectives (`lax.psum`, `lax.all_gather`, ...); what is equal
+            for other reasons needs False.
 
     Raises:
         ParameterError: without a mesh.
         ShardSpecError: by a call, if specifications do not fit.
         ShapeError: by a call, if an extent is no multiple of the number of parts.
+        ReplicationError: by a call, if a result may differ along an axis that `out_specs` does not
+            name.
 
     >>> import axir, axir.numpy as jnp
     >>> from axir.sharding import AbstractMesh, PartitionSpec as P
@@ -80,6 +89,7 @@ def shard_map(
             in_specs=in_specs,
             mesh=mesh,
             axis_names=axis_names,
+            check_vma=check_vma,
         )
     check_callable(f, "shard_map")
     function = f
@@ -103,12 +113,41 @@ def shard_map(
             _layout(spec, v.type.ndim, manual, "out_specs")
             for spec, v in zip(_specs(out_specs, results, "out_specs"), traced.outputs, strict=True)
         ]
+        if check_vma:
+            _check_replicated(traced, manual, in_layouts, out_layouts, tree.paths(results))
         numbers = device_numbers(chosen)
         return flat.out_tree.unflatten(
             apply_to_parts(traced, values, axes, in_layouts, out_layouts, numbers, auto)
         )
 
     return mapped
+
+
+def _check_replicated(
+    function: Function,
+    axes: MeshAxes,
+    in_layouts: Sequence[Layout],
+    out_layouts: Sequence[Layout],
+    paths: Sequence[str],
+) -> None:
+    """Raises `ReplicationError` if a result may differ along an axis that its layout leaves out."""
+    # What is captured comes from outside the map: all devices have it whole.
+    given = [frozenset(axes_in(layout)) for layout in in_layouts]
+    given += [NOWHERE] * len(function.captures)
+    own = [name for name, size in axes if size > 1]
+    found = varying_axes(function, tuple(given))
+    for path, layout, differs, v in zip(paths, out_layouts, found, function.outputs, strict=True):
+        names = [name for name in own if name in differs and name not in axes_in(layout)]
+        if names:
+            told = ", ".join(map(repr, names))
+            raise ReplicationError(
+                f"shard_map of {function.name!r}: out_specs do not name {told} for result{path} of "
+                f"type {v.type}, so all devices along {told} must hold the same, but what they "
+                "compute may differ.",
+                f"Combine it over {told} (axir.lax.psum, pmean, pmax, all_gather), also if it is a "
+                "derivative taken within the map, or name the axis in out_specs. If it is known to "
+                "be the same everywhere, pass check_vma=False.",
+            )
 
 
 def _trace(

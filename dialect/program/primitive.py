@@ -61,6 +61,7 @@ from .rules import (
     TransposeRule,
     Value,
     ValueAndJvpRule,
+    VaryingRule,
 )
 from .tracer import Tracer
 
@@ -165,6 +166,9 @@ class Primitive(Rules):
     partition: PartitionRule | None = None
     # `(**params) -> layout`: how the value that the op gives is said to lie.
     fixed_layout: FixedLayoutRule | None = None
+    # `(axes of each operand, **params) -> axes of each result`: along which named axes they differ.
+    # By default results do along all axes along which an operand does.
+    varying: VaryingRule | None = None
     # `(**params) -> names of the mapped axes over which the op communicates`.
     axis_names: AxisNamesRule | None = None
     # `(*operands, **params) -> an equal value or None`: identities that `simplify` uses.

@@ -362,6 +362,16 @@ class FixedLayoutRule(Protocol):
         ...
 
 
+class VaryingRule(Protocol):
+    """`varying(given, **params)`: along which named axes the results of an op differ."""
+
+    def __call__(
+        self, given: Sequence[frozenset[Hashable]], **params: Param
+    ) -> Sequence[frozenset[Hashable]]:
+        """Takes the axes along which each operand differs, and returns those of each result."""
+        ...
+
+
 class AxisNamesRule(Protocol):
     """`axis_names(**params)`: names of the mapped axes over which the op communicates."""
 

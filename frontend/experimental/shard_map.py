@@ -26,7 +26,7 @@ def shard_map(
         mesh: The mesh.
         in_specs: How arguments are cut.
         out_specs: How results are joined.
-        check_rep: Accepted for compatibility.
+        check_rep: Whether to check that results are equal along axes not named in `out_specs`.
         auto: Axes of the mesh along which nothing is cut.
     """
     names = frozenset(name for name in mesh.axis_names if name not in auto)

@@ -112,6 +112,12 @@ def _axes_of(*, axes: tuple[AxisName, ...], axis_index_groups: Groups) -> tuple[
     return axes
 
 
+def _same_along(
+    given: Sequence[frozenset[AxisName]], *, axes: tuple[AxisName, ...], axis_index_groups: Groups
+) -> list[frozenset[AxisName]]:
+    return [own if axis_index_groups else own.difference(axes) for own in given]
+
+
 def _reduction(name: str, reduce: Callable[..., Value], **rules: Rule) -> Primitive:
     def batch(
         operands: Sequence[Value], operand_axes: Axes, **params: Param
@@ -150,6 +156,7 @@ def _reduction(name: str, reduce: Callable[..., Value], **rules: Rule) -> Primit
         batch=batch,
         batch_named=batch_named,
         axis_names=_axes_of,
+        varying=_same_along,
         dimensions=position_wise,
         **rules,
     )

@@ -58,7 +58,7 @@ from .closed_bodies import (
 )
 from .execution import implementation
 from .interpretation import quiet, steps_of
-from .parts import partition_cond
+from .parts import partition_cond, varying_cond
 
 
 def bind_cond(index: Operand, branches: Sequence[Body], operands: Sequence[Value]) -> list[Value]:
@@ -391,6 +391,7 @@ cond_primitive = declare(
     batch=_batch,
     lower=_lower,
     partition=partition_cond,
+    varying=varying_cond,
     samples=loop_samples.cond_samples,
 )
 cond_primitive.implementation = implementation(cond_primitive, _work)

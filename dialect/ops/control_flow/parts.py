@@ -1,4 +1,4 @@
-"""Loops and choices on the parts of arrays that a device holds: the rules `partition`.
+"""Loops and choices on the parts of arrays that a device holds: the rules `partition`, `varying`.
 
 All devices make the same passes and choose the same branch, for they all hold what decides that; so
 their collectives meet. How a carry is cut is an invariant of its loop. It begins as what is carried
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from axir.dialect.core.annotations import Param
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
 from axir.dialect.program.layouts import Layout, axes_in, is_cut_evenly, replicated
 from axir.dialect.program.partitioning import Partitioned, Partitioner, Placed
+from axir.dialect.program.varying_axes import Axes, joined, varying_axes, varying_loop
 
 from .closed_bodies import split
 
@@ -77,6 +79,36 @@ def partition_cond(
     values = [chosen.value, *(x.value for x in others)]
     results = equation.primitive.bind(*values, branches=tuple(each.local for each in parts))
     return _placed(equation, results, layouts)
+
+
+def varying_scan(
+    given: Sequence[Axes], *, jaxpr: Function, num_consts: int, num_carry: int, **params: Param
+) -> list[Axes]:
+    """Returns along which axes the results of a scan differ."""
+    carried, stacked = varying_loop(jaxpr, *split(given, num_consts, num_carry))
+    return [*carried, *stacked]
+
+
+def varying_while(
+    given: Sequence[Axes],
+    *,
+    cond_jaxpr: Function,
+    cond_nconsts: int,
+    body_jaxpr: Function,
+    body_nconsts: int,
+) -> list[Axes]:
+    """Returns along which axes the results of a loop differ: if its end does, all of them."""
+    first, second, carry = split(given, cond_nconsts, body_nconsts)
+    carried, _ = varying_loop(body_jaxpr, second, carry)
+    (ends,) = varying_axes(cond_jaxpr, (*first, *carried))
+    return [axes | ends for axes in carried]
+
+
+def varying_cond(given: Sequence[Axes], *, branches: tuple[Function, ...]) -> list[Axes]:
+    """Returns along which axes the results of a choice differ: if the choice does, all of them."""
+    index, *others = given
+    found = [varying_axes(branch, tuple(others)) for branch in branches]
+    return [joined([index, *axes]) for axes in zip(*found, strict=True)]
 
 
 def _invariant(

@@ -41,7 +41,7 @@ from .closed_bodies import (
 from .execution import implementation
 from .interpretation import quiet, steps_of
 from .lowered_scan import LoweredScan
-from .parts import partition_scan
+from .parts import partition_scan, varying_scan
 
 
 def bind_scan(
@@ -234,6 +234,7 @@ scan_primitive = declare(
     batch=_batch,
     lower=_lower,
     partition=partition_scan,
+    varying=varying_scan,
     samples=loop_samples.scan_samples,
 )
 scan_primitive.implementation = implementation(scan_primitive, _gain)

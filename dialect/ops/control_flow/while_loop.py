@@ -47,7 +47,7 @@ from .closed_bodies import (
 )
 from .execution import may_compile, unit_of
 from .interpretation import quiet, steps_of
-from .parts import partition_while
+from .parts import partition_while, varying_while
 
 
 def bind_while(
@@ -328,6 +328,7 @@ while_primitive = declare(
     batch=_batch,
     lower=_lower,
     partition=partition_while,
+    varying=varying_while,
     samples=loop_samples.while_samples,
 )
 while_primitive.implementation = _implement

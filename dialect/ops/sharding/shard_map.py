@@ -62,6 +62,7 @@ from axir.dialect.program.rules import (
 )
 from axir.dialect.program.structure import Representatives
 from axir.dialect.program.tracer import Trace
+from axir.dialect.program.varying_axes import Axes, varying_axes
 
 from .whole_arrays import on_whole_arrays, whole_type
 
@@ -401,6 +402,19 @@ def _with_batch(layout: Layout, axis: int | None, names: tuple[Hashable, ...]) -
     return layout if axis is None else (*layout[:axis], names, *layout[axis:])
 
 
+def _varying(
+    given: Sequence[Axes],
+    *,
+    auto: tuple[AxisName, ...],
+    axes: MeshAxes,
+    jaxpr: Function,
+    **params: Param,
+) -> list[Axes]:
+    # Along the own axes results differ, which are joined: outside, the arrays are whole.
+    own = dict(without(axes, auto)).keys()
+    return [found - own for found in varying_axes(jaxpr, tuple(given))]
+
+
 # Parts -------------------------------------------------------------------------------------------
 
 
@@ -504,6 +518,7 @@ shard_map_primitive = declare(
     lower=_lower,
     axis_names=_free_names,
     partition=_partition,
+    varying=_varying,
     body=whole_function,
     samples=_samples,
 )

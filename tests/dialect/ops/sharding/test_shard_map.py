@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import axir
 import axir.numpy as jnp
 from axir import P, lax
+from axir._shard_mapping import ReplicationError
 from axir.dialect.ops.calls.jit_call import set_executor
 from axir.sharding import AbstractMesh
 
@@ -133,3 +135,87 @@ def test_keys_are_cut_as_numbers_are() -> None:
     keys = axir.random.split(axir.random.key(0), 6)
     drawn = mapped(axir.vmap(lambda k: axir.random.uniform(k, (2,))), P(("a", "b")), P(("a", "b")))
     close(drawn(keys), axir.vmap(lambda k: axir.random.uniform(k, (2,)))(keys))
+
+
+# What is the same on all devices -----------------------------------------------------------------
+
+
+def counted(lib: Any, x: Any, n: Any) -> Any:
+    return lib.lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2), (0.0, n * 0))[1]
+
+
+def carried(lib: Any, first: Any, x: Any, shift: bool) -> Any:
+    def step(carry: Any, _: Any) -> Any:
+        a, b = carry
+        return (b, (lib.lax.ppermute(x.sum(), "a", [(0, 1)]) if shift else a)), a
+
+    return lib.lax.scan(step, (first, first), None, length=3)[0]
+
+
+CASES: dict[str, tuple[Any, bool]] = {
+    "cut": (lambda lib, x, s: x, False),
+    "whole": (lambda lib, x, s: 2 * s + 1, True),
+    "summed over one": (lambda lib, x, s: lib.lax.psum(x, "a"), False),
+    "summed": (lambda lib, x, s: lib.lax.psum(x, ("a", "b")) * s, True),
+    "largest": (lambda lib, x, s: lib.lax.pmax(lib.lax.pmin(x, "b"), "a"), True),
+    "position": (lambda lib, x, s: lib.lax.axis_index("a"), False),
+    "moved": (lambda lib, x, s: lib.lax.ppermute(s, "a", [(0, 1)]), False),
+    "scattered": (
+        lambda lib, x, s: lib.lax.psum_scatter(x * 0 + s, "a", scatter_dimension=0, tiled=True),
+        False,
+    ),
+    "exchanged": (lambda lib, x, s: lib.lax.all_to_all(x, "a", 0, 0, tiled=True), False),
+    "jit": (lambda lib, x, s: lib.jit(lambda y: lib.lax.psum(y, ("a", "b")))(x), True),
+    "jit of a part": (lambda lib, x, s: lib.jit(lambda y: y + 1)(x), False),
+    "derivative": (lambda lib, x, s: lib.grad(lambda v: (v * lib.numpy.sin(v)).sum())(s), True),
+    "loop": (lambda lib, x, s: carried(lib, s, s, False), True),
+    "loop of a part": (lambda lib, x, s: carried(lib, x.sum(), x, False), False),
+    "loop that ends everywhere": (lambda lib, x, s: counted(lib, x, s), True),
+    "loop that ends somewhere": (lambda lib, x, s: counted(lib, x, x.sum()), False),
+    "choice": (lambda lib, x, s: lib.lax.cond(s > 0, lambda: s, lambda: 2 * s), True),
+    "choice of a part": (lambda lib, x, s: lib.lax.cond(s > 0, lambda: x, lambda: 2 * x), False),
+    "checkpoint": (
+        lambda lib, x, s: lib.checkpoint(lambda y: lib.lax.psum(y, ("a", "b")))(x),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_that_may_differ_are_refused(name: str) -> None:
+    function, is_same = CASES[name]
+    for lib in (axir, jax):
+        sharding = lib.sharding
+        mapped = lib.shard_map(
+            lambda x, s, lib=lib: function(lib, x, s),
+            mesh=sharding.AbstractMesh((2, 3), ("a", "b")),
+            in_specs=(sharding.PartitionSpec("a", "b"), sharding.PartitionSpec()),
+            out_specs=sharding.PartitionSpec(),
+        )
+        if is_same:
+            lib.eval_shape(mapped, X, np.float32(2))
+        else:
+            with pytest.raises(ValueError, match="out_specs"):
+                lib.eval_shape(mapped, X, np.float32(2))
+
+
+def test_what_is_refused_is_told_and_may_be_allowed() -> None:
+    def body(x: Any) -> Any:
+        return {"rows": x, "total": [lax.psum(x.sum(), "a")]}
+
+    with pytest.raises(ReplicationError) as caught:
+        mapped(body, P("a", "b"), {"rows": P("a", "b"), "total": P()})(X)
+    assert "shard_map of 'body': out_specs do not name 'b' for result['total'][0] of type" in str(
+        caught.value
+    )
+    assert "pass check_vma=False" in str(caught.value)
+    allowed = mapped(body, P("a", "b"), {"rows": P("a", "b"), "total": P()}, check_vma=False)
+    close(allowed(X)["total"][0], X[:, :2].sum())
+    # Here axir knows more than JAX: what was gathered is the same.
+    close(mapped(lambda x: lax.all_gather(x, "a", tiled=True), P("a"), P())(X), X)
+    # A derivative is that of each device until it is summed.
+    slope = axir.grad(lambda s, x: (s * x).sum())
+    with pytest.raises(ReplicationError, match="a derivative taken within the map"):
+        mapped(slope, (P(), P("a", "b")), P())(2.0, X)
+    summed = mapped(lambda s, x: lax.psum(slope(s, x), ("a", "b")), (P(), P("a", "b")), P())
+    close(summed(2.0, X), X.sum())

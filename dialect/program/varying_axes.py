@@ -1,0 +1,87 @@
+"""Along which named axes the values of a function differ, given those along which its inputs do.
+
+Each op says so of its results by the rule `varying`; without one they differ along all axes along
+which an operand does, or along which the op communicates. The answer is safe: where no axis is
+named, all places along it hold the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from axir.dialect.core.memo import derived
+
+from .equation import Equation, Literal, Var
+from .function import Function
+from .named_axes import names_in
+
+Axes = frozenset[Hashable]
+NOWHERE: Axes = frozenset()
+
+
+@derived
+def varying_axes(function: Function, given: tuple[Axes, ...]) -> list[Axes]:
+    """Returns along which axes each output of a function differs.
+
+    Args:
+        function: The function.
+        given: The axes along which its arguments (inputs, then captures) differ.
+
+    >>> from axir.dialect.core.types import ShapedArray
+    >>> from axir.dialect.ops.collectives.axis_reductions import psum_primitive
+    >>> from axir.dialect.program.function_tracing import trace_function
+    >>> from axir.dialect.program.named_axes import named_axis
+    >>> def body(x, y):
+    ...     return [x, y, psum_primitive.bind(x, axes=("i",), axis_index_groups=None)]
+    >>> with named_axis("i", 2):
+    ...     function = trace_function(body, [ShapedArray((), "float32")] * 2)
+    >>> varying_axes(function, (frozenset("i"), frozenset()))
+    [frozenset({'i'}), frozenset(), frozenset()]
+    """
+    found: dict[Var, Axes] = dict(zip((*function.inputs, *function.captures), given, strict=True))
+
+    def of(variable: Var) -> Axes:
+        return NOWHERE if type(variable) is Literal else found[variable]
+
+    for equation in function.equations:
+        results = _results(equation, [of(v) for v in equation.operands])
+        found.update(zip(equation.results, results, strict=True))
+    return [*map(of, function.outputs)]
+
+
+def _results(equation: Equation, given: Sequence[Axes]) -> Sequence[Axes]:
+    primitive, params = equation.primitive, equation.params
+    if primitive.varying is not None:
+        return primitive.varying(given, **params)
+    if primitive.is_call or primitive.body is not None:
+        body = None if primitive.body is None else primitive.body(**params)
+        return varying_axes(params["jaxpr"] if body is None else body, tuple(given))
+    return [joined(given) | names_in(equation)] * len(equation.results)
+
+
+def joined(axes: Sequence[Axes]) -> Axes:
+    """Returns the axes along which something differs that is made of several values."""
+    return NOWHERE.union(*axes)
+
+
+# Rules -------------------------------------------------------------------------------------------
+
+
+def varying_loop(
+    body: Function, consts: Sequence[Axes], carry: Sequence[Axes], others: Sequence[Axes] = ()
+) -> tuple[list[Axes], list[Axes]]:
+    """Returns along which axes what a loop carries differs, and its other results.
+
+    Args:
+        body: From constants, what is carried and others to what is carried and further results.
+        consts: Where the constants differ.
+        carry: Where what is carried first differs.
+        others: Where what else each pass takes differs.
+    """
+    carried = list(carry)
+    while True:
+        after = varying_axes(body, (*consts, *carried, *others))
+        more = [a | b for a, b in zip(carried, after, strict=False)]
+        if more == carried:
+            return carried, after[len(carried) :]
+        carried = more  # there are only so many axes: this ends
