@@ -11,7 +11,7 @@ from axir.dialect.program.op_table import OPS
 from . import control_flow, custom_rules, linalg
 from .calls import callbacks, checks, dce_sink, jit_call, optimization_barrier
 from .calls.kernels import kernel_call
-from .collectives import axis_exchanges, axis_reductions
+from .collectives import axis_exchanges, axis_reductions, joined_sums
 from .contraction import dot_general
 from .convolution import conv_general_dilated
 from .elementwise import arithmetic, conversion, multiply_high, precision, transcendental
@@ -53,6 +53,7 @@ __all__ = [
     "hypergeometric",
     "integrals",
     "jit_call",
+    "joined_sums",
     "kernel_call",
     "layout_callback",
     "linalg",

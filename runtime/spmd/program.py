@@ -23,11 +23,12 @@ from axir.dialect.program.communication import Collective, channel_open
 from axir.dialect.program.costs import largest_operation
 from axir.dialect.program.effects import has_effects
 from axir.dialect.program.equation import Var
-from axir.dialect.program.function import Function, functions_of
+from axir.dialect.program.function import Function, functions_of, unit_of
 from axir.dialect.program.named_axes import names_in
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.dialect.program.primitive import check_finite
 from axir.dialect.program.rules import HostCall
+from axir.passes.partition.joined_sums import join_sums
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.calls.compiled_function import compile_function
 from axir.runtime.calls.executable import Executable, Program
@@ -76,7 +77,8 @@ class MeshProgram:
         make_engine: EngineMaker = engine_of,
     ):
         function = simplify_function(function, is_final=True)
-        self.function = function
+        captured = [as_array(x) for x in function.captured]
+        function = self.function = join_sums(unit_of(function))
         self.devices = tuple(devices)
         # Positions of the devices of this process: others run the program on theirs.
         self.local = tuple(p for p, device in enumerate(devices) if device.is_addressable)
@@ -94,7 +96,6 @@ class MeshProgram:
         self.donated = donated
         self._make_engine = make_engine
         self._executables = self._compiled(tuple(axes))
-        captured = [as_array(x) for x in function.captured]
         self._constants = [
             [x.parts[number] for x in constants] + [device.put(host_bytes(x)) for x in captured]
             for number, device in enumerate(self.local_devices)

@@ -52,7 +52,7 @@ def groups_along(
 def lower_collective(context: LoweringContext, value: ir.Value, **params: Param) -> list[ir.Value]:
     """Writes the call by which the devices of a mesh communicate; a `lower` rule."""
     kind = context.primitive.name
-    mesh = _mesh_of(context, params)
+    mesh = mesh_of(context, params)
     names = names_of(params)
     groups = groups_along(names, mesh, params.get("axis_index_groups"))
     if len(groups[0]) == 1 and kind in REDUCTIONS:
@@ -68,7 +68,7 @@ def lower_collective(context: LoweringContext, value: ir.Value, **params: Param)
 
 def lower_axis_index(context: LoweringContext, **params: Param) -> list[ir.Value]:
     """Writes the call by which a program learns where in the mesh its device is; a `lower` rule."""
-    groups = groups_along(names_of(params), _mesh_of(context, params))
+    groups = groups_along(names_of(params), mesh_of(context, params))
     place_of = {
         position: np.int32(place) for members in groups for place, position in enumerate(members)
     }
@@ -95,7 +95,7 @@ def _details(kind: str, params: Params) -> Params:
     return {"permutation": params["perm"]} if kind == "ppermute" else {}
 
 
-def _mesh_of(context: LoweringContext, params: Params) -> Mesh:
+def mesh_of(context: LoweringContext, params: Params) -> Mesh:
     """Returns the mesh that a program is lowered for.
 
     Raises:
