@@ -8,7 +8,10 @@ are measured apart, the same step with and without its collectives.
 
 from __future__ import annotations
 
+import os
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -136,10 +139,17 @@ def data_parallel_step() -> None:
         return lambda: axir.block_until_ready(compiled(placed, batch))
 
     whole = axir.jit(lambda w, x: step(w, x, False))
+    alone = axir.jit(
+        axir.shard_map(
+            lambda w: axir.lax.psum([2 * p for p in w], "batch"), mesh=mesh, in_specs=P(),
+            out_specs=P(),
+        )
+    )  # fmt: skip
     found = medians(
         {
             "two devices": program(True),
             "without communication": program(False),
+            "communication alone": lambda: axir.block_until_ready(alone(placed)),
             "one device": lambda: axir.block_until_ready(whole(weights, x)),
         }
     )
@@ -148,10 +158,58 @@ def data_parallel_step() -> None:
     print(f"communication adds {100 * ratio:.0f} %")
 
 
+def many_small_sums() -> None:
+    """The sum of 40 arrays of 4 KB over two devices, and that of one array of as many bytes."""
+    mesh = Mesh(np.array(axir.devices()[:2]), ("batch",))
+
+    def total(count: int, size: int) -> Callable[[], object]:
+        placed = axir.device_put([np.ones(size, np.float32)] * count, NamedSharding(mesh, P()))
+        program = axir.jit(
+            axir.shard_map(
+                lambda w: axir.lax.psum([2 * x for x in w], "batch"), mesh=mesh, in_specs=P(),
+                out_specs=P(),
+            )
+        )  # fmt: skip
+        return lambda: axir.block_until_ready(program(placed))
+
+    found = medians({"40 arrays": total(40, 1 << 10), "one array": total(1, 40 << 10)})
+    print("psum of 160 KB, us:", {name: round(us) for name, us in found.items()})
+
+
+def eager_map() -> None:
+    """An eager call of a map over four devices; JAX's own under the same flag, in a process."""
+    program = """
+import time, statistics, numpy as np
+{setup}
+from {lib}.sharding import Mesh, PartitionSpec as P
+mesh = Mesh(np.array(lib.devices()), ("i",))
+body = lambda w, x: lib.lax.psum(lib.numpy.tanh(x @ w).sum(0), "i")
+mapped = lib.shard_map(body, mesh=mesh, in_specs=(P(), P("i")), out_specs=P())
+w, x = np.ones((16, 16), np.float32), np.ones((32, 16), np.float32)
+times = []
+for _ in range({rounds}):
+    start = time.perf_counter()
+    lib.block_until_ready(mapped(w, x))
+    times.append(time.perf_counter() - start)
+print(round(1e6 * statistics.median(times[2:])))
+"""
+    found = {}
+    for lib, rounds in (("axir", 40), ("jax", 7)):
+        text = program.format(lib=lib, rounds=rounds, setup=f"import {lib} as lib")
+        environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "4"}
+        run = subprocess.run(
+            [sys.executable, "-c", text], env=environment, capture_output=True, text=True
+        )
+        found[lib] = run.stdout.strip() or run.stderr.strip().splitlines()[-1]
+    print("An eager shard_map over 4 devices, us:", found)
+
+
 if __name__ == "__main__":
     axir.config.update("axir_num_cpu_devices", 4)
     committed_arguments()
     sum_over_threads()
     host_call()
+    many_small_sums()
+    eager_map()
     for _ in range(3):
         data_parallel_step()

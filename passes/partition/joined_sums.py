@@ -22,9 +22,10 @@ from axir.dialect.program.function import Function, functions_of
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace
 
-# Bytes up to which an array is joined with others, and those of what is joined.
-_LARGEST_ARRAY = 1 << 20
-_LARGEST_TOTAL = 1 << 22
+# Bytes up to which an array is joined with others: to copy larger ones costs as much as to meet.
+_LARGEST_ARRAY = 1 << 16
+# Bytes from which on what is joined is sent.
+_LARGEST_TOTAL = 1 << 20
 
 Names = tuple[Hashable, ...]
 
