@@ -22,6 +22,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     "legalize": ("legalize-for-iree",),
     "legalize.numbers": (
         "convert-by-single",
+        "count-zeros-of-words",
         "define-digamma",
         "expand-c-functions",
         "divide-by-signed",
@@ -85,6 +86,8 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "protect-inputs",
         "separate-views",
         "store-exponentials",
+        "store-positions",
+        "store-reductions",
         "store-slices",
     ),
     "raising": ("raise-stablehlo",),

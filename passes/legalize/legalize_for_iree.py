@@ -37,6 +37,7 @@ STAGES: dict[str, Stage] = {
     "define-digamma": looks_for("chlo.digamma"),
     "divide-by-signed": looks_for("divide remainder"),
     "expand-remainder": looks_for("remainder"),
+    "count-zeros-of-words": looks_for("count_leading_zeros"),
     "saturate-conversions": looks_for("convert"),
     "keep-denormal-halves": looks_for("convert"),
     "convert-by-single": looks_for("convert"),
@@ -75,6 +76,8 @@ STAGES: dict[str, Stage] = {
     "copy-returned-inputs": looks_for(_ANY),
     "separate-scatter-reads": looks_for("scatter"),
     "store-exponentials": looks_for("exponential"),
+    "store-positions": looks_for("iota"),
+    "store-reductions": looks_for("reduce dot_general func.call"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
     "branch-loops": looks_for("while"),
@@ -89,7 +92,17 @@ _ONLY_ON = {
     **dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)),
     "stabilize-sort": ("cpu", "vmvx"),
     **dict.fromkeys(("sort-by-rank", "hide-negations", "refuse-unsupported"), _GPUS),
-    **dict.fromkeys(("divide-by-signed", "expand-remainder", "keep-roundings"), _SPIRV),
+    **dict.fromkeys(
+        (
+            "count-zeros-of-words",
+            "divide-by-signed",
+            "expand-remainder",
+            "keep-roundings",
+            "store-positions",
+            "store-reductions",
+        ),
+        _SPIRV,
+    ),
 }
 
 
@@ -100,10 +113,10 @@ class LegalizeForIree(Pass):
     1. `store-narrow-elements`, so that no other pass meets them; `sort-by-digits` on CPUs,
        `sort-by-rank` on GPUs, and `expand-fft`, which leave all kinds of operations behind; then
        functions of numbers, in any order: each of the passes takes those of its own types.
-    2. For Vulkan `divide-by-signed` and `expand-remainder`. `saturate-conversions`,
-       `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`, `split-complex-conv`,
-       `split-complex-dot`, `fit-conv-windows`, `select-boolean-operands` and `widen-unsigned-dot`,
-       in any order. Then `split-complex-loops`, on CPUs and unless `fuses` is off, and
+    2. For Vulkan `divide-by-signed`, `expand-remainder` and `count-zeros-of-words`.
+       `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`,
+       `split-complex-conv`, `split-complex-dot`, `fit-conv-windows`, `select-boolean-operands` and
+       `widen-unsigned-dot`, in any order. Then `split-complex-loops`, on CPUs and unless `fuses` is off, and
        `expand-c-functions`, unless the program has a C library; then, on CPUs and unless `fuses`
        is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are
        written out, while gathers and scatters are as they came.
@@ -117,8 +130,9 @@ class LegalizeForIree(Pass):
        Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
        `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data`.
     6. `protect-inputs` when all operations that work in place are there. Then
-       `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, `store-slices` and
-       `renew-loop-operands`, whose barriers `protect-inputs` would remove.
+       `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
+       `store-positions` and `store-reductions`, `store-slices` and `renew-loop-operands`, whose
+       barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.

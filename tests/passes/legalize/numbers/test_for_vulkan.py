@@ -57,6 +57,19 @@ def test_quotients_and_remainders_of_integers() -> None:
     assert [d for e in examples for d in deviations(results[e.name], e)] == []
 
 
+def test_leading_zeros_are_counted_by_words() -> None:
+    examples = []
+    for name in INTEGERS:
+        bits = np.iinfo(name).bits
+        x = np.array([0, *(1 << n for n in range(bits)), 2**bits - 1, 5], np.uint64)
+        x = x.astype(f"uint{bits}").view(name)
+        zeros = [bits - int(v).bit_length() for v in x.view(f"uint{bits}")]
+        expected = np.array(zeros, name)
+        examples.append(Example(name, (x,), hlo.count_leading_zeros, expected))
+    results = run_examples(examples, "count-zeros-of-words")
+    assert [d for e in examples for d in deviations(results[e.name], e)] == []
+
+
 def test_remainders_of_floats_are_exact() -> None:
     scales = 10.0 ** RNG.integers(-30, 30, (2, 500))
     x, y = (RNG.normal(size=(2, 500)) * scales).astype(np.float32)

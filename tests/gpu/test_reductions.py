@@ -1,0 +1,33 @@
+"""Reductions with what may be computed beside them in a dispatch: in any order of the axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import axir
+import axir.numpy as jnp
+from axir.runtime import Device
+
+RNG = np.random.default_rng(0)
+
+
+def beside_reductions(x, v, labels):
+    """Returns what a dispatch may compute of a reduction, by name."""
+    rows = jnp.arange(x.shape[0])[:, None]
+    return {
+        "centered columns": x - jnp.sum(x, 0),
+        "centered rows": (x - jnp.max(x, 1, keepdims=True)).T,
+        "softmax of columns": axir.nn.softmax(x, axis=0),
+        "exchanged rows": jnp.where(rows == 3, jnp.sum(jnp.where(rows == 9, x, 0), 0), x),
+        "product": x - v @ x,
+        "largest only": jnp.where(rows == jnp.argmax(x, 0), x, 0),
+        "of labels": axir.nn.log_softmax(x) * axir.nn.one_hot(labels, x.shape[1]),
+    }
+
+
+def test_what_is_beside_reductions(gpu: Device) -> None:
+    x = RNG.normal(size=(37, 36)).astype(np.float32)
+    arguments = x, x[:, 0].copy(), RNG.integers(0, 36, 37).astype(np.int32)
+    found = axir.jit(beside_reductions, device=gpu)(*arguments)
+    for name, wanted in beside_reductions(*map(jnp.asarray, arguments)).items():
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-4, atol=1e-5, err_msg=name)
