@@ -367,7 +367,7 @@ class ConcreteArray(Array):
         return ConcreteArray(self.type, self.host().copy(), None, self._device)
 
 
-def _unpickled(array_type: ShapedArray, host: np.ndarray) -> ConcreteArray:
+def _unpickled(array_type: ShapedArray, host: HostArray) -> ConcreteArray:
     """Returns an array from a pickle, in the dtype that the current configuration has for it."""
     dtype = dtypes.canonicalize_dtype(array_type.dtype)
     if dtype != array_type.dtype:

@@ -59,13 +59,15 @@ def _mixing_op(several: Function, is_open: Sequence[UserObject]) -> Equation | N
     values = [random_value(kind, generator) for kind in several.input_types]
     others = [random_value(kind, generator) for kind in several.input_types]
     for row in range(WITNESSES):
-        pairs = [
+        pairs: list[UserObject] = [
             (x, _with_row(x, other, row) if has_rows else x)
             for x, other, has_rows in zip(values, others, is_open, strict=False)
         ]
         try:
             with outside_traces(), config(jax_disable_jit=True), np.errstate(all="ignore"):
-                several.interpret([*pairs, *several.captured], functools.partial(_bind_pairs, row))
+                several.interpret(
+                    pairs + list(several.captured), functools.partial(_bind_pairs, row)
+                )
         except _MixedError as found:
             return found.equation
     return None

@@ -46,8 +46,8 @@ class DidntWant:
     """Stands for a gradient that nobody asked for."""
 
 
-for _class in (GradRef, DidntWant):
-    register_pytree_node(_class, lambda _: ((), None), lambda _, __, made=_class: made())
+register_pytree_node(GradRef, lambda _: ((), None), lambda _, __: GradRef())
+register_pytree_node(DidntWant, lambda _: ((), None), lambda _, __: DidntWant())
 
 _WAY_OUT = (
     "Give for each argument, in its structure, a ref, axir.ad.GradValue() or axir.ad.DontWant()."

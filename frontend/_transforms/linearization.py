@@ -139,6 +139,7 @@ def pull_through(
         *(UndefinedPrimal(v.type) for v in linear.inputs),
         *residuals,
     ]
+    found: Sequence[Cotangent | None]
     if wanted is None or all(wanted):
         found = pull_back(linear, arguments, chosen)
     else:

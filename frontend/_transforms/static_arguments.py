@@ -19,14 +19,14 @@ class StaticKey(NamedTuple):
     """The static arguments of a call, as a key: 1, 1.0 and True are different.
 
     Attributes:
-        count: How many arguments are given by position.
+        given: How many arguments are given by position.
         positional: Numbers of the static ones among them.
         values: Their values, then those of the named ones.
         names: The named ones.
         types: Those of the values.
     """
 
-    count: int
+    given: int
     positional: tuple[int, ...]
     values: tuple[UserObject, ...]
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class StaticKey(NamedTuple):
         @functools.wraps(function)
         def bound(*dynamic: UserObject, **keywords: Options) -> UserObject:
             remaining = iter(dynamic)
-            args = [fixed[n] if n in fixed else next(remaining) for n in range(self.count)]
+            args = [fixed[n] if n in fixed else next(remaining) for n in range(self.given)]
             return function(*args, **keywords, **named)
 
         return bound

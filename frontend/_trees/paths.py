@@ -152,7 +152,7 @@ def children_with_keys(node: UserObject) -> tuple[list[tuple[UserObject, UserObj
     children, auxiliary, entries, _ = optree.tree_flatten_one_level(node, namespace=NAMESPACE)
     if isinstance(node, dict):
         keys: list[UserObject] = [DictKey(entry) for entry in entries]
-    elif is_named_tuple(type(node)):
+    elif is_named_tuple(type(node)):  # type: ignore[arg-type]
         keys = [GetAttrKey(name) for name in node._fields]
     elif type(node) in (list, tuple, deque):
         keys = [SequenceKey(index) for index in range(len(children))]
