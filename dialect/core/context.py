@@ -48,12 +48,19 @@ def _register_dense_cast() -> None:
 
 _register_dense_cast()
 
-_BASE = Path(__file__).resolve().parents[2]
-_INTERNAL_FOLDERS = tuple(
-    f"{_BASE / room}/" for room in ("frontend", "dialect", "passes", "runtime")
-)
-if _BASE.name == "axir":  # installed as a wheel: every room lies below the package
-    _INTERNAL_FOLDERS = (f"{_BASE}/",)
+
+def internal_folders(base: Path) -> tuple[str, ...]:
+    """Returns the folders whose files are axir's own, of the folder in which the rooms lie.
+
+    A clone, whatever its name, has them beside tests and examples, whose lines are a user's. In an
+    installed package, which is the public room, all others lie below it.
+    """
+    if not (base / "frontend").is_dir():
+        return (f"{base}/",)
+    return tuple(f"{base / room}/" for room in ("frontend", "dialect", "passes", "runtime"))
+
+
+_INTERNAL_FOLDERS = internal_folders(Path(__file__).resolve().parents[2])
 
 _FILE_LINE = re.compile(r'loc\("(.*)":(\d+):\d+\)$')
 _is_internal: dict[str, bool] = {}
