@@ -43,6 +43,9 @@ if IS_CONTROLLER:
     if flags:
         os.environ["XLA_FLAGS"] = " ".join(flags)
     os.environ["AXIR_CACHE_DIR"] = tempfile.mkdtemp(prefix="axir-test-cache-")
+    # Tests start a hundred processes, each of which compiled axir's modules for a second without.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 # A compilation within an example takes longer than hypothesis expects of one.
 settings.register_profile("axir", deadline=None, derandomize=True)
