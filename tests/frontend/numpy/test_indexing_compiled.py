@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -72,33 +73,46 @@ def updated(x: np.ndarray, index: tuple[Any, ...], kind: str, value: np.ndarray)
     return padded[:-1].reshape(sizes)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("seed", range(6))
-def test_reads(seed: int, dtype: str) -> None:
-    rng = np.random.default_rng(seed)
-    x = whole_numbers(rng, (3, 4, 5, 6)[: 2 + seed % 3], dtype)
-    index, arrays = random_index(rng, x.shape, 0)
-    read = axir.jit(lambda x, *arrays: x[substituted(index, arrays)])
-    result = read(x, *arrays)
-    assert result.dtype == dtype
-    np.testing.assert_array_equal(result, x[index])
+def test_reads() -> None:
+    cases = []
+    for dtype, seed in itertools.product(DTYPES, range(6)):
+        rng = np.random.default_rng(seed)
+        x = whole_numbers(rng, (3, 4, 5, 6)[: 2 + seed % 3], dtype)
+        cases.append((x, *random_index(rng, x.shape, 0)))
+
+    def read(operands: Any) -> list[Any]:
+        return [
+            x[substituted(index, arrays)]
+            for (x, arrays), (_, index, _) in zip(operands, cases, strict=True)
+        ]
+
+    results = axir.jit(read)([(x, arrays) for x, _, arrays in cases])
+    for (x, index, _), result in zip(cases, results, strict=True):
+        assert result.dtype == x.dtype
+        np.testing.assert_array_equal(result, x[index], err_msg=f"{x.dtype} {x.shape} {index}")
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", UPDATES)
-@pytest.mark.parametrize("seed", range(3))
-def test_updates(seed: int, kind: str, dtype: str) -> None:
-    rng = np.random.default_rng([seed, list(UPDATES).index(kind)])
-    x = whole_numbers(rng, (3, 4, 5, 6)[: 2 + seed % 3], dtype)
-    index, arrays = random_index(rng, x.shape, 2, repeats=kind != "set")
-    inside = substituted(index, [np.zeros_like(array) for array in arrays])
-    value = whole_numbers(rng, x[inside].shape, dtype)
-    update = axir.jit(
-        lambda x, value, *arrays: getattr(x.at[substituted(index, arrays)], kind)(value)
-    )
-    result = update(x, value, *arrays)
-    assert result.dtype == dtype
-    np.testing.assert_array_equal(result, updated(x, index, kind, value))
+def test_updates(kind: str) -> None:
+    cases = []
+    for dtype, seed in itertools.product(DTYPES, range(3)):
+        rng = np.random.default_rng([seed, list(UPDATES).index(kind)])
+        x = whole_numbers(rng, (3, 4, 5, 6)[: 2 + seed % 3], dtype)
+        index, arrays = random_index(rng, x.shape, 2, repeats=kind != "set")
+        inside = substituted(index, [np.zeros_like(array) for array in arrays])
+        cases.append((x, index, arrays, whole_numbers(rng, x[inside].shape, dtype)))
+
+    def update(operands: Any) -> list[Any]:
+        return [
+            getattr(x.at[substituted(index, arrays)], kind)(value)
+            for (x, arrays, value), (_, index, *_) in zip(operands, cases, strict=True)
+        ]
+
+    results = axir.jit(update)([(x, arrays, value) for x, _, arrays, value in cases])
+    for (x, index, _, value), result in zip(cases, results, strict=True):
+        assert result.dtype == x.dtype
+        expected = updated(x, index, kind, value)
+        np.testing.assert_array_equal(result, expected, err_msg=f"{x.dtype} {x.shape} {index}")
 
 
 def test_updates_of_a_batch() -> None:
