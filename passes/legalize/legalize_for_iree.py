@@ -51,7 +51,7 @@ STAGES: dict[str, Stage] = {
     "expand-c-functions": looks_for(_ANY),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
-    "fuse-moves": looks_for("gather transpose pad concatenate reverse slice"),
+    "fuse-moves": looks_for("gather iota transpose pad concatenate reverse slice"),
     "position-select-and-scatter": looks_for("select_and_scatter"),
     "clamp-gather": looks_for("gather"),
     "scatter-by-kernel": looks_for("scatter"),

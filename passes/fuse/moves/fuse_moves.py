@@ -29,6 +29,9 @@ _MOST_OPERATIONS = 60
 _MOST_CELLS = 16
 _MOST_POSITIONS = 24
 _SHORT = 4
+# A move of a smaller part of the elements is no reason for a kernel: keys of random numbers are put
+# together of two words.
+_PART = 8
 # What reads them would have become part of their kernel; these have kernels of their own.
 _TAKERS = frozenset(
     f"stablehlo.{name}"
@@ -42,7 +45,8 @@ class FuseMoves(Pass):
 
     The facts: on a busy machine, single runs, processor time relative to JAX was with IREE's code
     and with the kernels: 9.3 and 0.9 for `take_along_axis` of 1000x1000, 3.1 and 1.0 for
-    transpositions of odd extents, 2.5 and 1.0 for a border, 2.2 and 0.7 for strided slices.
+    transpositions of odd extents, 2.5 and 1.0 for a border, 2.2 and 0.7 for strided slices, 3.8
+    and 0.75 for a triangle of 1000x1000.
 
     1. Take results of at least `elements` elements that no operation reads which has a kernel of
        its own: products, reductions and their like.
@@ -50,9 +54,9 @@ class FuseMoves(Pass):
        axis as short as an index is; those that others read as well, if they cost little. Pieces and
        borders are taken where the result is cut at their ends, or where each piece has one element
        along its axis.
-    3. Where a move is among them that IREE is slow at, write a kernel: cell by cell, whose elements
-       are read from the same pieces; squares of vectors where rows become columns; in shares of
-       workgroups.
+    3. Where a move is among them that IREE is slow at, or a comparison of positions, as for
+       triangles, write a kernel: cell by cell, whose elements are read from the same pieces;
+       squares of vectors where rows become columns; in shares of workgroups.
 
     Before::
 
@@ -88,7 +92,7 @@ class FuseMoves(Pass):
         found: list[tuple[ir.Operation, ir.Value]] = []
         for operation in reversed(operations):
             if operation not in block.dead and self._is_result(operation, block):
-                move = block.move(operation)
+                move = block.move(operation, self.elements // _PART)
                 if move is not None:
                     with ir.InsertionPoint(operation), operation.location:
                         found.append((operation, run(move)))
@@ -137,13 +141,13 @@ class _Block:
             if not self.users(operation):
                 self.dead.add(operation)
 
-    def move(self, root: ir.Operation) -> Move | None:
-        """Returns the kernel of a result, None if none is wanted."""
+    def move(self, root: ir.Operation, elements: int) -> Move | None:
+        """Returns the kernel of a result, None if it needs no slow move of so many elements."""
         if root in self._plain:
             return None
         members = self._members(root)
         inside = sorted(members, key=self._order.__getitem__)
-        if not any(map(_is_slow, inside)):
+        if not any(_is_slow(x) and math.prod(x.results[0].type.shape) >= elements for x in inside):
             self._plain |= members
             return None
         found = Move(root.results[0], inside, self._aligned(root, members))
@@ -242,6 +246,11 @@ def _is_cheap(operation: ir.Operation) -> bool:
     return not can_compute(operation) or cost_of(operation.name) <= CHEAP
 
 
+_COUNTING = frozenset(
+    f"stablehlo.{name}" for name in "add subtract broadcast_in_dim convert reshape".split()
+)
+
+
 def _is_slow(operation: ir.Operation) -> bool:
     """Tells whether IREE is slow at a move."""
     name = operation.name.removeprefix("stablehlo.")
@@ -252,7 +261,19 @@ def _is_slow(operation: ir.Operation) -> bool:
         shape = operation.operands[0].type.shape
         moved = [axis for axis in order if shape[axis] != 1]
         return moved != sorted(moved)
+    if name == "compare":
+        return any(map(_counts, operation.operands))
     return name in ("gather", "pad", "concatenate", "reverse")
+
+
+def _counts(x: ir.Value) -> bool:
+    """Tells whether an array tells positions, which IREE computes number by number for a mask."""
+    if isinstance(x, ir.BlockArgument):
+        return False
+    made = x.owner.operation
+    if made.name in _COUNTING:
+        return any(map(_counts, made.operands))
+    return made.name == "stablehlo.iota"
 
 
 def _fits(move: Move) -> bool:

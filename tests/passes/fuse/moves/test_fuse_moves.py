@@ -103,6 +103,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
     "turned": (turned, [floats(20, 33)]),
     "shared": (shared, [floats(20, 33)]),
     "rows": (lambda x, i: x[i] * 2, [floats(20, 33), places(40)]),
+    "triangle": (lambda x: jnp.tril(x, 3) * 2 + jnp.diag(x[0]), [floats(37, 37)]),
     "unsigned": (lambda x, i: x[i], [floats(300), places(40).astype(np.uint8)]),
 }
 
@@ -148,6 +149,17 @@ def test_what_other_kernels_read_stays() -> None:
 
     types = [ShapedArray((300, 400), np.float32)] * 2
     module = lower_functions({"main": trace_function(product, types)})
+    run_passes(module, "fuse-moves")
+    assert "flow.dispatch" not in str(module)
+
+
+def test_small_moves_are_no_reason_for_a_kernel() -> None:
+    def mixed(x: Any, word: Any) -> Any:
+        key = jnp.concatenate([word, word + 1])
+        return x * key[0] ^ key[1]
+
+    types = [ShapedArray((40_000,), np.uint32), ShapedArray((1,), np.uint32)]
+    module = lower_functions({"main": trace_function(mixed, types)})
     run_passes(module, "fuse-moves")
     assert "flow.dispatch" not in str(module)
 
