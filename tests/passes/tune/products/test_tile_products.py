@@ -79,10 +79,19 @@ CASES = [
     product("half", (65, 33), (33, 47), dtype="f2"),
     product("bfloat", (33, 20), (20, 40), dtype=ml_dtypes.bfloat16, result="f4"),
     product("widened", (33, 20), (20, 40), result="f8"),
+    product("bytes", (33, 20), (47, 20), COLUMNS, dtype="i1", result="i4"),
+    Example(
+        "largest_bytes",
+        (np.full((4, 1024), -128, "i1"), np.full((1024, 9), -128, "i1")),
+        lambda x, y: hlo.dot_general(x, y, ROWS, ((), ()), element=np.dtype("i4")),
+        np.full((4, 9), 1 << 24, "i4"),
+    ),
 ]
 KEPT = [
     product("vector", (64, 64), (64, 1)),
     product("integer", (9, 8), (8, 7), dtype="i4"),
+    product("more_bytes", (3, 1025), (1025, 2), dtype="i1", result="i4"),
+    product("sums_of_a_byte", (9, 8), (8, 7), dtype="i1"),
     product("empty", (5, 0), (0, 6)),
     product("nothing", (5, 3), (3, 0)),
 ]
