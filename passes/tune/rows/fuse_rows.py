@@ -15,7 +15,7 @@ from axir.passes.legalize.rewriting import find_operations, replace
 
 from . import kernels
 from .programs import Program, programs, reads
-from .reductions import REDUCE, body_of, identity_of, inits_of, is_end, space_of
+from .reductions import REDUCE, combining_arrays, identity_of, inits_of, is_end, space_of
 from .spaces import Space, owner_of
 
 _SHORTEST_ROW = 16
@@ -30,10 +30,11 @@ class FuseRows(Pass):
     The facts: IREE computes a softmax in three passes over memory and a layer norm's gradient in
     eight; of a sum down the columns it reads a strip of a few columns at a time, one element in a
     page, and what is computed before it is computed in that order or goes through memory; maxima
-    take it twice as long as sums.
+    take it twice as long as sums, and `any` and `all` twenty times.
 
-    1. Take reductions of one operand by add, multiply, maximum or minimum along rows (the last
-       dimensions) or across them (the first ones), of arrays with at least `elements` elements.
+    1. Take reductions of one operand by add, multiply, maximum or minimum, of truth values by `or`
+       and `and`, along rows (the last dimensions) or across them (the first ones), of arrays with
+       at least `elements` elements.
     2. Add the elementwise operations on arrays of this shape, and on one number for each row, that
        they read or that read them, as far as nothing else has to be computed between
        (`programs.py`).
@@ -84,7 +85,7 @@ class FuseRows(Pass):
             return
         with ir.InsertionPoint(made), made.location:
             operand, init = made.operands
-            combine = getattr(hlo, body_of(made).removeprefix("stablehlo."))
+            combine = combining_arrays(made)
             nothing = hlo.full(number, (), hlo.element_type_of(operand))
             [inner] = hlo.reduce([operand], [nothing], axes[-place:], combine)
             [outer] = hlo.reduce([inner], [init], axes[:-place], combine)

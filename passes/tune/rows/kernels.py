@@ -15,7 +15,7 @@ from axir.dialect.core.annotations import Returning
 from .code import build
 from .plans import Plan
 from .programs import Program
-from .reductions import body_of, inits_of, is_end
+from .reductions import combining_arrays, inits_of, is_end
 
 
 def run(program: Program) -> list[ir.Value]:
@@ -59,8 +59,7 @@ def _combined(reduce: ir.Operation, parts: list[ir.Value], plan: Plan) -> list[i
 def _builder_of(reduce: ir.Operation) -> Returning[ir.Value | list[ir.Value]]:
     """Returns what builds the body of a reduction on other numbers."""
     if len(reduce.results) == 1:
-        name = body_of(reduce).removeprefix("stablehlo.")
-        return lambda x, y: getattr(hlo, name)(x, y)
+        return combining_arrays(reduce)
 
     def build(*numbers: ir.Value) -> list[ir.Value]:
         block = reduce.regions[0].blocks[0]

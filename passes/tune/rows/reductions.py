@@ -13,6 +13,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.scalars import Scalar, constant, convert_float, float32, signless
+from axir.dialect.core.annotations import Returning
 from axir.dialect.core.types import numpy_dtype
 from axir.passes.legalize.copies import uniform_number
 from axir.passes.legalize.lanes import body_lanes, combination
@@ -22,6 +23,7 @@ from .vectors import LANES, Numbers
 
 REDUCE = "stablehlo.reduce"
 _COMBINES = frozenset(f"stablehlo.{name}" for name in "add multiply maximum minimum".split())
+_OF_TRUTHS = {"stablehlo.or": 0, "stablehlo.and": 1}
 _HALF = 16
 
 
@@ -46,17 +48,26 @@ def body_of(reduce: ir.Operation) -> str:
     return reduce.regions[0].blocks[0].operations[0].operation.name
 
 
+def combining_arrays(reduce: ir.Operation) -> Returning[ir.Value]:
+    """Returns what builds the operation that a reduction consists of, on other arrays."""
+    name = body_of(reduce).removeprefix("stablehlo.")
+    found: Returning[ir.Value] = getattr(hlo, f"{name}_" if name in ("and", "or") else name)
+    return found
+
+
 def identity_of(reduce: ir.Operation) -> float | None:
     """Returns the number that changes nothing when it is combined with another.
 
-    None for reductions of several arrays, by anything but add, multiply, maximum or minimum, or of
-    other than real numbers.
+    None for reductions of several arrays, of complex numbers, and by anything but add, multiply,
+    maximum or minimum, of truth values `or` and `and`.
     """
     if len(reduce.operands) != 2 or combination(reduce.regions[0].blocks[0]) is None:
         return None
     name = body_of(reduce)
     dtype = numpy_dtype(hlo.element_type_of(reduce.operands[0]))
-    if name not in _COMBINES or dtype.kind in "bc":
+    if dtype.kind == "b":
+        return _OF_TRUTHS.get(name)
+    if name not in _COMBINES or dtype.kind == "c":
         return None
     if name in ("stablehlo.add", "stablehlo.multiply"):
         return 0 if name == "stablehlo.add" else 1

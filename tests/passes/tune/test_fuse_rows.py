@@ -169,6 +169,18 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "bias": (lambda x, y: jnp.tanh(x + y).sum(0) + y, (X, normal(COLUMNS))),
     "halves": (lambda x: (x * 2).sum(1), (normal(ROWS, COLUMNS, dtype=ml_dtypes.bfloat16),)),
     "counted": (lambda x: (x > 0).sum(1), (X,)),
+    "truths": (
+        lambda x, y: [
+            f(z, axis=axis)
+            for f, z in ((jnp.any, x > 2.9), (jnp.all, x > -2.9), (jnp.any, y), (jnp.all, ~y))
+            for axis in (0, 1, None)
+        ],
+        (special(ROWS, COLUMNS), RNG.uniform(size=(ROWS, COLUMNS)) > 0.999),
+    ),
+    "truths_apart": (
+        lambda x: ((x > 2.5).any((1, 3)), (x > -2.5).all((0, 2)), (x > 9).any()),
+        (normal(19, 35, 3, 33),),
+    ),
     "begins_with_five": (
         lambda x: axir.lax.reduce(x, np.float32(5), axir.lax.add, (1,)),
         (ties(ROWS, COLUMNS),),
