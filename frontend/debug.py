@@ -50,17 +50,18 @@ class MissingFormatArgumentError(AxirError, KeyError, IndexError):
 
 
 def callback(
-    callback: Callable[..., None],
+    callback: Callable[..., None] | None = None,
     *args: Options,
     ordered: bool = False,
     partitioned: bool = False,
     **kwargs: Options,
-) -> None:
+) -> Callable[..., None] | None:
     """Calls a Python function for its effect, also from compiled code; what it returns is dropped.
 
     Args:
         callback: Takes arrays in the trees of `args` and `kwargs`. Leaves that are not arrays
-            (strings ...) are passed on as they are.
+            (strings ...) are passed on as they are. Without it the result is a function of it,
+            `args` and `kwargs`: `callback(ordered=True)(f, x)`.
         *args: Trees of arrays.
         ordered: Accepted for compatibility: calls are always in the order of the program.
         partitioned: Accepted for compatibility: arrays are always whole.
@@ -74,6 +75,24 @@ def callback(
     >>> float(axir.jit(axir.grad(f))(3.0)), seen
     (6.0, [6.0])
     """
+    if callback is None:
+        _refuse_early_arguments("callback(ordered=True)(function, x)", args, kwargs)
+        return functools.partial(_callback, ordered)
+    return _callback(ordered, callback, *args, **kwargs)
+
+
+def _refuse_early_arguments(form: str, args: Sequence[UserObject], kwargs: Mapping) -> None:
+    if args or kwargs:
+        raise ParameterError(
+            f"debug.{form.partition('(')[0]}: arguments {args or dict(kwargs)} without what takes "
+            "them.",
+            f"Options come first, and the arguments in the second call: axir.debug.{form}.",
+        )
+
+
+def _callback(
+    ordered: bool, callback: Callable[..., None], /, *args: Options, **kwargs: Options
+) -> None:
     if not callable(callback):
         raise NonArrayArgumentError(
             f"debug.callback takes a function first, not {callback!r} of type "
@@ -127,17 +146,19 @@ def _call(
 
 
 def print(
-    fmt: str,
+    fmt: str | None = None,
     *args: Options,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
     **kwargs: Options,
-) -> None:
+) -> Callable[..., None] | None:
     """Prints values of a running program: `print(fmt.format(*args, **kwargs))`.
 
     Args:
         fmt: A format string, not an f-string: while a function is traced there are no values yet.
+            Without it the result is a function of it, `args` and `kwargs`, which may then have the
+            names of options: `print(ordered=True)("x = {}", x)`.
         *args: Trees of arrays for `{}` and `{0}`.
         ordered: Accepted for compatibility: lines are always in the order of the program.
         partitioned: Accepted for compatibility: arrays are always whole.
@@ -157,6 +178,15 @@ def print(
     x = [0. 1. 2.], sum = 3.00
     Array([1., 2., 3.], dtype=float32)
     """
+    if fmt is None:
+        _refuse_early_arguments('print(ordered=True)("x = {}", x)', args, kwargs)
+        return functools.partial(_print_formatted, ordered, skip_format_check)
+    return _print_formatted(ordered, skip_format_check, fmt, *args, **kwargs)
+
+
+def _print_formatted(
+    ordered: bool, skip_format_check: bool, fmt: str, /, *args: Options, **kwargs: Options
+) -> None:
     if not isinstance(fmt, str):
         raise NonArrayArgumentError(
             f"debug.print takes a format string first, not {fmt!r} of type {type(fmt).__name__!r}.",

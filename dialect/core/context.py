@@ -115,6 +115,22 @@ def user_frame() -> FrameType | None:
     return None
 
 
+# Whose functions stand between what a user writes and the operands that promote.
+_OPERATORS = ("axir.numpy.", "axir.dialect.")
+
+
+def is_written_by_user() -> bool:
+    """Tells whether the innermost call of NumPy's functions and operators is the user's own.
+
+    What other modules of axir compute with them is not for options to judge that are strict with
+    what users write.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_OPERATORS):
+        frame = frame.f_back
+    return frame is None or is_user_file(frame.f_code.co_filename)
+
+
 def file_location(filename: str, line: int, scope: str = "") -> ir.Location:
     """Returns the (cached) MLIR location of a line of a file, under the name of a scope if any."""
     key = (filename, line, scope)

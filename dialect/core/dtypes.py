@@ -16,6 +16,7 @@ import numpy as np
 
 from .annotations import AnyDtype, Dtype, DTypeLike, Scalar, UserObject
 from .config import config
+from .context import is_written_by_user
 from .errors import DTypeError, KeyPromotionError
 from .extended_dtypes import KeyDtype, of_storage
 
@@ -258,7 +259,7 @@ def _join_keys(operands: frozenset[tuple[Dtype, bool]]) -> tuple[Dtype, bool]:
 
 def _strict_join(operands: frozenset[tuple[Dtype, bool]]) -> None:
     strong = {dtype for dtype, is_weak in operands if not is_weak}
-    if len(strong) > 1:
+    if len(strong) > 1 and is_written_by_user():
         raise DTypeError(
             "Strict dtype promotion does not allow to mix "
             + ", ".join(sorted(map(str, strong)))

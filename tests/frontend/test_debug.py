@@ -230,3 +230,18 @@ def test_quitting_the_debugger_ends_the_program(run: Callable[..., Any]) -> None
     f, _ = stopping("q\n")
     with pytest.raises(bdb.BdbQuit):
         run(f)(4.0)
+
+
+def test_options_may_come_in_a_call_of_their_own(run: Callable[..., Any], lines: Any) -> None:
+    seen: list[Any] = []
+
+    def f(x: Any) -> None:
+        axir.debug.print(ordered=True)("x = {x}, {ordered}", x=x, ordered="always")
+        axir.debug.callback(ordered=True)(lambda v, ordered: seen.append((v, ordered)), x, ordered=2)
+
+    run(f)(3)
+    assert (lines(), seen) == (["x = 3, always"], [(3, 2)])
+    with pytest.raises(ParameterError, match=r"debug.print: arguments \{'a': 4\} without what"):
+        axir.debug.print(a=4)
+    with pytest.raises(ParameterError, match=r"debug.callback: arguments"):
+        axir.debug.callback(a=4)

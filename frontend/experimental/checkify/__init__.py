@@ -22,7 +22,7 @@ What does not live here: options that check eagerly (`jax_debug_nans`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -76,7 +76,7 @@ __all__ = [
 ]
 
 
-def checkify(f: UserFunction, errors: frozenset[ErrorCategory] = user_checks) -> UserFunction:
+def checkify(f: UserFunction, errors: Collection[ErrorCategory] = user_checks) -> UserFunction:
     """Makes a function return an error besides its result.
 
     Works with all transformations: `jit` and `vmap` of the checked function, and of functions in
@@ -85,14 +85,15 @@ def checkify(f: UserFunction, errors: frozenset[ErrorCategory] = user_checks) ->
     Args:
         f: Function of arrays or trees of arrays.
         errors: What is checked: `user_checks`, `index_checks`, `nan_checks`, `div_checks`, or a
-            union of them (`float_checks`, `automatic_checks`, `all_checks`).
+            union of them (`float_checks`, `automatic_checks`, `all_checks`). Other checks of the
+            function are left out.
 
     Returns:
         A function of the same arguments that returns `(error, result)`. After a failure the program
         goes on, so the result is what it is without checks.
 
     Raises:
-        ParameterError: if `errors` is no set of such.
+        ParameterError: if `errors` is no collection of such.
 
     >>> import axir.numpy as jnp
     >>> error, _ = checkify(jnp.divide, errors=float_checks)(1.0, 0.0)
@@ -118,11 +119,11 @@ def checkify(f: UserFunction, errors: frozenset[ErrorCategory] = user_checks) ->
 
 
 def _kinds(errors: UserObject) -> Kinds:
-    if not isinstance(errors, (frozenset, set)) or not all(
+    if not isinstance(errors, Collection) or not all(
         isinstance(kind, type) and issubclass(kind, CheckFailure) for kind in errors
     ):
         raise ParameterError(
-            f"checkify: errors must be a set of kinds of errors, not {errors!r}.",
+            f"checkify: errors must be a collection of kinds, not {errors!r}.",
             "Take user_checks, index_checks, nan_checks, div_checks, or a union (|) of them.",
         )
     return frozenset(errors)

@@ -46,6 +46,15 @@ def _signatures(function: Function, kinds: Kinds) -> tuple[Signature, ...]:
     return tuple(s for e in function.equations for s in _equation_signatures(e, kinds))
 
 
+@quickly_derived
+def _has_checks(function: Function, kinds: Kinds) -> bool:
+    """Tells whether a function has checks, or such of its user as are to be dropped."""
+    return bool(_signatures(function, kinds)) or any(
+        e.primitive is check_primitive or any(_has_checks(f, kinds) for f in _called(e))
+        for e in function.equations
+    )
+
+
 def _equation_signatures(equation: Equation, kinds: Kinds) -> Iterator[Signature]:
     if equation.primitive is check_primitive and equation.params["check"].category in kinds:
         yield equation.params["check"].signature
@@ -128,10 +137,12 @@ class Run:
     ) -> tuple[ErrorState, Results]:
         """Applies an op, with its checks."""
         primitive, params = equation.primitive, equation.params
-        if primitive is check_primitive and params["check"].category in self.kinds:
+        if primitive is check_primitive:
+            if params["check"].category not in self.kinds:
+                return state, []  # what is not asked for is not checked
             holds, *payload = operands
             return self._after(state, holds, params["check"], payload), []
-        if any(True for f in _called(equation) if _signatures(f, self.kinds)):
+        if any(True for f in _called(equation) if _has_checks(f, self.kinds)):
             return _RULES.get(primitive.name, Run._apart)(self, equation, state, operands)
         results = primitive.bind(*operands, **params)
         listed = results if primitive.multiple_results else [results]

@@ -17,6 +17,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, Options, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_array, scalar
 from axir.dialect.core.config import config
+from axir.dialect.core.context import is_written_by_user
 from axir.dialect.core.errors import (
     DTypeError,
     KeyPromotionError,
@@ -294,7 +295,7 @@ def _common_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None
 
 def _check_ranks(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
     ranks = {len(shape) for shape in shapes if shape}
-    if len(ranks) < 2:
+    if len(ranks) < 2 or not is_written_by_user():
         return
     message = (
         f"jnp.{name}: operands of shapes {', '.join(map(str, shapes))} differ in rank, and "

@@ -260,9 +260,9 @@ def _parse_integer(value: int, axis: int, shape: tuple[int, ...], bounds: Bounds
         raise EmptyAxisError(axis, shape)
     if bounds.clamps:
         return Position(0 if position < 0 else extent - 1)
-    # The nearest position that is out of bounds, which every dtype of indices has.
-    outside = max(min(value, extent), -extent - 1)
-    return Gathered(from_numpy(np.asarray(outside, np.int32 if extent < 2**31 else np.int64)))
+    dtype = np.dtype(np.int32 if extent < 2**31 else np.int64)
+    limits = np.iinfo(dtype)
+    return Gathered(from_numpy(np.asarray(max(limits.min, min(value, limits.max)), dtype)))
 
 
 def _scalar_mask(value: bool) -> Gathered:

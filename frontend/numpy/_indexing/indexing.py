@@ -145,7 +145,9 @@ def read(
         wrap_negative_indices: Whether negative positions count from the end.
     """
     clamps = mode in (None, CLIP, PROMISE_IN_BOUNDS)
-    parsed = parse_index(x.shape, index, Bounds(mode is None, clamps, wrap_negative_indices))
+    # Programs keep positions that are out of bounds, for checks to find.
+    bounds = Bounds(mode is None, clamps and type(x) is not Tracer, wrap_negative_indices)
+    parsed = parse_index(x.shape, index, bounds)
     is_scalar = clamps and not parsed.has_arrays
     block = slice_block(x, parsed, cuts_positions=parsed.is_static or is_scalar)
     if parsed.is_static:

@@ -228,5 +228,26 @@ def test_bad_checks(call: Callable[[], None], expected: str) -> None:
 
 
 def test_bad_kinds() -> None:
-    with pytest.raises(ParameterError, match="errors must be a set of kinds of errors, not 3"):
+    with pytest.raises(
+        ParameterError, match="errors must be a collection of kinds, not 3"
+    ):
         checkify.checkify(jnp.sin, errors=3)  # type: ignore[arg-type]
+
+
+def test_checks_that_are_not_asked_for_are_left_out() -> None:
+    def f(x):
+        checkify.check(jnp.all(x < 0), "x is positive")
+        axir.jit(lambda y: checkify.check(jnp.all(y < 0), "y is positive"))(x)
+        return (x / 0)[1]
+
+    found = {
+        name: checkify.checkify(f, errors=kinds)(jnp.ones(2))[0].get()
+        for name, kinds in {"div": checkify.div_checks, "none": {}}.items()
+    }
+    assert found == {"div": "division by zero", "none": None}
+
+
+def test_positions_known_while_tracing_are_checked() -> None:
+    error, result = checkify.checkify(lambda x: x[5], errors=checkify.index_checks)(jnp.arange(2))
+    assert result == 1
+    assert "index 5 is out of bounds for axis 0 with size 2" in error.get()

@@ -23,7 +23,7 @@ from support.against_jax import (
 import axir
 import axir.numpy as jnp
 from axir.dialect.core.array import Array, from_numpy
-from axir.dialect.core.config import enable_x64, numpy_rank_promotion
+from axir.dialect.core.config import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
 from axir.dialect.core.errors import DTypeError, NonArrayArgumentError
 from axir.numpy._arguments.promotion import BroadcastError
 
@@ -393,3 +393,12 @@ def test_eager_traced_and_compiled_results_agree() -> None:
         assert one.type == two.type == three.type
         assert_close(np.asarray(two), np.asarray(one), 8.0)
         assert_close(np.asarray(three), np.asarray(one), 8.0)
+
+
+def test_strictness_concerns_what_users_write() -> None:
+    image, mean = jnp.ones((2, 3)), jnp.zeros(3)
+    with numpy_rank_promotion("raise"), numpy_dtype_promotion("strict"):
+        assert axir.image.resize(image, (0, 5), "linear").shape == (0, 5)
+        assert norm.pdf(image, mean, jnp.ones((), jnp.int32)).shape == (2, 3)
+        with pytest.raises(DTypeError, match="Strict dtype promotion"):
+            mean + jnp.arange(3)
