@@ -9,11 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from axir import random
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.ops.elementwise.arithmetic import mul
+from axir.dialect.ops.elementwise.arithmetic import mul, neg
+from axir.dialect.ops.elementwise.conversion import complex_
+from axir.dialect.ops.elementwise.transcendental import cos, log1p, sin, sqrt
 from axir.dialect.ops.shape.constants import full
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, canonical_axis
@@ -26,6 +30,8 @@ Axes = int | Sequence[int]
 
 # Standard deviation of the standard normal distribution, limited to the interval from -2 to 2.
 _TRUNCATED_DEVIATION = 0.87962566103423978
+# That of a complex one whose modulus is at most 2.
+_COMPLEX_TRUNCATED_DEVIATION = 0.95311164380491208
 
 
 def _float_dtype(dtype: DTypeLike) -> UserObject:
@@ -187,18 +193,47 @@ def variance_scaling(
         variance = scale / max(_denominator(mode, *fans), 1e-30)
         if distribution == "normal":
             return _scaled(random.normal(key, shape, dtype), math.sqrt(variance))
-        if distribution == "uniform" and not dtypes.is_complex(dtype):
+        if distribution == "uniform" and dtypes.is_complex(dtype):
+            return _scaled(_in_disk(key, shape, dtype, _modulus_uniform), math.sqrt(variance))
+        if distribution == "uniform":
             draws = random.uniform(key, shape, dtype, -1)
             return _scaled(draws, math.sqrt(3 * variance))
-        if distribution == "truncated_normal" and not dtypes.is_complex(dtype):
+        if distribution == "truncated_normal" and dtypes.is_complex(dtype):
+            draws = _in_disk(key, shape, dtype, _modulus_truncated_normal)
+            return _scaled(draws, math.sqrt(variance) / _COMPLEX_TRUNCATED_DEVIATION)
+        if distribution == "truncated_normal":
             draws = random.truncated_normal(key, -2, 2, shape, dtype)
             return _scaled(draws, math.sqrt(variance) / _TRUNCATED_DEVIATION)
         raise ParameterError(
-            f"variance_scaling: distribution {distribution!r} is invalid for {dtype}.",
-            "Pass 'truncated_normal', 'normal' or 'uniform'; complex numbers are 'normal' only.",
+            f"variance_scaling: distribution {distribution!r} is invalid.",
+            "Pass 'truncated_normal', 'normal' or 'uniform'.",
         )
 
     return init
+
+
+def _in_disk(
+    key: UserObject,
+    shape: Sequence[int],
+    dtype: np.dtype,
+    modulus: Callable[[Value], Value],
+) -> Value:
+    """Draws complex numbers of any direction, whose modulus is a function of a uniform draw."""
+    of_modulus, of_direction = random.split(key)
+    kind = dtypes.real_dtype(dtype)
+    radius = modulus(random.uniform(of_modulus, shape, kind))
+    angle = mul(random.uniform(of_direction, shape, kind), np.asarray(2 * np.pi, kind))
+    return complex_(mul(radius, cos(angle)), mul(radius, sin(angle)))
+
+
+def _modulus_uniform(draws: Value) -> Value:
+    # In a disk of radius sqrt(2) the mean of the squared modulus is 1.
+    return sqrt(mul(draws, np.asarray(2, draws.dtype)))
+
+
+def _modulus_truncated_normal(draws: Value) -> Value:
+    # The distribution function of the modulus is 1 - exp(-r**2), here cut off at r = 2.
+    return sqrt(neg(log1p(mul(draws, np.asarray(math.expm1(-4), draws.dtype)))))
 
 
 def _denominator(mode: str, fan_in: float, fan_out: float) -> float:
@@ -220,11 +255,11 @@ def _fans(
     shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes
 ) -> tuple[float, float]:
     """Counts the inputs and outputs of a layer whose parameters have a shape."""
-    if len(shape) < 2:
+    if in_axis == -2 and len(shape) < 2:
         raise ParameterError(
             f"variance_scaling: can't compute input and output sizes of a {len(shape)}-dimensional "
             "weights tensor. Must be at least 2D.",
-            "Use nn.initializers.zeros or normal for vectors.",
+            "Use nn.initializers.zeros or normal for vectors, or name in_axis and out_axis.",
         )
     groups = [
         canonical_axes("variance_scaling", axes, len(shape))

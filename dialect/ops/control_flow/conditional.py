@@ -28,9 +28,11 @@ from axir.dialect.core.symbolic_zeros import (
 )
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import spread_cotangents
-from axir.dialect.ops.elementwise.arithmetic import clamp, select_n
+from axir.dialect.ops.elementwise.arithmetic import clamp, eq, select_n
+from axir.dialect.ops.elementwise.conversion import stop_gradient
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.program.costs import interpretation_time
 from axir.dialect.program.derived_functions import derive, derive_batched
 from axir.dialect.program.effects import acts, has_effects
@@ -351,18 +353,55 @@ def _select(
             "Move the callback out of the branches, or loop with lax.map instead of vmap.",
         )
     out_axes = (0,) * len(branches[0].outputs)
-    results = [
-        call_function(derive_batched(branch, axes, out_axes).function, values)
-        for branch in branches
-    ]
     if len(branches) == 1:
-        return results[0], list(out_axes)
+        only = derive_batched(branches[0], axes, out_axes).function
+        return call_function(only, values), list(out_axes)
     which = clamp(np.int32(0), index, np.int32(len(branches) - 1))
-    selected = []
-    for cases in zip(*results, strict=True):
-        shape = cases[0].shape
-        selected.append(select_n(broadcast_in_dim(which, shape, (0,)), *cases))
-    return selected, list(out_axes)
+    results = []
+    for number, branch in enumerate(branches):
+        chosen_here = eq(which, np.int32(number))
+        guarded = [_guarded(x, axis, chosen_here) for x, axis in zip(values, axes, strict=True)]
+        inner = [axis if x is y else 0 for x, y, axis in zip(values, guarded, axes, strict=True)]
+        results.append(call_function(derive_batched(branch, inner, out_axes).function, guarded))
+    handed_on = _handed_on(branches)
+    selected: list[Value] = []
+    selected_axes: list[int | None] = []
+    for place, cases in enumerate(zip(*results, strict=True)):
+        operand = handed_on.get(place)
+        if operand is not None:
+            selected.append(values[operand])
+            selected_axes.append(axes[operand])
+            continue
+        selected.append(select_n(broadcast_in_dim(which, cases[0].shape, (0,)), *cases))
+        selected_axes.append(0)
+    return selected, selected_axes
+
+
+def _guarded(x: Value, axis: int | None, is_chosen: Value) -> Value:
+    """Returns an operand of a branch whose derivative is zero where the branch is not chosen.
+
+    What the branch computes there may have no derivative: zero times infinity is not zero. Arrays
+    that are the same for all of the batch stay as they are: they would be copied for each place.
+    """
+    if not dtypes.is_inexact(x.dtype) or (axis is None and x.ndim):
+        return x
+    shape = (*is_chosen.shape, *(n for d, n in enumerate(x.shape) if d != axis))
+    moved = broadcast_in_dim(x, shape, ()) if axis is None else moveaxis(x, axis, 0)
+    return select_n(broadcast_in_dim(is_chosen, shape, (0,)), stop_gradient(moved), moved)
+
+
+def _handed_on(branches: Sequence[Function]) -> dict[int, int]:
+    """Returns which results are the same operand in all branches: from place to operand."""
+    result = {}
+    for place in range(len(branches[0].outputs)):
+        # By identity: variables are not compared.
+        numbers = [
+            next((n for n, v in enumerate(b.inputs) if v is b.outputs[place]), None)
+            for b in branches
+        ]
+        if numbers[0] is not None and len({*numbers}) == 1:
+            result[place] = numbers[0]
+    return result
 
 
 def _chosen_body(

@@ -61,7 +61,9 @@ def cond(
     """
     if operand is not _NOTHING:
         operands = (*operands, operand)
-    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+    # Operands may be callable, too: two functions in front are the branches.
+    is_old_form = callable(false_fun) and not callable(true_fun)
+    if len(operands) == 2 and is_old_form and callable(operands[1]):
         return _cond_of_two_operands(pred, true_fun, false_fun, *operands)
     check_body(true_fun, "cond: true_fun")
     check_body(false_fun, "cond: false_fun")

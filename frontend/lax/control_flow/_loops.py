@@ -58,7 +58,9 @@ def while_loop(cond_fun: UserFunction, body_fun: UserFunction, init_val: UserObj
 def _repeated(cond_fun: UserFunction, body_fun: UserFunction, init_val: UserObject) -> UserObject:
     if config.jax_disable_jit:
         try:
-            value = init_val
+            # Arrays of NumPy's would change where the body writes `x += 1`.
+            leaves, structure = flatten_values(init_val, "while_loop")
+            value = structure.unflatten(leaves)
             while cond_fun(value):
                 value = body_fun(value)
             return value

@@ -109,9 +109,8 @@ log10 = unary("log10", _scaled_logarithm(10.0), "Logarithm to the base of ten.")
 
 
 def _difference(x: Value, y: Value) -> Value:
-    """Returns x - y, but zero where that is NaN (equal infinities)."""
-    difference = sub(x, y)
-    return select_n(eq(difference, difference), _like(0.0, difference), difference)
+    """Returns x - y, which is zero also for equal infinities."""
+    return select_n(eq(x, y), sub(x, y), _like(0.0, x))
 
 
 def _distance(x: Value, y: Value) -> Value:

@@ -401,3 +401,60 @@ def test_long_stacks_of_compiled_loops_are_whole(length: int, reverse: bool, unr
     compiled = axir.tree.leaves(axir.jit(loop)(xs[0], xs))
     for got, want in zip(compiled, axir.tree.leaves(loop(xs[0], xs)), strict=True):
         np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-5, atol=1e-6)
+
+
+def test_branches_that_are_not_chosen_have_no_derivative_in_a_batch() -> None:
+    def root(x, scale):
+        return lax.cond(x < 1e-3, lambda: 1e-3, lambda: jnp.sqrt(x * scale))
+
+    def total(x, scale):
+        return axir.vmap(root, in_axes=(0, None))(x, scale).sum()
+
+    x = np.array([0.0, 1.0, 4.0], np.float32)
+    by_x, by_scale = axir.jit(axir.grad(total, (0, 1)))(x, np.float32(1))
+    assert by_x.tolist() == [0, 0.5, 0.25]
+    assert by_scale == 1.5
+
+
+def test_what_all_branches_hand_on_stays_unmapped() -> None:
+    def f(x, y):
+        return lax.cond(x < 3, lambda x, y: (x * 2, y), lambda x, y: (x * 3, y), x, y)
+
+    doubled, y = axir.vmap(f, in_axes=(0, None), out_axes=(0, None))(jnp.arange(5), 3.0)
+    assert (doubled.tolist(), y) == ([0, 2, 4, 9, 12], 3)
+
+
+def test_operands_of_conditions_may_be_callable() -> None:
+    @axir.tree_util.register_pytree_node_class
+    class Layer:
+        def __init__(self, weight):
+            self.weight = weight
+
+        def __call__(self, x):
+            raise AssertionError("an operand is no branch")
+
+        def tree_flatten(self):
+            return (self.weight,), None
+
+        @classmethod
+        def tree_unflatten(cls, _, children):
+            return cls(*children)
+
+    def add(x, layer):
+        return x + layer.weight
+
+    assert lax.cond(True, add, add, 3, Layer(4)) == 7
+    assert lax.cond(False, 1, lambda x: x, Layer(5), lambda layer: layer.weight) == 5
+
+
+def test_loops_in_python_leave_numpy_arrays_as_they_are() -> None:
+    start = np.array(1.0, np.float32)
+
+    def advance(carry):
+        x, y = carry
+        x += 1
+        return x, y + x
+
+    with axir.disable_jit():
+        assert lax.while_loop(lambda c: c[0] < 10, advance, (start, start))[1] == 55
+    assert start == 1
