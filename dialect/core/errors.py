@@ -183,7 +183,7 @@ class UnsupportedRuleError(AxirError, NotImplementedError):
     """A primitive declares that a rule cannot exist, and says what to use instead."""
 
 
-class CallbackError(AxirError, ValueError):
+class CallbackError(AxirError, ValueError, RuntimeError):
     """A callback returned something else than was declared."""
 
 

@@ -185,7 +185,8 @@ def _call_flat(
     args, kwargs = arguments
     result = callback(*args, **kwargs)
     leaves, structure = tree.flatten(result)
-    if structure != out_tree:
+    # Lists may stand for tuples: what comes back are the leaves.
+    if len(leaves) != out_tree.num_leaves:
         raise CallbackError(
             f"The callback {name!r} returned a tree {structure}, but result_shape_dtypes is "
             f"{out_tree}.",

@@ -9,7 +9,7 @@ import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, PyTree, UserObject
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, PyTree, UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.ops.calls import optimization_barrier as barrier
 from axir.dialect.ops.elementwise.arithmetic import add, lt, rem, select_n
@@ -30,13 +30,22 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
 
-def dtype(x: ArrayLike) -> np.dtype:
-    """Returns the dtype of an array or scalar.
+def dtype(x: ArrayLike | DTypeLike) -> np.dtype:
+    """Returns the dtype that an array or scalar has here, or a dtype stands for.
+
+    Args:
+        x: Array, scalar, or a dtype, its name or a scalar type of it.
+
+    Raises:
+        DTypeError: for names of other dtypes.
+        NonArrayArgumentError: for what has no dtype.
 
     >>> from axir import lax
-    >>> lax.dtype(1.0)
-    dtype('float32')
+    >>> lax.dtype(1.0), lax.dtype("int64")
+    (dtype('float32'), dtype('int32'))
     """
+    if isinstance(x, (type, str, np.dtype)):
+        return dtypes.canonicalize_dtype(x)
     return as_value(x).dtype
 
 

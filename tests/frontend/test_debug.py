@@ -237,7 +237,9 @@ def test_options_may_come_in_a_call_of_their_own(run: Callable[..., Any], lines:
 
     def f(x: Any) -> None:
         axir.debug.print(ordered=True)("x = {x}, {ordered}", x=x, ordered="always")
-        axir.debug.callback(ordered=True)(lambda v, ordered: seen.append((v, ordered)), x, ordered=2)
+        axir.debug.callback(ordered=True)(
+            lambda v, ordered: seen.append((v, ordered)), x, ordered=2
+        )
 
     run(f)(3)
     assert (lines(), seen) == (["x = 3, always"], [(3, 2)])

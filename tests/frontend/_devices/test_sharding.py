@@ -193,3 +193,17 @@ def test_errors_of_structs() -> None:
     with pytest.raises(ImmutableStructError, match=r"immutable: shape.*\n.*\n.*s\.update\(shape="):
         axir.ShapeDtypeStruct((2,), "float32").shape = (3,)
     assert issubclass(SingleDeviceSharding, Sharding)
+
+
+@LIBRARIES
+def test_structs_are_like_arrays(lib: Any) -> None:
+    like = lib.ShapeDtypeStruct.like
+    assert like(np.ones((2, 3), np.int8)) == lib.ShapeDtypeStruct((2, 3), "int8")
+    assert like(1.5).weak_type
+    assert like(lib.numpy.ones(2)).sharding is None
+    placed = lib.device_put(lib.numpy.ones(2), lib.devices()[0])
+    assert like(placed).sharding == placed.sharding
+    found = []
+    lib.jit(lambda x: found.append(like(x)))(2)
+    assert found[0].shape == ()
+    assert found[0].dtype == "int32"

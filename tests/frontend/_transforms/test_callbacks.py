@@ -67,7 +67,7 @@ def test_callbacks_get_arrays_that_they_may_keep() -> None:
 
 @pytest.mark.parametrize(
     "result",
-    [np.zeros(2, np.float32), np.zeros(3, np.int32), (np.zeros(3, np.float32),), None],
+    [np.zeros(2, np.float32), np.zeros(3, np.int32), (np.zeros(3, np.float32),) * 2, None],
     ids=["shape", "dtype", "structure", "nothing"],
 )
 def test_results_must_be_as_declared(run: Callable[..., Any], result: Any) -> None:
@@ -76,8 +76,14 @@ def test_results_must_be_as_declared(run: Callable[..., Any], result: Any) -> No
     def wrong(_: Any) -> Any:
         return result
 
-    with pytest.raises(CallbackError, match=r"'wrong' returned .*result_shape_dtypes"):
+    with pytest.raises(CallbackError, match=r"'wrong' returned .*result_shape_dtypes") as caught:
         run(lambda x: axir.pure_callback(wrong, like, x))(1.0)
+    assert isinstance(caught.value, RuntimeError)
+
+
+def test_lists_may_stand_for_tuples_in_results(run: Callable[..., Any]) -> None:
+    f = run(lambda x: axir.pure_callback(lambda v: [v, [v + 1]], (SCALAR, SCALAR), x))
+    assert f(1.0) == (1, 2)
 
 
 def test_python_scalars_and_wide_results_take_the_declared_dtype(run: Callable[..., Any]) -> None:

@@ -228,9 +228,7 @@ def test_bad_checks(call: Callable[[], None], expected: str) -> None:
 
 
 def test_bad_kinds() -> None:
-    with pytest.raises(
-        ParameterError, match="errors must be a collection of kinds, not 3"
-    ):
+    with pytest.raises(ParameterError, match="errors must be a collection of kinds, not 3"):
         checkify.checkify(jnp.sin, errors=3)  # type: ignore[arg-type]
 
 

@@ -399,6 +399,6 @@ def test_strictness_concerns_what_users_write() -> None:
     image, mean = jnp.ones((2, 3)), jnp.zeros(3)
     with numpy_rank_promotion("raise"), numpy_dtype_promotion("strict"):
         assert axir.image.resize(image, (0, 5), "linear").shape == (0, 5)
-        assert norm.pdf(image, mean, jnp.ones((), jnp.int32)).shape == (2, 3)
+        assert axir.scipy.stats.norm.pdf(image, mean, jnp.ones((), jnp.int32)).shape == (2, 3)
         with pytest.raises(DTypeError, match="Strict dtype promotion"):
             mean + jnp.arange(3)
