@@ -183,6 +183,8 @@ INITIALIZERS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("variance_scaling", (2.0, "fan_geo_avg", "normal"), {}),
     ("variance_scaling", (2.0, "fan_out", "uniform"), {"in_axis": (0, 1)}),
     ("orthogonal", (2.0,), {}), ("orthogonal", (), {"column_axis": 0}),
+    ("he_uniform", (), {"dtype": np.complex64}), ("he_normal", (), {"dtype": np.complex64}),
+    ("variance_scaling", (1.0, "fan_in", "normal"), {"in_axis": [], "out_axis": [0]}),
 ]  # fmt: skip
 
 
@@ -206,6 +208,15 @@ def test_plain_initializers() -> None:
         result = getattr(axir.nn.initializers, name)(axir.random.PRNGKey(0), (2, 3), np.float16)
         np.testing.assert_array_equal(np.asarray(result), np.full((2, 3), value, np.float16))
         assert result.dtype == np.float16
+
+
+def test_vectors_have_inputs_and_outputs_where_axes_are_named() -> None:
+    key = axir.random.PRNGKey(0)
+    for axes in ({"in_axis": [0], "out_axis": []}, {"in_axis": [], "out_axis": [0]}):
+        draw = axir.nn.initializers.variance_scaling(1.0, "fan_in", "normal", **axes)
+        scale = 0.5 if axes["in_axis"] else 1.0
+        expected = scale * np.asarray(axir.random.normal(key, (4,)))
+        np.testing.assert_allclose(draw(key, (4,)), expected, rtol=1e-6)
 
 
 def test_bad_initializers() -> None:

@@ -277,6 +277,7 @@ def test_gradients_of_logaddexp(name: str) -> None:
         base = np.exp if name == "logaddexp" else np.exp2
         expected = [0.5, 0.5] if x == y else [base(v - total(x, y)) for v in (x, y)]
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+    assert np.isnan(axir.grad(function)(np.nan, 0.0))
 
 
 @pytest.mark.parametrize(
