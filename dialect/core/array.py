@@ -467,6 +467,23 @@ def as_array(value: UserObject, what: str = "operand") -> ConcreteArray:
     )
 
 
+def as_value(value: UserObject, what: str = "operand") -> Array:
+    """Returns an array or a tracer as it is, and anything else as `as_array` does.
+
+    What `__jax_array__` gives may be traced: a parameter of a model holds a tracer while the model
+    is differentiated.
+    """
+    if isinstance(value, Array):
+        return value
+    if not isinstance(value, (*_SCALARS, np.ndarray, np.generic)):
+        become = getattr(value, "__jax_array__", None)
+        if become is not None:
+            value = become()
+            if isinstance(value, Array):
+                return value
+    return as_array(value, what)
+
+
 def _summary(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

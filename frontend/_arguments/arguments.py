@@ -13,7 +13,7 @@ import numpy as np
 from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.array import ConcreteArray, as_value
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
     AxirError,
@@ -57,7 +57,7 @@ def to_value(x: UserObject, describe: Callable[[], str]) -> Value:
     if type(x) is ConcreteArray or type(x) is Tracer:
         return x
     try:
-        return as_array(x)
+        return as_value(x)
     except (AxirError, TypeError, ValueError) as error:
         if isinstance(error, (OverflowError, TransferGuardError)):
             raise

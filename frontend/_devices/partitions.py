@@ -280,6 +280,8 @@ def as_sharding(place: UserObject, what: str) -> Sharding:
         MissingMeshError: for a specification if no mesh is in use.
         ParameterError: for anything else.
     """
+    if isinstance(place, NamedSharding) and isinstance(place.mesh, AbstractMesh):
+        return _of_mesh_in_use(place)
     if isinstance(place, Sharding):
         return place
     if isinstance(place, Device):
@@ -298,6 +300,13 @@ def as_sharding(place: UserObject, what: str) -> Sharding:
         f"{what}: {place!r} is neither a device nor a sharding.",
         "Take one of axir.devices(), or a sharding of axir.sharding.",
     )
+
+
+def _of_mesh_in_use(place: NamedSharding) -> NamedSharding:
+    """Returns a sharding of an abstract mesh as one of the mesh in use, if that has its form."""
+    mesh = context.mesh
+    is_form = mesh is not None and mesh.abstract_mesh == place.mesh
+    return NamedSharding(mesh, place.spec, memory_kind=place.memory_kind) if is_form else place
 
 
 def place_of(place: Sharding | None) -> Device | Placement | None:

@@ -14,6 +14,8 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.jaxpr import ClosedJaxpr
 from axir.dialect.program.named_axes import named_axis
 
+from .refs import AbstractRef
+
 
 def trace_user_function(
     fun: UserFunction,
@@ -76,14 +78,15 @@ def _structs(function: UserObject) -> list[ShapeDtypeStruct]:
     return [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
 
 
-def typeof(x: UserObject, /) -> ShapedArray:
-    """Returns the type of an array, a tracer or a scalar.
+def typeof(x: UserObject, /) -> ShapedArray | AbstractRef:
+    """Returns the type of an array, a tracer, a scalar or a ref.
 
     >>> import axir
     >>> axir.typeof(1.0)
     ShapedArray(float32[], weak_type=True)
     """
-    return type_of(x)
+    type_of_array = type_of(x)
+    return AbstractRef(type_of_array) if getattr(x, "_is_ref", False) else type_of_array
 
 
 def eval_shape(fun: UserFunction, *args: Options, **kwargs: Options) -> UserObject:

@@ -18,7 +18,7 @@ from optree import PyTreeSpec
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import TreeError
 
-from .paths import NAMESPACE, KeyPath, children_with_keys, keystr, leaves_and_paths
+from .paths import NAMESPACE, KeyPath, keystr, leaves_and_paths
 
 TreeDef = PyTreeSpec
 
@@ -131,25 +131,19 @@ def flatten_with_path(
     >>> flatten_with_path({"a": (1,)})[0]
     [((DictKey(key='a'), SequenceKey(idx=0)), 1)]
     """
-    pairs = list(leaves_and_paths(tree, is_leaf, is_leaf_takes_path))
     if is_leaf is None:
-        return pairs, structure(tree)
-    if not is_leaf_takes_path:
-        return pairs, structure(tree, is_leaf)
-    return pairs, _structure_by_path(tree, is_leaf)
+        return list(leaves_and_paths(tree, None, False)), structure(tree)
+    # It is asked once about each value, for it may remember what it saw; both walks take the same
+    # way.
+    answers: list[bool] = []
 
+    def ask(path: KeyPath, value: UserObject) -> bool:
+        answers.append(bool(is_leaf(path, value) if is_leaf_takes_path else is_leaf(value)))
+        return answers[-1]
 
-def _structure_by_path(tree: PyTree, is_leaf: Callable[..., bool]) -> TreeDef:
-    """Returns the structure of a tree where `is_leaf` takes the path before the value."""
-
-    def rebuilt(node: UserObject, path: KeyPath) -> PyTree:
-        if is_leaf(path, node) or optree.tree_is_leaf(node, namespace=NAMESPACE):
-            return _LEAF
-        pairs = children_with_keys(node)[0]
-        spec = structure(node, lambda x: x is not node)
-        return spec.unflatten([rebuilt(child, (*path, key)) for key, child in pairs])
-
-    return structure(rebuilt(tree, ()), lambda x: x is _LEAF)
+    pairs = list(leaves_and_paths(tree, ask, True))
+    remaining = iter(answers)
+    return pairs, structure(tree, lambda value: next(remaining))
 
 
 def leaves_with_path(
@@ -182,7 +176,6 @@ def map_with_path(
 
 
 _NOTHING = object()
-_LEAF = object()
 
 
 def reduce(

@@ -11,6 +11,7 @@ from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, PyTree, UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.core.extended_dtypes import KeyDtype
 from axir.dialect.ops.calls import optimization_barrier as barrier
 from axir.dialect.ops.elementwise.arithmetic import add, lt, rem, select_n
 from axir.dialect.ops.elementwise.conversion import stop_gradient as _stop_gradient
@@ -44,7 +45,7 @@ def dtype(x: ArrayLike | DTypeLike) -> np.dtype:
     >>> lax.dtype(1.0), lax.dtype("int64")
     (dtype('float32'), dtype('int32'))
     """
-    if isinstance(x, (type, str, np.dtype)):
+    if isinstance(x, (type, str, np.dtype)) or type(x) is KeyDtype:
         return dtypes.canonicalize_dtype(x)
     return as_value(x).dtype
 

@@ -28,11 +28,6 @@ from axir.numpy._shape.manipulation import moveaxis, reshape
 Initializer = Callable[..., Value]
 Axes = int | Sequence[int]
 
-# Standard deviation of the standard normal distribution, limited to the interval from -2 to 2.
-_TRUNCATED_DEVIATION = 0.87962566103423978
-# That of a complex one whose modulus is at most 2.
-_COMPLEX_TRUNCATED_DEVIATION = 0.95311164380491208
-
 
 def _float_dtype(dtype: DTypeLike) -> UserObject:
     return dtypes.canonicalize_dtype("float64" if dtype is None else dtype)
@@ -191,49 +186,61 @@ def variance_scaling(
         dtype = _float_dtype(dtype)
         fans = _fans(tuple(shape), in_axis, out_axis, batch_axis)
         variance = scale / max(_denominator(mode, *fans), 1e-30)
-        if distribution == "normal":
-            return _scaled(random.normal(key, shape, dtype), math.sqrt(variance))
-        if distribution == "uniform" and dtypes.is_complex(dtype):
-            return _scaled(_in_disk(key, shape, dtype, _modulus_uniform), math.sqrt(variance))
-        if distribution == "uniform":
-            draws = random.uniform(key, shape, dtype, -1)
-            return _scaled(draws, math.sqrt(3 * variance))
-        if distribution == "truncated_normal" and dtypes.is_complex(dtype):
-            draws = _in_disk(key, shape, dtype, _modulus_truncated_normal)
-            return _scaled(draws, math.sqrt(variance) / _COMPLEX_TRUNCATED_DEVIATION)
-        if distribution == "truncated_normal":
-            draws = random.truncated_normal(key, -2, 2, shape, dtype)
-            return _scaled(draws, math.sqrt(variance) / _TRUNCATED_DEVIATION)
-        raise ParameterError(
-            f"variance_scaling: distribution {distribution!r} is invalid.",
-            "Pass 'truncated_normal', 'normal' or 'uniform'.",
-        )
+        if (distribution, dtypes.is_complex(dtype)) not in _DRAWS:
+            raise ParameterError(
+                f"variance_scaling: distribution {distribution!r} is invalid for {dtype}.",
+                "Pass 'truncated_normal', 'normal' or 'uniform'.",
+            )
+        draw, factor = _DRAWS[distribution, dtypes.is_complex(dtype)]
+        return _scaled(draw(key, tuple(shape), dtype), factor * math.sqrt(variance))
 
     return init
 
 
-def _in_disk(
-    key: UserObject,
-    shape: Sequence[int],
-    dtype: np.dtype,
-    modulus: Callable[[Value], Value],
-) -> Value:
-    """Draws complex numbers of any direction, whose modulus is a function of a uniform draw."""
-    of_modulus, of_direction = random.split(key)
-    kind = dtypes.real_dtype(dtype)
-    radius = modulus(random.uniform(of_modulus, shape, kind))
-    angle = mul(random.uniform(of_direction, shape, kind), np.asarray(2 * np.pi, kind))
+def _uniform(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype) -> Value:
+    return random.uniform(key, shape, dtype, -1)
+
+
+def _truncated_normal(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype) -> Value:
+    return random.truncated_normal(key, -2, 2, shape, dtype)
+
+
+def _uniform_in_disk(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype) -> Value:
+    """Draws complex numbers uniformly from the unit disk."""
+    key_of_radius, key_of_angle = random.split(key)
+    area = random.uniform(key_of_radius, shape, dtypes.real_dtype(dtype))
+    return _polar(sqrt(area), key_of_angle)
+
+
+def _truncated_normal_in_disk(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype) -> Value:
+    """Draws standard normal complex numbers among those of modulus below 2.
+
+    The modulus of a standard normal number has the distribution function 1 - exp(-r^2), which is
+    inverted.
+    """
+    key_of_radius, key_of_angle = random.split(key)
+    below = random.uniform(key_of_radius, shape, dtypes.real_dtype(dtype))
+    return _polar(sqrt(neg(log1p(_scaled(below, math.expm1(-4))))), key_of_angle)
+
+
+def _polar(radius: Value, key_of_angle: Value) -> Value:
+    """Returns complex numbers of given moduli, in directions that are drawn."""
+    turns = random.uniform(key_of_angle, radius.shape, radius.dtype)
+    angle = _scaled(turns, 2 * math.pi)
     return complex_(mul(radius, cos(angle)), mul(radius, sin(angle)))
 
 
-def _modulus_uniform(draws: Value) -> Value:
-    # In a disk of radius sqrt(2) the mean of the squared modulus is 1.
-    return sqrt(mul(draws, np.asarray(2, draws.dtype)))
-
-
-def _modulus_truncated_normal(draws: Value) -> Value:
-    # The distribution function of the modulus is 1 - exp(-r**2), here cut off at r = 2.
-    return sqrt(neg(log1p(mul(draws, np.asarray(math.expm1(-4), draws.dtype)))))
+# By the name of the distribution, and whether numbers are complex: how to draw, and the factor
+# with which the variance is 1. The last two are those of normal numbers, real ones between -2 and 2
+# and complex ones of modulus below 2.
+_DRAWS = {
+    ("normal", False): (random.normal, 1.0),
+    ("normal", True): (random.normal, 1.0),
+    ("uniform", False): (_uniform, math.sqrt(3)),
+    ("uniform", True): (_uniform_in_disk, math.sqrt(2)),
+    ("truncated_normal", False): (_truncated_normal, 1 / 0.87962566103423978),
+    ("truncated_normal", True): (_truncated_normal_in_disk, 1 / 0.95311164380491208),
+}
 
 
 def _denominator(mode: str, fan_in: float, fan_out: float) -> float:

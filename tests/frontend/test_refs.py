@@ -19,7 +19,7 @@ from axir.errors import (
     TreeError,
     UnexpectedTracerError,
 )
-from axir.ref import FrozenRefError, addupdate, empty_ref, get, swap
+from axir.ref import AbstractRef, FrozenRefError, addupdate, empty_ref, get, swap
 
 X = jnp.array([1.0, 2.0, 3.0])
 
@@ -276,3 +276,9 @@ def test_misuse() -> None:
     axir.free_ref(ref)
     with pytest.raises(FrozenRefError, match="has been frozen or freed"):
         ref[...] = 1.0
+
+
+def test_the_type_of_a_ref_is_that_of_a_ref() -> None:
+    found = axir.typeof(axir.new_ref(jnp.zeros(3)))
+    assert isinstance(found, AbstractRef)
+    assert found.inner_aval == axir.typeof(jnp.zeros(3))

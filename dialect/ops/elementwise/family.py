@@ -27,7 +27,7 @@ from axir.dialect.core.annotations import (
     UserFunction,
     UserObject,
 )
-from axir.dialect.core.array import Array, ConcreteArray, as_array, scalar
+from axir.dialect.core.array import Array, ConcreteArray, as_value, scalar
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.extended_dtypes import keys_of
 from axir.dialect.core.fixed_options import check_accuracy
@@ -54,7 +54,6 @@ from axir.dialect.program.rules import (
     TransposeRule,
     Value,
 )
-from axir.dialect.program.tracer import Tracer
 
 from .operand_shapes import align, broadcast_shape, broadcast_to, unbroadcast
 
@@ -411,11 +410,6 @@ def _fitting_scalar(value: Scalar, dtype: np.dtype) -> Array:
             "Cast the array with x.astype(dtype); the functions of axir.numpy promote.",
         )
     return scalar(value, dtype, weak_type=dtype != dtypes.bool_)
-
-
-def as_value(x: Operand) -> Value:
-    """Returns a tracer or array as it is, and anything else as an array."""
-    return x if type(x) is Tracer or type(x) is ConcreteArray else as_array(x)
 
 
 def is_constant(value: Value, number: float) -> bool:

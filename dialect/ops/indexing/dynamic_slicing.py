@@ -109,7 +109,7 @@ def _batch_dynamic_slice(
         operand_batching_dims=batching,
         start_indices_batching_dims=() if axis is None else (0,),
     )
-    sizes = slice_sizes if axis is None else insert(slice_sizes, axis, 1)
+    sizes = slice_sizes if axis is None else insert(slice_sizes, axis, min(1, x.shape[axis]))
     return gather(x, rows, numbers, sizes, mode="clip"), 0
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, Options, UserObject
-from axir.dialect.core.array import Array, ConcreteArray, as_array, scalar
+from axir.dialect.core.array import Array, ConcreteArray, as_value, scalar
 from axir.dialect.core.config import config
 from axir.dialect.core.context import is_written_by_user
 from axir.dialect.core.errors import (
@@ -67,7 +67,7 @@ def array_argument(name: str, x: UserObject, position: int = 0) -> Value:
     if isinstance(x, (list, tuple, dict, set, str, bytes)) or x is None:
         raise not_an_array(name, x, position)
     try:
-        return as_array(x)
+        return as_value(x)
     except NonArrayArgumentError:
         raise not_an_array(name, x, position) from None
 

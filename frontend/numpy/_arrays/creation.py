@@ -13,7 +13,7 @@ import numpy as np
 from axir._devices.placement import device_put
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, ShapeLike, UserObject
-from axir.dialect.core.array import Array, ConcreteArray, as_array, from_numpy, scalar
+from axir.dialect.core.array import Array, ConcreteArray, as_array, as_value, from_numpy, scalar
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
     ConcretizationTypeError,
@@ -179,7 +179,7 @@ def _as_array(value: UserObject, dtype: np.dtype | None) -> Value:
     if isinstance(value, str) and dtype is not None:
         return _from_host(value, dtype)
     try:
-        result = as_array(value)
+        result = as_value(value)
     except NonArrayArgumentError:
         raise not_an_array("array", value, 0) from None
     return result if dtype is None else _converted(result, dtype)

@@ -207,3 +207,14 @@ def test_structs_are_like_arrays(lib: Any) -> None:
     lib.jit(lambda x: found.append(like(x)))(2)
     assert found[0].shape == ()
     assert found[0].dtype == "int32"
+
+
+def test_a_sharding_of_an_abstract_mesh_means_the_mesh_in_use() -> None:
+    mesh = axir.make_mesh((1, 1), ("x", "y"), axis_types=(axir.sharding.AxisType.Auto,) * 2)
+    spec = axir.P("x")
+    abstract = axir.sharding.NamedSharding(mesh.abstract_mesh, spec)
+    with axir.set_mesh(mesh):
+        placed = axir.lax.with_sharding_constraint(axir.numpy.ones(2), abstract)
+    assert placed.tolist() == [1, 1]
+    with pytest.raises(errors.ParameterError, match="its mesh is abstract"):
+        axir.lax.with_sharding_constraint(axir.numpy.ones(2), abstract)

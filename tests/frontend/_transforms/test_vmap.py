@@ -156,3 +156,17 @@ def test_mapped_arguments_and_results_must_be_arrays() -> None:
         errors.NonArrayArgumentError, match="The result of 'lambda' is 'a' of type 'str'"
     ):
         axir.vmap(lambda x: "a")(jnp.ones(2))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i: x[i],
+        lambda x, i: x.at[i].add(1),
+        lambda x, i: axir.lax.dynamic_slice(x, (i,), (2,)),
+        lambda x, i: axir.grad(lambda x: 2 * x[i])(x),
+    ],
+)
+def test_indices_along_no_examples(function: Any) -> None:
+    expected = axir.eval_shape(function, jnp.zeros(3), 0).shape
+    assert axir.vmap(function)(jnp.zeros((0, 3)), jnp.zeros(0, int)).shape == (0, *expected)

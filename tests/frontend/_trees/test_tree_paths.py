@@ -217,3 +217,18 @@ def test_unravel_checks_its_vector() -> None:
         unravel(jnp.zeros(2))
     with pytest.raises(DTypeError, match="given array of dtype int32, but expected dtype float32"):
         unravel(jnp.arange(3))
+
+
+@pytest.mark.parametrize("takes_path", [False, True])
+def test_is_leaf_is_asked_once_about_each_value(takes_path: bool) -> None:
+    asked: list[object] = []
+
+    def is_leaf(*arguments: object) -> bool:
+        asked.append(arguments[-1])
+        return arguments[-1] == (2, 3)
+
+    tree = {"b": [1, (2, 3)], "a": {"c": None}}
+    pairs, structure = tree_util.tree_flatten_with_path(tree, is_leaf, takes_path)
+    assert asked == [tree, {"c": None}, None, [1, (2, 3)], 1, (2, 3)]
+    assert [leaf for _, leaf in pairs] == [1, (2, 3)]
+    assert structure.unflatten([5, 6]) == {"b": [5, 6], "a": {"c": None}}

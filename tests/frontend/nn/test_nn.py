@@ -265,3 +265,14 @@ def test_compiled_as_evaluated() -> None:
     for ours, expected in zip(compiled, evaluated, strict=True):
         assert ours.type is expected.type
         assert_close(np.asarray(ours), np.asarray(expected), 32.0)
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "truncated_normal"])
+def test_complex_parameters_are_drawn_as_by_jax(distribution: str) -> None:
+    arguments = (2.0, "fan_in", distribution)
+    ours = axir.nn.initializers.variance_scaling(*arguments, dtype=jnp.complex64)
+    theirs = jax.nn.initializers.variance_scaling(*arguments, dtype=jnp.complex64)
+    with axir.threefry_partitionable(True):
+        draws = ours(axir.random.key(0), (50, 40))
+    np.testing.assert_allclose(draws, theirs(jax.random.key(0), (50, 40)), rtol=1e-5, atol=1e-7)
+    assert abs(np.var(draws) - 2 / 50) < 0.002

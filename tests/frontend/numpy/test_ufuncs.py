@@ -403,3 +403,19 @@ def test_strictness_concerns_what_users_write() -> None:
         assert axir.scipy.stats.norm.pdf(image, mean, jnp.ones((), jnp.int32)).shape == (2, 3)
         with pytest.raises(DTypeError, match="Strict dtype promotion"):
             mean + jnp.arange(3)
+
+
+def test_objects_that_hold_traced_values_are_operands() -> None:
+    class Parameter:
+        def __init__(self, value: object):
+            self.value = value
+
+        def __jax_array__(self) -> object:
+            return self.value
+
+    def function(x: object) -> object:
+        held = Parameter(x)
+        return jnp.sum(jnp.sin(held) + jnp.ones(2) @ held + jnp.asarray(held) * held)
+
+    x = np.array([1.0, 2.0], np.float32)
+    np.testing.assert_allclose(axir.grad(function)(x), np.cos(x) + 2 + 2 * x, rtol=1e-6)
