@@ -122,6 +122,8 @@ def chosen(
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """The numbers and names of the arguments that either names, in the option of `jit` so called.
 
+    What one of them says follows from the other and the function's signature.
+
     Raises:
         StaticArgumentError: for a number or a name that the function does not take.
         TypeError: for numbers that are no integers.
@@ -129,6 +131,8 @@ def chosen(
     numbers = () if argnums is None else _numbers(argnums, f"{option}_argnums")
     names = _strings(argnames)
     _check_names(fun, names, f"{option}_argnames")
+    if argnums is not None and argnames is not None and hasattr(fun, "__wrapped__"):
+        return numbers, names  # a wrapper has the signature of what it wraps, and may take more
     return _complete(numbers, names, _parameter_names(fun), fun)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,17 @@ def test_static_arguments_by_number_and_by_name() -> None:
     # 1 and True are equal in Python, yet different static arguments.
     g = axir.jit(lambda x, k: x + (10 if k is True else 20), static_argnums=1)
     assert (float(g(1.0, 1)), float(g(1.0, True))) == (21.0, 11.0)
+
+
+def test_static_arguments_of_wrappers_that_take_more_than_what_they_wrap() -> None:
+    def method(self: object, x: Any, name: str) -> Any:
+        return {name: x}
+
+    def wrapper(key: str, values: Any, x: Any, *, name: str) -> Any:
+        return method(values, x, name)
+
+    f = axir.jit(functools.wraps(method)(wrapper), static_argnums=0, static_argnames=("name",))
+    assert axir.eval_shape(f, "key", {}, 1.0, name="a")["a"].shape == ()
 
 
 def test_one_trace_for_each_type() -> None:
