@@ -63,34 +63,29 @@ def _entries(result: PyTree, call: Call, rule: str) -> Sequence[UserObject]:
 def _leaves(
     entry: UserObject, argument: UserObject, position: int, call: Call, rule: str
 ) -> list[UserObject]:
-    """Returns the leaves of one argument's cotangent, None where it has none."""
+    """Returns the leaves of one argument's cotangent, None where it has none.
+
+    A leaf may stand for a container of one leaf: a parameter's value for the parameter.
+    """
     structure = tree.structure(argument)
     if entry is None:
         return [None] * structure.num_leaves
-    # None is an empty container in arguments, and may stand for a leaf in cotangents: it counts as
-    # a leaf in both.
-    places, spec = tree.flatten(argument, is_leaf=_is_none)
+    # None is an empty container in arguments, and may stand for any part of a cotangent.
+    leaves, spec = tree.flatten(_with_nones(entry))
     try:
-        subtrees = tree.flatten_like(spec, _with_nones(entry), "cotangent")
+        places = tree.flatten_like(spec, argument, "cotangent")
     except TreeError:
-        subtrees = None
-    is_exact = subtrees is not None and all(
-        isinstance(x, _Missing)
-        or (
-            place is not None
-            and (isinstance(x, (SymbolicZero, Zero)) or tree.structure(x).is_leaf())
-        )
-        for place, x in zip(places, subtrees, strict=True)
-    )
-    if subtrees is None or not is_exact:
+        places = []
+    counts = [tree.structure(place).num_leaves for place in places]
+    pairs = list(zip(leaves, counts, strict=False))
+    if len(places) < len(leaves) or any(n != 1 and type(x) is not _Missing for x, n in pairs):
         raise CustomRuleError(
             f"{rule!r}, the bwd rule of {call.name!r}, returned a cotangent of structure "
             f"{tree.structure(entry)} for argument {position}, which has structure {structure}.",
             "Custom VJP bwd rules must return a cotangent of the same container (pytree) structure "
             "for each argument; None stands for zeros.",
         )
-    pairs = zip(places, subtrees, strict=True)
-    return [None if isinstance(x, _Missing) else x for place, x in pairs if place is not None]
+    return [None if type(x) is _Missing else x for x, n in pairs for _ in range(n)]
 
 
 class _Missing:

@@ -83,7 +83,8 @@ def multivariate_normal(
     extents = result_shape(name, shape, mean.shape[:-1], cov.shape[:-2])
     draws = draw_normal(key, (*extents, *size), dtype)
     factor = _square_root(cov, method)
-    return jnp.add(mean, jnp.einsum("...ij,...j->...i", factor, draws))
+    offsets = jnp.einsum("...ij,...j->...i", factor, draws)
+    return jnp.add(jnp.broadcast_to(mean, offsets.shape), offsets)
 
 
 def orthogonal(

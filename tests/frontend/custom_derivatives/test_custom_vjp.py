@@ -318,3 +318,14 @@ def test_bools_among_residuals_stay_bools(wrap: Any) -> None:
     doubled.defvjp(lambda x: (2 * x, {"is_scaled": True, "x": x}), backward)
     assert float(axir.grad(wrap(doubled))(1.0)) == 2.0
     assert seen == [True]
+
+
+def test_a_cotangent_stands_for_a_container_of_one_leaf() -> None:
+    f = axir.custom_vjp(lambda tree: tree["x"][0] * tree["y"]["inner"][0])
+    f.defvjp(lambda tree: (f(tree), None), lambda _, ct: ({"x": 2 * ct, "y": {"inner": None}},))
+    found = axir.grad(f)({"x": (3.0,), "y": {"inner": (4.0,)}})
+    assert axir.tree.map(float, found) == {"x": (2,), "y": {"inner": (0,)}}
+    g = axir.custom_vjp(lambda pair: pair[0] * pair[1])
+    g.defvjp(lambda pair: (g(pair), None), lambda _, ct: (ct,))
+    with pytest.raises(CustomRuleError, match="same container"):
+        axir.grad(g)((3.0, 4.0))

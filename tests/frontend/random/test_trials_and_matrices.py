@@ -102,3 +102,10 @@ def test_orthogonal_matrices(arguments: tuple[Any, ...]) -> None:
 def test_errors(call: Any, text: str) -> None:
     with pytest.raises(axir.errors.AxirError, match=text):
         call(axir.random.key(0))
+
+
+def test_normal_vectors_need_no_promotion_of_ranks() -> None:
+    with axir.numpy_rank_promotion("raise"):
+        key, mean = axir.random.key(0), jnp.zeros(2)
+        drawn = axir.random.multivariate_normal(key, mean, jnp.eye(2), (0, 3))
+    assert drawn.shape == (0, 3, 2)
