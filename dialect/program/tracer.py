@@ -354,7 +354,10 @@ class Trace:
             if not value.type.shape and not is_key(value.type.dtype):
                 return self._literal(value)
         known = self._captured.get(id(value))
-        if known is None and self.writes_descriptions and type(value) is ConcreteArray:
+        # What lies on several devices is captured: a description would not say where.
+        place = value._device if type(value) is ConcreteArray else None
+        is_described = self.writes_descriptions and not (place is not None and place.is_spread)
+        if known is None and is_described and type(value) is ConcreteArray:
             known = record_description(self, value)
             if known is not None:
                 self._captured[id(value)] = known

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from axir.dialect.core.annotations import Foreign
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import IncompatibleDevicesError
 from axir.dialect.core.memo import derived, quickly_derived
 from axir.dialect.core.places import devices_at
@@ -78,9 +79,7 @@ def mesh_for(
     Raises:
         IncompatibleDevicesError: the function, its arguments and results name different devices.
     """
-    found: list[tuple[str, DeviceMesh]] = []
-    for place in (*filter(None, result_places),):
-        found.append(("its results are to lie on", DeviceMesh(place.devices, place.axes)))
+    found = _meshes("its results are to lie on", result_places)
     named = mesh_named_in(function)
     if named is not None:
         platform = None if common is None else common.platform
@@ -88,8 +87,9 @@ def mesh_for(
         if max(named[0]) < len(known):
             mesh = DeviceMesh(tuple(known[n] for n in named[0]), named[1])
             found.append(("it is written for", mesh))
-    if isinstance(common, Placement):
-        found.append(("its arguments lie on", DeviceMesh(common.devices, common.axes)))
+    found += _meshes("its arguments lie on", [common])
+    captured = [x._device for x in function.captured if type(x) is ConcreteArray]
+    found += _meshes("it uses an array that lies on", captured)
     if not found:
         return None
     what, mesh = found[0]
@@ -104,6 +104,11 @@ def mesh_for(
                 "Move the arguments with axir.device_put(x, sharding), or use one mesh for all.",
             )
     return mesh
+
+
+def _meshes(what: str, places: Sequence[Place]) -> list[tuple[str, DeviceMesh]]:
+    """Returns the meshes among places, each with what is to be said about it."""
+    return [(what, DeviceMesh(p.devices, p.axes)) for p in places if isinstance(p, Placement)]
 
 
 @dataclass(frozen=True)

@@ -283,3 +283,15 @@ def test_arrays_made_of_parts(lib: Any) -> None:
     joined = lib.make_array_from_single_device_arrays((4, 4), place, pieces)
     assert joined.sharding == place
     np.testing.assert_array_equal(joined, X)
+
+
+@LIBRARIES
+def test_arrays_that_a_function_makes_or_uses_lie_where_they_were_put(lib: Any) -> None:
+    place = sharding(lib, "x", "y")
+    spread = lib.device_put(lib.numpy.ones((4, 4)), place)
+    made = lib.jit(lambda: lib.lax.with_sharding_constraint(lib.numpy.ones((4, 4)), place))()
+    used, sums = lib.jit(lambda: (spread, spread.sum(1)))()
+    # JAX leaves the place of what is only used to its compiler.
+    for array in (made, lib.numpy.zeros_like(spread), *([used] if lib is axir else [])):
+        assert array.sharding.is_equivalent_to(place, 2)
+    assert sums.tolist() == [4, 4, 4, 4]

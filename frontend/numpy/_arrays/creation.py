@@ -387,7 +387,7 @@ def full_like(
         fill_value: Scalar, or array that broadcasts to the shape.
         dtype: Another dtype.
         shape: Another shape.
-        device: Where to put it.
+        device: Where to put it; by default where `a` is committed to lie, if it has the shape.
         out_sharding: Only None; there is one layout.
 
     >>> import axir.numpy as jnp
@@ -398,6 +398,8 @@ def full_like(
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         a = array_argument("full_like", a)
     new_shape = a.shape if shape is None else shape
+    if device is None and type(a) is ConcreteArray and a.committed and a.shape == new_shape:
+        device = a.sharding
     result = full(new_shape, fill_value, a.dtype if dtype is None else dtype, device=device)
     if dtype is None and getattr(a, "weak_type", False):
         return convert_element_type(result, result.dtype, True)
