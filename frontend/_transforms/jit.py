@@ -362,7 +362,8 @@ class JitFunction:
         if self._has_static:
             args, kwargs, static = self._static.split(args, kwargs)
         leaves, in_tree = tree.flatten((args, kwargs))
-        entry = self._trace(in_tree, tuple(type_of(x) for x in leaves), static)
+        types = tuple([type_of(x) for x in leaves])
+        entry = self._entry((in_tree, static, types, config.cache_key, "traced"))
         donated = self._donated_leaves(in_tree)
         lying = self._lying(leaves, in_tree, entry.out_tree)
         return Traced(entry.function, in_tree, entry.out_tree, donated, self._device, lying)

@@ -286,3 +286,13 @@ def test_iteration_over_a_temporary_result() -> None:
     junk = [axir.jit(lambda x: x * 3)(jnp.ones((50, 20_000))) for _ in range(5)]
     assert len(junk) == 5
     assert all(float(row.max()) == 2.0 == float(row.min()) for row in rows)
+
+
+def test_stages_and_nested_calls_share_what_was_traced() -> None:
+    traced: list[object] = []
+    f = axir.jit(lambda x: traced.append(x) or 2 * x)
+    x = jnp.ones(3)
+    axir.make_jaxpr(f)(x)
+    assert f.trace(x).out_info.shape == f.lower(x).out_info.shape == (3,)
+    assert f.eval_shape(axir.ShapeDtypeStruct((3,), "float32")).shape == (3,)
+    assert len(traced) == 1
