@@ -10,6 +10,7 @@ from __future__ import annotations
 import bdb
 import builtins
 import functools
+import logging
 import pdb
 import string
 from collections.abc import Callable, Mapping, Sequence
@@ -30,16 +31,31 @@ from axir.dialect.ops.calls.callbacks import Callback, debug_callback_primitive
 from axir.dialect.ops.sharding.layout_callback import layout_callback_primitive
 from axir.dialect.program.layouts import Layout, MeshAxes
 from axir.dialect.program.tracer import Tracer
+from axir.extend.core import Effect
 from axir.runtime import default_device
 
 __all__ = [
+    "DebugEffect",
+    "OrderedDebugEffect",
     "breakpoint",
     "callback",
     "inspect_array_sharding",
+    "log",
     "print",
     "visualize_array_sharding",
     "visualize_sharding",
 ]
+
+
+_logger = logging.getLogger(__name__)
+
+
+class DebugEffect(Effect):
+    """What an operation does that shows values."""
+
+
+class OrderedDebugEffect(Effect):
+    """What an operation does that shows values in the order of the program."""
 
 
 class MissingFormatArgumentError(AxirError, KeyError, IndexError):
@@ -187,35 +203,69 @@ def print(
 def _print_formatted(
     ordered: bool, skip_format_check: bool, fmt: str, /, *args: Options, **kwargs: Options
 ) -> None:
-    if not isinstance(fmt, str):
-        raise NonArrayArgumentError(
-            f"debug.print takes a format string first, not {fmt!r} of type {type(fmt).__name__!r}.",
-            'Write axir.debug.print("x = {}", x).',
-        )
-    if not skip_format_check:
-        _check_format(fmt, args, kwargs)
+    _check_format("print", fmt, args, kwargs, skip_format_check)
     _bind(functools.partial(_print, fmt), f"debug.print({fmt!r})", args, kwargs, ordered)
 
 
-def _check_format(fmt: str, args: Sequence[UserObject], kwargs: Mapping[str, Options]) -> None:
+def log(
+    fmt: str,
+    *args: Options,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Options,
+) -> None:
+    """Logs values of a running program: as `print`, to the logger `axir.debug`, of level INFO.
+
+    Arguments and errors are those of `print`.
+
+    >>> import axir, logging
+    >>> with_values = axir.jit(lambda x: axir.debug.log("x = {}", x))
+    >>> logger = logging.getLogger("axir.debug")
+    >>> logger.addFilter(lambda record: builtins.print(record.getMessage()))
+    >>> logger.setLevel(logging.INFO)
+    >>> with_values(2.0)
+    x = 2.0
+    >>> logger.setLevel(logging.NOTSET); logger.filters.clear()
+    """
+    _check_format("log", fmt, args, kwargs, skip_format_check)
+    _bind(functools.partial(_log, fmt), f"debug.log({fmt!r})", args, kwargs, ordered)
+
+
+def _check_format(
+    name: str,
+    fmt: str,
+    args: Sequence[UserObject],
+    kwargs: Mapping[str, Options],
+    may_not_fit: bool,
+) -> None:
+    if not isinstance(fmt, str):
+        raise NonArrayArgumentError(
+            f"debug.{name} takes a format string first, not {fmt!r} of type "
+            f"{type(fmt).__name__!r}.",
+            f'Write axir.debug.{name}("x = {{}}", x).',
+        )
+    if may_not_fit:
+        return
     checker = _FormatChecker()
     try:
         checker.format(fmt, *args, **kwargs)
     except (IndexError, KeyError) as error:
-        raise _missing_argument(fmt, error, args, kwargs) from None
+        raise _missing_argument(name, fmt, error, args, kwargs) from None
     except ValueError as error:
         problem = str(error)
         raise ParameterError(
-            f"debug.print: {fmt!r} is no format string: {problem}.", "Write { as {{ and } as }}."
+            f"debug.{name}: {fmt!r} is no format string: {problem}.", "Write { as {{ and } as }}."
         ) from None
     if checker.unused:
         raise ParameterError(
-            f"debug.print: the format string uses no argument {', '.join(checker.unused)}.",
+            f"debug.{name}: the format string uses no argument {', '.join(checker.unused)}.",
             "Name each with {} or {name}; an f-string has none left: pass a plain string.",
         )
 
 
 def _missing_argument(
+    name: str,
     fmt: str,
     error: IndexError | KeyError,
     args: Sequence[UserObject],
@@ -229,9 +279,13 @@ def _missing_argument(
         if all(not field for field in wanted):
             missing = f"{len(wanted)} positional arguments are needed, but {len(args)} were passed"
     return MissingFormatArgumentError(
-        f"debug.print: {fmt!r} names what is not there: {missing}. Named arguments: {names}.",
+        f"debug.{name}: {fmt!r} names what is not there: {missing}. Named arguments: {names}.",
         "Pass a value for each {} and {name}.",
     )
+
+
+def _log(fmt: str, *args: Options, **kwargs: Options) -> None:
+    _logger.info(fmt.format(*args, **kwargs))
 
 
 def _print(fmt: str, *args: Options, **kwargs: Options) -> None:

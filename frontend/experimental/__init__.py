@@ -15,6 +15,7 @@ _LOADED_WHEN_NAMED = frozenset(
     (
         "checkify",
         "compilation_cache",
+        "hijax",
         "host_callback",
         "jet",
         "kernels",
@@ -26,6 +27,8 @@ _LOADED_WHEN_NAMED = frozenset(
         "optimizers",
         "optix",
         "pjit",
+        "random",
+        "rnn",
         "serialize_executable",
         "shard_map",
         "stax",

@@ -33,7 +33,12 @@ def quick_for_one(
         if is_single and all(map(math.isfinite, numbers)) and (not accepts or accepts(*numbers)):
             value = float(scipy_function(name)(*numbers))
             if value != 0 and math.isfinite(value):
-                return np.full(max((x.shape for x in operands), key=len), value, operands[-1].dtype)
+                shape = operands[0].shape
+                for x in operands[1:]:
+                    shape = x.shape if x.ndim > len(shape) else shape
+                result = np.empty(shape, operands[-1].dtype)
+                result.fill(value)
+                return result
         return evaluate(*operands)
 
     return evaluate_quickly

@@ -1,4 +1,4 @@
-"""Names of `jax.experimental.hijax`: types and primitives of a library's own.
+"""Types of values that are no arrays, and primitives on them.
 
 Libraries declare them when they are imported, and use them only if they are asked to. Declaring is
 what works here: programs hold arrays, so what binds such a primitive raises `HiPrimitiveError`.
@@ -9,27 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from axir.core import AbstractValue
 from axir.dialect.core.annotations import Param, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError
-from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
-from axir.interpreters.ad import instantiate_zeros
-
-__all__ = [
-    "AbstractValue",
-    "AvalMutableQDD",
-    "AvalQDD",
-    "HiPrimitive",
-    "HiType",
-    "MutableHiType",
-    "Zero",
-    "aval_method",
-    "aval_property",
-    "control_flow_allowed_effects",
-    "instantiate_zeros",
-    "is_undefined_primal",
-    "register_hitype",
-]
 
 
 class HiPrimitiveError(AxirError, NotImplementedError):
@@ -66,6 +47,10 @@ class HiType:
 
 class MutableHiType(HiType):
     """A type of values that change."""
+
+
+class HiPspec:
+    """How values of such a type lie on a mesh."""
 
 
 class AvalQDD(NamedTuple):
