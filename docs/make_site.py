@@ -24,6 +24,7 @@ USE = [
     "distributed",
     "gpus",
     "errors",
+    "profiling",
     "kernels",
     "saved_modules",
     "export",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -239,7 +240,7 @@ def saved_residuals(
     count = len(function.outputs)
     extra = iter(split.known.outputs[count:])
     made_by = {v: e for e in split.known.equations for v in e.results}
-    paths = tree.paths((args, kwargs))
+    paths = _argument_names(f, args, kwargs)
     found: dict[UserObject, tuple[ShapedArray, str]] = {}
     for source in split.residuals:
         if isinstance(source, int):
@@ -252,6 +253,21 @@ def saved_residuals(
         else:
             found[id(source)] = (source.type, "from a constant")
     return list(found.values())
+
+
+def _argument_names(
+    f: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+) -> list[str]:
+    """Returns how users know the leaves of arguments: the parameter, and the path inside of it."""
+    names = [f"args[{n}]" for n in range(len(args))]
+    with contextlib.suppress(ValueError, TypeError):
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = [p for p in inspect.signature(f).parameters.values() if p.kind in kinds]
+        names[: len(parameters)] = [p.name for p in parameters[: len(args)]]
+    positional = [
+        name + path for name, x in zip(names, args, strict=True) for path in tree.paths(x)
+    ]
+    return positional + [name + path for name, x in kwargs.items() for path in tree.paths(x)]
 
 
 def _origin(equation: UserObject) -> str:
@@ -267,7 +283,7 @@ def print_saved_residuals(f: UserFunction, *args: Options, **kwargs: Options) ->
 
     >>> import axir, axir.numpy as jnp
     >>> print_saved_residuals(axir.checkpoint(lambda x: jnp.sin(jnp.sin(x))), 1.0)
-    ~float32[] from the argument [0][0]
+    ~float32[] from the argument x
     """
     for array_type, origin in saved_residuals(f, *args, **kwargs):
         print(f"{array_type} {origin}")

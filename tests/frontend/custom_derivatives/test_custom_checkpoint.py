@@ -124,10 +124,10 @@ def test_residuals_are_the_arguments_and_what_policies_keep(
     x = jnp.arange(3.0)
     assert len(saved_residuals(named, x)) == 3
     ((array_type, origin),) = saved_residuals(axir.checkpoint(named), x)
-    assert (str(array_type), origin) == ("float32[3]", "from the argument [0][0]")
+    assert (str(array_type), origin) == ("float32[3]", "from the argument x")
     print_saved_residuals(axir.checkpoint(named, policy=P.save_only_these_names("second")), x)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "float32[3] from the argument [0][0]"
+    assert lines[0] == "float32[3] from the argument x"
     assert lines[1].startswith("float32[3] output of checkpoint at ")
 
 
