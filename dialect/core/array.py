@@ -33,6 +33,7 @@ from .errors import (
     ImmutableArrayError,
     KeyConversionError,
     NonArrayArgumentError,
+    ShapeError,
 )
 from .extended_dtypes import keys_of, words_of
 from .places import place_of_part
@@ -308,14 +309,23 @@ class ConcreteArray(Array):
     def __bool__(self) -> bool:
         return bool(self._numbers())
 
+    def _scalar(self) -> UserObject:
+        if self.size != 1:
+            raise ShapeError(
+                "Only scalar arrays can be converted to Python scalars, not one of type "
+                f"{self.type}.",
+                "Choose an element, x[0], or reduce the array; x.tolist() gives all of them.",
+            )
+        return self._numbers()[()] if self.ndim == 0 else self._numbers().item()
+
     def __int__(self) -> int:
-        return int(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
+        return int(self._scalar())
 
     def __float__(self) -> float:
-        return float(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
+        return float(self._scalar())
 
     def __complex__(self) -> complex:
-        return complex(self._numbers()[()] if self.ndim == 0 else self._numbers().item())
+        return complex(self._scalar())
 
     def __index__(self) -> int:
         if self.ndim or not dtypes.is_integer(self.dtype):

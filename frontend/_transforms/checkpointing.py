@@ -44,6 +44,34 @@ class CheckpointPolicies:
         return Policy(("save_only_these_names", *names))
 
     @staticmethod
+    def save_and_offload_only_these_names(
+        *,
+        names_which_can_be_saved: Sequence[str],
+        names_which_can_be_offloaded: Sequence[str],
+        offload_src: str,
+        offload_dst: str,
+    ) -> Policy:
+        """Keeps what `checkpoint_name` gave one of the names; devices have one memory for both.
+
+        Raises:
+            ParameterError: if a name is among both.
+        """
+        both = sorted({*names_which_can_be_saved} & {*names_which_can_be_offloaded})
+        if both:
+            raise ParameterError(
+                f"save_and_offload_only_these_names: {', '.join(both)} should be both saved and "
+                "offloaded.",
+                "Give each name once.",
+            )
+        names = (*names_which_can_be_saved, *names_which_can_be_offloaded)
+        return Policy(("save_only_these_names", *names))
+
+    @staticmethod
+    def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+        """Keeps products without batch dimensions, in the only memory that devices have."""
+        return CheckpointPolicies.dots_with_no_batch_dims_saveable
+
+    @staticmethod
     def save_any_names_but_these(*names: str) -> Policy:
         """Keeps what `checkpoint_name` gave another name."""
         return Policy(("save_any_names_but_these", *names))

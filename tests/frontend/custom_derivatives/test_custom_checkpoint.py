@@ -200,3 +200,23 @@ def test_scanned_layers() -> None:
         for wrap in (lambda f: f, axir.jit):
             found = wrap(axir.grad(lambda ws, g=remat: loss(g, ws)))(ws)
             np.testing.assert_allclose(np.asarray(found), expected, rtol=2e-6)
+
+
+def test_offloading_keeps_values_in_the_only_memory() -> None:
+    policy = P.save_and_offload_only_these_names(
+        names_which_can_be_saved=["first"],
+        names_which_can_be_offloaded=["second"],
+        offload_src="device",
+        offload_dst="pinned_host",
+    )
+    assert policy == P.save_only_these_names("first", "second")
+    assert P.offload_dot_with_no_batch_dims("device", "pinned_host") == (
+        P.dots_with_no_batch_dims_saveable
+    )
+    with pytest.raises(ParameterError, match="a should be both saved and offloaded"):
+        P.save_and_offload_only_these_names(
+            names_which_can_be_saved=["a"],
+            names_which_can_be_offloaded=["a"],
+            offload_src="device",
+            offload_dst="pinned_host",
+        )

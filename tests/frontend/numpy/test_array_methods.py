@@ -251,3 +251,11 @@ def test_in_compares_with_all_elements() -> None:
             4 in x.reshape(2, 3)  # noqa: B015
     with pytest.raises(errors.TracerBoolConversionError):
         axir.make_jaxpr(lambda x: 1 in x)(jnp.arange(3))
+
+
+@pytest.mark.parametrize("kind", [int, float, complex])
+def test_arrays_of_several_elements_are_no_python_scalars(kind: Any) -> None:
+    assert kind(jnp.ones(1)) == 1
+    for error in (TypeError, ValueError):  # NumPy's class, and that of earlier versions
+        with pytest.raises(error, match="Only scalar arrays can be converted to Python scalars"):
+            kind(jnp.ones(2))
