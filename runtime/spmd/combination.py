@@ -19,6 +19,8 @@ _REDUCTIONS = {"psum": np.add, "pmax": np.maximum, "pmin": np.minimum}
 _WIDE_SUMS = {np.dtype(np.float16): np.float32, np.dtype(ml_dtypes.bfloat16): np.float32}
 # What all operands of a reduction add in a pass: the partial result stays in the cache.
 _CHUNK_BYTES = 1 << 18
+# Arrays that are copied anyway, for that takes less time than aligning them.
+_SMALL_BYTES = 1 << 14
 
 
 def combined(collective: Collective, operands: Sequence[HostArray]) -> list[HostArray]:
@@ -67,6 +69,11 @@ def reduced(kind: str, operands: Sequence[HostArray]) -> HostArray:
     first = operands[0]
     reduce = _REDUCTIONS[kind]
     wide = _WIDE_SUMS.get(first.dtype) if kind == "psum" else None
+    if first.nbytes <= _SMALL_BYTES and wide is None and len(operands) > 1:
+        total = reduce(first, operands[1])
+        for other in operands[2:]:
+            reduce(total, other, out=total)
+        return np.asarray(total)
     result = aligned_empty(first.shape, first.dtype)
     if len(operands) == 1:
         np.copyto(result, first)

@@ -103,6 +103,8 @@ class ThreadEngine:
     def communicate(self, collective: Collective, position: int, operand: HostArray) -> HostArray:
         """Gives a device's part and returns what it gets; see `Engine`."""
         group = self._who_meets(collective, position)
+        if len(group) == 1:
+            return self._alone(collective, group, position, operand)
         with self._lock:
             if self._failure is not None:
                 raise self._aborted()
@@ -129,6 +131,18 @@ class ThreadEngine:
         if is_last:
             return self._compute(meeting, group, position)
         return self._wait(meeting, position, gate)
+
+    def _alone(
+        self, collective: Collective, group: tuple[int, ...], position: int, operand: HostArray
+    ) -> HostArray:
+        """Computes for a device that meets no other one in this process."""
+        if self._failure is not None:
+            raise self._aborted()
+        try:
+            return self._combined(collective, group, {position: operand})[position]
+        except BaseException as error:
+            self.abort(error)
+            raise
 
     def finish(self, position: int) -> None:
         """Tells that a device's program has ended; see `Engine`."""

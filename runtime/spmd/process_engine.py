@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import struct
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
@@ -38,6 +39,8 @@ from .engines import Engine, ThreadEngine
 _SLOT_BYTES = 4096 + 64
 _SMALL_SLOT_BYTES = 64
 _MANY_PROCESSES = 16
+# What stands first in it: the number of the run, that of the step in it, what is done.
+_PLACE = struct.Struct("<qq16s")
 _DIGEST_BYTES = 16
 _TEXT_BYTES = 512
 _BYTE = np.dtype(np.uint8)
@@ -54,6 +57,7 @@ class _Plan:
         is_everywhere: Whether each process has members in each group.
         text: The collective in words.
         digest: What tells the collective from others.
+        slot: Memory for what this process says first. One thread at a time speaks for it.
     """
 
     def __init__(self, collective: Collective, process_of: Sequence[int], me: int):
@@ -71,6 +75,8 @@ class _Plan:
         )
         self.text = str(collective)
         self.digest = hashlib.blake2b(repr(collective).encode(), digest_size=_DIGEST_BYTES).digest()
+        many = len(self.processes) > _MANY_PROCESSES
+        self.slot = np.zeros(_SMALL_SLOT_BYTES if many else _SLOT_BYTES, _BYTE)
 
 
 def _connected(sets: Sequence[set[int]], start: int) -> tuple[int, ...]:
@@ -196,7 +202,7 @@ class ProcessEngine(ThreadEngine):
 
 
 class _Exchange:
-    """One collective of several processes."""
+    """One collective of several processes; `run` and `step` tell how far this one has come."""
 
     def __init__(
         self, mesh: Mesh, plan: _Plan, operands: Mapping[int, HostArray], run: int, step: int
@@ -205,7 +211,7 @@ class _Exchange:
         self._collective = plan.collective
         self._patience = Patience(mesh.member, plan.text, plan.processes)
         self._transport = mesh.transport(plan.processes)
-        self._place = f"step {step} of run {run}"
+        self._run, self._step = run, step
         self._me = plan.processes.index(mesh.member.index)
 
     def run(self) -> dict[int, HostArray]:
@@ -253,7 +259,7 @@ class _Exchange:
         slots, is_inside = self._meet(content)
         if is_inside or count == 2:
             rows = slots if is_inside else self._transport.all_gather(content, self._patience)
-            return reduced(kind, list(rows.view(own.dtype)))
+            return reduced(kind, [row.view(own.dtype) for row in rows])
         ends = [own.size * n // count for n in range(count + 1)]
         pieces = [own[a:b].view(_BYTE) for a, b in itertools.pairwise(ends)]
         mine = pieces[self._me].size
@@ -344,25 +350,22 @@ class _Exchange:
         Raises:
             UnequalProgramsError: if others have come to something else.
         """
-        many = len(self._plan.processes) > _MANY_PROCESSES
-        slot = np.zeros(_SMALL_SLOT_BYTES if many else _SLOT_BYTES, _BYTE)
-        told = self._place.encode() + self._plan.digest
-        digest = hashlib.blake2b(told, digest_size=_DIGEST_BYTES).digest()
-        slot[:_DIGEST_BYTES] = np.frombuffer(digest, _BYTE)
-        is_inside = content.size <= slot.size - _DIGEST_BYTES
-        end = _DIGEST_BYTES + content.size
+        slot = self._plan.slot
+        _PLACE.pack_into(slot, 0, self._run, self._step, self._plan.digest)
+        is_inside = content.size <= slot.size - _PLACE.size
+        end = _PLACE.size + content.size
         if is_inside:
-            slot[_DIGEST_BYTES:end] = content
+            slot[_PLACE.size : end] = content
         found = self._transport.all_gather(slot, self._patience)
-        if (found[:, :_DIGEST_BYTES] != found[0, :_DIGEST_BYTES]).any():
+        told = {row[: _PLACE.size].tobytes() for row in found}
+        if len(told) > 1:
             raise self._unequal()
-        return (
-            np.ascontiguousarray(found[:, _DIGEST_BYTES:end]) if is_inside else found
-        ), is_inside
+        return found[:, _PLACE.size : end] if is_inside else found, is_inside
 
     def _unequal(self) -> UnequalProgramsError:
         """Says what each process has come to."""
-        text = f"has come to {self._place}: {self._collective}".encode()[:_TEXT_BYTES]
+        place = f"step {self._step} of run {self._run}"
+        text = f"has come to {place}: {self._collective}".encode()[:_TEXT_BYTES]
         slot = np.frombuffer(text.ljust(_TEXT_BYTES, b"\0"), _BYTE)
         found = self._transport.all_gather(slot, self._patience)
         told = "; ".join(

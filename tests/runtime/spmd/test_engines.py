@@ -80,7 +80,6 @@ def test_reductions_give_each_member_that_of_its_group(kind, reduce, groups) -> 
                 np.testing.assert_array_equal(found[p], expected.astype(dtype))
                 assert found[p] is found[group[0]], "members share one result"
                 assert not found[p].flags.writeable
-                assert found[p].__array_interface__["data"][0] % ALIGNMENT == 0
 
 
 def test_large_sums_are_those_of_numpy() -> None:
@@ -88,6 +87,8 @@ def test_large_sums_are_those_of_numpy() -> None:
     kind = ShapedArray(big[0].shape, np.float32)
     found = one(Collective("psum", ALL, kind, kind), big)
     np.testing.assert_array_equal(found[3], big[0] + big[1] + big[2] + big[3])
+    # So devices use it where it lies; what is small they copy.
+    assert found[3].__array_interface__["data"][0] % ALIGNMENT == 0
 
 
 def test_narrow_sums_are_rounded_once() -> None:
