@@ -17,6 +17,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from axir.dialect.core.annotations import Param, Params
 from axir.dialect.core.types import ShapedArray
@@ -29,6 +30,42 @@ Dimension = tuple[int, ...]
 Shapes = Sequence[tuple[int, ...]]
 
 WHOLE: Dimension = ()
+
+
+class Halo(NamedTuple):
+    """What parts of an operand need of their neighbours, where there are zeros at the ends.
+
+    Attributes:
+        operand: Number of the operand.
+        dimension: Its dimension.
+        before: How many places of the part before.
+        after: How many of the part behind.
+    """
+
+    operand: int
+    dimension: int
+    before: int
+    after: int
+
+
+class LookUp(NamedTuple):
+    """Positions along a dimension of operand 0 that stand in operand 1, the indices.
+
+    Attributes:
+        factor: The dimension's factor.
+        column: Where in the vectors of indices the position stands.
+        clips: Whether positions outside mean the nearest one inside.
+        fills: Whether they give what the first part gives for positions outside of it.
+        batch: The dimensions of the result that are those of the indices, if elements are read. A
+            part gives zeros for those that it does not hold. None if elements are written: those
+            that a part does not hold it leaves out.
+    """
+
+    factor: int
+    column: int
+    clips: bool
+    fills: bool
+    batch: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -45,6 +82,8 @@ class Dimensions:
             are others on parts; None if none are.
         counted: The factor along which the result counts, so that its parts begin elsewhere.
         contributing: The operand that must be added once, where parts are combined by a sum.
+        halos: For factors along which windows reach over the edges of parts what these need.
+        look_up: The factor of positions that are looked up.
     """
 
     operands: tuple[tuple[Dimension, ...], ...]
@@ -54,6 +93,8 @@ class Dimensions:
     local_params: Callable[[Shapes, Shapes], Params] | None = None
     counted: int | None = None
     contributing: int | None = None
+    halos: Mapping[int, Halo] = field(default_factory=dict)
+    look_up: LookUp | None = None
 
 
 class Factors(dict[int, int]):

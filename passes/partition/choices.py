@@ -150,7 +150,7 @@ def _choice(
         return [layout_of(each, assignment, dimensions.extents, axes) for each in of]
 
     operands, outs = layouts(dimensions.operands), layouts(dimensions.results)
-    if None in operands or None in outs:
+    if None in operands or None in outs or not _reaches_neighbours(dimensions, assignment, axes):
         return None
     combined = {
         name: kind
@@ -161,6 +161,16 @@ def _choice(
     if len(results) == 1 and outs[0] is not None and results[0].layout is not None:
         outs[0], scattered = _scattered(outs[0], combined, results[0], axes)
     return Choice(tuple(operands), tuple(outs), combined, scattered, assignment)  # type: ignore[arg-type]
+
+
+def _reaches_neighbours(dimensions: Dimensions, assignment: Assignment, axes: MeshAxes) -> bool:
+    """Tells whether what parts need beyond their edges their neighbours hold."""
+    for factor, halo in dimensions.halos.items():
+        count = device_count(assignment.get(factor, ()), axes)
+        part = dimensions.extents[factor] // count
+        if count > 1 and max(halo.before, halo.after) > part:
+            return False
+    return True
 
 
 def _scattered(

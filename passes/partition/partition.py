@@ -24,7 +24,6 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.ops.collectives.axis_exchanges import reduce_scatter_primitive
 from axir.dialect.ops.collectives.axis_reductions import (
-    axis_index_primitive,
     pmax_primitive,
     pmin_primitive,
     psum_primitive,
@@ -43,6 +42,7 @@ from axir.dialect.program.layouts import (
     axes_in,
     check_layout,
     check_mesh,
+    device_count,
     is_cut_evenly,
     local_shape,
     replicated,
@@ -54,6 +54,7 @@ from axir.dialect.program.tracer import Trace
 from axir.passes.framework.base import Pass
 from axir.passes.framework.module_functions import replace_main
 
+from .borders import own_positions, position_along, with_halo, zero_elsewhere
 from .callees import callee_of, dimensions_of, stays
 from .choices import Choice, Lying, choose
 from .delayed_sums import delay_sums
@@ -313,11 +314,35 @@ class _Partitioner:
         params = equation.params
         if dimensions.local_params is not None:
             params = {**params, **self._local_params(dimensions, parts, types, choice)}
-        results = self._bind(equation, parts, params)
+        for factor, halo in dimensions.halos.items():
+            if names := choice.assignment.get(factor):
+                parts[halo.operand] = with_halo(parts[halo.operand], halo, names, self.axes)
+        results = self._looked_up(equation, parts, params, dimensions, choice)
         if dimensions.counted is not None:
             results = [self._counted_on(results[0], dimensions.counted, choice)]
         combined = [self._combined(x, choice) for x in results]
         return self._results(types, combined, choice.results)
+
+    def _looked_up(
+        self,
+        equation: Equation,
+        parts: list[Value],
+        params: Params,
+        dimensions: Dimensions,
+        choice: Choice,
+    ) -> list[Value]:
+        """Applies an op to parts, of which each looks up what it holds."""
+        look_up = dimensions.look_up
+        names = choice.assignment.get(look_up.factor) if look_up is not None else None
+        if look_up is None or not names:
+            return self._bind(equation, parts, params)
+        whole = dimensions.extents[look_up.factor]
+        part = whole // device_count(names, self.axes)
+        parts[1], answers = own_positions(parts[1], look_up, part, whole, names, self.axes)
+        results = self._bind(equation, parts, params)
+        if look_up.batch is None:
+            return results
+        return [zero_elsewhere(x, answers, look_up.batch) for x in results]
 
     def _reachable(self, layout: Layout | None, whole: ShapedArray) -> Layout | None:
         if layout is None or not is_cut_evenly(whole.shape, layout, self.axes):
@@ -374,12 +399,9 @@ class _Partitioner:
     def _counted_on(self, x: Value, factor: int, choice: Choice) -> Value:
         """Lets a result that counts along a factor begin where the part of this device does."""
         names = choice.assignment.get(factor, ())
-        position, sizes = None, dict(self.axes)
-        for name in names:
-            index = axis_index_primitive.bind(axis_name=name)
-            position = index if position is None else add(mul(position, sizes[name]), index)
-        if position is None:
+        if not names:
             return x
+        position = position_along(names, self.axes)
         dimension = next(d for d, cut in enumerate(choice.results[0]) if cut == names)
         start = convert_element_type(mul(position, x.shape[dimension]), x.dtype)
         return add(x, start)

@@ -17,6 +17,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Param, Params, Returning
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.memo import derived
 from axir.dialect.core.state import state
 from axir.dialect.core.symbolic_zeros import (
     chosen,
@@ -91,9 +92,37 @@ def declare_call(
         function, arguments = call_of(*values, **params)
         return context.inline(function, *arguments)
 
-    made = {"infer": infer, "evaluate": evaluate, "implementation": implement, "lower": lower}
+    def dimensions(
+        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+    ) -> Function:
+        function, _ = call_of(*operands, **params)
+        return _of_operands(function, call_of, tuple(operands), *params.items())
+
+    made = {
+        "infer": infer,
+        "evaluate": evaluate,
+        "implementation": implement,
+        "lower": lower,
+        "dimensions": dimensions,
+    }
     rules = {**made, **rules}
     return declare(name, takes_keys=True, multiple_results=True, is_memoized=False, **rules)
+
+
+@derived
+def _of_operands(
+    function: Function,
+    call_of: Called,
+    types: tuple[ShapedArray, ...],
+    *params: tuple[str, Param],
+) -> Function:
+    """Returns the function that an op calls, as one of all operands of the op."""
+
+    def whole(*operands: Value) -> list[Value]:
+        called, arguments = call_of(*operands, **dict(params))
+        return called.interpret(arguments)
+
+    return trace_function(whole, types, name=function.name)
 
 
 def _by_parameter(parameter: str) -> Called:

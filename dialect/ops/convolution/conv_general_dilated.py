@@ -28,12 +28,13 @@ from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.contraction.types import canonical_precision
 from axir.dialect.ops.elementwise.family import FLOAT, as_value, edge_rows, random_values
-from axir.dialect.program.dimensions import WHOLE, Dimensions, Factors
+from axir.dialect.program.dimensions import WHOLE, Dimensions, Factors, Halo, Shapes
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import LoweringContext, Operand, Value
 
+from .edges import edges_of
 from .evaluation import evaluate
 from .rules import batch, jvp, transpose
 from .types import ConvDimensionNumbers, Padding, canonical_geometry, computed_dtype, infer
@@ -165,7 +166,7 @@ def _dimensions(
 ) -> Dimensions:
     """Returns factors of the batch, of the features that come out, and of those summed over.
 
-    Windows reach over the edges of parts, so spatial dimensions are needed whole.
+    Where windows reach over the edges of parts, spatial dimensions are cut with halos (`edges.py`).
     """
     (lhs_spec, rhs_spec, out_spec), factors = dimension_numbers, Factors()
     lhs, rhs, out = (dict.fromkeys(range(len(spec)), WHOLE) for spec in dimension_numbers)
@@ -179,8 +180,27 @@ def _dimensions(
         summed = factors.new(operands[0].shape[lhs_spec[1]])
         lhs[lhs_spec[1]] = rhs[rhs_spec[1]] = summed
         combined[summed[0]] = "sum"
+    padding, halos, cut = params["padding"], dict[int, Halo](), list[tuple[int, int]]()
+    for place, edge in enumerate(edges_of(operands, results, dimension_numbers, **params)):
+        if edge is None:
+            continue
+        factor = factors.new(edge.extent)
+        lhs[lhs_spec[2 + place]] = factor
+        halos[factor[0]] = Halo(0, lhs_spec[2 + place], edge.before, edge.after)
+        if edge.is_summed:
+            rhs[rhs_spec[2 + place]] = factor
+            combined[factor[0]] = "sum"
+        else:
+            out[out_spec[2 + place]] = factor
+        cut.append((place, lhs_spec[2 + place]))
+
+    def local_params(parts: Shapes, _: Shapes) -> Params:
+        whole = operands[0].shape
+        is_cut = {place for place, d in cut if parts[0][d] != whole[d]}
+        return {"padding": tuple((0, 0) if n in is_cut else e for n, e in enumerate(padding))}
+
     made = tuple(tuple(own.values()) for own in (lhs, rhs, out))
-    return Dimensions(made[:2], made[2:], factors, combined)
+    return Dimensions(made[:2], made[2:], factors, combined, local_params, halos=halos)
 
 
 _conv_general_dilated = declare(

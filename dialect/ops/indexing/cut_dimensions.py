@@ -1,9 +1,10 @@
 """Along which dimensions indexing ops work on parts of arrays.
 
 A window that has all of a dimension begins at its begin, wherever the index points to, so the
-dimension may be cut. Dimensions in which windows are placed are needed whole. Those of the indices
-are a batch: each device gathers for its own indices; and the sums, or the extrema, that the updates
-of each device make are combined.
+dimension may be cut. Dimensions in which windows are placed are needed whole, but for one in which
+they take a single place, as rows of a table: there each device looks up what it holds. Dimensions
+of the indices are a batch: each device gathers for its own indices; and the sums, or the extrema,
+that the updates of each device make are combined.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from axir.dialect.program.dimensions import (
     Dimension,
     Dimensions,
     Factors,
+    LookUp,
     Shapes,
     by_position,
 )
 from axir.dialect.program.rules import DimensionsRule
 
-from .indexed_windows import GatherDimensionNumbers
+from .indexed_windows import CLIP, FILL, GatherDimensionNumbers
 from .scatter_shapes import ScatterDimensionNumbers
 
 
@@ -61,6 +63,7 @@ def of_gather(
     *,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: tuple[int, ...],
+    mode: str,
     **params: Param,
 ) -> Dimensions:
     """Returns the dimensions of `gather`."""
@@ -79,11 +82,32 @@ def of_gather(
         if slice_sizes[dimension] == operand.shape[dimension]:
             out[place] = own[dimension] = factors.new(operand.shape[dimension])
 
+    row = _single_row(operand, indices, numbers.collapsed_slice_dims, numbers.start_index_map)
+    if row is not None:
+        own[row] = factors.new(operand.shape[row])
+
     def local_params(parts: Shapes, _: Shapes) -> Params:
-        return {"slice_sizes": tuple(map(min, slice_sizes, parts[0]))}
+        found: Params = {"slice_sizes": tuple(map(min, slice_sizes, parts[0]))}
+        if row is not None and parts[0][row] != operand.shape[row]:
+            found |= {"indices_are_sorted": False, "unique_indices": False}
+        return found
 
     found = (tuple(own), (*rows, WHOLE))
-    return Dimensions(found, (tuple(out),), factors, local_params=local_params)
+    if row is None:
+        return Dimensions(found, (tuple(out),), factors, local_params=local_params)
+    ((factor,), column) = own[row], numbers.start_index_map.index(row)
+    look_up = LookUp(factor, column, mode == CLIP, mode == FILL, tuple(batch))
+    return Dimensions(found, (tuple(out),), factors, {factor: "sum"}, local_params, look_up=look_up)
+
+
+def _single_row(
+    operand: ShapedArray, indices: ShapedArray, left_out: Sequence[int], indexed: Sequence[int]
+) -> int | None:
+    """Returns the largest dimension in which windows take one place that an index tells."""
+    if dtypes.is_unsigned(indices.dtype) or dtypes.is_key(operand.dtype):
+        return None
+    rows = [d for d in indexed if d in left_out and operand.shape[d] > 1]
+    return max(rows, key=lambda d: operand.shape[d], default=None)
 
 
 def _share(
@@ -109,6 +133,7 @@ def of_scatter(combined: str | None) -> DimensionsRule:
         results: Sequence[ShapedArray],
         *,
         dimension_numbers: ScatterDimensionNumbers,
+        mode: str,
         **params: Param,
     ) -> Dimensions:
         numbers, factors = dimension_numbers, Factors()
@@ -133,13 +158,26 @@ def of_scatter(combined: str | None) -> DimensionsRule:
         for place, dimension in zip(numbers.update_window_dims, windows, strict=True):
             if updates.shape[place] == operand.shape[dimension]:
                 new[place] = own[dimension] = factors.new(operand.shape[dimension])
+        columns = numbers.scatter_dims_to_operand_dims
+        row = _single_row(operand, indices, numbers.inserted_window_dims, columns)
+        look_up = None
+        if row is not None:
+            own[row] = factors.new(operand.shape[row])
+            look_up = LookUp(own[row][0], columns.index(row), mode == CLIP, False, None)
+
+        def local_params(parts: Shapes, _: Shapes) -> Params:
+            is_cut = row is not None and parts[0][row] != operand.shape[row]
+            return {"mode": FILL} if is_cut else {}
+
         made = tuple(own)
         return Dimensions(
             (made, (*rows, WHOLE), tuple(new)),
             (made,),
             factors,
             _worked_off(rows, is_shared, kind),
+            local_params,
             contributing=0 if kind == "sum" else None,
+            look_up=look_up,
         )
 
     return rule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from axir.dialect.ops.reductions.computations import apply_elementwise, check_ca
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import move_batch_axis
 from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.dimensions import Dimensions, Shapes
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name, trace_function
 from axir.dialect.program.op_table import declare
@@ -43,6 +45,7 @@ from axir.dialect.program.rules import (
     Value,
 )
 
+from .cut_dimensions import of_scatter
 from .gather import GatherDimensionNumbers, gather
 from .indexed_windows import CLIP, FILL, as_dimension_numbers, mode_name
 from .scatter import batched_numbers, lower_scatter, placed, scatter
@@ -253,6 +256,37 @@ def _samples() -> list[Sample]:
     return samples
 
 
+def _dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    jaxpr: Function,
+    update_shape: tuple[int, ...],
+    **params: Param,
+) -> Dimensions:
+    operand, indices = operands
+    updates = ShapedArray(update_shape, operand.dtype)
+    found = of_scatter(None)([operand, indices, updates], results, **params)
+    assert found.local_params is not None
+    of_operands, local = found.operands[:2], found.local_params
+    sources = {
+        factor: (number, place)
+        for number, own in enumerate(of_operands)
+        for place, factors in enumerate(own)
+        for factor in factors
+    }
+
+    def local_params(parts: Shapes, _: Shapes) -> Params:
+        shape = list(update_shape)
+        for place, factors in enumerate(found.operands[2]):
+            for factor in factors:
+                number, dimension = sources[factor]
+                shape[place] = parts[number][dimension]
+        return {**local(parts, _), "update_shape": tuple(shape)}
+
+    return dataclasses.replace(found, operands=of_operands, local_params=local_params)
+
+
 _scatter_apply = declare(
     _NAME,
     parameters={"jaxpr": Function, "update_shape": Ints, **SCATTER_PARAMETERS},
@@ -261,6 +295,7 @@ _scatter_apply = declare(
     evaluate=_evaluate,
     jvp=_jvp,
     batch=_batch,
+    dimensions=_dimensions,
     lower=_lower,
     samples=_samples,
     unsupported={"transpose": "it need not be linear; differentiate it with jvp first."},

@@ -9,12 +9,13 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.core.annotations import HostArray, Param, UserFunction
+from axir.dialect.core.annotations import HostArray, Param, Params, UserFunction
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import HostCallNeededError, ShapeError
 from axir.dialect.core.state import outside_traces
 from axir.dialect.core.types import ShapedArray, element_type
 from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.dimensions import WHOLE, Dimension, Dimensions, Factors, Shapes
 from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.primitive import Sample
@@ -137,6 +138,33 @@ def _lower(
     return context.host_call(call, values, types)
 
 
+def _dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    batch: tuple[int, ...],
+    batched: tuple[tuple[bool, ...], ...],
+    **params: Param,
+) -> Dimensions:
+    """Returns factors of the batch: what a kernel does with the rest only the kernel knows."""
+    factors = Factors()
+    made = tuple(map(factors.new, batch))
+    own = [[each for each, has in zip(made, held, strict=True) if has] for held in batched]
+
+    def local_params(_: Shapes, parts: Shapes) -> Params:
+        return {"batch": parts[0][: len(batch)]} if parts else {}
+
+    def filled(known: Sequence[Dimension], ndim: int) -> tuple[Dimension, ...]:
+        return (*known, *(WHOLE,) * (ndim - len(known)))
+
+    return Dimensions(
+        tuple(filled(known, t.ndim) for known, t in zip(own, operands, strict=True)),
+        tuple(filled(made, t.ndim) for t in results),
+        factors,
+        local_params=local_params,
+    )
+
+
 def _symbol(name: str) -> str:
     return re.sub(r"\W", "_", f"kernel_{name}", flags=re.ASCII)
 
@@ -168,6 +196,7 @@ kernel_call_primitive = declare(
     evaluate=_evaluate,
     batch=_batch,
     lower=_lower,
+    dimensions=_dimensions,
     samples=_no_samples,
     unsupported={"jvp": _NO_DERIVATIVE, "transpose": "a kernel is linear in nothing"},
 )

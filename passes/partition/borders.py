@@ -1,0 +1,108 @@
+"""Where parts of arrays meet: what ops need beyond the part that a device holds, and what is in it.
+
+What does not live here: which dimensions these are, for the rule `dimensions` of each op says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from axir.dialect.core import dtypes
+from axir.dialect.ops.collectives.axis_exchanges import ppermute_primitive
+from axir.dialect.ops.collectives.axis_reductions import axis_index_primitive
+from axir.dialect.ops.elementwise.arithmetic import add, and_, ge, lt, mul, not_, or_, select_n, sub
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import full
+from axir.dialect.ops.indexing.static_slicing import slice_in_dim
+from axir.dialect.ops.shape.rearranging import broadcast_in_dim, concatenate, squeeze
+from axir.dialect.program.dimensions import Halo, LookUp
+from axir.dialect.program.layouts import MeshAxes
+from axir.dialect.program.rules import Value
+
+from .once import is_first
+
+Names = Sequence[Hashable]
+
+
+def position_along(names: Names, axes: MeshAxes) -> Value:
+    """Returns the number of the part that a device holds of what is cut along some axes."""
+    position, sizes = axis_index_primitive.bind(axis_name=names[0]), dict(axes)
+    for name in names[1:]:
+        index = axis_index_primitive.bind(axis_name=name)
+        position = add(mul(position, sizes[name]), index)
+    return position
+
+
+def with_halo(x: Value, halo: Halo, names: Names, axes: MeshAxes) -> Value:
+    """Returns a part between what its neighbours have next to it; at the ends these are zeros."""
+    extent, along, pieces = x.shape[halo.dimension], halo.dimension, [x]
+    if halo.before:
+        last = slice_in_dim(x, extent - halo.before, extent, axis=along)
+        pieces.insert(0, _handed_on(last, 1, names, axes))
+    if halo.after:
+        first = slice_in_dim(x, 0, halo.after, axis=along)
+        pieces.append(_handed_on(first, -1, names, axes))
+    return concatenate(pieces, along) if len(pieces) > 1 else x
+
+
+def _handed_on(x: Value, step: int, names: Names, axes: MeshAxes) -> Value:
+    """Returns what the neighbour before (step 1) or behind (-1) has; zeros if there is none."""
+    *outer, name = names
+    count = dict(axes)[name]
+    pairs = tuple((p, p + step) for p in range(count) if 0 <= p + step < count)
+    received = ppermute_primitive.bind(x, axis_name=name, perm=pairs)
+    if not outer:
+        return received
+    # The last along this axis stands before the first of the next place along the outer ones.
+    ends = (count - 1, 0) if step > 0 else (0, count - 1)
+    turned = ppermute_primitive.bind(x, axis_name=name, perm=(ends,))
+    return add(received, _handed_on(turned, step, outer, axes))
+
+
+def own_positions(
+    indices: Value, look_up: LookUp, part: int, whole: int, names: Names, axes: MeshAxes
+) -> tuple[Value, Value]:
+    """Returns indices as positions in the part that a device holds, and which of them it answers.
+
+    Args:
+        indices: Vectors of positions in the whole.
+        look_up: What is looked up.
+        part: Places along the dimension that a part has.
+        whole: Places that the whole has.
+        names: The axes along which it is cut.
+        axes: Those of the mesh.
+    """
+    if indices.dtype.itemsize < 4:
+        indices = convert_element_type(indices, dtypes.int32)
+    dtype, last, column = indices.dtype, indices.ndim - 1, look_up.column
+
+    def number(value: int) -> np.ndarray:
+        return np.asarray(value, dtype)
+
+    position = slice_in_dim(indices, column, column + 1, axis=last)
+    if look_up.clips:
+        position = select_n(lt(position, number(0)), position, full(position.shape, 0, dtype))
+        largest = full(position.shape, whole - 1, dtype)
+        position = select_n(lt(position, number(whole)), largest, position)
+    start = convert_element_type(mul(position_along(names, axes), part), dtype)
+    own = sub(position, start)
+    answers = and_(ge(own, number(0)), lt(own, number(part)))
+    if look_up.fills:
+        is_outside = not_(and_(ge(position, number(0)), lt(position, number(whole))))
+        answers = or_(answers, and_(is_outside, is_first(list(names))))
+    if look_up.batch is not None:
+        own = select_n(answers, full(own.shape, 0, dtype), own)
+    columns = [
+        own if n == column else slice_in_dim(indices, n, n + 1, axis=last)
+        for n in range(indices.shape[last])
+    ]
+    found = concatenate(columns, last) if len(columns) > 1 else own
+    return found, squeeze(answers, (last,))
+
+
+def zero_elsewhere(x: Value, answers: Value, batch: Sequence[int]) -> Value:
+    """Returns a result with zeros where another device answers."""
+    mask = broadcast_in_dim(answers, x.shape, tuple(batch))
+    return select_n(mask, full(x.shape, 0, x.dtype), x)
