@@ -24,7 +24,7 @@ from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.movement import integers
 from axir.dialect.ops.shape.padding import pad
-from axir.dialect.program.dimensions import Dimensions, by_position
+from axir.dialect.program.dimensions import Dimensions, Factors, by_position
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
 
@@ -195,10 +195,34 @@ def cut_dimensions(
     padding: tuple[tuple[int, int], ...],
     **params: Param,
 ) -> Dimensions:
-    """Returns the dimensions of ops with windows: where these reach over edges, all is needed."""
+    """Returns the dimensions of ops with windows: where these reach over edges, all is needed.
+
+    Windows that stand side by side, as in pooling, reach over none: their number is cut.
+    """
     each = zip(window_dimensions, window_strides, padding, strict=True)
     moving = [d for d, (n, stride, edges) in enumerate(each) if (n, stride, *edges) != (1, 1, 0, 0)]
-    return by_position(operands, results, moving)
+    found = by_position(operands, results, moving)
+    factors = Factors(found.extents)
+    own = [list(dimensions) for dimensions in (*found.operands, *found.results)]
+    types = (*operands, *results)
+    for d in moving:
+        extents = {t.shape[d] for t in types if t.ndim}
+        window, count = window_dimensions[d], min(extents)
+        dilations = (params.get("base_dilation"), params.get("window_dilation"))
+        if (
+            window != window_strides[d]
+            or padding[d] != (0, 0)
+            or extents != {count, count * window}
+        ):
+            continue
+        if any(dilation is not None and dilation[d] != 1 for dilation in dilations):
+            continue
+        factor = factors.new(count)
+        for dimensions in own:
+            if dimensions:
+                dimensions[d] = factor
+    made = tuple(map(tuple, own))
+    return Dimensions(made[: len(operands)], made[len(operands) :], factors)
 
 
 def reduce_window_shape_tuple(

@@ -106,6 +106,21 @@ def test_networks_of_images_cut_in_space_are_trained() -> None:
     assert not notes
 
 
+def test_pools_are_cut_in_space() -> None:
+    def pooled(x: Any) -> Any:
+        largest = lax.reduce_window(x, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+        return largest, lax.reduce_window(x, 0.0, lax.add, (1, 4, 1, 1), (1, 4, 1, 1), "VALID")
+
+    def slope(x: Any) -> Any:
+        return axir.grad(lambda x: (pooled(x)[0] ** 2).sum())(x)
+
+    for function in (pooled, slope):
+        found, layouts, notes = check(function, (IMAGES,), [ALONG])
+        assert set(found) <= {"psum"}  # the value that is differentiated
+        assert set(layouts) == {ALONG}
+        assert not notes
+
+
 def test_windows_that_reach_too_far_need_all() -> None:
     wide = random.normal(size=(11, 1, 3, 5)).astype(np.float32)
     apply = lambda x: lax.conv_general_dilated(x, wide, (1, 1), "SAME", dimension_numbers=NAMES)  # noqa: E731
