@@ -7,9 +7,10 @@ that timelines are written to (`axir.profiler`).
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 Details: TypeAlias = Mapping[str, object]
@@ -20,11 +21,11 @@ class Event(NamedTuple):
 
     Attributes:
         name: What.
-        category: Its kind: `compiler`, `call`, `dispatch`, `transfer`, `cache`, `annotation`,
-            `python`.
+        category: Its kind: `compiler`, `call`, `dispatch`, `collective`, `transfer`, `cache`,
+            `annotation`, `python`.
         start: When it began, in nanoseconds of `time.perf_counter_ns`.
         duration: How long it took, in nanoseconds.
-        thread: Number of the thread (`threading.get_ident`).
+        thread: Number of the thread (`threading.get_ident`), or of a track, which is negative.
         details: What else is known of it, by name.
     """
 
@@ -45,7 +46,7 @@ class Timeline:
         events: What went on, in the order of its ends.
         began: When, in nanoseconds of `time.perf_counter_ns`.
         began_at: The same in seconds of `time.time()`.
-        thread_names: Names of the threads that added something.
+        thread_names: Names of the threads and tracks that added something.
     """
 
     def __init__(self) -> None:
@@ -74,13 +75,37 @@ class Timeline:
         self, name: str, category: str, start: int, end: int, details: Details | None = None
     ) -> None:
         """Adds what the running thread did between two times, in nanoseconds."""
-        thread = threading.get_ident()
+        track = _of_thread.track
+        thread = threading.get_ident() if track is None else -1 - track[0]
         if thread not in self.thread_names:
-            self.thread_names[thread] = threading.current_thread().name
+            name = threading.current_thread().name if track is None else track[1]
+            self.thread_names[thread] = name
         self.events.append(Event(name, category, start, end - start, thread, details or {}))
 
 
+class _OfThread(threading.local):
+    track: tuple[int, str] | None = None
+
+
+_of_thread = _OfThread()
 timeline = Timeline()
+
+
+@contextlib.contextmanager
+def on_track(number: int, name: str) -> Iterator[None]:
+    """Lets what this thread does stand on a track of its own, whichever threads share it.
+
+    >>> timeline.begin(shows_dispatches=False)
+    >>> with on_track(3, "cpu:3"), span("step", "call"):
+    ...     pass
+    >>> [(event.thread, timeline.thread_names[event.thread]) for event in timeline.end()]
+    [(-4, 'cpu:3')]
+    """
+    before, _of_thread.track = _of_thread.track, (number, name)
+    try:
+        yield
+    finally:
+        _of_thread.track = before
 
 
 class span:

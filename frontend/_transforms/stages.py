@@ -42,6 +42,7 @@ from axir.dialect.program.function import Function
 from axir.dialect.program.jaxpr import ClosedJaxpr
 from axir.dialect.program.module_writer import write_module
 from axir.dialect.program.tracer import Tracer
+from axir.passes.partition.report import communications
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import default_device, local_devices
 from axir.runtime.spmd.partitioned import Place
@@ -366,17 +367,23 @@ class Compiled(_Stage):
         Returns:
             `flops`, additions, multiplications and the like; `transcendentals`, elements of `exp`
             and its like, which are no flops; `bytes accessed`, those of arguments and results. Each
-            pass of a loop counts if their number is known, else one.
+            pass of a loop counts if their number is known, else one. Of a program over several
+            devices it is what one of them does with its parts, and `bytes received` is what it gets
+            of the others.
 
         >>> import axir, axir.numpy as jnp
         >>> square = axir.jit(lambda x: jnp.exp(x @ x)).lower(jnp.ones((8, 8))).compile()
         >>> square.cost_analysis()
         {'flops': 1024.0, 'transcendentals': 64.0, 'bytes accessed': 512.0}
         """
-        return _costs(self.function)
+        if not isinstance(self._unit, MeshProgram):
+            return _costs(self.function)
+        part = self._unit.function
+        received = (c.received * c.times for c in communications(part, self._unit.axes))
+        return {**_costs(part), "bytes received": float(sum(received))}
 
     def memory_analysis(self) -> CompiledMemoryStats:
-        """Returns how much memory a call needs, in bytes.
+        """Returns how much memory a call needs, in bytes; if on several devices, on each of them.
 
         >>> import axir, axir.numpy as jnp
         >>> square = axir.jit(lambda x: jnp.exp(x @ x)).lower(jnp.ones((8, 8))).compile()
@@ -384,14 +391,17 @@ class Compiled(_Stage):
         >>> stats.argument_size_in_bytes, stats.output_size_in_bytes
         (256, 256)
         """
-        outputs = _bytes(self.function.output_types)
-        aliased = sum(_bytes([self.function.input_types[n]]) for n in self._donated)
+        unit = self._unit
+        function = unit.function if isinstance(unit, MeshProgram) else self.function
+        inputs = function.input_types[: len(self.function.inputs)]
+        outputs = _bytes(function.output_types)
+        aliased = sum(_bytes([inputs[n]]) for n in self._donated)
         return CompiledMemoryStats(
-            generated_code_size_in_bytes=getattr(self._unit, "code_size", 0),
-            argument_size_in_bytes=_bytes(self.function.input_types),
+            generated_code_size_in_bytes=getattr(unit, "code_size", 0),
+            argument_size_in_bytes=_bytes(inputs),
             output_size_in_bytes=outputs,
             alias_size_in_bytes=min(aliased, outputs),
-            temp_size_in_bytes=max(0, temporary_bytes(self._unit.function) - outputs),
+            temp_size_in_bytes=max(0, temporary_bytes(unit.function) - outputs),
         )
 
     @property

@@ -15,6 +15,7 @@ from axir.dialect.program.named_axes import names_in
 # is a reduce-scatter and a gather of what that leaves.
 _RECEIVED = {
     "psum": lambda n: 2 * (n - 1) / n,
+    "joined_psum": lambda n: 2 * (n - 1) / n,
     "pmax": lambda n: 2 * (n - 1) / n,
     "pmin": lambda n: 2 * (n - 1) / n,
     "all_gather": lambda n: n - 1,
@@ -67,12 +68,12 @@ def _found(function: Function, axes: MeshAxes, times: int) -> Iterator[Communica
 
 def _communication(equation: Equation, axes: MeshAxes, times: int) -> Communication:
     names = tuple(name for name, _ in axes if name in names_in(equation))
-    operand = equation.operands[0].type
-    held = operand.size * operand.dtype.itemsize
+    operands = [v.type for v in equation.operands]
+    held = sum(t.size * t.dtype.itemsize for t in operands)
     return Communication(
         equation.primitive.name,
         names,
-        str(operand),
+        ", ".join(map(str, operands)),
         round(held * _RECEIVED[equation.primitive.name](device_count(names, axes))),
         times,
         describe_location(equation.location),

@@ -306,12 +306,7 @@ class CompiledFunction:
                 self._marked = self._compile(marks_dispatches=True)
             except CompileError as error:
                 self._marked = executable
-                warnings.warn(
-                    f"The timeline does not show the dispatches of {self.function.name!r}, which "
-                    f"does not compile with marks: {error.message}",
-                    TimelineWarning,
-                    stacklevel=2,
-                )
+                warn_of_missing_marks(self.function.name, error)
         return self._marked
 
     def _run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
@@ -456,6 +451,16 @@ def _give_away(
         owned = buffers[number].owned()
         buffers[number] = owned.moved()
         arguments[number].delete()
+
+
+def warn_of_missing_marks(name: str, error: CompileError) -> None:
+    """Warns that a timeline will not show the dispatches of a program."""
+    warnings.warn(
+        f"The timeline does not show the dispatches of {name!r}, which does not compile with "
+        f"marks: {error.message}",
+        TimelineWarning,
+        stacklevel=3,
+    )
 
 
 def prepare_for_target(module: Foreign, target: Target) -> None:

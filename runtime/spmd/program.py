@@ -18,6 +18,7 @@ from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DonationError
+from axir.dialect.core.timeline import on_track, span, timeline
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.communication import Collective, channel_open
 from axir.dialect.program.costs import largest_operation
@@ -30,7 +31,7 @@ from axir.dialect.program.primitive import check_finite
 from axir.dialect.program.rules import HostCall
 from axir.passes.partition.joined_sums import join_sums
 from axir.passes.transforms.simplify import simplify_function
-from axir.runtime.calls.compiled_function import compile_function
+from axir.runtime.calls.compiled_function import compile_function, warn_of_missing_marks
 from axir.runtime.calls.executable import Executable, Program
 from axir.runtime.calls.pending import Lane, QueuedCall, Source, sources_of, unfinished
 from axir.runtime.device.buffers import Buffer, BufferType
@@ -39,6 +40,7 @@ from axir.runtime.device.fork_safety import call_in_forked_child
 from axir.runtime.errors import (
     CollectiveAbortedError,
     CollectiveError,
+    CompileError,
     MeshExecutionError,
     NotAddressableError,
 )
@@ -95,7 +97,10 @@ class MeshProgram:
         self.result_places = tuple(result_places)
         self.donated = donated
         self._make_engine = make_engine
-        self._executables = self._compiled(tuple(axes))
+        self.axes = tuple(axes)
+        self._executables = self._compiled()
+        # The same program with marks of its dispatches, once somebody wanted to see them.
+        self._marked: list[Executable] | None = None
         self._constants = [
             [x.parts[number] for x in constants] + [device.put(host_bytes(x)) for x in captured]
             for number, device in enumerate(self.local_devices)
@@ -121,16 +126,33 @@ class MeshProgram:
         """The devices of this process, in the order of the mesh."""
         return [self.devices[position] for position in self.local]
 
-    def _compiled(self, axes: tuple[tuple[Hashable, int], ...]) -> list[Executable]:
+    def executables(self) -> list[Executable]:
+        """Returns the program on each device, with marks of its dispatches if somebody looks."""
+        if not timeline.shows_dispatches:
+            return self._executables
+        if self._marked is None:
+            try:
+                self._marked = self._compiled(marks_dispatches=True)
+            except CompileError as error:
+                self._marked = self._executables
+                warn_of_missing_marks(self.function.name, error)
+        return self._marked
+
+    def _compiled(self, marks_dispatches: bool = False) -> list[Executable]:
         """Returns the program on each device."""
         function, calls = self.function, list[HostCall]()
         if not function.outputs and not has_effects(function):
             return []
-        binary = compile_function(function, self.local_devices[0], self.donated, calls, axes)
+        binary = compile_function(
+            function, self.local_devices[0], self.donated, calls, self.axes, marks_dispatches
+        )
         # With a thread for each device there are cores to spare only if these are more.
         threads = thread_count() if thread_count() > len(self.local) else 1
         work = largest_operation(function)
-        programs = [Program(binary, device, calls, threads) for device in self.local_devices]
+        programs = [
+            Program(binary, device, calls, threads, is_marked=marks_dispatches)
+            for device in self.local_devices
+        ]
         return [program.function("main", work) for program in programs]
 
     def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
@@ -232,8 +254,11 @@ class Run:
         calls, results = [], []
         # Two runs must come in the same order to all devices that they share.
         with _queueing:
+            executables = program.executables()
             for number, device in enumerate(program.local_devices):
-                call = _DeviceCall(_lane_of(device), self, number, sources[number], waits_for)
+                call = _DeviceCall(
+                    _lane_of(device), self, number, executables[number], sources[number], waits_for
+                )
                 results.append(call.promise(program._part_types[number]))
                 calls.append(call)
             try:
@@ -276,10 +301,11 @@ class _DeviceCall(QueuedCall):
         lane: Lane,
         run: Run,
         number: int,
+        executable: Executable,
         sources: list[Source],
         waits_for: list[QueuedCall],
     ):
-        super().__init__(lane.queue, run.program._executables[number], sources, waits_for)
+        super().__init__(lane.queue, executable, sources, waits_for)
         self.lane = lane
         self.position = run.program.local[number]
         self._run = run
@@ -287,11 +313,17 @@ class _DeviceCall(QueuedCall):
     def compute(self, where: str) -> Sequence[iree_runtime.VmRef]:
         """Runs the program; if that fails, the other devices do not wait for this one."""
         run = self._run
+        name, device = run.program.function.name, run.program.devices[self.position]
         try:
-            with config(**run.options), channel_open(self):
+            with (
+                config(**run.options),
+                channel_open(self),
+                on_track(device.id, str(device)),
+                span(name, "call", line=where, device=str(device)),
+            ):
                 refs = super().compute(where)
         except Exception as error:
-            failure = run.failed(error, run.program.devices[self.position])
+            failure = run.failed(error, device)
             raise failure.with_traceback(None) from failure.__cause__
         except BaseException as interrupt:
             run.engine.abort(interrupt)
@@ -301,7 +333,12 @@ class _DeviceCall(QueuedCall):
 
     def communicate(self, collective: Collective, operand: HostArray) -> HostArray:
         """Meets the other devices; see `Channel`."""
-        return self._run.engine.communicate(collective, self.position, operand)
+        if not timeline.is_on:
+            return self._run.engine.communicate(collective, self.position, operand)
+        group = collective.group_of(self.position)
+        names = ", ".join(str(self._run.program.devices[p]) for p in group)
+        with span(collective.kind, "collective", bytes=operand.nbytes, devices=names):
+            return self._run.engine.communicate(collective, self.position, operand)
 
 
 _queueing = threading.Lock()
