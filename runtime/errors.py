@@ -89,6 +89,10 @@ class NotAddressableError(JaxRuntimeError):
     """Elements were asked for that lie on devices of other processes."""
 
 
+class DuplicateDevicesError(JaxRuntimeError, ValueError):
+    """A mesh has a device more than once, whose parts of a program would wait for each other."""
+
+
 class DistributedSetupError(JaxRuntimeError, ValueError):
     """Processes that should compute together do not find each other, or do not fit together."""
 

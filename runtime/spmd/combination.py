@@ -70,10 +70,10 @@ def reduced(kind: str, operands: Sequence[HostArray]) -> HostArray:
     reduce = _REDUCTIONS[kind]
     wide = _WIDE_SUMS.get(first.dtype) if kind == "psum" else None
     if first.nbytes <= _SMALL_BYTES and wide is None and len(operands) > 1:
-        total = reduce(first, operands[1])
-        for other in operands[2:]:
+        total = np.array(first)
+        for other in operands[1:]:
             reduce(total, other, out=total)
-        return np.asarray(total)
+        return total
     result = aligned_empty(first.shape, first.dtype)
     if len(operands) == 1:
         np.copyto(result, first)

@@ -53,17 +53,20 @@ class DeviceMesh:
 
 
 @quickly_derived
-def mesh_named_in(function: Function) -> tuple[tuple[int, ...], MeshAxes] | None:
-    """Returns numbers of devices and axes of the first mesh of several devices in a function."""
+def meshes_named_in(function: Function) -> list[tuple[tuple[int, ...], MeshAxes]]:
+    """Returns numbers of devices and axes of the meshes of several devices that a function names.
+
+    Of those with the same devices the first stands for all.
+    """
+    found: dict[tuple[int, ...], MeshAxes] = {}
     for equation in function.equations:
         numbers = equation.params.get("devices", ())
         if len(numbers) > 1:
-            return numbers, equation.params["axes"]
+            found.setdefault(numbers, equation.params["axes"])
         for inner in functions_of(equation.params):
-            found = mesh_named_in(inner)
-            if found is not None:
-                return found
-    return None
+            for devices_of, axes in meshes_named_in(inner):
+                found.setdefault(devices_of, axes)
+    return list(found.items())
 
 
 def mesh_for(
@@ -80,12 +83,11 @@ def mesh_for(
         IncompatibleDevicesError: the function, its arguments and results name different devices.
     """
     found = _meshes("its results are to lie on", result_places)
-    named = mesh_named_in(function)
-    if named is not None:
+    for numbers, axes in meshes_named_in(function):
         platform = None if common is None else common.platform
         known = devices(platform)
-        if max(named[0]) < len(known):
-            mesh = DeviceMesh(tuple(known[n] for n in named[0]), named[1])
+        if max(numbers) < len(known):
+            mesh = DeviceMesh(tuple(known[n] for n in numbers), axes)
             found.append(("it is written for", mesh))
     found += _meshes("its arguments lie on", [common])
     captured = [x._device for x in function.captured if type(x) is ConcreteArray]

@@ -41,6 +41,7 @@ from axir.runtime.errors import (
     CollectiveAbortedError,
     CollectiveError,
     CompileError,
+    DuplicateDevicesError,
     MeshExecutionError,
     NotAddressableError,
 )
@@ -89,6 +90,13 @@ class MeshProgram:
                 f"The program {function.name!r} is to run on {', '.join(map(str, devices))}, none "
                 "of which belongs to this process.",
                 "Let only processes call it that have devices of its mesh.",
+            )
+        twice = [d for n, d in enumerate(self.devices) if d in self.devices[:n]]
+        if twice:
+            raise DuplicateDevicesError(
+                f"The program {self.function.name!r} is to run on a mesh that has {twice[0]} more "
+                "than once: a device holds one part of each array.",
+                "Name each device once, or divide the CPU into more devices (jax_num_cpu_devices).",
             )
         self.places = tuple(places)[: len(places) - len(further)]
         constants = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +35,12 @@ def run(devices: int) -> str:
 
 @needs_mpi
 def test_losses_are_those_of_one_device() -> None:
-    alone, four = run(1), run(4)
-    codes, two = job("mpi", EXAMPLE, "--steps", "6", variables={"AXIR_OPT_LEVEL": "0"})
+    with ThreadPoolExecutor(3) as pool:
+        processes = pool.submit(
+            job, "mpi", EXAMPLE, "--steps", "6", variables={"AXIR_OPT_LEVEL": "0"}
+        )
+        alone, four = pool.map(run, (1, 4))
+        codes, two = processes.result()
     assert codes == [0], two
     assert "4 devices in 1 processes, as {'data': 2, 'model': 2}" in four
     assert "2 devices in 2 processes, as {'data': 2, 'model': 1}" in two

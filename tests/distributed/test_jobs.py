@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.jobs import KINDS, job
+from support.jobs import KINDS, has_mpi, job
 
 HERE = Path(__file__).parent
+Said = tuple[list[int], str]
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Said]]:
+    """How jobs have ended, all of which are under way at the same time: they mostly wait."""
+    futures: dict[tuple[str, str], Future[Said]] = {}
+    with ThreadPoolExecutor(5) as pool:
+        for kind in ("sockets", "mpi") if has_mpi else ("sockets",):
+            folder = tmp_path_factory.mktemp(kind)
+            futures[kind, "program"] = pool.submit(job, kind, HERE / "program.py", folder)
+            futures[kind, "kill"] = pool.submit(job, kind, HERE / "losses.py", "kill")
+        futures["sockets", "raise"] = pool.submit(job, "sockets", HERE / "losses.py", "raise")
+        yield lambda *key: futures[key].result()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_processes_compute_together(kind: str, tmp_path: Path) -> None:
-    codes, said = job(kind, HERE / "program.py", tmp_path)
+def test_two_processes_compute_together(kind: str, ended: Callable[..., Said]) -> None:
+    codes, said = ended(kind, "program")
     for index in range(2):
         assert f"process {index} is content" in said, said
         assert f"process {index} was told" in said, said
@@ -21,8 +37,8 @@ def test_two_processes_compute_together(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_process_ends_the_job(kind: str) -> None:
-    codes, said = job(kind, HERE / "losses.py", "kill")
+def test_a_killed_process_ends_the_job(kind: str, ended: Callable[..., Said]) -> None:
+    codes, said = ended(kind, "kill")
     assert codes[0] not in (0, None), said
     if kind == "sockets":
         assert "ProcessLostError: Process 1 (pid " in said, said
@@ -31,7 +47,7 @@ def test_a_killed_process_ends_the_job(kind: str) -> None:
         assert "Killed (signal 9)" in said or "was lost" in said, said
 
 
-def test_a_failed_process_ends_the_job() -> None:
-    codes, said = job("sockets", HERE / "losses.py", "raise")
+def test_a_failed_process_ends_the_job(ended: Callable[..., Said]) -> None:
+    codes, said = ended("sockets", "raise")
     assert 0 not in codes, said
     assert "has failed: ValueError: a mistake of mine" in said, said

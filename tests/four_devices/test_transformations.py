@@ -29,6 +29,14 @@ def at(*names: Any) -> NamedSharding:
     return NamedSharding(mesh_of(axir), P(*names))
 
 
+def mapped_over(mesh: Any) -> Any:
+    return axir.shard_map(lambda x: x, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+
+
+HALF = axir.sharding.Mesh(np.array(axir.devices()[:2]), ("x",))
+DOUBLED = axir.sharding.Mesh(np.array([axir.devices()[0]] * 2), ("x",))
+
+
 # pmap --------------------------------------------------------------------------------------------
 
 
@@ -73,12 +81,11 @@ def test_gradients_through_pmap_lie_on_its_devices(lib: Any) -> None:
     def loss(function: Any) -> Any:
         return lambda x, w: (function(x, w) ** 2).sum()
 
-    for argument in (0, 1):
-        found = lib.grad(loss(mapped), argument)(X, X)
-        np.testing.assert_allclose(found, lib.grad(loss(plain), argument)(X, X), rtol=1e-4)
-        assert found.devices() == set(lib.devices())
-        found = lib.jit(lib.grad(loss(mapped), argument))(X, X)
-        np.testing.assert_allclose(found, lib.grad(loss(plain), argument)(X, X), rtol=1e-4)
+    gradient, expected = lib.grad(loss(mapped), (0, 1)), lib.grad(loss(plain), (0, 1))(X, X)
+    for function in (gradient, lib.jit(gradient)):
+        for found, wanted in zip(function(X, X), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4)
+            assert found.devices() == set(lib.devices())
     _, tangent = lib.jvp(lambda x: mapped(x, X), (X,), (X,))
     np.testing.assert_allclose(tangent, lib.jvp(lambda x: plain(x, X), (X,), (X,))[1], rtol=1e-4)
 
@@ -276,6 +283,49 @@ def test_meshes_that_differ_are_named() -> None:
         axir.jit(mapped)(axir.device_put(X, at("x")))
     with pytest.raises(errors.IncompatibleDevicesError, match="an argument is committed to cpu:3"):
         axir.jit(mapped)(axir.device_put(X, axir.devices()[3]))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "expected"),
+    [
+        (
+            lambda: axir.shard_map(jnp.sin, mesh=DOUBLED, in_specs=P("x"), out_specs=P("x"))(X),
+            errors.DuplicateDevicesError,
+            "'sin' is to run on a mesh that has cpu:0 more than once",
+        ),
+        (
+            lambda: axir.pmap(jnp.sin, devices=[axir.devices()[1]] * 2)(X[:2]),
+            errors.DuplicateDevicesError,
+            "has cpu:1 more than once",
+        ),
+        (
+            lambda: axir.device_put(X[:3], at("x")),
+            errors.ShapeError,
+            r"cuts dimension 0 into 2 parts, of which the extent in \(3, 4\) is no multiple",
+        ),
+        (
+            lambda: axir.jit(lambda x: x, out_shardings=at("x"))(X[:3]),
+            errors.ShapeError,
+            "Result 0: the layout .* cuts dimension 0 into 2 parts",
+        ),
+        (
+            lambda: axir.jit(lambda x: mapped_over(at("x").mesh)(mapped_over(HALF)(x)))(X),
+            errors.IncompatibleDevicesError,
+            "for the mesh of cpu:0, cpu:1, but it is written for the mesh of cpu:0, cpu:1, cpu:2",
+        ),
+        (
+            lambda: (
+                axir.device_put(X, at("x"))
+                + axir.device_put(X, NamedSharding(HALF, P("x")))
+            ),
+            errors.IncompatibleDevicesError,
+            "operand 1, float32.4,4., to the mesh of cpu:0, cpu:1",
+        ),
+    ],
+)  # fmt: skip
+def test_meshes_and_axes_that_do_not_fit(call: Any, error: Any, expected: str) -> None:
+    with pytest.raises(error, match=expected):
+        call()
 
 
 def test_captured_arrays_that_lie_in_parts() -> None:

@@ -13,14 +13,21 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MPIRUN = Path(sys.executable).parent / "mpirun"
+has_mpi = find_spec("mpi4py") is not None and MPIRUN.exists()
 needs_mpi = pytest.mark.skipif(
-    find_spec("mpi4py") is None or not MPIRUN.exists(),
+    not has_mpi,
     reason="mpi4py and mpich are not installed: pip install 'axir[distributed]'",
 )
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
     if not name.startswith(("PYTEST_", "AXIR_", "JAX_")) and name != "XLA_FLAGS"
+}
+# Open MPI refuses root, and more processes than cores, unless it is told; MPICH does neither.
+ENVIRONMENT |= {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 KINDS = ["sockets", pytest.param("mpi", marks=needs_mpi)]
 

@@ -82,6 +82,17 @@ def test_reductions_give_each_member_that_of_its_group(kind, reduce, groups) -> 
                 assert not found[p].flags.writeable
 
 
+def test_sums_of_scalars() -> None:
+    kind = ShapedArray((), np.float32)
+    for groups in (ALL, PAIRS):
+        given = [np.array(2.0**n, np.float32) for n in range(4)]
+        found = one(Collective("psum", groups, kind, kind), given)
+        for group in groups:
+            for p in group:
+                assert type(found[p]) is np.ndarray
+                assert found[p] == sum(2.0**n for n in group)
+
+
 def test_large_sums_are_those_of_numpy() -> None:
     big = [np.random.default_rng(n).normal(size=100_003).astype(np.float32) for n in range(4)]
     kind = ShapedArray(big[0].shape, np.float32)
