@@ -43,7 +43,7 @@ import hashlib
 
 from axir.dialect.core.errors import ParameterError
 from axir.runtime.device.devices import Device
-from axir.runtime.device.gpu_features import GpuFeatures
+from axir.runtime.device.gpu_features import GpuFeatures, named_cuda_flags
 
 from .architectures import (
     architecture_of,
@@ -93,9 +93,9 @@ PROCESS_FLAGS = (
 # What IREE compiles for, and the flag that names the machine, with what most machines can run.
 _GPUS = {
     "vulkan": ("vulkan", "--iree-vulkan-target", "ampere"),
-    "cuda": ("cuda", "--iree-cuda-target", "sm_80"),
     "rocm": ("hip", "--iree-rocm-target", "gfx942"),
 }
+_USUAL_CUDA = "sm_80"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,6 +198,8 @@ class Target:
         common = ("--iree-input-type=stablehlo", "--iree-input-demote-f64-to-f32=false")
         if self.gpu_features is not None:
             return common + self.gpu_features.flags()
+        if self.backend == "cuda":
+            return common + named_cuda_flags(self.gpu_architecture or _USUAL_CUDA)
         if self.backend in _GPUS:
             device, flag, usual = _GPUS[self.backend]
             architecture = self.gpu_architecture or usual

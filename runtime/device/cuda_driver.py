@@ -12,7 +12,7 @@ from .gpu_features import CudaFeatures
 
 _LIBRARY = "libcuda.so.1"
 # CUdevice_attribute.
-_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR, _SHARED_MEMORY = 75, 76, 97
 
 
 class CudaDriverError(Exception):
@@ -42,12 +42,17 @@ def _features(library: ctypes.CDLL, number: int, driver: tuple[int, int]) -> Cud
     _call(library, "cuDeviceGet", ctypes.byref(device), number)
     name = ctypes.create_string_buffer(256)
     _call(library, "cuDeviceGetName", name, len(name), device)
-    capability = []
-    for attribute in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR):
-        value = ctypes.c_int()
-        _call(library, "cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
-        capability.append(value.value)
-    return CudaFeatures(name.value.decode(errors="replace"), (capability[0], capability[1]), driver)
+    major, minor, shared = (
+        _attribute(library, attribute, device)
+        for attribute in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR, _SHARED_MEMORY)
+    )
+    return CudaFeatures(name.value.decode(errors="replace"), (major, minor), driver, shared)
+
+
+def _attribute(library: ctypes.CDLL, attribute: int, device: ctypes.c_int) -> int:
+    value = ctypes.c_int()
+    _call(library, "cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
+    return value.value
 
 
 def _call(library: ctypes.CDLL, function: str, *arguments: object) -> None:

@@ -105,19 +105,37 @@ class VulkanFeatures:
         return None
 
 
-# What compute capability IREE's compiler has targets of, with the PTX that each needs at least.
+# Compute capabilities that LLVM writes PTX for, with the version of PTX that each needs at least.
 _CUDA_TARGETS = (
-    ((6, 0), 60),
+    ((6, 0), 50),
     ((7, 0), 60),
     ((7, 5), 63),
     ((8, 0), 70),
     ((8, 6), 71),
     ((8, 9), 78),
+    ((9, 0), 78),
+    ((10, 0), 86),
+    ((10, 3), 88),
     ((12, 0), 87),
+    ((12, 1), 88),
 )
+# What tensor cores multiply, from which capability on, in IREE's words. IREE's own table gives
+# those of the second line to 7.0 and 7.5 as well, where PTX does not have them.
+_TENSOR_CORES = (
+    ((7, 0), ("NV_WMMA_F32_16x16x16_F16", "NV_WMMA_F16_16x16x16_F16")),
+    ((8, 0), ("NV_MMA_SYNC_F32_16x8x16_F16", "NV_MMA_SYNC_F16_16x8x16_F16")),
+    ((8, 0), ("NV_MMA_SYNC_F32_16x8x16_BF16",)),
+    ((8, 9), ("NV_MMA_SYNC_F32_16x8x32_F8E4M3FN", "NV_MMA_SYNC_F32_16x8x32_F8E5M2")),
+)
+_BYTE_PRODUCTS = (6, 1)
+# What every GPU has for the threads of a workgroup to share.
+_LEAST_SHARED_MEMORY = 48 << 10
 # The driver's version, as CUDA counts it, and the newest PTX that it translates.
 _PTX_OF_DRIVERS = (
+    ((13, 0), 90),
+    ((12, 9), 88),
     ((12, 8), 87),
+    ((12, 7), 86),
     ((12, 5), 85),
     ((12, 4), 84),
     ((12, 3), 83),
@@ -144,14 +162,17 @@ class CudaFeatures:
         name: What the driver calls the GPU.
         capability: Its compute capability.
         driver: The newest version of CUDA that the driver knows.
+        shared_memory: Bytes that the threads of a workgroup can share.
 
-    >>> CudaFeatures("NVIDIA H200", (9, 0), (12, 4)).flags()[1:]
-    ('--iree-cuda-target=sm_89', '--iree-cuda-target-features=+ptx84')
+    >>> gpu = CudaFeatures("NVIDIA H200", (9, 0), (12, 4), 232448)
+    >>> gpu.architecture, gpu.ptx
+    ('sm_90', 84)
     """
 
     name: str
     capability: tuple[int, int]
     driver: tuple[int, int]
+    shared_memory: int = _LEAST_SHARED_MEMORY
 
     @property
     def ptx(self) -> int:
@@ -164,18 +185,22 @@ class CudaFeatures:
 
         PTX for an older GPU is translated by the driver of a newer one.
         """
-        for capability, ptx in reversed(_CUDA_TARGETS):
-            if capability <= self.capability and ptx <= self.ptx:
-                return f"sm_{capability[0]}{capability[1]}"
-        return None
+        capability = self._target
+        return None if capability is None else f"sm_{capability[0]}{capability[1]}"
+
+    @property
+    def _target(self) -> tuple[int, int] | None:
+        fitting = (c for c, ptx in _CUDA_TARGETS if c <= self.capability and ptx <= self.ptx)
+        return max(fitting, default=None)
 
     def flags(self) -> tuple[str, ...]:
-        """Returns the compiler's flags."""
-        return (
-            "--iree-hal-target-device=cuda",
-            f"--iree-cuda-target={self.architecture}",
-            f"--iree-cuda-target-features=+ptx{self.ptx}",
-        )
+        """Returns the compiler's flags: a target of just this GPU.
+
+        By name IREE knows few, none of capability 9.0 or 10.0, and gives some of them more memory
+        than they have.
+        """
+        assert self._target is not None  # or else programs are not compiled for it
+        return cuda_flags(self._target, self.ptx, self.shared_memory)
 
     def missing_types(self) -> tuple[str, ...]:
         """Returns none: these GPUs compute with all types of numbers."""
@@ -186,9 +211,54 @@ class CudaFeatures:
         if self.capability < _CUDA_TARGETS[0][0]:
             major, minor = self.capability
             return f"its compute capability is {major}.{minor}, and 6.0 is needed"
-        if self.architecture is None:
+        if self.ptx == 0:
             return f"its driver knows CUDA {self.driver[0]}.{self.driver[1]}, and 11.0 is needed"
         return None
+
+
+def named_cuda_flags(architecture: str) -> tuple[str, ...]:
+    """Returns the compiler's flags for a GPU by its name, such as sm_90 or ampere.
+
+    >>> named_cuda_flags("ampere")
+    ('--iree-hal-target-device=cuda', '--iree-cuda-target=ampere')
+    """
+    for capability, ptx in _CUDA_TARGETS:
+        if architecture == f"sm_{capability[0]}{capability[1]}":
+            return cuda_flags(capability, max(ptx, _PTX_OF_DRIVERS[-1][1]), _LEAST_SHARED_MEMORY)
+    return ("--iree-hal-target-device=cuda", f"--iree-cuda-target={architecture}")
+
+
+def cuda_flags(capability: tuple[int, int], ptx: int, shared_memory: int) -> tuple[str, ...]:
+    """Returns the compiler's flags for a GPU that is described.
+
+    Args:
+        capability: Its compute capability.
+        ptx: The version of PTX to write.
+        shared_memory: Bytes that the threads of a workgroup can share.
+    """
+    products = [f"<{p}>" for least, some in _TENSOR_CORES if capability >= least for p in some]
+    workgroups = ", ".join(
+        (
+            "compute = fp64|fp32|fp16|int64|int32|int16|int8",
+            "storage = b64|b32|b16|b8",
+            "subgroup = shuffle|arithmetic",
+            f"dot = {'dp4xi8toi32' if capability >= _BYTE_PRODUCTS else 'none'}",
+            f"mma = [{', '.join(products)}]",
+            "subgroup_size_choices = [32]",
+            "max_workgroup_sizes = [1024, 1024, 64]",
+            "max_thread_count_per_workgroup = 1024",
+            f"max_workgroup_memory_bytes = {shared_memory}",
+            "max_workgroup_counts = [2147483647, 65535, 65535]",
+        )
+    )
+    target = (
+        f'#iree_gpu.target<arch = "sm_{capability[0]}{capability[1]}", features = "+ptx{ptx}", '
+        f"wgp = <{workgroups}>>"
+    )
+    executable = (
+        f'#hal.executable.target<"cuda", "cuda-nvptx-fb", {{iree_codegen.target_info = {target}}}>'
+    )
+    return (f'--iree-hal-target-device=__device_0=#hal.device.target<"cuda", [{executable}]>',)
 
 
 GpuFeatures = VulkanFeatures | CudaFeatures

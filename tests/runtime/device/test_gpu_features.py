@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from axir.dialect.core.config import config
-from axir.runtime import DeviceLostError, DeviceUnfitError, OutOfMemoryError, Target, devices
+from axir.runtime import (
+    DeviceLostError,
+    DeviceUnfitError,
+    OutOfMemoryError,
+    Target,
+    compile_module,
+    devices,
+)
 from axir.runtime.device import cuda_driver, gpu_devices, vulkan_loader
 from axir.runtime.device.failures import device_failure
 from axir.runtime.device.gpu_features import CudaFeatures, VulkanFeatures
@@ -47,9 +54,10 @@ def test_a_vulkan_target_is_the_device() -> None:
 @pytest.mark.parametrize(
     ("capability", "driver", "architecture", "ptx"),
     [
-        ((9, 0), (12, 4), "sm_89", 84),
-        ((12, 0), (12, 9), "sm_120", 87),
-        ((12, 0), (12, 4), "sm_89", 84),
+        ((9, 0), (12, 4), "sm_90", 84),
+        ((12, 0), (12, 9), "sm_120", 88),
+        ((13, 5), (13, 1), "sm_121", 90),
+        ((12, 0), (12, 4), "sm_90", 84),
         ((8, 0), (11, 4), "sm_80", 74),
         ((8, 9), (11, 7), "sm_86", 77),
         ((7, 2), (12, 0), "sm_70", 80),
@@ -85,7 +93,7 @@ class _Driver:
             elif name == "cuDeviceGetName":
                 first.value = b"NVIDIA H200"
             elif name == "cuDeviceGetAttribute":
-                first.value = 9 if arguments[1] == 75 else 0
+                first.value = {75: 9, 76: 0, 97: 232448}[arguments[1]]
             return self._result
 
         return call
@@ -93,7 +101,7 @@ class _Driver:
 
 def test_the_cuda_driver_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_driver.ctypes, "CDLL", lambda name: _Driver())
-    assert cuda_driver.cuda_features() == [CudaFeatures("NVIDIA H200", (9, 0), (12, 4))]
+    assert cuda_driver.cuda_features() == [CudaFeatures("NVIDIA H200", (9, 0), (12, 4), 232448)]
     monkeypatch.setattr(cuda_driver.ctypes, "CDLL", lambda name: _Driver(999))
     with pytest.raises(cuda_driver.CudaDriverError, match="cuInit .* answers with error 999"):
         cuda_driver.cuda_features()
@@ -142,3 +150,21 @@ def test_failures(text: str, kind: type[Exception], message: str) -> None:
     assert message in str(error)
     assert str(error).startswith("The program ")
     assert error.way_out
+
+
+def test_a_cuda_target_is_the_gpu() -> None:
+    (flag,) = CudaFeatures("made up", (9, 0), (12, 4), 232448).flags()
+    for part in ('arch = "sm_90"', '"+ptx84"', "memory_bytes = 232448", "_16x8x16_BF16>", "F8E5M2"):
+        assert part in flag
+    (old,) = CudaFeatures("made up", (7, 5), (12, 4)).flags()
+    assert "NV_WMMA_F32_16x16x16_F16" in old
+    assert "NV_MMA_SYNC" not in old
+
+
+def test_gpus_that_iree_has_no_name_for_are_compiled_for() -> None:
+    text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    for target in (
+        Target("cuda", gpu_architecture="sm_90"),
+        Target("cuda", gpu_features=CudaFeatures("made up", (10, 0), (13, 0), 232448)),
+    ):
+        assert compile_module(text, target, "named")
