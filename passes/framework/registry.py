@@ -69,6 +69,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "use-window-results",
     ),
     "legalize.contractions": (
+        "accumulate-in-single",
         "fill-empty-dot",
         "hide-negations",
         "negate-products",

@@ -42,6 +42,7 @@ STAGES: dict[str, Stage] = {
     "keep-denormal-halves": looks_for("convert"),
     "convert-by-single": looks_for("convert"),
     "fill-empty-dot": looks_for(_CONTRACTIONS),
+    "accumulate-in-single": looks_for(_CONTRACTIONS),
     "split-complex-conv": looks_for("convolution", is_complex=True),
     "split-complex-dot": looks_for("dot_general", is_complex=True),
     "fit-conv-windows": looks_for("convolution"),
@@ -91,7 +92,9 @@ _SPIRV = ("vulkan", "metal")
 _ONLY_ON = {
     **dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)),
     "stabilize-sort": ("cpu", "vmvx"),
-    **dict.fromkeys(("sort-by-rank", "hide-negations", "refuse-unsupported"), _GPUS),
+    **dict.fromkeys(
+        ("accumulate-in-single", "sort-by-rank", "hide-negations", "refuse-unsupported"), _GPUS
+    ),
     **dict.fromkeys(
         (
             "count-zeros-of-words",
@@ -114,12 +117,13 @@ class LegalizeForIree(Pass):
        `sort-by-rank` on GPUs, and `expand-fft`, which leave all kinds of operations behind; then
        functions of numbers, in any order: each of the passes takes those of its own types.
     2. For Vulkan `divide-by-signed`, `expand-remainder` and `count-zeros-of-words`.
-       `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`,
-       `split-complex-conv`, `split-complex-dot`, `fit-conv-windows`, `select-boolean-operands` and
-       `widen-unsigned-dot`, in any order. Then `split-complex-loops`, on CPUs and unless `fuses` is
-       off, and `expand-c-functions`, unless the program has a C library; then, on CPUs and unless
-       `fuses` is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of
-       numbers are written out, while gathers and scatters are as they came.
+       `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`, on
+       GPUs `accumulate-in-single`, `split-complex-conv`, `split-complex-dot`, `fit-conv-windows`,
+       `select-boolean-operands` and `widen-unsigned-dot`, in any order. Then `split-complex-loops`,
+       on CPUs and unless `fuses` is off, and `expand-c-functions`, unless the program has a C
+       library; then, on CPUs and unless `fuses` is off, `fuse-small-programs`, `fuse-loops` and
+       `fuse-moves`, when functions of numbers are written out, while gathers and scatters are as
+       they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
@@ -152,7 +156,10 @@ class LegalizeForIree(Pass):
         }
         options["refuse-unsupported"] = {"platform": self.platform, "missing": self.missing}
         options["protect-inputs"]["platform"] = self.platform
-        options["expand-trigonometry"] = {"fuses": self.platform not in _SPIRV}
+        is_spirv = self.platform in _SPIRV
+        for name in ("expand-trigonometry", "expand-complex"):
+            options[name] = {"fuses": not is_spirv}
+        options["accumulate-in-single"] = {"widens": is_spirv}
         run_stages(module, self.stages(), options)
 
     def stages(self) -> dict[str, Stage]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import marshal
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -76,10 +77,10 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
     source = module.encode() if isinstance(module, str) else module
     fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
-    parts = (_COMPILER_VERSION, *_changes(target), *PROCESS_FLAGS, *flags, target.machine)
+    parts = (_COMPILER_VERSION, *_changes(target), *target.process_flags, *flags, target.machine)
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + fingerprint).hexdigest()
     if config.axir_dump_dir:
-        _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", _written(source), flags)
+        _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", _written(source), target, flags)
     cache = program_cache()
 
     def binary() -> bytes:
@@ -90,7 +91,7 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
                 option = MARK if target.marks_dispatches else target.checks_arguments
 
                 def run(flags: tuple[str, ...], report: _Report) -> bytes | None:
-                    return _invoke("compile", text, flags, report, option)
+                    return _invoke("compile", text, flags, report, option, target.process_flags)
 
                 start = time.perf_counter()
                 with announced_if_slow(name, text), span("IREE's compiler", "compiler"):
@@ -126,11 +127,11 @@ def compile_object(
     is_tiled = analyze(module, target)[1]
     flags = target.flags(is_tiled)
     kind = "object without lines"
-    parts = (_COMPILER_VERSION, kind, prefix, *PROCESS_FLAGS, *flags, target.machine)
+    parts = (_COMPILER_VERSION, kind, prefix, *target.process_flags, *flags, target.machine)
     text = _written(module)  # with locations, which the program has, too
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()
     if config.axir_dump_dir:
-        _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", text, flags)
+        _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", text, target, flags)
     cache = program_cache()
 
     def compiled() -> tuple[bytes, bytes]:
@@ -182,9 +183,14 @@ def _written(source: ir.Module | bytes) -> bytes:
     return source.operation.get_asm(enable_debug_info=True).encode()
 
 
-def compile_command(flags: Sequence[str], source: str, output: str) -> str:
+def compile_command(
+    flags: Sequence[str],
+    source: str,
+    output: str,
+    process_flags: tuple[str, ...] = PROCESS_FLAGS,
+) -> str:
     """Returns the command line that compiles a file as `compile_module` compiles a module."""
-    return " ".join(["iree-compile", *PROCESS_FLAGS, *flags, source, "-o", output])
+    return shlex.join(["iree-compile", *process_flags, *flags, source, "-o", output])
 
 
 def _compile(
@@ -204,7 +210,7 @@ def _compile(
             reason = outcome.crash or outcome.diagnostics[:1]
             _LOGGER.info("%s compiles without optimizations only: %s", name, reason)
             return plain.binary
-    reproducer = _save_reproducer(source, flags, name)
+    reproducer = _save_reproducer(source, target, flags, name)
     raise compile_error(outcome.diagnostics, reproducer, outcome.crash)
 
 
@@ -240,23 +246,30 @@ def _run_compiler(run: _Run[_Binary], flags: tuple[str, ...], target: Target) ->
 
 
 def _invoke(
-    method: str, source: bytes, flags: tuple[str, ...], report: _Report, option: bool | str
+    method: str,
+    source: bytes,
+    flags: tuple[str, ...],
+    report: _Report,
+    option: bool | str,
+    process_flags: tuple[str, ...] = PROCESS_FLAGS,
 ) -> Foreign:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says.
 
-    `method` is one that helpers and `Invoker` have.
+    `method` is one that helpers and `Invoker` have. What needs other flags of its process than the
+    rest is compiled in a helper always, since a process has one set of them.
     """
     choice = config.axir_isolate_compiler
-    if choice != "never":
+    if choice != "never" or process_flags != PROCESS_FLAGS:
         try:
-            return getattr(helpers, method)(source, flags, report, option)
+            return getattr(helpers, method)(source, flags, report, option, process_flags)
         except HelperStartError as error:
             if helpers.is_closed:
                 raise CompileError("Nothing is compiled while the interpreter ends.") from error
-            if choice == "always":
+            if choice == "always" or process_flags != PROCESS_FLAGS:
                 raise CompileError(
                     f"The compiler's helper process does not start: {error}.",
-                    "Set axir_isolate_compiler to 'auto' or 'never' to compile in this process.",
+                    "Set axir_isolate_compiler to 'auto' or 'never' to compile in this process, "
+                    "which programs for Vulkan cannot be.",
                 ) from error
             _LOGGER.warning("compiling in this process, for no helper process starts: %s", error)
     return getattr(_invoker(), method)(source, flags, report, option)
@@ -294,23 +307,23 @@ call_in_forked_child(_forget_invoker)
 # --- files for people ---------------------------------------------------------------------------
 
 
-def _dump(folder: Path, name: str, source: bytes, flags: Sequence[str]) -> Path:
+def _dump(folder: Path, name: str, source: bytes, target: Target, flags: Sequence[str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     suffix = ".mlirbc" if source.startswith(BYTECODE_MAGIC) else ".mlir"
     file = folder / f"{name}{suffix}"
     file.write_bytes(source)
-    command = compile_command(flags, file.name, f"{name}.vmfb")
+    command = compile_command(flags, file.name, f"{name}.vmfb", target.process_flags)
     (folder / f"{name}.command.txt").write_text(command + "\n")
     return file
 
 
-def _save_reproducer(source: bytes, flags: Sequence[str], name: str) -> Path | None:
+def _save_reproducer(source: bytes, target: Target, flags: Sequence[str], name: str) -> Path | None:
     folders = [cache_directory() / "failures", Path(tempfile.gettempdir()) / "axir-failures"]
     if config.axir_dump_dir:
         folders.insert(0, Path(config.axir_dump_dir))
     for folder in folders:
         try:
-            return _dump(folder, f"failed-{name}", source, flags)
+            return _dump(folder, f"failed-{name}", source, target, flags)
         except OSError as error:
             _LOGGER.info("no reproducer in %s: %s", folder, error)
     return None

@@ -58,12 +58,17 @@ class HelperStartError(Exception):
 class Helper:
     """A running helper process; serves one compilation at a time.
 
+    Args:
+        process_flags: flags that the compiler takes once for the whole process.
+
     Attributes:
+        process_flags: these flags.
         count: how many it has served.
         is_sound: whether it can be trusted with another one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, process_flags: tuple[str, ...] = PROCESS_FLAGS) -> None:
+        self.process_flags = process_flags
         self.count = 0
         self.is_sound = True
         self._is_ready = False
@@ -116,7 +121,7 @@ class Helper:
         self, report: Callable[[str], None], *request: bytes | bool | str | tuple[str, ...]
     ) -> Foreign:
         self.count += 1
-        for answer in self._ask("compile", PROCESS_FLAGS, _working_directory(), *request):
+        for answer in self._ask("compile", self.process_flags, _working_directory(), *request):
             match answer:
                 case ("error", text):
                     report(text)
@@ -200,21 +205,27 @@ class HelperPool:
         flags: tuple[str, ...],
         report: Callable[[str], None],
         option: bool | str = True,
+        process_flags: tuple[str, ...] = PROCESS_FLAGS,
     ) -> bytes | None:
         """Compiles in a helper, and waits for one if all are busy; see `Helper.compile`."""
-        with self._helper() as helper:
+        with self._helper(process_flags) as helper:
             return helper.compile(source, flags, report, option)
 
     def compile_object(
-        self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None], prefix: str
+        self,
+        source: bytes,
+        flags: tuple[str, ...],
+        report: Callable[[str], None],
+        prefix: str,
+        process_flags: tuple[str, ...] = PROCESS_FLAGS,
     ) -> tuple[bytes, bytes] | None:
         """Compiles kernels in a helper; see `Helper.compile_object`."""
-        with self._helper() as helper:
+        with self._helper(process_flags) as helper:
             return helper.compile_object(source, flags, report, prefix)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Reads bytecode in a helper; see `Helper.try_to_read`."""
-        with self._helper() as helper:
+        with self._helper(PROCESS_FLAGS) as helper:
             helper.try_to_read(bytecode)
 
     def close(self) -> None:
@@ -236,22 +247,30 @@ class HelperPool:
         abandon(self._helpers)
         self._begin()
 
-    def _take_idle(self) -> Helper | None:
-        while self._idle:
-            helper = self._idle.pop()
-            if helper.is_running:
-                return helper
-            self._helpers.discard(helper)
-            helper.end()
-        return None
+    def _take_idle(self, process_flags: tuple[str, ...]) -> Helper | None:
+        """Returns an idle helper that runs and has these flags; ends those that do not run."""
+        for helper in [x for x in self._idle if not x.is_running]:
+            self._end_idle(helper)
+        fitting = [x for x in self._idle if x.process_flags == process_flags]
+        if not fitting:
+            return None
+        self._idle.remove(fitting[-1])
+        return fitting[-1]
 
-    def _add(self) -> Helper:
-        helper = Helper()
+    def _end_idle(self, helper: Helper) -> None:
+        self._idle.remove(helper)
+        self._helpers.discard(helper)
+        helper.end()
+
+    def _add(self, process_flags: tuple[str, ...]) -> Helper:
+        if len(self._helpers) >= self._limit:  # one that is idle has other flags
+            self._end_idle(self._idle[0])
+        helper = Helper(process_flags)
         self._helpers.add(helper)
         return helper
 
     @contextmanager
-    def _helper(self) -> Iterator[Helper]:
+    def _helper(self, process_flags: tuple[str, ...]) -> Iterator[Helper]:
         helper: Helper | None = None
         is_usable = False
         try:
@@ -259,7 +278,7 @@ class HelperPool:
                 self._condition.wait_for(lambda: self._idle or len(self._helpers) < self._limit)
                 if self.is_closed:
                     raise HelperStartError("the interpreter is ending")
-                helper = self._take_idle() or self._add()
+                helper = self._take_idle(process_flags) or self._add(process_flags)
             yield helper
             is_usable = helper.is_sound and helper.count < _COMPILATIONS_PER_HELPER
         finally:

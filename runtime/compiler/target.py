@@ -90,6 +90,10 @@ PROCESS_FLAGS = (
     *(f"--iree-plugin=-{name}" for name in _UNUSED_PLUGINS),
 )
 
+# IREE has command buffers recorded once, and run again with other arrays. Its driver of Vulkan does
+# not keep those arrays while the device works on them: loops had others' numbers in their results.
+_RECORDING_FLAGS = {"vulkan": ("--iree-hal-memoization=false",)}
+
 # What IREE compiles for, and the flag that names the machine, with what most machines can run.
 _GPUS = {
     "vulkan": ("vulkan", "--iree-vulkan-target", "ampere"),
@@ -222,6 +226,11 @@ class Target:
             *_OPTIMIZATION_FLAGS[self.opt_level],
             *(("--iree-opt-data-tiling",) if is_tiled else ()),
         )
+
+    @property
+    def process_flags(self) -> tuple[str, ...]:
+        """The flags that the compiler takes once for a whole process."""
+        return PROCESS_FLAGS + _RECORDING_FLAGS.get(self.backend, ())
 
     @staticmethod
     def of_device(device: Device, opt_level: int = 2, checks_arguments: bool = True) -> Target:

@@ -50,16 +50,18 @@ class Complex:
     """A complex number by its parts, two doubles.
 
     `is_single` says that it comes from single precision and that the result returns there: squares
-    stay in range, and functions of single precision are good enough.
+    stay in range, and functions of single precision are good enough. `fuses` tells whether the
+    machine multiplies and adds with one rounding.
     """
 
     real: Scalar
     imag: Scalar
     is_single: bool = False
+    fuses: bool = True
 
     def with_parts(self, real: Scalar, imag: Scalar) -> Complex:
         """Another number of the same precision."""
-        return Complex(real, imag, self.is_single)
+        return Complex(real, imag, self.is_single, self.fuses)
 
     def __add__(self, other: float) -> Complex:
         return self.with_parts(self.real + other, self.imag)
@@ -79,7 +81,7 @@ class Complex:
         """Those of the imaginary part."""
         if self.is_single:
             narrow = convert_float(self.imag, float32())
-            parts = (trigonometry.sine(narrow), trigonometry.cosine(narrow))
+            parts = [f(narrow, self.fuses) for f in (trigonometry.sine, trigonometry.cosine)]
             return convert_float(parts[0], float64()), convert_float(parts[1], float64())
         return operation("math.sin", (self.imag,)), operation("math.cos", (self.imag,))
 

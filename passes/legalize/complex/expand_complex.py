@@ -29,6 +29,8 @@ class ExpandComplex(RewritePass):
        for zeros, infinities and nan.
     3. Round the parts and join them.
 
+    `fuses` is as for `expand-trigonometry`.
+
     Sums, products and comparisons are right already.
 
     Before::
@@ -42,6 +44,7 @@ class ExpandComplex(RewritePass):
 
     name: ClassVar[str] = "expand-complex"
     operations: ClassVar[tuple[str, ...]] = (*UNARY, *BINARY, _MAGNITUDE)
+    fuses: bool = True
 
     def rewrite(self, operation: ir.Operation) -> list[ir.Value] | None:
         """Builds the loop, for complex numbers."""
@@ -51,20 +54,21 @@ class ExpandComplex(RewritePass):
         element = hlo.element_type_of(operation.results[0])
 
         def body(*operands: Scalar) -> Scalar:
-            numbers = [_split(operand) for operand in operands]
+            numbers = [_split(operand, self.fuses) for operand in operands]
             if name == _MAGNITUDE:
                 return convert_float(magnitude(numbers[0]), element)
             function = UNARY[name] if name in UNARY else BINARY[name]
             return _join(function(*numbers), element)
 
-        return elementwise(operation.name, operation.operands, body, [element])
+        label = f"{name} fuses={self.fuses}"
+        return elementwise(label, operation.operands, body, [element])
 
 
-def _split(z: Scalar) -> Complex:
+def _split(z: Scalar, fuses: bool) -> Complex:
     part = ir.ComplexType(z.type).element_type
     real, imag = (operation(f"complex.{name}", (z,), part) for name in ("re", "im"))
     wide = (convert_float(real, float64()), convert_float(imag, float64()))
-    return Complex(*wide, is_single=real.width == 32)
+    return Complex(*wide, is_single=real.width == 32, fuses=fuses)
 
 
 def _join(z: Complex, element: ir.Type) -> Scalar:

@@ -41,8 +41,8 @@ def cube_root(x: Scalar) -> Scalar:
     # Cubes next to the ends of the range would leave it.
     is_small, is_large = regular < 1e-200, regular > 1e200
     regular = regular * _scale(is_small, is_large, x.constant(2.0**300))
-    high = truncate(regular.bits() >> 32, 32)
-    third = operation("arith.divui", (high, high.constant(3))) + _THIRD_OF_BIAS
+    high = truncate(regular.bits() >> 32, 32)  # positive, so that signed quotients are right
+    third = operation("arith.divsi", (high, high.constant(3))) + _THIRD_OF_BIAS
     root = bitcast(extend_unsigned(third, 64) << 32, float64())
     for _ in range(_HALLEY_STEPS):
         cube = root * root * root

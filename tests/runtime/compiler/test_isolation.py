@@ -19,6 +19,7 @@ from axir.runtime import CompileError, CompilerCrashError, Target, compile_modul
 from axir.runtime.compiler import compilation
 from axir.runtime.compiler.diagnostics import CompilerEndedError
 from axir.runtime.compiler.helpers import HelperPool, HelperStartError, helpers
+from axir.runtime.compiler.target import PROCESS_FLAGS
 
 ADD = """
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -273,3 +274,23 @@ def test_a_helper_ends_when_its_program_is_killed():
     while helper.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not helper.exists()
+
+
+def test_programs_for_vulkan_are_compiled_in_helpers_always(no_cache, monkeypatch):
+    pool = HelperPool(limit=1)
+    monkeypatch.setattr(compilation, "helpers", pool)
+    config.update("axir_isolate_compiler", "never")
+    assert compile_module(ADD, Target("vulkan"))
+    (helper,) = pool._helpers
+    assert "--iree-hal-memoization=false" in helper.process_flags
+    pool.close()
+
+
+def test_helpers_are_chosen_by_their_flags():
+    pool = HelperPool(limit=1)
+    flags = Target("vulkan").process_flags
+    for wanted in (PROCESS_FLAGS, flags, flags, PROCESS_FLAGS):
+        with pool._helper(wanted) as helper:
+            assert helper.process_flags == wanted
+        assert len(pool._helpers) == 1
+    pool.close()

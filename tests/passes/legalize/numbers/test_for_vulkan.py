@@ -95,6 +95,13 @@ def test_sines_without_fused_multiply_adds() -> None:
     assert [d for e in examples for d in deviations(results[e.name], e, ulps=4)] == []
 
 
+def test_complex_sines_without_fused_multiply_adds() -> None:
+    x = (RNG.normal(size=200) * 10.0 ** RNG.integers(0, 9, 200)).astype(np.complex64)
+    example = Example("sin", (x,), hlo.sine, np.sin(x.astype(np.complex128)).astype(np.complex64))
+    results = run_examples([example], "expand-complex{fuses=false}")
+    assert list(deviations(results["sin"], example, ulps=4)) == []
+
+
 ROUNDINGS = """
 func.func @f(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %big = stablehlo.constant dense<12582912.0> : tensor<4xf32>
