@@ -36,3 +36,8 @@ def gpu_or_skip(platform: str | None = None) -> Device:
     if isinstance(found, str):
         pytest.skip(found)
     return found
+
+
+def is_software(device: Device) -> bool:
+    """Tells whether a device is a CPU that acts as a GPU."""
+    return "llvmpipe" in device.device_kind
