@@ -70,6 +70,10 @@ hooks: $(VENV)/.installed-lint $(VENV)/.installed-hooks ## Check before each com
 bench: $(VENV)/.installed-test ## Measure speed, first calls and memory beside JAX; keep and draw it
 	$(BIN)/python benchmarks --cold --keep --png benchmarks/ratios.png
 
+.PHONY: bench-gpu
+bench-gpu: $(VENV)/.installed-test ## Measure programs on this machine's GPU, beside JAX or PyTorch there
+	JAX_PLATFORMS= $(BIN)/python benchmarks/gpu.py $(BENCH_ARGS)
+
 .PHONY: bench-compare
 bench-compare: $(VENV)/.installed-test ## Show what became slower between the last two runs kept
 	$(BIN)/python benchmarks --compare
