@@ -15,7 +15,6 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler._mlir_libs import _mlir
 
 from . import dialect_modules
 from .state import state
@@ -28,7 +27,7 @@ _CONTEXT = ir.Context()
 # verifier is ours, and `iree-opt --irdl-file` is the second one.
 _CONTEXT.allow_unregistered_dialects = True
 _CONTEXT.enable_multithreading(False)
-_mlir.globals.append_dialect_search_prefix(dialect_modules.__name__)
+dialect_modules.offer()
 
 
 def _cast_dense(attribute: ir.Attribute) -> ir.Attribute:

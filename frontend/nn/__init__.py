@@ -7,10 +7,13 @@ Array([0., 2.], dtype=float32)
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING
+
+from axir.dialect.core.annotations import UserObject
 from axir.numpy._elementwise.exponential import tanh
 from axir.numpy._reductions.logsumexp import logsumexp
 
-from . import initializers
 from ._activations import (
     celu,
     elu,
@@ -40,6 +43,9 @@ from ._activations import (
 from ._attention import dot_product_attention
 from ._normalization import log_softmax, logmeanexp, normalize, one_hot, softmax, standardize
 from ._scaled import get_scaled_dot_general_config, scaled_dot_general, scaled_matmul
+
+if TYPE_CHECKING:
+    from . import initializers
 
 __all__ = [
     "celu",
@@ -80,3 +86,13 @@ __all__ = [
     "swish",
     "tanh",
 ]
+
+
+def __getattr__(name: str) -> UserObject:
+    if name == "initializers":  # random numbers take 20 ms to load
+        return importlib.import_module("axir.nn.initializers")
+    raise AttributeError(f"module 'axir.nn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,1 +1,0 @@
-"""CHLO has no operation classes."""

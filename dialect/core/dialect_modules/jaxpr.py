@@ -1,1 +1,0 @@
-"""jaxpr has no operation classes."""

@@ -1,1 +1,0 @@
-"""StableHLO has no operation classes."""
