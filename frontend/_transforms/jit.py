@@ -45,6 +45,7 @@ from axir.dialect.program.key_reuse import use, used_inputs
 from axir.dialect.program.tracer import Tracer
 from axir.runtime import Device, local_devices
 from axir.runtime.calls.compiled_function import CompiledFunction
+from axir.runtime.compiler import expect_compilation
 from axir.runtime.spmd.partitioned import Place
 from axir.runtime.spmd.placed_calls import committed, placed
 from axir.runtime.spmd.program import MeshProgram
@@ -227,6 +228,7 @@ class JitFunction:
         places, common = self._places(values, (args, kwargs) if kwargs else args)
         types = tuple([x.type for x in values])
         key = (in_tree, static, types, config.cache_key, places, common)
+        expect_compilation()
         entry = self._entry(key)
         if not entry.is_closed or (entry.is_staged and state.ambient is not None):
             return entry.out_tree.unflatten(call(entry.function, *values))

@@ -183,7 +183,7 @@ def _compile_module(file: Path, target: TargetWithFlags, output: Path | None) ->
     start = time.perf_counter()
     with progress(f"compiling {file.name} for {target.backend}"):
         binary = compile_saved(module, dialect, target, output.stem)
-    note(compile_command(target.flags(), "MODULE.mlir", str(output), target.process_flags))
+    note(compile_command(target.flags(), "MODULE.mlir", str(output)))
     write_file(output, binary)
     seconds = time.perf_counter() - start
     note(f"wrote {output}: {len(binary):,} bytes for {target.backend}, {seconds:.2f} s")

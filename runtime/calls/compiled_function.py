@@ -39,7 +39,7 @@ from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.passes.transforms.lower_to_stablehlo import HostCall, lower_functions
 from axir.passes.transforms.simplify import simplify_function
-from axir.runtime.compiler import compile_module
+from axir.runtime.compiler import compile_legalized
 from axir.runtime.compiler.target import Target
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import Device, default_device
@@ -506,8 +506,11 @@ def compile_function(
             module = lower_functions(
                 {"main": function}, device.platform, donated, host_functions, mesh_axes=mesh_axes
             )
+
+    def legalize(module: Foreign) -> None:
         prepare_for_target(module, target)
-    return compile_module(module, target, function.name)
+
+    return compile_legalized(module, target, function.name, legalize)
 
 
 def compiled(

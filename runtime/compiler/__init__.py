@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .compilation import compile_command, compile_module
+from .compilation import compile_command, compile_legalized, compile_module, expect_compilation
 
-__all__ = ["compile_command", "compile_module"]
+__all__ = ["compile_command", "compile_legalized", "compile_module", "expect_compilation"]

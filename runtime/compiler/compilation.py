@@ -36,19 +36,20 @@ from axir.dialect.core.events import (
     timed,
 )
 from axir.dialect.core.single_flight import single_flight
-from axir.dialect.core.timeline import span
+from axir.dialect.core.timeline import span, timeline
 from axir.dialect.text.parsing import set_trial
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from axir.runtime.errors import CompileError
 
 from .analysis import analyze
 from .cache import ProgramCache, cache_directory, program_cache
+from .code_fingerprint import code_fingerprint
 from .diagnostics import CompilerEndedError, Diagnostic, compile_error
 from .helpers import HelperStartError, helpers
 from .invocation.invoker import BYTECODE_MAGIC, MARK, Invoker, RejectedFlagsError
 from .linker import linker_flags
 from .slow_compilations import announced_if_slow
-from .target import PROCESS_FLAGS, Target
+from .target import PROCESS_FLAGS, Target, needs_own_process, process_flags
 
 _LOGGER = logging.getLogger(__name__)
 # What a run of the compiler gives: a program, or a program and an object file.
@@ -74,10 +75,54 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
         CompileError: the compiler rejects the module or fails. The text has the first diagnostics,
             the user's line, and the place of a reproducer.
     """
-    source = module.encode() if isinstance(module, str) else module
+    return _compile_module(module.encode() if isinstance(module, str) else module, target, name)[0]
+
+
+def compile_legalized(
+    module: ir.Module, target: Target, name: str, legalize: Callable[[ir.Module], None]
+) -> bytes:
+    """Legalizes and compiles a module, unless the cache knows what has become of an equal one.
+
+    Args:
+        module: as for `compile_module`, before it is fit for IREE.
+        target: as for `compile_module`.
+        name: as for `compile_module`.
+        legalize: makes it fit, in place: by the module, the target and axir's code alone.
+
+    Raises:
+        CompileError: as for `compile_module`.
+    """
+    if not _may_skip_passes():
+        legalize(module)
+        return compile_module(module, target, name)
+    cache = program_cache()
+    text = module.operation.get_asm(enable_debug_info=False, assume_verified=True)
+    parts = (_COMPILER_VERSION, code_fingerprint(), *_changes(target), repr(target), target.machine)
+    key = hashlib.sha256("\0".join((*parts, text)).encode()).hexdigest()
+    program_key = (cache.get(key) or b"").decode()
+    if program_key and cache.path(program_key).exists():
+        with timed(COMPILED, name):
+            known = _look_up(cache, program_key)
+        if known is not None:
+            return known
+    legalize(module)
+    binary, program_key = _compile_module(module, target, name)
+    if cache.path(program_key).exists():
+        cache.put(key, program_key.encode())
+    return binary
+
+
+def _may_skip_passes() -> bool:
+    """Tells whether nobody wants to see what the passes make of a module, or what they say."""
+    passes = logging.getLogger("axir.passes")
+    return not config.axir_dump_dir and not timeline.is_on and not passes.isEnabledFor(logging.INFO)
+
+
+def _compile_module(source: ir.Module | bytes, target: Target, name: str) -> tuple[bytes, str]:
+    """Returns the binary, and its key in the cache."""
     fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
-    parts = (_COMPILER_VERSION, *_changes(target), *target.process_flags, *flags, target.machine)
+    parts = (_COMPILER_VERSION, *_changes(target), *process_flags(flags), *flags, target.machine)
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + fingerprint).hexdigest()
     if config.axir_dump_dir:
         _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", _written(source), target, flags)
@@ -91,7 +136,7 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
                 option = MARK if target.marks_dispatches else target.checks_arguments
 
                 def run(flags: tuple[str, ...], report: _Report) -> bytes | None:
-                    return _invoke("compile", text, flags, report, option, target.process_flags)
+                    return _invoke("compile", text, flags, report, option)
 
                 start = time.perf_counter()
                 with announced_if_slow(name, text), span("IREE's compiler", "compiler"):
@@ -101,7 +146,13 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
                         cache.put(key, known)
         return known
 
-    return single_flight(("program", key), binary)[0]
+    return single_flight(("program", key), binary)[0], key
+
+
+def expect_compilation() -> None:
+    """Prepares for a program that is about to be traced, and may have to be compiled."""
+    if config.axir_isolate_compiler != "never":
+        helpers.prepare()
 
 
 def compile_object(
@@ -127,7 +178,7 @@ def compile_object(
     is_tiled = analyze(module, target)[1]
     flags = target.flags(is_tiled)
     kind = "object without lines"
-    parts = (_COMPILER_VERSION, kind, prefix, *target.process_flags, *flags, target.machine)
+    parts = (_COMPILER_VERSION, kind, prefix, *process_flags(flags), *flags, target.machine)
     text = _written(module)  # with locations, which the program has, too
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()
     if config.axir_dump_dir:
@@ -159,6 +210,7 @@ def _look_up(cache: ProgramCache, key: str) -> bytes | None:
         known = cache.get(key)
     tell_event(CACHE_MISS if known is None else CACHE_HIT)
     if known is not None:
+        helpers.dismiss()
         tell_duration(RETRIEVED, time.perf_counter() - start)
     return known
 
@@ -183,14 +235,9 @@ def _written(source: ir.Module | bytes) -> bytes:
     return source.operation.get_asm(enable_debug_info=True).encode()
 
 
-def compile_command(
-    flags: Sequence[str],
-    source: str,
-    output: str,
-    process_flags: tuple[str, ...] = PROCESS_FLAGS,
-) -> str:
+def compile_command(flags: Sequence[str], source: str, output: str) -> str:
     """Returns the command line that compiles a file as `compile_module` compiles a module."""
-    return shlex.join(["iree-compile", *process_flags, *flags, source, "-o", output])
+    return shlex.join(["iree-compile", *process_flags(tuple(flags)), *flags, source, "-o", output])
 
 
 def _compile(
@@ -251,7 +298,6 @@ def _invoke(
     flags: tuple[str, ...],
     report: _Report,
     option: bool | str,
-    process_flags: tuple[str, ...] = PROCESS_FLAGS,
 ) -> Foreign:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says.
 
@@ -259,13 +305,13 @@ def _invoke(
     rest is compiled in a helper always, since a process has one set of them.
     """
     choice = config.axir_isolate_compiler
-    if choice != "never" or process_flags != PROCESS_FLAGS:
+    if choice != "never" or needs_own_process(flags):
         try:
-            return getattr(helpers, method)(source, flags, report, option, process_flags)
+            return getattr(helpers, method)(source, flags, report, option)
         except HelperStartError as error:
             if helpers.is_closed:
                 raise CompileError("Nothing is compiled while the interpreter ends.") from error
-            if choice == "always" or process_flags != PROCESS_FLAGS:
+            if choice == "always" or needs_own_process(flags):
                 raise CompileError(
                     f"The compiler's helper process does not start: {error}.",
                     "Set axir_isolate_compiler to 'auto' or 'never' to compile in this process, "
@@ -312,7 +358,7 @@ def _dump(folder: Path, name: str, source: bytes, target: Target, flags: Sequenc
     suffix = ".mlirbc" if source.startswith(BYTECODE_MAGIC) else ".mlir"
     file = folder / f"{name}{suffix}"
     file.write_bytes(source)
-    command = compile_command(flags, file.name, f"{name}.vmfb", target.process_flags)
+    command = compile_command(flags, file.name, f"{name}.vmfb")
     (folder / f"{name}.command.txt").write_text(command + "\n")
     return file
 

@@ -27,7 +27,7 @@ from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from .diagnostics import CompilerEndedError
 from .invocation.invoker import RejectedFlagsError
 from .invocation.messages import receive, send
-from .target import PROCESS_FLAGS
+from .target import process_flags
 
 # Loads the folder under a name of its own, with the parent's search path behind Python's own.
 _START = """
@@ -36,6 +36,9 @@ from importlib.util import module_from_spec, spec_from_file_location
 folder, *search_path = sys.argv[1:]
 sys.path += search_path
 sys.modules["numpy"] = None  # the compiler's bindings load it if they can: half of the start
+# What the wheel loads and a helper does not use: 10 ms, and 25 when the bindings first meet a `vm`.
+for name in ("iree.compiler.tools", "iree.compiler.dialects.vm"):
+    sys.modules[name] = type(sys)(name)
 spec = spec_from_file_location("axir_compiler", folder + "/__init__.py")
 package = sys.modules["axir_compiler"] = module_from_spec(spec)
 spec.loader.exec_module(package)
@@ -58,18 +61,15 @@ class HelperStartError(Exception):
 class Helper:
     """A running helper process; serves one compilation at a time.
 
-    Args:
-        process_flags: flags that the compiler takes once for the whole process.
-
     Attributes:
-        process_flags: these flags.
         count: how many it has served.
+        process_flags: the flags of its compiler, once it has compiled.
         is_sound: whether it can be trusted with another one.
     """
 
-    def __init__(self, process_flags: tuple[str, ...] = PROCESS_FLAGS) -> None:
-        self.process_flags = process_flags
+    def __init__(self) -> None:
         self.count = 0
+        self.process_flags: tuple[str, ...] | None = None
         self.is_sound = True
         self._is_ready = False
         command = _command()
@@ -118,10 +118,16 @@ class Helper:
         return self._compile(report, flags, source, prefix)
 
     def _compile(
-        self, report: Callable[[str], None], *request: bytes | bool | str | tuple[str, ...]
+        self,
+        report: Callable[[str], None],
+        flags: tuple[str, ...],
+        source: bytes,
+        option: bool | str,
     ) -> Foreign:
         self.count += 1
-        for answer in self._ask("compile", self.process_flags, _working_directory(), *request):
+        self.process_flags = process_flags(flags)
+        request = (self.process_flags, _working_directory(), flags, source, option)
+        for answer in self._ask("compile", *request):
             match answer:
                 case ("error", text):
                     report(text)
@@ -196,6 +202,7 @@ class HelperPool:
 
     def _begin(self) -> None:
         self._condition = threading.Condition()
+        self._is_prepared = False
         self._idle: list[Helper] = []
         self._helpers: set[Helper] = set()
 
@@ -205,10 +212,9 @@ class HelperPool:
         flags: tuple[str, ...],
         report: Callable[[str], None],
         option: bool | str = True,
-        process_flags: tuple[str, ...] = PROCESS_FLAGS,
     ) -> bytes | None:
         """Compiles in a helper, and waits for one if all are busy; see `Helper.compile`."""
-        with self._helper(process_flags) as helper:
+        with self._helper(process_flags(flags)) as helper:
             return helper.compile(source, flags, report, option)
 
     def compile_object(
@@ -217,16 +223,40 @@ class HelperPool:
         flags: tuple[str, ...],
         report: Callable[[str], None],
         prefix: str,
-        process_flags: tuple[str, ...] = PROCESS_FLAGS,
     ) -> tuple[bytes, bytes] | None:
         """Compiles kernels in a helper; see `Helper.compile_object`."""
-        with self._helper(process_flags) as helper:
+        with self._helper(process_flags(flags)) as helper:
             return helper.compile_object(source, flags, report, prefix)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Reads bytecode in a helper; see `Helper.try_to_read`."""
-        with self._helper(PROCESS_FLAGS) as helper:
+        with self._helper() as helper:
             helper.try_to_read(bytecode)
+
+    def prepare(self) -> None:
+        """Starts a helper ahead of the first request, which it comes to meet on another processor.
+
+        Done once: what comes from the disk, after all, needs none (`dismiss`).
+        """
+        if self._is_prepared:
+            return
+        with self._condition:
+            if self._is_prepared or self.is_closed or self._helpers or self._limit < 2:
+                return
+            self._is_prepared = True
+            with contextlib.suppress(HelperStartError):  # said when one is needed
+                self._idle.append(self._add())
+
+    def dismiss(self) -> None:
+        """Ends helpers that nobody has asked for anything yet."""
+        with self._condition:
+            self._is_prepared = True
+            unused = [helper for helper in self._idle if not helper.count]
+            self._idle = [helper for helper in self._idle if helper.count]
+            self._helpers.difference_update(unused)
+        for helper in unused:
+            # The system takes milliseconds to end a process, which nobody has to wait for.
+            threading.Thread(target=helper.end).start()
 
     def close(self) -> None:
         """Ends all helpers for good."""
@@ -247,30 +277,31 @@ class HelperPool:
         abandon(self._helpers)
         self._begin()
 
-    def _take_idle(self, process_flags: tuple[str, ...]) -> Helper | None:
-        """Returns an idle helper that runs and has these flags; ends those that do not run."""
-        for helper in [x for x in self._idle if not x.is_running]:
-            self._end_idle(helper)
-        fitting = [x for x in self._idle if x.process_flags == process_flags]
-        if not fitting:
-            return None
-        self._idle.remove(fitting[-1])
-        return fitting[-1]
+    def _take_idle(self, flags: tuple[str, ...] | None) -> Helper | None:
+        """Returns a helper whose compiler can have these flags; ends one that is in the way."""
+        fitting = [x for x in self._idle if flags is None or x.process_flags in (None, flags)]
+        fitting.sort(key=lambda x: x.process_flags is not None)  # the last one is taken
+        while fitting:
+            helper = fitting.pop()
+            self._idle.remove(helper)
+            if helper.is_running:
+                return helper
+            self._drop(helper)
+        if self._idle and len(self._helpers) >= self._limit:
+            self._drop(self._idle.pop(0))
+        return None
 
-    def _end_idle(self, helper: Helper) -> None:
-        self._idle.remove(helper)
+    def _drop(self, helper: Helper) -> None:
         self._helpers.discard(helper)
         helper.end()
 
-    def _add(self, process_flags: tuple[str, ...]) -> Helper:
-        if len(self._helpers) >= self._limit:  # one that is idle has other flags
-            self._end_idle(self._idle[0])
-        helper = Helper(process_flags)
+    def _add(self) -> Helper:
+        helper = Helper()
         self._helpers.add(helper)
         return helper
 
     @contextmanager
-    def _helper(self, process_flags: tuple[str, ...]) -> Iterator[Helper]:
+    def _helper(self, flags: tuple[str, ...] | None = None) -> Iterator[Helper]:
         helper: Helper | None = None
         is_usable = False
         try:
@@ -278,7 +309,7 @@ class HelperPool:
                 self._condition.wait_for(lambda: self._idle or len(self._helpers) < self._limit)
                 if self.is_closed:
                     raise HelperStartError("the interpreter is ending")
-                helper = self._take_idle(process_flags) or self._add(process_flags)
+                helper = self._take_idle(flags) or self._add()
             yield helper
             is_usable = helper.is_sound and helper.count < _COMPILATIONS_PER_HELPER
         finally:

@@ -90,9 +90,40 @@ PROCESS_FLAGS = (
     *(f"--iree-plugin=-{name}" for name in _UNUSED_PLUGINS),
 )
 
+# What a program for the CPU does without: passes look through the operations of GPUs, too, and make
+# rewrite patterns for them, another 6%. Constant evaluation chooses among all targets.
+_OTHER_TARGETS = ("cuda", "rocm", "metal_spirv", "vulkan_spirv", "vmvx")
+_FOR_CPU_ALONE = {
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-opt-const-eval=false",
+}
+
 # IREE has command buffers recorded once, and run again with other arrays. Its driver of Vulkan does
 # not keep those arrays while the device works on them: loops had others' numbers in their results.
-_RECORDING_FLAGS = {"vulkan": ("--iree-hal-memoization=false",)}
+_RECORDS_ANEW = "--iree-hal-memoization=false"
+
+
+def process_flags(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the flags of a process that compiles with a session's flags.
+
+    >>> len(process_flags(Target().flags())) - len(process_flags(Target("vmvx").flags()))
+    5
+    """
+    if any(flag.startswith("--iree-hal-target-device=") and "vulkan" in flag for flag in flags):
+        return (*PROCESS_FLAGS, _RECORDS_ANEW)
+    if not _FOR_CPU_ALONE.issubset(flags):
+        return PROCESS_FLAGS
+    return PROCESS_FLAGS + tuple(f"--iree-plugin=-hal_target_{name}" for name in _OTHER_TARGETS)
+
+
+def needs_own_process(flags: tuple[str, ...]) -> bool:
+    """Tells whether a session's flags go with others of the process than this one's can have.
+
+    >>> needs_own_process(Target("vulkan").flags()), needs_own_process(Target().flags())
+    (True, False)
+    """
+    return _RECORDS_ANEW in process_flags(flags)
+
 
 # What IREE compiles for, and the flag that names the machine, with what most machines can run.
 _GPUS = {
@@ -216,6 +247,8 @@ class Target:
         if self.backend == "vmvx":
             return (*common, local[0], f"{local[1]}vmvx")
         is_tiled = wants_data_tiling if self.data_tiling is None else self.data_tiling
+        # Only data tiling calls IREE's microkernels; to read them takes 3% of a small compilation.
+        has_microkernels = is_tiled or self.opt_level == 3
         return (
             *common,
             local[0],
@@ -225,12 +258,8 @@ class Target:
             *(("--iree-llvmcpu-link-static",) if self._linkage == "object" else ()),
             *_OPTIMIZATION_FLAGS[self.opt_level],
             *(("--iree-opt-data-tiling",) if is_tiled else ()),
+            *(() if has_microkernels else ("--iree-llvmcpu-link-ukernel-bitcode=false",)),
         )
-
-    @property
-    def process_flags(self) -> tuple[str, ...]:
-        """The flags that the compiler takes once for a whole process."""
-        return PROCESS_FLAGS + _RECORDING_FLAGS.get(self.backend, ())
 
     @staticmethod
     def of_device(device: Device, opt_level: int = 2, checks_arguments: bool = True) -> Target:

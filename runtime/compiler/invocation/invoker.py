@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +31,8 @@ BYTECODE_MAGIC = b"ML\xefR"
 _COMPILATIONS_PER_SESSION = 200
 _ERROR_SEVERITY = 2
 MARK = "mark"
+# Between these, executables are translated to machine code, side by side.
+_PARALLEL_PHASES = ("executable-sources", "executable-targets")
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
     None, ctypes.c_int, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t, ctypes.c_void_p
 )
@@ -94,9 +95,7 @@ class Invoker:
             RejectedFlagsError: the flags are not legal.
         """
         with self._session(flags) as session, _invocation(session, source, report) as invocation:
-            if invocation is None or (option == MARK and not _mark(session, invocation)):
-                return None
-            if not invocation.execute():
+            if invocation is None or not _execute(session, invocation, option == MARK):
                 return None
             try:
                 return _bytecode(session, invocation, checks_arguments=bool(option))
@@ -122,6 +121,8 @@ class Invoker:
         Raises:
             RejectedFlagsError: the flags are not legal.
         """
+        import tempfile  # late: takes 5 ms, and few programs are object files
+
         with tempfile.TemporaryDirectory(prefix="axir-") as folder:
             path = os.path.join(folder, "kernels.o")
             flags = (*flags, f"--iree-llvmcpu-static-library-output-path={path}")
@@ -188,18 +189,41 @@ def _invocation(
         invocation.close()
 
 
-def _mark(session: Session, invocation: Invocation) -> bool:
-    """Compiles as far as there are dispatches, and puts marks around these."""
-    set_phases(invocation, to=MARKED_PHASE)
-    if not invocation.execute():
-        return False
+def _execute(session: Session, invocation: Invocation, marks_dispatches: bool) -> bool:
+    """Compiles to a VM module; tells whether that went well.
+
+    Threads help where many executables are translated. The passes before and after see one module
+    and a function or two: shared out, they take 15% more processor time and no less of the clock.
+    """
+    start = None
+    if marks_dispatches:
+        if not _compile_between(session, invocation, None, MARKED_PHASE):
+            return False
+        module = invocation.export_module()
+        mark_dispatches(module)
+        invocation.import_module(module)
+        start = MARKED_PHASE
+    first, last = _PARALLEL_PHASES
+    return (
+        _compile_between(session, invocation, start, first)
+        and _compile_between(session, invocation, first, last, is_parallel=True)
+        and _compile_between(session, invocation, last, "end")
+    )
+
+
+def _compile_between(
+    session: Session,
+    invocation: Invocation,
+    start: str | None,
+    end: str,
+    is_parallel: bool = False,
+) -> bool:
     # Only a context that Python owns can outlive what Python holds of the module.
-    assert session.context is not None
-    module = invocation.export_module()
-    mark_dispatches(module)
-    invocation.import_module(module)
-    set_phases(invocation, start=MARKED_PHASE, to="end")
-    return True
+    context = session.context
+    assert context is not None
+    context.enable_multithreading(is_parallel)
+    set_phases(invocation, start=start, to=end)
+    return invocation.execute()
 
 
 def _bytecode(session: Session, invocation: Invocation, checks_arguments: bool) -> bytes:

@@ -19,7 +19,7 @@ from axir.runtime import CompileError, CompilerCrashError, Target, compile_modul
 from axir.runtime.compiler import compilation
 from axir.runtime.compiler.diagnostics import CompilerEndedError
 from axir.runtime.compiler.helpers import HelperPool, HelperStartError, helpers
-from axir.runtime.compiler.target import PROCESS_FLAGS
+from axir.runtime.compiler.target import process_flags
 
 ADD = """
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -286,11 +286,38 @@ def test_programs_for_vulkan_are_compiled_in_helpers_always(no_cache, monkeypatc
     pool.close()
 
 
-def test_helpers_are_chosen_by_their_flags():
-    pool = HelperPool(limit=1)
-    flags = Target("vulkan").process_flags
-    for wanted in (PROCESS_FLAGS, flags, flags, PROCESS_FLAGS):
-        with pool._helper(wanted) as helper:
-            assert helper.process_flags == wanted
-        assert len(pool._helpers) == 1
-    pool.close()
+def test_a_helper_is_prepared_once_and_dismissed_where_it_is_not_needed(pool):
+    pool._limit = 2
+    pool.prepare()
+    (first,) = pool._helpers
+    pool.prepare()
+    assert pool._helpers == {first}
+    pool.dismiss()
+    assert not pool._helpers
+    pool.prepare()
+    assert not pool._helpers
+
+
+def test_a_prepared_helper_serves_and_stays(pool):
+    pool._limit = 2
+    pool.prepare()
+    (helper,) = pool._helpers
+    assert pool.compile(ADD.encode(), Target("vmvx").flags(), print)
+    pool.dismiss()
+    assert pool._helpers == {helper}
+    assert pool._idle == [helper]
+
+
+def test_helpers_compile_with_flags_of_their_processes(pool):
+    virtual, cpu = Target("vmvx").flags(), Target().flags()
+    pool._limit = 2
+    assert pool._take_idle(None) is None
+    helper = pool._add()
+    helper.process_flags = process_flags(virtual)
+    pool._idle.append(helper)
+    assert pool._take_idle(process_flags(cpu)) is None
+    assert pool._take_idle(process_flags(virtual)) is helper
+    pool._limit = 1
+    pool._idle.append(helper)
+    assert pool._take_idle(process_flags(cpu)) is None  # and there is room for another one
+    assert not pool._helpers

@@ -1,0 +1,34 @@
+"""What tells axir's code from another version of it, which may make other programs of a module.
+
+What does not live here: what else a program depends on (`compilation.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+# Where programs are made; the frontend only says of what.
+_ROOMS = ("dialect", "passes", "runtime")
+
+
+@cache
+def code_fingerprint() -> str:
+    """Returns a digest of when each file of the code was changed last, and of their sizes."""
+    base = Path(__file__).parents[2]
+    lines = sorted(line for room in _ROOMS for line in _sources(f"{base}/{room}"))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _sources(folder: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.endswith(".py"):
+                status = entry.stat()
+                yield f"{entry.path} {status.st_mtime_ns} {status.st_size}"
+            elif "." not in name and name != "__pycache__":
+                yield from _sources(entry.path)
