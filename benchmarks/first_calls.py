@@ -297,6 +297,7 @@ def _processor_time() -> float:
 
 
 def _time_first_call(name: str, library: str, state: str) -> tuple[float, float]:
+    sys.dont_write_bytecode = False  # as in `harness/session.py`
     lib = importlib.import_module(library)
     importlib.import_module(f"{library}.scipy.special")
     make, shapes, _ = _PROGRAMS[name]

@@ -6,6 +6,7 @@ import gc
 import importlib
 import resource
 import signal
+import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -194,6 +195,9 @@ def _forget_peak() -> bool:
 def serve(connection: Connection, library: str) -> None:
     """Answers requests for a method of the session, until there is nobody who asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks tells when it ends
+    # What pip installs, such as JAX, has its bytecode; a working copy's would be made anew by each
+    # process where the environment says that none is kept.
+    sys.dont_write_bytecode = False
     try:
         session = Session(library)
     except ImportError as error:
