@@ -79,8 +79,6 @@ def _run(options: argparse.Namespace, programs: list[Program]) -> Run:
             f"{machine['cores']} cores): ratios are rough."
         )
     os.environ.update(ENVIRONMENT)
-    # pip compiles the libraries that it installs; an editable axir is compiled as it is imported.
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory(prefix="axir-bench-") as folder:
         os.environ["AXIR_CACHE_DIR"] = folder
         tell = progress(len(programs), progress_console)
