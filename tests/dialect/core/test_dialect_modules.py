@@ -1,49 +1,38 @@
-"""Wrapping an operation searches the disk for its dialect's Python module once at most."""
+"""Empty modules in place of the wheel's, whose classes nothing needs."""
 
 from __future__ import annotations
 
-import importlib.abc
-import sys
-from collections.abc import Iterator
+from importlib import import_module
 
-import pytest
 from iree.compiler import ir
+from iree.compiler._mlir_libs import _mlir
 
+from axir.dialect.core import dialect_modules
 from axir.dialect.core.context import context
 
-TEXT = """
-    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
-      %0 = stablehlo.sine %x : tensor<4xf32>
-      %1 = chlo.tan %0 : tensor<4xf32> -> tensor<4xf32>
-      %2 = "jaxpr.neg"(%1) : (tensor<4xf32>) -> tensor<4xf32>
-      return %2 : tensor<4xf32>
-    }
+MODULE = """
+func.func @main(%x: f32) -> f32 {
+  %0 = arith.negf %x : f32
+  %1 = "axir_test.unknown"(%0) : (f32) -> f32
+  return %1 : f32
+}
 """
 
 
-class Searches(importlib.abc.MetaPathFinder):
-    """Records the modules that are looked for."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        self.names.append(fullname)
-
-
-@pytest.fixture
-def searches() -> Iterator[Searches]:
-    finder = Searches()
-    sys.meta_path.insert(0, finder)
-    yield finder
-    sys.meta_path.remove(finder)
+def test_operations_are_wrapped_without_the_classes_of_their_dialects():
+    assert _mlir.globals.dialect_search_modules[0] == dialect_modules.__name__
+    for name in ("vm", "stream", "arith", "stablehlo"):
+        empty = import_module(f"{dialect_modules.__name__}.{name}")
+        assert not [key for key in vars(empty) if not key.startswith("__")]
+    module = ir.Module.parse(MODULE, context())
+    (function,) = module.body.operations
+    names = [op.operation.name for op in function.regions[0].blocks[0].operations]
+    assert names == ["arith.negf", "axir_test.unknown", "func.return"]
 
 
-def test_operations_are_wrapped_without_a_search(searches: Searches) -> None:
-    module = ir.Module.parse(TEXT, context())
-    block = module.body.operations[0].regions[0].blocks[0]
-    first = [operation.operation.name for operation in block.operations]
-    searches.names.clear()
-    assert [operation.operation.name for operation in block.operations] == first
-    assert all(operation.operands[0].owner is not None for operation in block.operations)
-    assert searches.names == []
+def test_who_imports_a_module_of_the_wheel_has_its_classes():
+    arith = import_module("iree.compiler.dialects.arith")
+    module = ir.Module.parse(MODULE, context())
+    (function,) = module.body.operations
+    negation = function.regions[0].blocks[0].operations[0]
+    assert isinstance(negation, arith.NegFOp)
