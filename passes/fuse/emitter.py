@@ -23,7 +23,7 @@ from axir.dialect.builders.scalars import Scalar, signless
 from axir.passes.legalize.regions import operations_of
 
 from .code import Code
-from .elementwise import cost_of, formula_of, splat
+from .elementwise import DEAR, cost_of, formula_of, splat
 from .values import (
     VECTOR_BYTES,
     Computed,
@@ -255,9 +255,16 @@ class Emitter:
         if name == "stablehlo.reshape":
             shape = list(created.results[0].type.shape)
             return [reshaped(operands[0], shape) or self._stored_as(operands[0], shape)]
+        if name == "stablehlo.broadcast_in_dim":
+            operands = [self._once(operands[0], math.prod(created.results[0].type.shape))]
         if name in VIEWS:
             return [VIEWS[name](created, operands)]
         return [self._elementwise(created, operands)]
+
+    def _once(self, value: Value, size: int) -> Value:
+        """Returns an array of which one of so many elements is made, in memory if it is dear."""
+        is_dear = isinstance(value, Computed) and value.cost >= DEAR
+        return self.stored(value) if is_dear and 1 < value.size <= size // 2 else value
 
     def _stored_as(self, value: Value, shape: list[int]) -> Value:
         view = reshaped(self.stored(value), shape)

@@ -67,6 +67,8 @@ class Transposed(Computed):
 class Reshaped(Computed):
     """An array that differs from another one in its axes of extent 1."""
 
+    keeps_order = True
+
     def __init__(self, x: Value, shape: Sequence[int]):
         super().__init__(shape, x.element, self._read, (x,))
         ends = x.shape[-1:], self.shape[-1:]

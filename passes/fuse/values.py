@@ -105,7 +105,13 @@ class Stored(Value):
 
 
 class Computed(Value):
-    """An array whose elements are computed where they are read."""
+    """An array whose elements are computed where they are read.
+
+    Attributes:
+        keeps_order: Whether they are those of its only source, in their order.
+    """
+
+    keeps_order = False
 
     def __init__(
         self,
@@ -147,6 +153,8 @@ def flat(x: Value) -> Value | None:
         return x
     if isinstance(x, Stored):
         return Stored(x.memory.reshaped((x.size,)), is_own=False)
+    if isinstance(x, Computed) and x.keeps_order:
+        return flat(x.sources[0])
     if not isinstance(x, Mapped):
         return None
     sources = [row for row in map(flat, x.sources) if row is not None]

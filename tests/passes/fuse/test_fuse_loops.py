@@ -101,6 +101,16 @@ def updated_from_outside(x: Any) -> Any:
     return total, chosen
 
 
+def spread(x: Any, y: Any) -> Any:
+    """What is dear, and read for many elements, lies in memory, whatever its axes of one."""
+
+    def step(_: Any, x: Any) -> Any:
+        near = jnp.exp(x * 0.1)[:, None] / (jnp.exp(y) + 1)[None]
+        return (near[..., None] * jnp.ones(3)).sum((1, 2)) * 0.01 - x
+
+    return lax.fori_loop(0, 3, step, x)
+
+
 def shifted_in_place(x: Any) -> Any:
     return lax.fori_loop(0, 5, lambda i, x: jnp.concatenate([x[1:], x[:1] + i]), x)
 
@@ -177,6 +187,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "handed_on_other": (handed_on, (np.ones(21, np.float32),)),
     "updated_from_outside": (updated_from_outside, (floats(6),)),
     "shifted_in_place": (shifted_in_place, (floats(18),)),
+    "spread": (spread, (floats(17), floats(19))),
     "nested": (nested, (floats(6, 11),)),
     "never": (never, (floats(3),)),
     "counted_words": (counted_words, (RNG.integers(0, 5, 40).astype(np.int32),)),
