@@ -21,6 +21,9 @@ from .matrices import adjoint, hermitian_of, lower_part, matmul, on_diagonal
 from .rules import check_matrix, declare_decomposition, drawn_samples, random_hermitian
 from .triangular_solve import triangular_solve
 
+# Up to this extent sums along rows, in vectors, are as fast as LAPACK's blocks.
+_SMALL = 256
+
 
 def cholesky(x: Operand, *, symmetrize_input: bool = True) -> Value:
     """Returns the lower triangle l with l l^H = x.
@@ -103,5 +106,6 @@ _cholesky: Primitive = declare_decomposition(
     jvp=_jvp,
     portable=factor_cholesky,
     small=_small,
+    small_extent=_SMALL,
     samples=_samples,
 )

@@ -14,9 +14,26 @@ from collections.abc import Callable, Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.expressions import is_nan, select, sqrt
-from axir.dialect.builders.kernels import Memory, Position, dispatch, each, loop, rows_of, scratch
-from axir.dialect.builders.scalars import Scalar, to_index, to_integer
+from axir.dialect.builders.expressions import is_nan, minimum, select, sqrt
+from axir.dialect.builders.kernels import (
+    Memory,
+    Position,
+    dispatch,
+    each,
+    loop,
+    rows_of,
+    scratch,
+    sum_of_lanes,
+    when,
+)
+from axir.dialect.builders.scalars import (
+    Scalar,
+    broadcast,
+    index,
+    multiply_add,
+    to_index,
+    to_integer,
+)
 from axir.dialect.core.annotations import Options
 from axir.dialect.core.types import ShapedArray, element_type
 
@@ -28,6 +45,7 @@ Entry = Callable[[Scalar, Scalar], Scalar]
 
 _OPERATIONS_OF_A_WORKGROUP = 1 << 17
 _WORKGROUPS = 16
+_VECTOR_BITS = 256
 
 
 def matrix_kernel(
@@ -73,30 +91,55 @@ def _matrix_extents(x: ir.Value | ir.Type) -> Sequence[int]:
 def cholesky(a: Memory, factor: Memory) -> None:
     """Computes the lower triangle whose product with its transpose is a, or NaN."""
     size = a.shape[0]
+    _clear(factor)
 
     @each(0, size)
     def column(j: Scalar) -> None:
-        @each(0, j)
-        def above(i: Scalar) -> None:
-            factor[i, j] = 0.0
-
-        square = loop(0, j, a[j, j], lambda k, rest: rest - factor[j, k] * factor[j, k])
+        square = a[j, j] - _product_of_rows(factor, j, j, j)
         pivot = select(square > 0.0, sqrt(square), math.nan)
-        factor[j, j] = pivot
 
         @each(j + 1, size)
         def below(i: Scalar) -> None:
-            rest = loop(0, j, a[i, j], lambda k, rest: rest - factor[i, k] * factor[j, k])
-            factor[i, j] = rest / pivot
+            factor[i, j] = (a[i, j] - _product_of_rows(factor, i, j, j)) / pivot
+
+        factor[j, j] = pivot
 
     # A pivot that is no number makes none of all that follow: the last one tells.
     is_bad = is_nan(factor[size - 1, size - 1])
 
-    @each(0, size)
+    @when(is_bad)
+    def spoil() -> None:
+        @each(0, size)
+        def row(i: Scalar) -> None:
+            @each(0, i + 1)
+            def element(j: Scalar) -> None:
+                factor[i, j] = math.nan
+
+
+def _clear(x: Memory) -> None:
+    rows, columns = x.shape
+
+    @each(0, rows)
     def row(i: Scalar) -> None:
-        @each(0, i + 1)
-        def checked(j: Scalar) -> None:
-            factor[i, j] = select(is_bad, math.nan, factor[i, j])
+        @each(0, columns)
+        def element(j: Scalar) -> None:
+            x[i, j] = 0.0
+
+
+def _product_of_rows(x: Memory, i: Scalar, j: Scalar, count: Scalar) -> Scalar:
+    """Returns the sum of the products of the first elements of two rows, behind which are zeros."""
+    lanes = _VECTOR_BITS // x.element.width
+    nothing, whole = x.constant(0.0), x.shape[1] // lanes * lanes
+    end = index(0)
+    if whole:
+        wanted = (count + (lanes - 1)) // lanes * lanes
+        end = minimum(wanted, whole)
+
+        def add(k: Scalar, total: Scalar) -> Scalar:
+            return multiply_add(x.read((i, k), lanes), x.read((j, k), lanes), total)
+
+        nothing = sum_of_lanes(loop(0, end, broadcast(nothing, lanes), add, stride=lanes))
+    return loop(end, count, nothing, lambda k, total: total + x[i, k] * x[j, k])
 
 
 # Triangular systems ----------------------------------------------------------------------------

@@ -34,6 +34,8 @@ DOMAIN = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 Results = Callable[..., Any]
 """From operands and parameters to an array or a list of arrays."""
 Small = Callable[..., list[Any] | None]
+# Up to this extent a kernel is faster than a call of LAPACK, which costs about 10 us.
+KERNEL_EXTENT = 32
 _NOT_LINEAR = {"transpose": "a decomposition is not linear; differentiate it with jvp first."}
 
 
@@ -44,6 +46,7 @@ def declare_decomposition(
     samples: Callable[[], list[Sample]],
     portable: Results | None = None,
     small: Small | None = None,
+    small_extent: int = KERNEL_EXTENT,
     public_name: str | None = None,
     unsupported: dict[str, str] | None = None,
     **rules: Rule,
@@ -58,6 +61,7 @@ def declare_decomposition(
             there is none.
         small: From MLIR values, the types of the results and the parameters to the results of a
             kernel of small real matrices, for CPUs; None if there is none for the parameters.
+        small_extent: The largest extent of these.
         public_name: What users call it, if not by its name.
         unsupported: Why rules cannot exist.
         **rules: Further rules.
@@ -71,7 +75,7 @@ def declare_decomposition(
     primitive = declare(
         name,
         evaluate=evaluate,
-        lower=_lower(public_name or name, evaluate, portable, small),
+        lower=_lower(public_name or name, evaluate, portable, small, small_extent),
         samples=all_samples,
         unsupported={**is_linear, **(unsupported or {})},
         **rules,
@@ -153,19 +157,19 @@ def _batch_in_front(primitive: Primitive) -> UserFunction:
 # Lowering --------------------------------------------------------------------------------------
 
 
-# Up to this extent a kernel is faster than a call of LAPACK, which costs about 10 us.
-_KERNEL_EXTENT = 32
-
-
 def _lower(
-    name: str, evaluate: Results, portable: Results | None, small: Small | None
+    name: str,
+    evaluate: Results,
+    portable: Results | None,
+    small: Small | None,
+    small_extent: int,
 ) -> LowerRule:
     def lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list[ir.Value]:
         if not any(t.size for t in context.types_in):
             empty = [np.zeros(t.shape, t.dtype) for t in context.types_in]
             results = _in_types(evaluate, context.types_out, params, *empty)
             return [hlo.constant(x) for x in results]
-        if small is not None and _suits_kernel(context):
+        if small is not None and _suits_kernel(context, small_extent):
             made = small(values, context.types_out, **params)
             if made is not None:
                 return made
@@ -184,7 +188,7 @@ def _lower(
     return lower
 
 
-def _suits_kernel(context: LoweringContext) -> bool:
+def _suits_kernel(context: LoweringContext, extent: int) -> bool:
     types = (*context.types_in, *context.types_out)
     rank = context.types_in[0].ndim
     extents = [extent for t in types if t.ndim == rank for extent in t.shape[-2:]]
@@ -192,7 +196,7 @@ def _suits_kernel(context: LoweringContext) -> bool:
         getattr(context, "platform", None) == "cpu"
         and not any(dtypes.is_complex(t.dtype) for t in types)
         and all(t.size for t in types)
-        and max(extents) <= _KERNEL_EXTENT
+        and max(extents) <= extent
     )
 
 
