@@ -89,6 +89,7 @@ class SvdAlgorithm(enum.Enum):
     QR = "qr"
     JACOBI = "jacobi"
     POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
 def cholesky_update(r_matrix: UserObject, w_vector: UserObject) -> Value:

@@ -266,7 +266,7 @@ def broadcast_shape(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, 
     """
     if config.jax_numpy_rank_promotion != "allow":
         _check_ranks(name, shapes)
-    shape = _common_shape(tuple(shapes))
+    shape = common_shape(tuple(shapes))
     if shape is None:
         raise BroadcastError(
             f"jnp.{name}: shapes {' and '.join(map(str, shapes))} do not broadcast.",
@@ -277,7 +277,8 @@ def broadcast_shape(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, 
 
 
 @lru_cache(maxsize=4096)
-def _common_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
+def common_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
+    """Returns the shape that shapes broadcast to, whatever their ranks, or None."""
     result: list[int] = []
     rank = max(len(shape) for shape in shapes)
     for position in range(rank):

@@ -34,9 +34,9 @@ from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import (
     SCALARS,
     array_argument,
-    broadcast_shape,
     broadcast_value,
     cast,
+    common_shape,
     dtype_and_weakness,
     dtype_argument,
     not_an_array,
@@ -324,7 +324,7 @@ def full(
         value = converted(fill_value, new_dtype, name="full")
     if not value.shape:
         return to_device(filled(shape, value), device)
-    if broadcast_shape("full", [value.shape, shape]) != shape:
+    if common_shape((value.shape, shape)) != shape:
         raise ShapeError(f"jnp.full: the fill value {value.type} does not broadcast to {shape}.")
     return to_device(broadcast_value(value, shape), device)
 

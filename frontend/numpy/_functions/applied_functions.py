@@ -177,8 +177,8 @@ def polyfit(
         right = right * (weights if y.ndim == 1 else weights[:, None])
     # Columns of length 1 make the singular values comparable.
     scale = (left * left).sum(axis=0) ** 0.5
-    solution, residuals, rank, singular = lstsq(left / scale, right, rcond)
-    coefficients = (solution.T / scale).T
+    solution, residuals, rank, singular = lstsq(left / scale[None, :], right, rcond)
+    coefficients = solution / scale.reshape(-1, *(1,) * (solution.ndim - 1))
     if full:
         return coefficients, residuals, rank, singular, array_argument("polyfit", rcond)
     if not cov:

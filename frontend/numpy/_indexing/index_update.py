@@ -29,8 +29,8 @@ from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import (
     BroadcastError,
     array_argument,
-    broadcast_shape,
     broadcast_value,
+    common_shape,
     constant,
     dtype_and_weakness,
 )
@@ -324,11 +324,7 @@ def _spread(values: Value, shape: tuple[int, ...], kind: str) -> Value:
     """Broadcasts values to the shape of a part."""
     while values.ndim > len(shape) and values.shape[0] == 1:
         values = reshape(values, values.shape[1:])
-    try:
-        fits = broadcast_shape(kind, [values.shape, shape]) == shape
-    except BroadcastError:
-        fits = False
-    if not fits:
+    if common_shape((values.shape, shape)) != shape:
         raise BroadcastError(
             f"x.at[...].{kind}: values of shape {values.shape} do not broadcast to the shape "
             f"{shape} of what the index names.",

@@ -401,6 +401,9 @@ def test_strictness_concerns_what_users_write() -> None:
     with numpy_rank_promotion("raise"), numpy_dtype_promotion("strict"):
         assert axir.image.resize(image, (0, 5), "linear").shape == (0, 5)
         assert axir.scipy.stats.norm.pdf(image, mean, jnp.ones((), jnp.int32)).shape == (2, 3)
+        assert image.at[jnp.array([0, 1])].set(mean).sum() == 0
+        assert jnp.full((2, 3), mean).shape == (2, 3)
+        assert jnp.polyfit(jnp.arange(5.0), jnp.ones(5), 2).shape == (3,)
         with pytest.raises(DTypeError, match="Strict dtype promotion"):
             mean + jnp.arange(3)
 
