@@ -432,7 +432,8 @@ def _batch_derivative(
     size = axis_data.size
     pairs = zip(operands, axes, strict=True)
     moved = [batching.bdim_at_front(x, axis, size) for x, axis in pairs]
-    in_avals = _prim.in_tree.unflatten([_in_front(aval, size) for aval in _prim.in_avals_flat])
+    avals = [_in_front(aval, size) for aval in _prim.in_avals_flat]
+    in_avals: UserObject = _prim.in_tree.unflatten(avals)
     dims = (0,) * len(_prim.in_avals_flat)
     mapped = _Mapped(_prim, size, axis_data.name, dims, in_avals)
     outs = hi_linear.bind(*moved, _prim=mapped, **params)
