@@ -94,7 +94,8 @@ def callback(
     if callback is None:
         _refuse_early_arguments("callback(ordered=True)(function, x)", args, kwargs)
         return functools.partial(_callback, ordered)
-    return _callback(ordered, callback, *args, **kwargs)
+    _callback(ordered, callback, *args, **kwargs)
+    return None
 
 
 def _refuse_early_arguments(form: str, args: Sequence[UserObject], kwargs: Mapping) -> None:
@@ -197,7 +198,8 @@ def print(
     if fmt is None:
         _refuse_early_arguments('print(ordered=True)("x = {}", x)', args, kwargs)
         return functools.partial(_print_formatted, ordered, skip_format_check)
-    return _print_formatted(ordered, skip_format_check, fmt, *args, **kwargs)
+    _print_formatted(ordered, skip_format_check, fmt, *args, **kwargs)
+    return None
 
 
 def _print_formatted(

@@ -305,8 +305,9 @@ def as_sharding(place: UserObject, what: str) -> Sharding:
 def _of_mesh_in_use(place: NamedSharding) -> NamedSharding:
     """Returns a sharding of an abstract mesh as one of the mesh in use, if that has its form."""
     mesh = context.mesh
-    is_form = mesh is not None and mesh.abstract_mesh == place.mesh
-    return NamedSharding(mesh, place.spec, memory_kind=place.memory_kind) if is_form else place
+    if mesh is None or mesh.abstract_mesh != place.mesh:
+        return place
+    return NamedSharding(mesh, place.spec, memory_kind=place.memory_kind)
 
 
 def place_of(place: Sharding | None) -> Device | Placement | None:
