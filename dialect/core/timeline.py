@@ -78,8 +78,8 @@ class Timeline:
         track = _of_thread.track
         thread = threading.get_ident() if track is None else -1 - track[0]
         if thread not in self.thread_names:
-            name = threading.current_thread().name if track is None else track[1]
-            self.thread_names[thread] = name
+            row = threading.current_thread().name if track is None else track[1]
+            self.thread_names[thread] = row
         self.events.append(Event(name, category, start, end - start, thread, details or {}))
 
 

@@ -82,20 +82,20 @@ def of_gather(
         if slice_sizes[dimension] == operand.shape[dimension]:
             out[place] = own[dimension] = factors.new(operand.shape[dimension])
 
-    row = _single_row(operand, indices, numbers.collapsed_slice_dims, numbers.start_index_map)
-    if row is not None:
-        own[row] = factors.new(operand.shape[row])
+    looked = _single_row(operand, indices, numbers.collapsed_slice_dims, numbers.start_index_map)
+    if looked is not None:
+        own[looked] = factors.new(operand.shape[looked])
 
     def local_params(parts: Shapes, _: Shapes) -> Params:
         found: Params = {"slice_sizes": tuple(map(min, slice_sizes, parts[0]))}
-        if row is not None and parts[0][row] != operand.shape[row]:
+        if looked is not None and parts[0][looked] != operand.shape[looked]:
             found |= {"indices_are_sorted": False, "unique_indices": False}
         return found
 
     found = (tuple(own), (*rows, WHOLE))
-    if row is None:
+    if looked is None:
         return Dimensions(found, (tuple(out),), factors, local_params=local_params)
-    ((factor,), column) = own[row], numbers.start_index_map.index(row)
+    ((factor,), column) = own[looked], numbers.start_index_map.index(looked)
     look_up = LookUp(factor, column, mode == CLIP, mode == FILL, tuple(batch))
     return Dimensions(found, (tuple(out),), factors, {factor: "sum"}, local_params, look_up=look_up)
 
@@ -159,14 +159,14 @@ def of_scatter(combined: str | None) -> DimensionsRule:
             if updates.shape[place] == operand.shape[dimension]:
                 new[place] = own[dimension] = factors.new(operand.shape[dimension])
         columns = numbers.scatter_dims_to_operand_dims
-        row = _single_row(operand, indices, numbers.inserted_window_dims, columns)
+        looked = _single_row(operand, indices, numbers.inserted_window_dims, columns)
         look_up = None
-        if row is not None:
-            own[row] = factors.new(operand.shape[row])
-            look_up = LookUp(own[row][0], columns.index(row), mode == CLIP, False, None)
+        if looked is not None:
+            own[looked] = factors.new(operand.shape[looked])
+            look_up = LookUp(own[looked][0], columns.index(looked), mode == CLIP, False, None)
 
         def local_params(parts: Shapes, _: Shapes) -> Params:
-            is_cut = row is not None and parts[0][row] != operand.shape[row]
+            is_cut = looked is not None and parts[0][looked] != operand.shape[looked]
             return {"mode": FILL} if is_cut else {}
 
         made = tuple(own)
