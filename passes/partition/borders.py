@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import HostArray
 from axir.dialect.ops.collectives.axis_exchanges import ppermute_primitive
 from axir.dialect.ops.collectives.axis_reductions import axis_index_primitive
 from axir.dialect.ops.elementwise.arithmetic import add, and_, ge, lt, mul, not_, or_, select_n, sub
@@ -78,7 +79,7 @@ def own_positions(
         indices = convert_element_type(indices, dtypes.int32)
     dtype, last, column = indices.dtype, indices.ndim - 1, look_up.column
 
-    def number(value: int) -> np.ndarray:
+    def number(value: int) -> HostArray:
         return np.asarray(value, dtype)
 
     position = slice_in_dim(indices, column, column + 1, axis=last)

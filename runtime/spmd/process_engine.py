@@ -351,7 +351,7 @@ class _Exchange:
             UnequalProgramsError: if others have come to something else.
         """
         slot = self._plan.slot
-        _PLACE.pack_into(slot, 0, self._run, self._step, self._plan.digest)
+        _PLACE.pack_into(slot.data, 0, self._run, self._step, self._plan.digest)
         is_inside = content.size <= slot.size - _PLACE.size
         end = _PLACE.size + content.size
         if is_inside:

@@ -267,8 +267,9 @@ def _dimensions(
     operand, indices = operands
     updates = ShapedArray(update_shape, operand.dtype)
     found = of_scatter(None)([operand, indices, updates], results, **params)
+    assert isinstance(found, Dimensions)
     assert found.local_params is not None
-    of_operands, local = found.operands[:2], found.local_params
+    of_operands, of_updates, local = found.operands[:2], found.operands[2], found.local_params
     sources = {
         factor: (number, place)
         for number, own in enumerate(of_operands)
@@ -278,7 +279,7 @@ def _dimensions(
 
     def local_params(parts: Shapes, _: Shapes) -> Params:
         shape = list(update_shape)
-        for place, factors in enumerate(found.operands[2]):
+        for place, factors in enumerate(of_updates):
             for factor in factors:
                 number, dimension = sources[factor]
                 shape[place] = parts[number][dimension]
