@@ -9,7 +9,7 @@ import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, PyTree, UserObject
+from axir.dialect.core.annotations import ArrayLike, PyTree, UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import KeyDtype
 from axir.dialect.ops.calls import optimization_barrier as barrier
@@ -31,7 +31,7 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
 
-def dtype(x: ArrayLike | DTypeLike) -> np.dtype:
+def dtype(x: UserObject) -> np.dtype:
     """Returns the dtype that an array or scalar has here, or a dtype stands for.
 
     Args:
