@@ -399,7 +399,7 @@ def full_like(
         a = array_argument("full_like", a)
     new_shape = a.shape if shape is None else shape
     if device is None and type(a) is ConcreteArray and a.committed and a.shape == new_shape:
-        device = a.sharding
+        device = a.sharding  # type: ignore[attr-defined]
     result = full(new_shape, fill_value, a.dtype if dtype is None else dtype, device=device)
     if dtype is None and getattr(a, "weak_type", False):
         return convert_element_type(result, result.dtype, True)
