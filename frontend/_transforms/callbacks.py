@@ -237,4 +237,4 @@ def _result_type(x: UserObject, operation: str) -> ShapedArray:
             f"{operation}: result_shape_dtypes asks for {dtype}, but 64-bit dtypes are disabled.",
             f"Ask for {dtypes.canonicalize_dtype(dtype)}, or set jax_enable_x64.",
         )
-    return ShapedArray(tuple(x.shape), dtype)
+    return ShapedArray(tuple(x.shape), dtype, bool(getattr(x, "weak_type", False)))

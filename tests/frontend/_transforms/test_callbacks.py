@@ -361,3 +361,10 @@ print("done")
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
+
+
+def test_results_of_callbacks_are_as_weak_as_they_are_said_to_be() -> None:
+    for weak in (False, True):
+        struct = axir.ShapeDtypeStruct((), "float32", weak_type=weak)
+        traced = axir.make_jaxpr(lambda struct=struct: axir.pure_callback(lambda: 1.0, struct))()
+        assert traced.out_avals[0].weak_type is weak
