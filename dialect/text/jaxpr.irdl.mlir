@@ -852,6 +852,17 @@ irdl.dialect @jaxpr {
     irdl.attributes { "jaxpr" = %a0, "name" = %a1 }
   }
 
+  irdl.operation @joined_psum {
+    %types = irdl.base "!builtin.tensor"
+    %results = irdl.base "!builtin.tensor"
+    irdl.operands(types: variadic %types)
+    irdl.results(results: variadic %results)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array)
+    irdl.attributes { "axes" = %a0 }
+  }
+
   irdl.operation @kernel_call {
     %types = irdl.base "!builtin.tensor"
     %results = irdl.base "!builtin.tensor"

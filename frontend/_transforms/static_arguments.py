@@ -33,7 +33,7 @@ class StaticKey(NamedTuple):
     types: tuple[type, ...]
 
     def bound(self, function: UserFunction) -> UserFunction:
-        """A function of the other arguments, with these given."""
+        """Returns a function of the other arguments, with these given."""
         numbers = len(self.positional)
         fixed = dict(zip(self.positional, self.values[:numbers], strict=True))
         named = dict(zip(self.names, self.values[numbers:], strict=True))
@@ -120,7 +120,7 @@ def chosen(
     argnames: str | Sequence[str] | None,
     option: str,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The numbers and names of the arguments that either names, in the option of `jit` so called.
+    """Returns numbers and names of the arguments that either names, in the option of `jit` so called.
 
     What one of them says follows from the other and the function's signature.
 
