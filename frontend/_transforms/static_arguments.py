@@ -120,7 +120,7 @@ def chosen(
     argnames: str | Sequence[str] | None,
     option: str,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Returns numbers and names of the arguments that either names, in the option of `jit` so called.
+    """Returns numbers and names of the arguments that either of the two options of `jit` names.
 
     What one of them says follows from the other and the function's signature.
 
