@@ -182,6 +182,7 @@ def unpackbits(
         array, axis = reshape(array, (array.size,)), 0
     axis = canonical_axis("unpackbits", axis, array.ndim)
     octets = moveaxis(array, axis, -1)
+    weights = weights.reshape(*(1,) * octets.ndim, 8)
     bits = ((octets[..., None] & weights) != 0).astype(np.uint8)
     bits = reshape(bits, (*octets.shape[:-1], octets.shape[-1] * 8))
     if count is not None:

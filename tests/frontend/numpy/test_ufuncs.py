@@ -404,6 +404,7 @@ def test_strictness_concerns_what_users_write() -> None:
         assert image.at[jnp.array([0, 1])].set(mean).sum() == 0
         assert jnp.full((2, 3), mean).shape == (2, 3)
         assert jnp.polyfit(jnp.arange(5.0), jnp.ones(5), 2).shape == (3,)
+        assert jnp.unpackbits(jnp.uint8([[3]]), axis=1).tolist() == [[0] * 6 + [1, 1]]
         with pytest.raises(DTypeError, match="Strict dtype promotion"):
             mean + jnp.arange(3)
 
