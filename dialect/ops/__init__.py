@@ -18,7 +18,7 @@ from .elementwise import arithmetic, conversion, multiply_high, precision, trans
 from .fft import fourier_transform
 from .indexing import dynamic_slicing, gather, scatter, scatter_apply
 from .random import bit_generators, random_bits, random_keys
-from .reductions import arg_reduce, cumulative, reduce, variadic_reduce
+from .reductions import arg_reduce, cumulative, linear_recurrence, reduce, variadic_reduce
 from .shape import constants, rearranging, stacking
 from .sharding import layout_callback, parallel_map, shard_map, sharding_constraint
 from .sorting import sort
@@ -57,6 +57,7 @@ __all__ = [
     "kernel_call",
     "layout_callback",
     "linalg",
+    "linear_recurrence",
     "multiply_high",
     "optimization_barrier",
     "parallel_map",

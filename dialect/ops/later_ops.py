@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from axir.dialect.core.late_modules import late_module
 
 if TYPE_CHECKING:
-    from .control_flow import flat_loops, scan
+    from .control_flow import flat_loops, lowered_scan, scan
     from .elementwise import arithmetic, conversion
     from .indexing import scatter, static_slicing
     from .reductions import reduce
@@ -24,6 +24,7 @@ else:
     broadcasting = late_module("axir.dialect.ops.shape.broadcasting")
     conversion = late_module("axir.dialect.ops.elementwise.conversion")
     flat_loops = late_module("axir.dialect.ops.control_flow.flat_loops")
+    lowered_scan = late_module("axir.dialect.ops.control_flow.lowered_scan")
     rearranging = late_module("axir.dialect.ops.shape.rearranging")
     reduce = late_module("axir.dialect.ops.reductions.reduce")
     scan = late_module("axir.dialect.ops.control_flow.scan")
@@ -35,6 +36,7 @@ __all__ = [
     "broadcasting",
     "conversion",
     "flat_loops",
+    "lowered_scan",
     "rearranging",
     "reduce",
     "scan",

@@ -917,6 +917,17 @@ irdl.dialect @jaxpr {
     irdl.attributes { "callee" = %a0, "num_consts" = %a1, "num_res" = %a2, "transpose" = %a3 }
   }
 
+  irdl.operation @linear_recurrence {
+    %a = irdl.base "!builtin.tensor"
+    %b = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(a: %a, b: %b)
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.integer"
+    %a1 = irdl.base "#builtin.integer"
+    irdl.attributes { "axis" = %a0, "reverse" = %a1 }
+  }
+
   irdl.operation @log {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"

@@ -63,6 +63,7 @@ from .folding import (
     scan,
     spaced_values,
 )
+from .linear_recurrence import linear_recurrence, neighbours
 
 Pair = tuple[Value, Value]
 INEXACT = (*FLOAT, *COMPLEX)
@@ -133,11 +134,6 @@ def _directed_scan(
     return [rev(x, (axis,)) for x in scanned]
 
 
-def _multiply_pairs(lhs: Pair, rhs: Pair) -> Pair:
-    (a, da), (b, db) = lhs, rhs
-    return mul(a, b), add(mul(da, b), mul(a, db))
-
-
 def _extremum_of_pairs(
     choose: Returning[Value], is_better: Returning[Value]
 ) -> Callable[[Pair, Pair], Pair]:
@@ -177,15 +173,45 @@ def _log_add_exp(a: Value, b: Value) -> Value:
     return select_n(is_finite(largest), largest, result)
 
 
-def _log_add_exp_pairs(lhs: Pair, rhs: Pair) -> Pair:
-    (a, da), (b, db) = lhs, rhs
-    out = _log_add_exp(a, b)
+# Derivatives: each tangent is a factor times the one before it, plus a term ----------------------
 
-    def share(x: Value) -> Value:
+
+def _recurrent_jvp(weights: Callable[[Value, Value, Value], Pair], before: float) -> UserFunction:
+    """Returns the jvp rule of running operations whose derivative is a linear recurrence.
+
+    Args:
+        weights: From the result before, the element and the result: the derivatives of the result
+            by the first two.
+        before: What stands before the first result.
+    """
+
+    def jvp(
+        primals: Sequence[Value],
+        tangents: Sequence[Tangent],
+        out: Value,
+        *,
+        axis: int,
+        reverse: bool,
+    ) -> Tangents:
+        (x,), (tangent,) = primals, tangents
+        if type(tangent) is Zero:
+            return Zero(out.aval.to_tangent_aval())
+        factors, shares = weights(neighbours(out, axis, reverse, before), x, out)
+        return linear_recurrence(factors, mul(shares, tangent), axis, reverse)
+
+    return jvp
+
+
+def _product_weights(previous: Value, x: Value, out: Value) -> Pair:
+    return x, previous
+
+
+def _log_add_exp_weights(previous: Value, x: Value, out: Value) -> Pair:
+    def share(part: Value) -> Value:
         # Equal infinities differ by nothing, which subtraction does not know.
-        return exp(select_n(eq(x, out), sub(x, out), full((), 0, x.dtype)))
+        return exp(select_n(eq(part, out), sub(part, out), full((), 0, out.dtype)))
 
-    return out, add(mul(share(a), da), mul(share(b), db))
+    return share(previous), share(x)
 
 
 # Lowering --------------------------------------------------------------------------------------
@@ -336,7 +362,7 @@ cumprod = _declare(
     _window_lowering(hlo.multiply, lambda dtype: 1),
     NUMBER,
     "the product",
-    jvp=_pair_jvp(_multiply_pairs),
+    jvp=_recurrent_jvp(_product_weights, 1),
     unsupported=_NOT_LINEAR,
 )
 cummax = _declare(
@@ -363,6 +389,6 @@ cumlogsumexp = _declare(
     _lower_cumlogsumexp,
     INEXACT,
     "the logarithm of the sum of the exponentials",
-    jvp=_pair_jvp(_log_add_exp_pairs),
+    jvp=_recurrent_jvp(_log_add_exp_weights, -np.inf),
     unsupported=_NOT_LINEAR,
 )

@@ -31,7 +31,7 @@ _MATRICES = {
 # Ops along an axis, of which a scalar has none.
 _ALONG_AXIS = {
     "argmax", "argmin", "iota", "concatenate", "split", "unstack", "sort", "top_k", "cumsum",
-    "cumprod", "cummax", "cummin", "cumlogsumexp", "conv_general_dilated",
+    "cumprod", "cummax", "cummin", "cumlogsumexp", "linear_recurrence", "conv_general_dilated",
     "lu_pivots_to_permutation",
 }  # fmt: skip
 # Functions of complex numbers whose edges are nobody's standard, or products of such.
