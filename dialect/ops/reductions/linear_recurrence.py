@@ -15,7 +15,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.errors import DTypeError, ShapeError
-from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
+from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, mul
 from axir.dialect.ops.elementwise.family import (
@@ -116,7 +116,7 @@ def _jvp(
 def _transpose(
     ct: Value, a: TransposeOperand, b: TransposeOperand, *, axis: int, reverse: bool
 ) -> list[Value | None]:
-    if is_undefined_primal(a):
+    if isinstance(a, UndefinedPrimal):
         return [None, None]
     return [None, linear_recurrence(neighbours(a, axis, not reverse, 0), ct, axis, not reverse)]
 
