@@ -1,5 +1,7 @@
 """What a pullback does with the gradient of an argument, under the names of `jax.ad`.
 
+In 2020 that was what is `axir.interpreters.ad` today, whose names are found here, too.
+
 >>> import axir, axir.numpy as jnp
 >>> _, pullback = axir.vjp(jnp.dot, jnp.ones(2), jnp.arange(2.0))
 >>> pullback.with_refs(GradValue(), DontWant())(1.0)
@@ -9,5 +11,15 @@
 from __future__ import annotations
 
 from axir._transforms.gradient_refs import DidntWant, DontWant, GradRef, GradValue
+from axir.dialect.core.annotations import UserObject
 
 __all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]
+
+
+def __getattr__(name: str) -> UserObject:
+    from axir.interpreters import ad  # late: programs of today do not ask for it
+
+    try:
+        return getattr(ad, name)
+    except AttributeError:
+        raise AttributeError(f"module 'axir.ad' has no attribute {name!r}") from None

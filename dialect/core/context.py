@@ -115,7 +115,7 @@ def user_frame() -> FrameType | None:
 
 
 # Whose functions stand between what a user writes and the operands that promote.
-_OPERATORS = ("axir.numpy.", "axir.dialect.")
+_OPERATORS = ("axir.numpy", "axir.dtypes", "axir.dialect.")
 
 
 def is_written_by_user() -> bool:

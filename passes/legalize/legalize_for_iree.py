@@ -78,7 +78,7 @@ STAGES: dict[str, Stage] = {
     "separate-scatter-reads": looks_for("scatter"),
     "store-exponentials": looks_for("exponential"),
     "store-positions": looks_for("iota"),
-    "store-reductions": looks_for("reduce dot_general func.call"),
+    "store-reductions": looks_for("broadcast_in_dim"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
     "branch-loops": looks_for("while"),

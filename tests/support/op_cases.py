@@ -181,7 +181,7 @@ def sampled_ops() -> list[str]:
     return [
         name
         for name, primitive in OPS.items()
-        if primitive.batch_named is None
+        if primitive.axis_names is None
         and not name.endswith("_callback")
         and name not in ("check", "custom_lin", "kernel_call")
     ]

@@ -132,6 +132,7 @@ def bcoo_update_layout(
         SparseLayoutError: if the array has not so many dimensions.
 
     >>> import axir.numpy as jnp
+    >>> from axir.experimental.sparse import bcoo_fromdense
     >>> bcoo_update_layout(bcoo_fromdense(jnp.eye(3), n_batch=1), n_batch=0).indices.shape
     (3, 2)
     """

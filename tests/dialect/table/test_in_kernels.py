@@ -51,7 +51,8 @@ def _chosen(name: str) -> Iterator[Case]:
 
 
 _NAMES = sampled_ops()
-_BATCHES = [_NAMES[start : start + _OPS_AT_ONCE] for start in range(0, len(_NAMES), _OPS_AT_ONCE)]
+_COUNT = -(-len(_NAMES) // _OPS_AT_ONCE)
+_BATCHES = [_NAMES[start::_COUNT] for start in range(_COUNT)]
 
 
 @pytest.mark.parametrize("names", _BATCHES, ids=lambda names: names[0])

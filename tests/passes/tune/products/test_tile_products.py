@@ -201,11 +201,12 @@ def test_any_product(drawn, bits: int) -> None:
         assert np.all(error <= (sums + ml_dtypes.finfo(dtype).eps) * scale), case.name
 
 
-SPECIAL = np.array([0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 3e38], "f4")
+# No product of finite ones is out of range: whether it is infinite depends on fused additions.
+SPECIAL = np.array([0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 1e19], "f4")
 
 
 def test_special_values() -> None:
-    values = RNG.choice(SPECIAL, size=(2, 19, 21))
+    values = np.random.default_rng(3).choice(SPECIAL, size=(2, 19, 21))
     values[:, :5] = integers((2, 5, 21))
     with np.errstate(all="ignore"):
         expected = (values[0][:, None, :] * values[1][None, :, :]).sum(-1)
