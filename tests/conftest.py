@@ -73,6 +73,15 @@ def bounded_memory() -> Iterator[None]:
         _resident_after_clearing = resident_memory()
 
 
+@pytest.fixture
+def small_heap() -> Iterator[None]:
+    """Has collections of garbage look at what the test makes alone, for tests with many of them."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def restored_options() -> Iterator[None]:
     """Gives every test the options that the one before it found."""

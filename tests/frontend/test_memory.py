@@ -17,6 +17,8 @@ from axir._transforms import jit as jit_module
 from axir.dialect.program.function import Function
 from axir.runtime.calls.executable import Program
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 # A shape leaves its types in the MLIR context, which keeps them for good.
 _BYTES_PER_SHAPE = 10_000
 

@@ -171,6 +171,7 @@ def test_attributes_variables_and_arguments_are_described() -> None:
     assert stored is not None
 
 
+@pytest.mark.usefixtures("small_heap")
 def test_functions_that_keep_nothing_pass() -> None:
     def f(x: Any) -> Any:
         y = jnp.where(x > 0, x, 1.0)
