@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 import sys
@@ -88,7 +89,10 @@ def restored_options() -> Iterator[None]:
     from axir.dialect.core.config import config
 
     before = config.values
+    logger = logging.getLogger("axir")  # the command line sets its level
+    level = logger.level
     yield
+    logger.setLevel(level)
     for name, value in before.items():
         if config.read(name) != value and not config.is_fixed(name):
             config.update(name, value)

@@ -25,6 +25,8 @@ _logger = logging.getLogger("axir.distributed")
 _RETRY_SECONDS = 0.1
 # After which a process that waits tells the coordinator in what.
 _TOLD_SECONDS = 1.0
+# How long the coordinator's word may take, once a connection has ended.
+_MOMENT_SECONDS = 1.0
 _MOST_BEAT_SECONDS = 5.0
 
 
@@ -336,6 +338,19 @@ class Patience:
             error = self._member.late(self._what, self._limit, self._others)
             self._member.fail(lambda: type(error)(error.message, error.way_out))
             raise error
+
+    def listen(self) -> None:
+        """Gives the coordinator a moment to tell what became of a process whose connection ended.
+
+        It had been told before, but by another connection, so its word may come later.
+
+        Raises:
+            ProcessLostError, ProcessFailedError, ProcessTimeoutError: as `look` does.
+        """
+        end = time.monotonic() + _MOMENT_SECONDS
+        while time.monotonic() < end:
+            self.look()
+            time.sleep(0.01)
 
     def end(self) -> None:
         """Tells that there is nothing to wait for any more."""

@@ -190,7 +190,7 @@ class SocketTransport:
         except OSError:
             count = 0
         if not count:
-            patience.look()  # the coordinator may know better what has happened
+            patience.listen()
             name = self._member.name_of(self.processes[place])
             error = ProcessLostError(
                 f"{name.capitalize()} was lost: its connection has ended.",

@@ -32,7 +32,7 @@ def test_a_trace_has_a_track_for_each_device_and_costs_are_those_of_one(tmp_path
     assert memory.argument_size_in_bytes == 4 * (4 * 8 + 4 * 4)
     assert memory.output_size_in_bytes == 4 * (8 + 4 * 8)
     with profiler.trace(tmp_path):
-        total, _ = compiled(w, x)
+        total, _ = axir.block_until_ready(compiled(w, x))  # by all devices
         np.testing.assert_array_equal(total, np.full(8, 64.0))
     (file,) = tmp_path.rglob("*.trace.json.gz")
     events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
