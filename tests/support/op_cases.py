@@ -176,14 +176,15 @@ def sampled_ops() -> list[str]:
     """Names of the ops with samples.
 
     Those without are collectives, which mean something in a map only, callbacks, checks and
-    kernels, whose parameters have no text, and `custom_lin`, which only waits to be transposed.
+    kernels, whose parameters have no text, `custom_lin`, which only waits to be transposed, and
+    `joined_psum`, which only programs for the devices of a mesh have.
     """
     return [
         name
         for name, primitive in OPS.items()
-        if primitive.axis_names is None
+        if primitive.batch_named is None
         and not name.endswith("_callback")
-        and name not in ("check", "custom_lin", "kernel_call")
+        and name not in ("check", "custom_lin", "joined_psum", "kernel_call")
     ]
 
 

@@ -27,7 +27,7 @@ def test_rule_is_there_or_its_absence_explained(name: str, rule: str) -> None:
         assert found.name == name
         assert found.rule == rule
         assert len(found.reason) > 10
-        if OPS[name].axis_names is None:
+        if OPS[name].batch_named is None and name != "joined_psum":
             assert rule in ("jvp", "transpose", "batch")
         if rule == "batch":
             assert not any(case.args for case in cases_of(name))
