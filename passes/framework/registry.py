@@ -86,6 +86,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "limit-fusion",
         "protect-inputs",
         "separate-views",
+        "store-dilations",
         "store-exponentials",
         "store-positions",
         "store-reductions",

@@ -1,0 +1,80 @@
+"""`store-dilations`: arrays with padding between elements, padded again and otherwise used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.stablehlo_runner import Compiled, Example, build, deviations, run_examples
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.pipeline import run_passes
+
+X = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+SPREAD = np.zeros((3, 7), np.float32)
+SPREAD[::2, ::2][:, :3] = X
+
+
+def padded(x, low, high, interior=(0, 0)):
+    return hlo.pad(x, hlo.full(0, (), np.float32), low, high, interior)
+
+
+def spread(x):
+    return padded(x, (0, 0), (0, 2), (1, 1))
+
+
+def padded_again(x):
+    return [padded(spread(x), (1, 0), (0, 2))]
+
+
+def spread_again(x):
+    return [padded(spread(x), (0, 0), (0, 0), (0, 2))]
+
+
+def reshaped(x):
+    return [padded(hlo.reshape(spread(x), (7, 3)), (0, 1), (0, 0))]
+
+
+def used_twice(x):
+    value = spread(x)
+    return [value, padded(hlo.negate(value), (0, 1), (0, 0)), hlo.concatenate([value, value], 0)]
+
+
+def expected_again() -> np.ndarray:
+    result = np.zeros((3, 19), np.float32)
+    result[:, ::3] = SPREAD
+    return result
+
+
+EXAMPLES = [
+    Example("padded_again", (X,), padded_again, [np.pad(SPREAD, ((1, 0), (0, 2)))]),
+    Example("spread_again", (X,), spread_again, [expected_again()]),
+    Example("reshaped", (X,), reshaped, [np.pad(SPREAD.reshape(7, 3), ((0, 0), (1, 0)))]),
+    Example(
+        "used_twice",
+        (X,),
+        used_twice,
+        [SPREAD, np.pad(-SPREAD, ((0, 0), (1, 0))), np.concatenate([SPREAD, SPREAD])],
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, list[np.ndarray]]:
+    return run_examples(EXAMPLES, "store-dilations")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
+def test_values(results: dict[str, list[np.ndarray]], example: Example) -> None:
+    assert deviations(results[example.name], example) == []
+
+
+def test_the_pass_is_still_needed() -> None:
+    compiled = Compiled(build({"f": ((X,), padded_again)}))
+    assert not np.array_equal(compiled("f", X)[0], EXAMPLES[0].expected[0])
+
+
+def test_pads_at_edges_stay() -> None:
+    module = build({"f": ((X,), lambda x: [padded(padded(x, (1, 0), (0, 0)), (0, 0), (2, 1))])})
+    before = str(module)
+    run_passes(module, "store-dilations")
+    assert str(module) == before
