@@ -17,6 +17,7 @@ from axir.numpy._arguments.checks import canonical_axes, spread
 from axir.numpy._arguments.promotion import broadcast_arguments, constant, promote_inexact
 from axir.numpy._elementwise.elementwise import are_local, evaluate
 
+from .reductions import as_mask
 from .reductions import max as largest
 from .reductions import sum as total
 
@@ -81,12 +82,16 @@ def logsumexp(
         a, b = broadcast_arguments(name, *promote_inexact(name, a, b))
         # What is not counted must not decide about the shift.
         a = select_n(ne(b, constant(0, b.dtype)), constant(-np.inf, a.dtype), a)
-    shift = _shift(a, axis, keepdims=True, where=where)
+    if where is not None:
+        # Before the exponential: one that overflows has no derivative, even if it is not counted.
+        a, counted = broadcast_arguments(name, a, as_mask(name, where))
+        a = select_n(counted, constant(-np.inf, a.dtype), a)
+    shift = _shift(a, axis, keepdims=True)
     exponentials = lax.exp(sub(a, spread(convert_element_type(shift, a.dtype), a.shape)))
     if b is not None:
         exponentials = mul(exponentials, b)
-    added = total(exponentials, axis, keepdims=keepdims, where=where)
-    shift = shift if keepdims else _shift(a, axis, keepdims=False, where=where)
+    added = total(exponentials, axis, keepdims=keepdims)
+    shift = shift if keepdims else _shift(a, axis, keepdims=False)
     signs = sign(added)
     is_complex = dtypes.is_complex(added.dtype)
     if return_sign or not is_complex:
@@ -100,8 +105,8 @@ def logsumexp(
     return result
 
 
-def _shift(a: Value, axis: Axes, keepdims: bool, where: ArrayLike) -> Value:
+def _shift(a: Value, axis: Axes, keepdims: bool) -> Value:
     """Returns the largest (real part of the) elements; zero where that is not finite."""
     parts = stop_gradient(real(a) if dtypes.is_complex(a.dtype) else a)
-    peak = largest(parts, axis, keepdims=keepdims, initial=-np.inf, where=where)
+    peak = largest(parts, axis, keepdims=keepdims, initial=-np.inf)
     return select_n(is_finite(peak), constant(0, peak.dtype), peak)

@@ -97,6 +97,15 @@ def test_logsumexp() -> None:
     compare(*functions, np.zeros((0,), np.float32))
 
 
+def test_what_logsumexp_does_not_count_has_no_gradient() -> None:
+    for left_out in (1e5, np.inf, np.nan):
+        x = np.array([1, left_out, 2], np.float32)
+        mask = np.array([True, False, True])
+        slopes = axir.grad(lambda x, mask=mask: special.logsumexp(x, where=mask))(x)
+        expected = [1 / (1 + np.e), 0, np.e / (1 + np.e)]
+        np.testing.assert_allclose(np.asarray(slopes), expected, rtol=1e-6)
+
+
 def test_gradient_of_logsumexp_is_softmax() -> None:
     x = np.array([3.0, -1.0, 700.0, 699.0], np.float32)
     ours = axir.grad(special.logsumexp)(from_numpy(x))
