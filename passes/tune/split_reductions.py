@@ -21,6 +21,8 @@ _COMBINE: dict[str, Callable[[ir.Value, ir.Value], ir.Value]] = {
     "stablehlo.maximum": hlo.maximum,
     "stablehlo.minimum": hlo.minimum,
 }
+# What reduces truth values that are written as the numbers 0 and 1.
+_OF_TRUTHS = {"stablehlo.or": "stablehlo.maximum", "stablehlo.and": "stablehlo.minimum"}
 # Into how many parts a stage of a reduction over rows of a matrix divides them.
 _ROW_PARTS = (8, 16, 10, 12, 20, 24)
 # The same for one long row: enough for all cores, and parts of many whole vectors.
@@ -43,10 +45,12 @@ class SplitReductions(RewritePass):
 
     The facts: IREE computes one element of the result after the other, each on one core. Of a sum
     down the columns of a row-major matrix it reads a strip of a few columns at a time, one
-    element in a page; a sum of everything it gives to a single core.
+    element in a page; a sum of everything it gives to a single core. Truth values it takes one by
+    one: `any` of a million took 880 us, a count of them 50.
 
-    1. Take reductions of one operand by add, multiply, maximum or minimum over neighbouring axes,
-       which leaves [outer, reduced, inner], with at least `elements` elements for each outer index.
+    1. Take reductions of one operand by add, multiply, maximum or minimum, of truth values by `or`
+       and `and`, which become maxima and minima of 0 and 1, over neighbouring axes, which leaves
+       [outer, reduced, inner], with at least `elements` elements for each outer index.
     2. Where inner is 1 and there are few rows, reduce the last axis first, or if it is the only
        one, divide it into 64 parts and reduce each; then the results.
     3. Else divide the reduced rows into 8 blocks (or some other number that leaves no rest) and
@@ -83,8 +87,8 @@ class SplitReductions(RewritePass):
 
     def rewrite(self, operation: ir.Operation) -> ir.Value | None:
         """Builds the stages."""
-        combine = _combination(operation)
-        if combine is None:
+        name = _body_name(operation)
+        if name is None:
             return None
         operand, init = operation.operands
         axes = sorted(operation.attributes["dimensions"])
@@ -92,8 +96,25 @@ class SplitReductions(RewritePass):
         is_contiguous = bool(axes) and axes == list(range(axes[0], axes[-1] + 1))
         if not is_contiguous or math.prod(shape[axes[0] :]) < self.elements:
             return None
-        reduction = _Reduction(combine, _identity(operation, operand), init)
-        if axes[-1] == len(shape) - 1:
+        word = ir.IntegerType.get_signless(32)
+        if name in _OF_TRUTHS:
+            name, operand, init = (
+                _OF_TRUTHS[name],
+                hlo.convert(operand, word),
+                hlo.convert(init, word),
+            )
+        reduction = _Reduction(_COMBINE[name], _identity(name, operand), init)
+        result = self._reduced(reduction, operand, axes)
+        return (
+            None
+            if result is None
+            else hlo.convert(result, hlo.element_type_of(operation.results[0]))
+        )
+
+    def _reduced(
+        self, reduction: _Reduction, operand: ir.Value, axes: list[int]
+    ) -> ir.Value | None:
+        if axes[-1] == len(hlo.shape_of(operand)) - 1:
             return _reduce_rows(reduction, operand, axes)
         if _is_shared(operand):
             operand = hlo.optimization_barrier(operand)[0]
@@ -196,31 +217,30 @@ def _part(operand: ir.Value, axis: int, start: int, limit: int) -> ir.Value:
     return hlo.slice(operand, starts, limits)
 
 
-def _combination(reduce: ir.Operation) -> Callable[[ir.Value, ir.Value], ir.Value] | None:
-    """Returns the operation that a reduction of one operand of numbers consists of, if it is
-    one.
+def _body_name(reduce: ir.Operation) -> str | None:
+    """Returns the name of the operation that a reduction of one operand consists of, if it is one
+    that stages can be made of.
     """
     if len(reduce.operands) != 2:
         return None
     element = hlo.element_type_of(reduce.operands[0])
-    is_number = hlo.is_float(reduce.operands[0]) or (
-        isinstance(element, ir.IntegerType) and element.width > 1
-    )
+    is_truth = isinstance(element, ir.IntegerType) and element.width == 1
+    if not hlo.is_float(reduce.operands[0]) and not isinstance(element, ir.IntegerType):
+        return None
     block = reduce.regions[0].blocks[0]
     operations = list(block.operations)
-    if not is_number or len(operations) != 2:
+    if len(operations) != 2:
         return None
     body, terminator = (operation.operation for operation in operations)
-    combine = _COMBINE.get(body.name)
     is_plain = list(terminator.operands) == list(body.results) and (
         set(body.operands) == set(block.arguments)
     )
-    return combine if is_plain else None
+    known = _OF_TRUTHS if is_truth else _COMBINE
+    return body.name if is_plain and body.name in known else None
 
 
-def _identity(reduce: ir.Operation, operand: ir.Value) -> ir.Value:
+def _identity(name: str, operand: ir.Value) -> ir.Value:
     """Returns the rank-0 value that changes nothing when it is combined with another."""
-    name = reduce.regions[0].blocks[0].operations[0].operation.name
     element = hlo.element_type_of(operand)
     return hlo.full(_identity_number(name, numpy_dtype(element)), (), element)
 

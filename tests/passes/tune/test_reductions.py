@@ -13,6 +13,7 @@ from axir.passes.framework.pipeline import run_passes
 RNG = np.random.default_rng(0)
 PASS = "split-reductions{elements=256,stop=64}"
 NUMPY = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+NUMPY |= {"or_": np.logical_or, "and_": np.logical_and}
 NEUTRAL = {"add": 0, "multiply": 1}
 
 
@@ -61,6 +62,14 @@ LARGE = [
     reduction("maximum_of_edges", EDGES, (0,), "maximum", -np.inf),
     reduction("minimum_of_edges", EDGES, (0,), "minimum", np.inf),
     reduction("sum_of_edges", EDGES, (0,)),
+    reduction("any_of_none", np.zeros(5003, bool), (0,), "or_", False),
+    reduction("any_of_the_last", np.arange(5003) == 5002, (0,), "or_", False),
+    reduction("any_beginning_true", np.zeros(4096, bool), (0,), "or_", True),
+    reduction("any_of_columns", integers(149, 7) > 2, (0,), "or_", False),
+    reduction("all_of_all", np.ones(4096, bool), (0,), "and_", True),
+    reduction("all_but_the_last", np.arange(5003) != 5002, (0,), "and_", True),
+    reduction("all_beginning_false", np.ones(5003, bool), (0,), "and_", False),
+    reduction("all_of_columns", integers(149, 7) < 3, (0,), "and_", True),
 ]
 UNTOUCHED = [
     reduction("small", integers(20, 12), (0,)),
