@@ -58,6 +58,8 @@ def lu(x: Operand) -> tuple[Value, Value, Value]:
 
 def permuted_rows(x: Value, permutation: Value) -> Value:
     """Returns x[..., permutation, :], with the permutation of each matrix of a stack."""
+    if not x.size:
+        return x
     order = reshape(permutation, (*permutation.shape, 1))
     return unstacked(permuted(stacked(x), stacked(order)), x.shape[:-2])
 

@@ -87,6 +87,12 @@ def test_factors_solve(trans: int) -> None:
     np.testing.assert_allclose(operator @ np.asarray(x), COMPLEX, atol=1e-4)
 
 
+@pytest.mark.parametrize("trans", [0, 1, 2])
+def test_factors_without_rows_solve(trans: int) -> None:
+    factors = linalg.lu_factor(jnp.zeros((0, 0)))
+    assert linalg.lu_solve(factors, jnp.zeros(0), trans=trans).shape == (0,)
+
+
 @pytest.mark.parametrize("lower", [False, True])
 def test_cholesky_factors_solve(lower: bool) -> None:
     factors = linalg.cho_factor(jnp.array(POSITIVE), lower=lower)
