@@ -129,6 +129,15 @@ class LoweringContext(Protocol):
         ...
 
     @property
+    def module_context(self) -> LoweringContext:
+        """What rules written for JAX hand objects to that code needs: this context."""
+        ...
+
+    def add_keepalive(self, kept: object) -> None:
+        """Takes what `mlir.emit_python_callback` gives: a program holds what it calls."""
+        ...
+
+    @property
     def allows_host_calls(self) -> bool:
         """Whether the code will run in this process only, and may call back into it."""
         ...

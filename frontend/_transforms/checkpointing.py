@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from axir._arguments.arguments import FlatFunction, check_callable, to_values, trace_abstract
 from axir._trees import tree
@@ -118,14 +118,14 @@ def checkpoint(
             allowed, too; the barrier holds all arguments if any asks for it.
         policy: What to keep all the same; one of `axir.checkpoint_policies`, or a function
             `(primitive, *types, **params) -> bool`. None keeps nothing.
-        static_argnums: Positional arguments that are passed on as they are, so that Python's `if`
-            may look at them; they must be hashable.
+        static_argnums: Positional arguments that are passed on as they are, whatever they are, so
+            that Python's `if` may look at them.
         static_argnames: The same, by name.
         concrete: Was replaced by `static_argnums`, and must be False.
 
     Raises:
         NotImplementedError: if `concrete` is set.
-        StaticArgumentError: by a call whose static arguments are not hashable.
+        StaticArgumentError: by a call without an argument of such a number.
 
     >>> import axir, axir.numpy as jnp
     >>> f = axir.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
@@ -162,7 +162,6 @@ def checkpoint(
         partial, dynamic = _without_static(fun, args, (*numbers, *named))
         fixed = {name: kwargs[name] for name in names if name in kwargs}
         if fixed:
-            _check_hashable(fixed)
             partial = functools.wraps(partial)(functools.partial(partial, **fixed))
             kwargs = {name: x for name, x in kwargs.items() if name not in fixed}
         leaves, in_tree = tree.flatten((dynamic, kwargs))
@@ -212,18 +211,6 @@ def _positions(fun: UserFunction, names: Sequence[str]) -> list[int]:
     return [positional.index(name) for name in names if name in positional]
 
 
-def _check_hashable(static: Mapping[UserObject, UserObject]) -> None:
-    for key, value in static.items():
-        try:
-            hash(value)
-        except TypeError:
-            raise StaticArgumentError(
-                f"checkpoint: static argument {key} of type {type(value).__name__!r} is not "
-                "hashable.",
-                "Use tuples instead of lists, and make arrays ordinary arguments.",
-            ) from None
-
-
 def _without_static(
     fun: UserFunction, args: tuple[UserObject, ...], numbers: tuple[int, ...]
 ) -> tuple[UserFunction, tuple[UserObject, ...]]:
@@ -238,7 +225,6 @@ def _without_static(
     static = {number % count for number in numbers}
     if not static:
         return fun, args
-    _check_hashable({number: args[number] for number in static})
 
     @functools.wraps(fun)
     def partial(*dynamic: UserObject, **kwargs: Options) -> UserObject:

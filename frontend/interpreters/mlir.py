@@ -20,10 +20,11 @@ import numpy as np
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, Param, UserFunction, UserObject
-from axir.dialect.core.array import as_array
+from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.context import context, ir
 from axir.dialect.core.errors import MissingRuleError, ParameterError
 from axir.dialect.core.types import ShapedArray, element_type
+from axir.dialect.ops.calls.callbacks import Callback, call_back
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import LoweringContext, LowerRule
@@ -38,6 +39,7 @@ __all__ = [
     "dense_int_array",
     "dense_int_elements",
     "dtype_to_ir_type",
+    "emit_python_callback",
     "flatten_ir_values",
     "hlo",
     "i32_attr",
@@ -109,6 +111,45 @@ def lower_fun(fun: UserFunction, multiple_results: bool = True) -> Rule:
         return context.inline(function, *values, *constants)
 
     return rule
+
+
+def emit_python_callback(
+    ctx: LoweringContext,
+    callback: UserFunction,
+    token: UserObject,
+    operands: Sequence[UserObject],
+    operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+    sharding: UserObject = None,
+) -> tuple[list[UserObject], UserObject, None]:
+    """Calls a function of NumPy arrays when the compiled code runs, from a lowering rule.
+
+    Args:
+        ctx: What the rule was handed.
+        callback: Takes read-only NumPy arrays, and returns a sequence of array-like values.
+        token: Is handed back; calls stay in their order without one.
+        operands: MLIR values, as the rule got them.
+        operand_avals: Their types.
+        result_avals: Types of what the function returns.
+        has_side_effect, returns_token, partitioned, sharding: Of no consequence.
+
+    Returns:
+        MLIR values of the results, the token, and None: a program holds what it calls.
+
+    Raises:
+        HostCallNeededError: if the code will not run in this process.
+    """
+
+    def of_arrays(*arrays: ConcreteArray) -> Sequence[UserObject]:
+        return callback(*[x.host() for x in arrays])
+
+    named = Callback(of_arrays, getattr(callback, "__name__", "callback"))
+    results = call_back(ctx, flatten_ir_values(operands), named, result_avals)
+    return results, token, None
 
 
 def aval_to_ir_type(aval: ShapedArray) -> UserObject:

@@ -55,6 +55,14 @@ class _EquationLowering:
         return self.types_out
 
     @property
+    def module_context(self) -> _EquationLowering:
+        """What rules written for JAX hand objects to that code needs: this context."""
+        return self
+
+    def add_keepalive(self, kept: object) -> None:
+        """Takes what `mlir.emit_python_callback` gives: a program holds what it calls."""
+
+    @property
     def allows_host_calls(self) -> bool:
         """Whether the code will run in this process only, and may call back into it."""
         return self._module.host_functions is not None and not self._module.is_portable

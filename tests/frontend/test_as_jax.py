@@ -21,6 +21,7 @@ EXPRESSIONS: dict[str, Any] = {
     "jax.__version__": JAX_VERSION,
     "list(jax.__version_info__)": [int(part) for part in JAX_VERSION.split(".")],
     "jax.version.__version__": JAX_VERSION,
+    "jax.lib.__version__": JAX_VERSION,
     "jaxlib.__version__": JAX_VERSION,
     "importlib.metadata.version('jax')": JAX_VERSION,
     "importlib.metadata.version('jaxlib')": JAX_VERSION,

@@ -221,3 +221,38 @@ def test_lower_fun_and_defjvp() -> None:
         np.testing.assert_array_equal(axir.jit(axir.vmap(axir.grad(cube.bind)))(x), [3.0, 12.0])
     finally:
         USER_OPS.pop("cube")
+
+
+def test_lowering_rules_call_back_into_python() -> None:
+    seen: list[bool] = []
+
+    def shifted(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+        seen.append(type(x) is np.ndarray and not x.flags.writeable)
+        return [x + y, x[::-1]]
+
+    def lower(context, *values):
+        assert len(context.avals_in) == 2
+        results, token, kept = mlir.emit_python_callback(
+            context,
+            shifted,
+            "the token",
+            values,
+            context.avals_in,
+            context.avals_out,
+            has_side_effect=False,
+        )
+        context.module_context.add_keepalive(kept)
+        assert token == "the token"
+        return results
+
+    shift = core.Primitive("shift", multiple_results=True)
+    shift.def_abstract_eval(lambda x, y: (x, x))
+    mlir.register_lowering(shift, lower)
+    try:
+        x = np.array([1.0, 2.0], np.float32)
+        sums, reversed_ = axir.jit(lambda x: shift.bind(x, 2 * x))(x)
+        np.testing.assert_array_equal(sums, [3.0, 6.0])
+        np.testing.assert_array_equal(reversed_, [2.0, 1.0])
+        assert seen == [True]
+    finally:
+        USER_OPS.pop("shift")

@@ -162,7 +162,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             _INSIDE,
         ),
         **_each("DEVICE_TO_DEVICE_TYPE RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE", _XLA),
-        "emit_python_callback": "rules call axir.pure_callback: lower_fun makes a rule of it",
     },
     "jax.interpreters.xla": {"Backend": _XLA},
     "jax.profiler": {"register_subprocess": "each process writes a trace of its own"},

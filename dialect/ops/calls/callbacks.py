@@ -158,6 +158,20 @@ def _lower(
     result_avals: tuple[ShapedArray, ...],
     **params: Param,
 ) -> list[ir.Value]:
+    return call_back(context, values, callback, result_avals)
+
+
+def call_back(
+    context: LoweringContext,
+    values: Sequence[ir.Value],
+    callback: Callback,
+    result_avals: Sequence[ShapedArray],
+) -> list[ir.Value]:
+    """Calls a callback when the compiled code runs.
+
+    Raises:
+        HostCallNeededError: if the code will not run in this process.
+    """
     if not context.allows_callbacks:
         name, platform = context.primitive.name, context.platform
         outside = "what is exported" if platform == "cpu" else f"a {platform} device"

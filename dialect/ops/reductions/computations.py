@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from axir.dialect.core.annotations import Foreign, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.memo import derived
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value, instantiate
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.derived_functions import derive
@@ -99,7 +100,7 @@ class Computation:
 
 def _init_value(init: Operand, dtype: np.dtype) -> Value:
     if type(init) in _PYTHON_SCALARS:
-        return from_numpy(np.asarray(init).astype(dtype))
+        return convert_element_type(init, dtype)
     return as_value(init)
 
 

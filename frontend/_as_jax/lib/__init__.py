@@ -3,3 +3,9 @@
 What does not live here: XLA itself. `xla_client` has the builders of operations that translation
 rules are written with, and nothing that compiles or runs.
 """
+
+from __future__ import annotations
+
+from axir._as_jax.version import __version__, __version_info__
+
+__all__ = ["__version__", "__version_info__"]

@@ -36,7 +36,10 @@ def load(file: UserObject, *args: Options, **kwargs: Options) -> UserObject:
     Array([0, 1], dtype=int32)
     """
     loaded = np.load(file, *args, **kwargs)
-    return asarray(loaded) if isinstance(loaded, np.ndarray) else loaded
+    if not isinstance(loaded, np.ndarray):
+        return loaded
+    # NumPy's format has no name for bfloat16: its elements are written as two bytes each.
+    return asarray(loaded.view(dtypes.bfloat16) if loaded.dtype == "V2" else loaded)
 
 
 def from_dlpack(x: UserObject, /, *, device: UserObject = None, copy: bool | None = None) -> Array:

@@ -125,6 +125,12 @@ def test_arrays_are_saved_and_loaded() -> None:
     file.seek(0)
     loaded = jnp.load(file)
     assert loaded["first"].tolist() == [0, 1, 2]
+    file = io.BytesIO()
+    jnp.save(file, jnp.array([1.5, -2.0], jnp.bfloat16))
+    file.seek(0)
+    loaded = jnp.load(file)
+    assert loaded.dtype == jnp.bfloat16
+    assert loaded.tolist() == [1.5, -2.0]
     assert jnp.frombuffer(b"\x00\x01", "uint8", offset=1).tolist() == [1]
     assert jnp.fromstring("1.5 2", sep=" ").tolist() == [1.5, 2.0]
 

@@ -229,3 +229,13 @@ def test_nothing_warns() -> None:
         warnings.simplefilter("error")
         x = jnp.array([np.inf, -np.inf, np.nan])
         lax.reduce_window(x, 0.0, lax.add, (2,), padding="SAME")
+
+
+def test_integers_may_begin_with_an_infinity() -> None:
+    x = jnp.array([-7, 3, -(2**31)], jnp.int32)
+    greatest = lax.reduce_window(x, -np.inf, lax.max, (2,), (1,), ((1, 0),))
+    least = lax.reduce_window(x, np.inf, lax.min, (2,), (1,), ((0, 1),))
+    assert greatest.tolist() == [-7, 3, 3]
+    assert least.tolist() == [-7, -(2**31), -(2**31)]
+    begun = lax.reduce_window(x, -float("inf"), lax.max, (1,), (1,), ((1, 0),))
+    assert begun.tolist() == [-(2**31), -7, 3, -(2**31)]
