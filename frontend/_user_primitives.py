@@ -11,8 +11,15 @@ from axir.dialect.program.op_table import OPS, USER_OPS
 from axir.dialect.program.primitive import Primitive as _Primitive
 
 
-class Primitive(_Primitive):
-    """A primitive of one's own.
+class _AllPrimitives(type):
+    """Makes every primitive of axir an instance: a class of their own is for users' alone."""
+
+    def __instancecheck__(cls, instance: UserObject) -> bool:
+        return isinstance(instance, _Primitive)
+
+
+class Primitive(_Primitive, metaclass=_AllPrimitives):
+    """A primitive of one's own. All others count as instances, too.
 
     Until its rules are defined, what needs them raises `NotImplementedError` and names the rule.
 

@@ -151,6 +151,13 @@ def test_it_prints_and_survives_in_a_module(multiply_add: MultiplyAdd) -> None:
     assert [float(x) for x in function.evaluate(2.0, 3.0, 4.0)] == [10.0]
 
 
+def test_all_primitives_are_instances() -> None:
+    assert isinstance(lax.sin_p, core.Primitive)
+    assert isinstance(core.Primitive("of_one_s_own"), core.Primitive)
+    assert not isinstance("sin", core.Primitive)
+    USER_OPS.pop("of_one_s_own")
+
+
 def test_it_takes_any_parameters() -> None:
     from axir.dialect.text.module_reader import parse_module, read_module
 
