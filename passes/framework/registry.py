@@ -65,6 +65,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "fit-conv-windows",
         "pad-windows",
         "position-select-and-scatter",
+        "store-window-results",
         "unfold-windows",
         "use-window-results",
     ),

@@ -80,6 +80,7 @@ STAGES: dict[str, Stage] = {
     "store-positions": looks_for("iota"),
     "store-reductions": looks_for("broadcast_in_dim"),
     "store-dilations": looks_for("pad"),
+    "store-window-results": looks_for("reduce_window"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
     "branch-loops": looks_for("while"),
@@ -136,8 +137,8 @@ class LegalizeForIree(Pass):
        `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
-       `store-positions` and `store-reductions`, `store-dilations`, `store-slices` and
-       `renew-loop-operands`, whose barriers `protect-inputs` would remove.
+       `store-positions` and `store-reductions`, `store-dilations`, `store-window-results`,
+       `store-slices` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
