@@ -63,11 +63,10 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "legalize.windows": (
         "fit-conv-windows",
+        "loop-over-windows",
         "pad-windows",
         "position-select-and-scatter",
-        "store-window-results",
         "unfold-windows",
-        "use-window-results",
     ),
     "legalize.contractions": (
         "accumulate-in-single",

@@ -55,10 +55,7 @@ def _loop_bytecode(
     elements: Sequence[ir.Type], body: Body, result_elements: Sequence[ir.Type]
 ) -> bytes:
     """Returns a function with the loop over tensors without dimensions, its arguments."""
-    # The lines of the program that happens to come first are not those of the formula.
-    with ir.Location.unknown():
-        text = str(_scalar_function(elements, body, result_elements))
-    _, _, *lines, result, _, _ = text.splitlines()  # without module and func.func
+    lines = scalar_lines(elements, body, result_elements)
     inputs = [f"tensor<{element}>" for element in elements]
     outputs = [f"tensor<{element}>" for element in result_elements]
     arguments = ", ".join(f"%in{i}: {kind}" for i, kind in enumerate(inputs))
@@ -76,7 +73,6 @@ def _loop_bytecode(
         f"outs({', '.join(f'%out{i}' for i in range(len(outputs)))} : {', '.join(outputs)}) {{",
         f"^bb0({scalars}):",
         *lines,
-        result.strip().replace("return", "linalg.yield", 1),
         f"}} -> ({', '.join(outputs)})",
         "return }",
     ]
@@ -84,6 +80,17 @@ def _loop_bytecode(
     bytecode = io.BytesIO()
     module.operation.write_bytecode(bytecode)
     return bytecode.getvalue()
+
+
+def scalar_lines(
+    elements: Sequence[ir.Type], body: Body, result_elements: Sequence[ir.Type]
+) -> list[str]:
+    """Returns the text of a loop's body, of `%arg0`, `%arg1`, …, its yield included."""
+    # The lines of the program that happens to come first are not those of the formula.
+    with ir.Location.unknown():
+        text = str(_scalar_function(elements, body, result_elements))
+    _, _, *lines, result, _, _ = text.splitlines()  # without module and func.func
+    return [*lines, result.strip().replace("return", "linalg.yield", 1)]
 
 
 def _scalar_function(

@@ -62,7 +62,6 @@ STAGES: dict[str, Stage] = {
     "lead-scatter-dims": looks_for("scatter"),
     "stabilize-sort": looks_for("sort"),
     "unfold-windows": looks_for("reduce_window"),
-    "use-window-results": looks_for("reduce_window"),
     "pad-windows": looks_for("reduce_window"),
     "split-complex-pad": looks_for("pad", is_complex=True),
     "split-complex-constants": looks_for("constant", is_complex=True),
@@ -73,6 +72,7 @@ STAGES: dict[str, Stage] = {
     "refuse-unsupported": looks_for(_ANY),
     "separate-views": looks_for("broadcast_in_dim reshape transpose dot_general"),
     "sign-unsigned-data": looks_for("reverse reduce_window convert"),
+    "loop-over-windows": looks_for("reduce_window"),
     "protect-inputs": looks_for(_ANY),
     "copy-returned-inputs": looks_for(_ANY),
     "separate-scatter-reads": looks_for("scatter"),
@@ -80,7 +80,6 @@ STAGES: dict[str, Stage] = {
     "store-positions": looks_for("iota"),
     "store-reductions": looks_for("broadcast_in_dim"),
     "store-dilations": looks_for("pad"),
-    "store-window-results": looks_for("reduce_window"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
     "branch-loops": looks_for("while"),
@@ -130,15 +129,16 @@ class LegalizeForIree(Pass):
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.
-    4. `unfold-windows`, `use-window-results` and `pad-windows`, then `split-complex-pad`, because
-       `drop-scatter` pads too; then `split-complex-constants`.
+    4. `unfold-windows` and `pad-windows`, then `split-complex-pad`, because `drop-scatter` pads
+       too; then `split-complex-constants`.
     5. `negate-products`, and on GPUs `hide-negations`, which it makes some of; `limit-fusion`; for
        Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
-       `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data`.
+       `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data` and
+       `loop-over-windows`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
-       `store-positions` and `store-reductions`, `store-dilations`, `store-window-results`,
-       `store-slices` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
+       `store-positions` and `store-reductions`, `store-dilations`, `store-slices` and
+       `renew-loop-operands`, whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.

@@ -61,6 +61,12 @@ BACKENDS = ("cpu", "vulkan", "cuda", "rocm", "metal", "vmvx")
 # object file.
 LINKAGES = ("system", "embedded", "object")
 
+# IREE's fusion of operations that have several users makes programs that it then refuses
+# ("operand does not dominate this use", "write affecting operations on global resources"), and,
+# seldom, programs that compute something else. 40 programs from softmax to a transformer's gradient
+# are as fast without it, a variational autoencoder's step faster.
+_SINGLE_USE_FUSION = "--iree-dispatch-creation-fuse-multi-use=false"
+
 # The last two are implied by O2, but not after flags were set for the process (below).
 _FUSION_FLAGS = (
     "--iree-global-optimization-opt-level=O0",
@@ -230,7 +236,11 @@ class Target:
             wants_data_tiling: what to do when `data_tiling` leaves it open.
         """
         # 64-bit types are never silently narrowed: f64 in the module is f64 on the device.
-        common = ("--iree-input-type=stablehlo", "--iree-input-demote-f64-to-f32=false")
+        common = (
+            "--iree-input-type=stablehlo",
+            "--iree-input-demote-f64-to-f32=false",
+            _SINGLE_USE_FUSION,
+        )
         if self.gpu_features is not None:
             return common + self.gpu_features.flags()
         if self.backend == "cuda":

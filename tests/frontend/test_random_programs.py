@@ -110,8 +110,55 @@ KERNEL_OF_CONSTANTS = Spec(
 )
 
 
+# IREE fused operations that several others read, and mixed up what it fused.
+READ_BY_SEVERAL = Spec(
+    shapes=(2, 2),
+    steps=(
+        Step("inverse", 3, 3, 5),
+        Step("window_sum", 6, 2, 0),
+        Step("pow", 0, 2, 3),
+        Step("outer", 0, 7, 3),
+        Step("checkpoint", 7, 3, 3),
+        Step("set", 3, 4, 3),
+    ),
+    transformations=("jvp", "grad", "linearize"),
+    is_double=False,
+    seed=2,
+)
+
+# As these do, a result of one loop was that of another one, which IREE then refused.
+WRITTEN_TWICE = Spec(
+    shapes=(2,),
+    steps=(
+        Step("all_gather", 3, 4, 3),
+        Step("cholesky", 7, 4, 0),
+        Step("pooling_gradient", 7, 5, 1),
+    ),
+    transformations=("linearize", "jvp"),
+    is_double=False,
+    seed=856,
+)
+
+# Sums of windows, padded, shared what they begin with.
+PADDED_WINDOWS = Spec(
+    shapes=(6,),
+    steps=(
+        Step("tanh", 5, 4, 2),
+        Step("swapped", 4, 1, 4),
+        Step("eigenvalues", 3, 5, 0),
+        Step("maximum", 6, 5, 1),
+        Step("window_sum", 4, 3, 0),
+        Step("psum_scatter", 4, 4, 2),
+    ),
+    transformations=("linearize", "grad", "grad"),
+    is_double=False,
+    seed=305,
+)
+
+
 def test_programs_that_were_wrong_once() -> None:
     assert list(_problems([KERNEL_OF_CONSTANTS], "of programs")) == []
+    assert list(_problems([WRITTEN_TWICE, PADDED_WINDOWS], "none")) == []
 
 
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))

@@ -22,13 +22,11 @@ class PadWindows(RewritePass):
     `stablehlo.pad`, which `split-complex-pad` knows how to write. Where there is one window along a
     dimension, it must reach to the end ("inferred input/output operand #1 has shape's dimension").
     Running sums and the like, whose windows all reach to one end, are compiled in another way,
-    which does not need this.
+    which does not need this. For all others `loop-over-windows` wants windows of what is there.
 
     1. Pad each operand with its initial value, base dilations included. Negative padding is cut off
        here too, and what is behind a single window.
     2. Reduce the windows of the padded operands.
-
-    Windows of real numbers of which this leaves no more to say stay as they are.
 
     Before::
 
@@ -55,13 +53,12 @@ class PadWindows(RewritePass):
         dilations = entries(operation, "window_dilations", ones)
         base = entries(operation, "base_dilations", ones)
         padding = entries(operation, "padding", [[0, 0]] * len(shape))
-        is_split = any(map(hlo.is_complex, values)) and not _is_running(shape, window, padding)
         counts = hlo.shape_of(operation.results[0])
         surplus = _surplus(counts, shape, window, padding, base, dilations)
         low, high = [pair[0] for pair in padding], [pair[1] for pair in padding]
         config = (low, high, [dilation - 1 for dilation in base])
-        is_complex = is_split and any(any(entry) for entry in config)
-        if not is_complex and min((*low, *high), default=0) >= 0 and not any(surplus):
+        stays = _is_running(shape, window, padding) or not any(any(entry) for entry in config)
+        if stays and min((*low, *high), default=0) >= 0 and not any(surplus):
             return None
         inits = values[count:]
         high = [pad - extra for pad, extra in zip(high, surplus, strict=True)]

@@ -68,8 +68,11 @@ def test_a_single_window_does_not_compile_without_the_pass() -> None:
         compile_module(build({"f": (example.arguments, example.builder)}))
 
 
-def test_windows_that_iree_knows_stay() -> None:
-    module = build({"f": ((REAL,), total((2, 2), padding=PADS))})
+@pytest.mark.parametrize(
+    "builder", [total((2, 2)), total((5, 1), padding=[(4, 0), (0, 0)])], ids=["whole", "running"]
+)
+def test_windows_without_padding_and_running_ones_stay(builder) -> None:
+    module = build({"f": ((REAL,), builder)})
     before = str(module)
     run_passes(module, "pad-windows")
     assert str(module) == before
