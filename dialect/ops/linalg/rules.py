@@ -30,6 +30,8 @@ from axir.dialect.program.op_table import declare
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import LoweringContext, LowerRule, ResultAxes, Rule, Tangent, Value
 
+from .blas_threads import in_fitting_threads
+
 DOMAIN = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 Results = Callable[..., Any]
 """From operands and parameters to an array or a list of arrays."""
@@ -71,6 +73,7 @@ def declare_decomposition(
     def all_samples() -> list[Sample]:
         return _with_stack_beside_nan(samples())
 
+    evaluate = in_fitting_threads(evaluate)
     is_linear = {} if "transpose" in rules else _NOT_LINEAR
     primitive = declare(
         name,

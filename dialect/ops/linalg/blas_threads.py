@@ -1,0 +1,110 @@
+"""How many threads LAPACK takes: one, where several would rather wait for each other.
+
+OpenBLAS divides a product of a thousand numbers among all cores, and its threads wait for the last
+one without sleeping. Where other work has the cores, a decomposition that is done in milliseconds
+takes a hundred times as long: singular values of 200 x 200, two busy cores, 14 ms in one thread and
+402 ms in two. What lives here: the choice by size, and how it is told to OpenBLAS. Other libraries,
+such as MKL, choose well themselves and are left alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import math
+import sys
+import threading
+from types import TracebackType
+from typing import TypeAlias
+
+import numpy as np
+import threadpoolctl
+
+from axir.dialect.core.annotations import Param, Returning
+
+# From 96 x 96 numbers on OpenBLAS makes parts of a product of a matrix and a vector. A second
+# thread pays from about 512 x 512 on, where both have a core.
+_FEWEST, _MANY = 96 * 96, 512 * 512
+_AFFIXES = list(itertools.product(("", "scipy_"), ("", "64_", "_64")))
+
+
+class _Library:
+    """A copy of OpenBLAS in this process: NumPy and SciPy each bring one."""
+
+    def __init__(self, library: ctypes.CDLL):
+        self.get = _symbol(library, "openblas_get_num_threads")
+        self.set = _symbol(library, "openblas_set_num_threads")
+
+
+_Symbol: TypeAlias = Returning[int]
+
+
+def _symbol(library: ctypes.CDLL, name: str) -> _Symbol:
+    names = [f"{prefix}{name}{suffix}" for prefix, suffix in _AFFIXES]
+    found: _Symbol = next(getattr(library, x) for x in names if hasattr(library, x))
+    return found
+
+
+@functools.cache
+def _libraries(has_scipy: bool) -> list[_Library]:
+    """Returns the copies of OpenBLAS; SciPy's is there once SciPy's linear algebra is imported."""
+    return [
+        _Library(found.dynlib)
+        for found in threadpoolctl.ThreadpoolController().lib_controllers
+        if found.internal_api == "openblas"
+    ]
+
+
+class _OneThread:
+    """A time in which OpenBLAS takes one thread, whichever threads of the process call it.
+
+    Not by `threadpool_limits`, which heeds the first thread alone that uses it: programs call
+    LAPACK from threads of their own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._before: list[tuple[_Library, int]] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._depth == 0:
+                libraries = _libraries("scipy.linalg" in sys.modules)
+                self._before = [(library, library.get()) for library in libraries]
+                for library in libraries:
+                    library.set(1)
+            self._depth += 1
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                for library, count in self._before:
+                    library.set(count)
+
+
+_one_thread = _OneThread()
+
+
+def in_fitting_threads(evaluate: Returning[object]) -> Returning[object]:
+    """Returns a function of arrays of matrices that takes one thread where more do not pay."""
+
+    @functools.wraps(evaluate)
+    def run(*operands: np.ndarray, **params: Param) -> object:
+        if _FEWEST <= max(_elements(x) for x in operands) < _MANY:
+            with _one_thread:
+                return evaluate(*operands, **params)
+        return evaluate(*operands, **params)
+
+    return run
+
+
+def _elements(x: np.ndarray) -> int:
+    return math.prod(x.shape[-2:])
