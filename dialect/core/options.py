@@ -453,6 +453,14 @@ _TABLE = (
         minimum=1,
     ),
     Option(
+        "axir_cpu_ids",
+        str,
+        None,
+        "The cores to which the threads are pinned that compute a program on the CPU, such as "
+        "'0,2-5'; None takes all that the process may use.",
+        is_in_cache_key=True,
+    ),
+    Option(
         "axir_collective_timeout",
         int,
         600,

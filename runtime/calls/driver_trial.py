@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 
 from axir.dialect.program.costs import PARALLEL_OPERATIONS
-from axir.runtime.device.devices import thread_count
+from axir.runtime.device.workers import thread_count
 
 # A call of local-task costs 13 us more than one of local-sync: below this nothing can be won.
 _SHORT_CALL_SECONDS = 40e-6

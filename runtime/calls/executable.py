@@ -21,9 +21,10 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.timeline import span
 from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
-from axir.runtime.device.devices import INSTANCE, Device, thread_count
+from axir.runtime.device.devices import INSTANCE, Device
 from axir.runtime.device.failures import device_failure, short_status
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
+from axir.runtime.device.workers import thread_count
 from axir.runtime.errors import LoadError
 
 from .driver_trial import DriverTrial

@@ -47,6 +47,7 @@ from .buffers import (
 )
 from .fork_safety import abandon, call_in_forked_child
 from .gpu_features import GpuFeatures
+from .workers import with_workers
 
 # The HAL types must be registered before the first buffer view is made: without them its references
 # are never released.
@@ -145,7 +146,9 @@ class Device:
             driver: One of `drivers`, by default the first.
             threads: How many threads it has, if it is one that has threads.
         """
-        key = (driver or self.driver, threads if driver == "local-task" else 1)
+        # What threads a driver has stays as it was made.
+        workers = (threads, config.axir_cpu_ids) if driver == "local-task" else (1, None)
+        key = (driver or self.driver, *workers)
         handle = self._handles.get(key)
         if handle is None:
             with self._lock:
@@ -153,7 +156,7 @@ class Device:
                 if handle is None:
                     self._check_addressable()
                     with without_launcher_variables():
-                        handle = self._handles[key] = self._open(*key)
+                        handle = self._handles[key] = self._open(*key[:2])
         return handle
 
     @property
@@ -257,8 +260,9 @@ class CpuDevice(Device):
         if driver == "local-task":
             # A driver looks at the flags of the process when it is made.
             with _flags_lock:
-                iree_runtime.flags.parse_flags(*_worker_flags(threads))
-                return _binding.create_hal_driver(driver).create_default_device()
+                return with_workers(
+                    threads, lambda: _binding.create_hal_driver(driver).create_default_device()
+                )
         # Not the wheel's cached drivers: after a fork those belong to the parent.
         return _binding.create_hal_driver(driver).create_default_device()
 
@@ -447,29 +451,6 @@ def local_devices(
 def device_count(backend: str | None = None) -> int:
     """Returns the number of devices of a platform."""
     return len(devices(backend))
-
-
-def thread_count() -> int:
-    """Returns how many threads compute a program on the CPU: the option `axir_num_threads`."""
-    if config.axir_num_threads is not None:
-        return config.axir_num_threads
-    return _core_count()
-
-
-def _core_count() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _worker_flags(threads: int) -> tuple[str, ...]:
-    """Returns the flags of the process for drivers with so many threads.
-
-    IREE pins workers to cores if it chooses these, up to a limit; a fixed number of workers it
-    leaves to the system, which may keep two of them on one core. Where the process has not all
-    cores, or more threads than these are asked for, there is no core to pin a worker to.
-    """
-    if threads > _core_count() or _core_count() < (os.cpu_count() or 1):
-        return (f"--task_topology_group_count={threads}",)
-    return ("--task_topology_group_count=0", f"--task_topology_max_group_count={threads}")
 
 
 def default_device() -> Device:

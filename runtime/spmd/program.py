@@ -35,8 +35,9 @@ from axir.runtime.calls.compiled_function import compile_function, warn_of_missi
 from axir.runtime.calls.executable import Executable, Program
 from axir.runtime.calls.pending import Lane, QueuedCall, Source, sources_of, unfinished
 from axir.runtime.device.buffers import Buffer, BufferType
-from axir.runtime.device.devices import Device, thread_count
+from axir.runtime.device.devices import Device
 from axir.runtime.device.fork_safety import call_in_forked_child
+from axir.runtime.device.workers import thread_count
 from axir.runtime.errors import (
     CollectiveAbortedError,
     CollectiveError,

@@ -12,7 +12,8 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir.dialect.core.config import ConfigError, config
-from axir.runtime.device.devices import devices, thread_count
+from axir.runtime.device.devices import devices
+from axir.runtime.device.workers import core_count, cpu_ids, thread_count
 
 COUNT = """
 import os, axir, axir.numpy as jnp
@@ -61,6 +62,76 @@ def test_the_number_can_change():
         np.testing.assert_allclose(f(x), 99990000.0)
         assert device.handle("local-task", n) is device.handle("local-task", n)
     assert device.handle("local-task", 2) is not device.handle("local-task", 3)
+
+
+WHERE = """
+import os, axir, axir.numpy as jnp
+f = axir.jit(lambda x: x @ x)
+x = jnp.ones((600, 600))
+f(x).block_until_ready()
+tasks = [int(t) for t in os.listdir("/proc/self/task")
+         if open(f"/proc/self/task/{t}/comm").read().startswith("iree-worker")]
+print([sorted(os.sched_getaffinity(t)) for t in sorted(tasks)])
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads cannot be listed")
+@pytest.mark.parametrize(("ids", "count"), [("LAST", None), ("ALL", None), ("LAST", "2")])
+def test_threads_are_pinned_to_the_cores_that_the_option_names(ids, count, tmp_path):
+    cores = sorted(os.sched_getaffinity(0))
+    chosen = cores[-1:] if ids == "LAST" else cores[::-1]
+    environment = {
+        **os.environ,
+        "AXIR_CPU_IDS": ",".join(map(str, chosen)),
+        "AXIR_DRIVER": "local-task",
+        "AXIR_CACHE_DIR": str(tmp_path),
+        **({"AXIR_NUM_THREADS": count} if count else {}),
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", WHERE], capture_output=True, text=True, env=environment
+    )
+    assert run.returncode == 0, run.stderr
+    threads = int(count) if count else len(chosen)
+    assert run.stdout.strip() == str([[chosen[i % len(chosen)]] for i in range(threads)])
+
+
+def test_a_process_of_some_cores_pins_its_threads_to_these(tmp_path):
+    core = max(os.sched_getaffinity(0))
+    code = f"import os; os.sched_setaffinity(0, [{core}])\n" + WHERE
+    environment = {**os.environ, "AXIR_DRIVER": "local-task", "AXIR_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == str([[core]])
+
+
+def test_cores_are_numbers_and_ranges():
+    cores = sorted(os.sched_getaffinity(0))
+    with config(axir_cpu_ids=f" {cores[0]} "):
+        assert cpu_ids() == (cores[0],)
+        assert thread_count() == 1
+    whole = f"{cores[0]}-{cores[-1]}"
+    if cores == list(range(cores[0], cores[-1] + 1)):
+        with config(axir_cpu_ids=whole):
+            assert cpu_ids() == tuple(cores)
+    with config(axir_cpu_ids=None):
+        assert cpu_ids() == ()
+        assert thread_count() == core_count() == len(cores)
+
+
+@pytest.mark.parametrize("text", ["", "a", "1;2", "0,0", "3-2", "-1"])
+def test_other_text_is_no_list_of_cores(text):
+    with config(axir_cpu_ids=text), pytest.raises(ConfigError, match="different cores") as error:
+        thread_count()
+    assert "'0,2-5'" in str(error.value)
+
+
+def test_cores_that_the_process_may_not_use_are_refused():
+    absent = max(os.sched_getaffinity(0)) + 1
+    with config(axir_cpu_ids=f"0,{absent}"), pytest.raises(ConfigError) as error:
+        cpu_ids()
+    assert f"names core {absent}, but this process may use" in str(error.value)
 
 
 def test_there_is_at_least_one():

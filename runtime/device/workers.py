@@ -1,0 +1,121 @@
+"""The threads that compute programs on the CPU: how many, and on which cores.
+
+What does not live here: whether a program takes threads (`runtime/calls/driver_trial.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+
+from iree import runtime as iree_runtime
+
+from axir.dialect.core.config import config
+from axir.dialect.core.options import ConfigError
+
+_TASKS = "/proc/self/task"
+_SECONDS_TO_START = 5.0
+
+
+def thread_count() -> int:
+    """Returns how many threads compute a program on the CPU.
+
+    The option `axir_num_threads` says it, else there is one for each core of `axir_cpu_ids`, or of
+    this process.
+    """
+    if config.axir_num_threads is not None:
+        return config.axir_num_threads
+    return len(cpu_ids()) or core_count()
+
+
+def core_count() -> int:
+    """Returns how many cores this process may use."""
+    return len(_allowed()) or os.cpu_count() or 1
+
+
+def cpu_ids() -> tuple[int, ...]:
+    """Returns the cores that the option `axir_cpu_ids` names, in its order; none if it is not set.
+
+    Raises:
+        ConfigError: it is no list of cores, or names one that this process may not use.
+    """
+    text = config.axir_cpu_ids
+    if text is None:
+        return ()
+    parts = [re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part) for part in text.split(",")]
+    ids = [
+        number
+        for part in parts
+        if part is not None
+        for number in range(int(part[1]), int(part[2] or part[1]) + 1)
+    ]
+    if None in parts or len(set(ids)) != len(ids) or not ids:
+        raise ConfigError(
+            f"axir_cpu_ids={text!r} is no list of different cores. "
+            "Write numbers and ranges, such as '0,2-5'."
+        )
+    allowed = _allowed()
+    if not allowed:
+        raise ConfigError("axir_cpu_ids: this system does not let a program choose its cores.")
+    absent = [number for number in ids if number not in allowed]
+    if absent:
+        raise ConfigError(
+            f"axir_cpu_ids={text!r} names core {absent[0]}, but this process may use "
+            f"{', '.join(map(str, sorted(allowed)))} only."
+        )
+    return tuple(ids)
+
+
+def with_workers(
+    threads: int, open_device: Callable[[], iree_runtime.HalDevice]
+) -> iree_runtime.HalDevice:
+    """Returns a device with so many threads, each on a core of its own where there are enough.
+
+    IREE pins workers to cores if it chooses these itself, up to a limit; a fixed number of workers
+    it leaves to the system, which may keep two of them on one core. Where the process may not use
+    all cores, or the option names some, they are pinned here. More threads than cores are left to
+    the system.
+    """
+    chosen = cpu_ids() or tuple(sorted(_allowed()))
+    if not config.axir_cpu_ids and core_count() == os.cpu_count() and threads <= core_count():
+        iree_runtime.flags.parse_flags(
+            "--task_topology_group_count=0", f"--task_topology_max_group_count={threads}"
+        )
+        return open_device()
+    before = _workers()
+    iree_runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
+    device = open_device()
+    if chosen and (threads <= len(chosen) or config.axir_cpu_ids):
+        _pin(before, threads, chosen)
+    return device
+
+
+def _allowed() -> set[int]:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+def _workers() -> set[int]:
+    """Returns the identifiers of the threads that IREE has made to compute."""
+    found = set()
+    for task in os.listdir(_TASKS) if os.path.isdir(_TASKS) else ():
+        try:
+            with open(f"{_TASKS}/{task}/comm") as file:
+                is_worker = file.read().startswith("iree-worker")
+        except FileNotFoundError:  # it ended meanwhile
+            continue
+        if is_worker:
+            found.add(int(task))
+    return found
+
+
+def _pin(before: set[int], threads: int, chosen: tuple[int, ...]) -> None:
+    """Gives the workers made since `before` their cores, in turn; those that start late, later."""
+    end = time.monotonic() + _SECONDS_TO_START
+    new = sorted(_workers() - before)
+    while len(new) < threads and time.monotonic() < end:
+        time.sleep(0.001)
+        new = sorted(_workers() - before)
+    for place, task in enumerate(new):
+        os.sched_setaffinity(task, {chosen[place % len(chosen)]})
