@@ -4,7 +4,8 @@ A record is an `i64`: the upper half holds the key, an unsigned number, the lowe
 with it. Rows are sorted by their keys, equal keys in the order in which they came. Long rows are
 sorted digit by digit from the last one (Knuth, The Art of Computer Programming, volume 3, 5.2.5),
 short ones by counting for each record what goes before it (5.2, algorithm C). Where a few of the
-first are enough, those with the smallest first digits are found before. Rows are shared out among
+first are enough, those with the smallest first digits are found before, and up to sixteen are
+inserted into a list one by one (5.2.1, algorithm S). Rows are shared out among
 workgroups, each of which has memory for one row, twice: a result that nobody reads, for the stack
 is too small. What does not live here: what records are made of (`sort_by_digits.py`).
 
@@ -30,15 +31,25 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.expressions import select
 from axir.dialect.builders.kernels import (
     Memory,
+    any_lane,
     branch,
     dispatch,
     each,
     loop,
+    repeat_while,
     rows_of,
     scratch,
     when,
 )
-from axir.dialect.builders.scalars import Scalar, index, integer, to_index, to_integer, truncate
+from axir.dialect.builders.scalars import (
+    Scalar,
+    broadcast,
+    index,
+    integer,
+    to_index,
+    to_integer,
+    truncate,
+)
 from axir.dialect.core.annotations import Returning
 
 KEY_BITS = 32
@@ -50,8 +61,11 @@ _LARGEST_DIGIT = 11
 _RECORDS_OF_A_WORKGROUP = 1 << 13
 _WORKGROUPS = 64
 
-# Of what share of a row the smallest records are found before they are sorted, and how.
+# Of what share of a row the smallest records are found before they are sorted, and how: so many are
+# inserted one after the other, which takes longer than by digits only where a row descends.
 _SMALL_SHARE = 8
+_FEW = 16
+_LANES = 16
 _DIGITS_OF_FEW = 8
 
 Row: TypeAlias = Returning[None]
@@ -71,15 +85,18 @@ def sort_records(records: ir.Value, width: int, needed: int) -> ir.Value:
     workgroups = max(1, min(_WORKGROUPS, rows, rows * extent // _RECORDS_OF_A_WORKGROUP))
     result = hlo.tensor_type((rows, needed), integer(KEY_BITS))
     halves = hlo.tensor_type((workgroups, 2, extent), hlo.element_type_of(records))
-    is_short = extent <= _SHORT_ROW
-    sort: Row = _counted if is_short else _by_digits(extent, width, needed)
+    is_few = needed <= _FEW and needed * _SMALL_SHARE <= extent
+    has_no_half = is_few or extent <= _SHORT_ROW
+    sort: Row = (
+        _inserted if is_few else _counted if has_no_half else _by_digits(extent, width, needed)
+    )
 
     def kernel(workgroup: Scalar, records: Memory, output: Memory, *own: Memory) -> None:
         @each(*rows_of(workgroup, rows, workgroups))
         def row(number: Scalar) -> None:
             sort(records.at(number), output.at(number), *(x.at(workgroup) for x in own))
 
-    types = [result] if is_short else [result, halves]
+    types = [result] if has_no_half else [result, halves]
     return dispatch(kernel, [records], types, workgroups=workgroups, name="sort")[0]
 
 
@@ -128,6 +145,47 @@ def _counted(records: Memory, output: Memory) -> None:
         before = loop(0, number, records.constant(0), count_equal)
         before = loop(number + 1, extent, before, count_less)
         put(to_index(before), record)
+
+
+def _inserted(records: Memory, output: Memory) -> None:
+    """Keeps the smallest records so far in order, and lets each one that is smaller in."""
+    extent, needed = records.shape[0], output.shape[0]
+    kept = scratch((needed,), integer(2 * KEY_BITS))
+
+    def insert(last: Scalar | int, record: Scalar) -> None:
+        def is_before(place: Scalar) -> Scalar:
+            # The place below the first one is read at the first one, where nothing is lost.
+            below = kept[select(place > 0, place - 1, place)]
+            return (place > 0) & (_key(record) < _key(below))
+
+        def make_room(place: Scalar) -> Scalar:
+            kept[place] = kept[place - 1]
+            return place - 1
+
+        kept[repeat_while(index(0) + last, is_before, make_room)] = record
+
+    @each(0, needed)
+    def begin(number: Scalar) -> None:
+        insert(number, records[number])
+
+    def insert_if_smaller(number: Scalar) -> None:
+        record = records[number]
+        is_smaller = _key(record) < _key(kept[needed - 1])
+        when(is_smaller)(lambda: insert(needed - 1, record))
+
+    whole = needed + (extent - needed) // _LANES * _LANES
+
+    @each(needed, whole, _LANES)
+    def look(start: Scalar) -> None:
+        bound = broadcast(_key(kept[needed - 1]), _LANES)
+        is_any = any_lane(_key(records.read(start, _LANES)) < bound)
+        when(is_any)(lambda: each(start, start + _LANES)(insert_if_smaller))
+
+    each(whole, extent)(insert_if_smaller)
+
+    @each(0, needed)
+    def write(number: Scalar) -> None:
+        output[number] = _companion(kept[number])
 
 
 def _smallest(records: Memory, kept: Memory, width: int, needed: int) -> Scalar:

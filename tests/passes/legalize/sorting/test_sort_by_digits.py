@@ -215,6 +215,9 @@ def front(name: str, x: np.ndarray, limits: tuple[int, int], dimension: int = 0)
 FRONTS = [
     front("of_short_row", X[:20], (3, 5)),
     front("of_few", np.sort(Y.repeat(20))[::-1].copy(), (7, 7)),
+    front("of_some", np.sort(Y.repeat(20))[::-1].copy(), (40, 7)),
+    front("of_most_of_few", RNG.normal(size=(2, 129)).astype(np.float32), (16, 1), 1),
+    front("of_descending", np.arange(300, 0, -1, dtype=np.int32), (16, 3)),
     front("of_ties", below(3, np.int32).repeat(30), (9, 2)),
     front("of_one_value", np.ones(500, np.uint8), (9, 2)),
     front("of_most", Y.repeat(5), (200, 3)),
