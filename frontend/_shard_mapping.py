@@ -23,13 +23,12 @@ from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.core.state import state, with_axes
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.sharding.shard_map import apply_to_parts
 from axir.dialect.program.function import Function
-from axir.dialect.program.function_tracing import function_name
+from axir.dialect.program.function_tracing import function_name, trace_function
 from axir.dialect.program.layouts import Layout, MeshAxes, axes_in, local_shape, without
 from axir.dialect.program.rules import Value
-from axir.dialect.program.varying_axes import NOWHERE, varying_axes
 
 
 class ShardSpecError(AxirError, ValueError):
@@ -107,17 +106,27 @@ def shard_map(
             for spec, x in zip(_specs(specs, args, "in_specs"), values, strict=True)
         ]
         flat = FlatFunction(function, in_tree)
-        traced = _trace(flat, values, in_layouts, manual)
+        traced = _trace(flat, values, in_layouts, manual, check_vma)
         results = flat.out_tree.unflatten(traced.outputs)
         out_layouts = [
             _layout(spec, v.type.ndim, manual, "out_specs")
             for spec, v in zip(_specs(out_specs, results, "out_specs"), traced.outputs, strict=True)
         ]
         if check_vma:
-            _check_replicated(traced, manual, in_layouts, out_layouts, tree.paths(results))
+            _check_replicated(traced, manual, out_layouts, tree.paths(results))
+            traced = _varying_results(traced, tuple(out_layouts))
         numbers = device_numbers(chosen)
         return flat.out_tree.unflatten(
-            apply_to_parts(traced, values, axes, in_layouts, out_layouts, numbers, auto)
+            apply_to_parts(
+                traced,
+                values,
+                axes,
+                in_layouts,
+                out_layouts,
+                numbers,
+                auto,
+                check_vma=check_vma,
+            )
         )
 
     return mapped
@@ -126,40 +135,59 @@ def shard_map(
 def _check_replicated(
     function: Function,
     axes: MeshAxes,
-    in_layouts: Sequence[Layout],
     out_layouts: Sequence[Layout],
     paths: Sequence[str],
 ) -> None:
     """Raises `ReplicationError` if a result may differ along an axis that its layout leaves out."""
-    # What is captured comes from outside the map: all devices have it whole.
-    given = [frozenset(axes_in(layout)) for layout in in_layouts]
-    given += [NOWHERE] * len(function.captures)
-    own = [name for name, size in axes if size > 1]
-    found = varying_axes(function, tuple(given))
-    for path, layout, differs, v in zip(paths, out_layouts, found, function.outputs, strict=True):
-        names = [name for name in own if name in differs and name not in axes_in(layout)]
+    for path, layout, v in zip(paths, out_layouts, function.outputs, strict=True):
+        differs = v.type.varying.difference(axes_in(layout))
+        names = [name for name, _ in axes if name in differs]
         if names:
             told = ", ".join(map(repr, names))
             raise ReplicationError(
                 f"shard_map of {function.name!r}: out_specs do not name {told} for result{path} of "
                 f"type {v.type}, so all devices along {told} must hold the same, but what they "
                 "compute may differ.",
-                f"Combine it over {told} (axir.lax.psum, pmean, pmax, all_gather), also if it is a "
-                "derivative taken within the map, or name the axis in out_specs. If it is known to "
-                "be the same everywhere, pass check_vma=False.",
+                f"Combine it over {told} (axir.lax.psum, pmean, pmax), or name the axis in "
+                "out_specs. If it is known to be the same everywhere, pass check_vma=False.",
             )
 
 
 def _trace(
-    flat: FlatFunction, values: Sequence[Value], layouts: Sequence[Layout], axes: MeshAxes
+    flat: FlatFunction,
+    values: Sequence[Value],
+    layouts: Sequence[Layout],
+    axes: MeshAxes,
+    is_tracked: bool,
 ) -> Function:
     """Traces a function of parts, in which collectives may name the axes."""
+    own, names = dict(axes), frozenset(dict(axes))
     types = [
-        ShapedArray(local_shape(x.shape, layout, axes, "shard_map"), x.dtype, x.type.weak_type)
+        x.type.update(
+            shape=local_shape(x.shape, layout, axes, "shard_map"),
+            varying=x.type.varying.union(axes_in(layout)) if is_tracked else x.type.varying,
+        )
         for x, layout in zip(values, layouts, strict=True)
     ]
-    with with_axes({**state.axis_sizes, **dict(axes)}):
+    tracked = state.tracked_axes | names if is_tracked else state.tracked_axes - names
+    with with_axes({**state.axis_sizes, **own}, tracked):
         return trace_abstract(flat, types, "ShardMap")
+
+
+def _varying_results(function: Function, layouts: tuple[Layout, ...]) -> Function:
+    """Returns a function of parts whose results vary along all axes that their layouts name.
+
+    What all devices have alike and is put together all the same gets a cotangent from each.
+    """
+    outputs = zip(function.outputs, layouts, strict=True)
+    if all(v.type.varying.issuperset(axes_in(layout)) for v, layout in outputs):
+        return function
+
+    def varied(*arguments: Value) -> list[Value]:
+        results = function.interpret([*arguments, *function.captured])
+        return [pvary(x, axes_in(layout)) for x, layout in zip(results, layouts, strict=True)]
+
+    return trace_function(varied, function.input_types, name=function.name, kind="ShardMap")
 
 
 def _mesh(mesh: Mesh | AbstractMesh | None) -> Mesh | AbstractMesh:

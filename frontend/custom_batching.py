@@ -130,7 +130,7 @@ class _Rule:
         # The axis is one of the arrays' own now: nothing communicates over it.
         name = current_frame().name
         other_axes = {n: size for n, size in state.axis_sizes.items() if n != name}
-        with user_code(other_axes):
+        with user_code(other_axes, state.tracked_axes - {name}):
             try:
                 result = self.rule(size, list(in_batched[0]), *arguments[0])
                 return self._checked(size, result)

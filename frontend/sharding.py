@@ -16,7 +16,6 @@ from axir._devices.meshes import (
     AbstractDevice,
     AbstractMesh,
     AxisType,
-    ManualAxisType,
     Mesh,
     get_abstract_mesh,
     get_mesh,
@@ -27,6 +26,7 @@ from axir._devices.partitions import DuplicateSpecError, NamedSharding, Partitio
 from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._transforms.sharded import reshard
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.manual_axes import ManualAxisType
 from axir.runtime import Device
 
 __all__ = [

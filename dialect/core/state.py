@@ -35,6 +35,8 @@ class _State(threading.local):
         batching: The axis over which a pass vectorizes now, a `BatchFrame`; None outside
             vectorization.
         axis_sizes: Extents of the named axes that the code which is traced now may name.
+        tracked_axes: Those of them along which types say whether values vary.
+        chosen_axes: Those of the tracked axes along which places may be in different branches now.
         kernel: The kernel that is being built; None outside.
         machine: What runs a kernel of the user's own; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
@@ -48,6 +50,8 @@ class _State(threading.local):
         self.scope: str = ""
         self.batching: BatchFrame | None = None
         self.axis_sizes: dict[Hashable, int] = {}
+        self.tracked_axes: frozenset[Hashable] = frozenset()
+        self.chosen_axes: frozenset[Hashable] = frozenset()
         self.kernel: Kernel | None = None
         self.machine: Machine[Foreign] | None = None
         self.caller: str | None = None
@@ -112,7 +116,15 @@ def around_trace(ambient: Trace | None, branch: Trace | None) -> Change:
 
 def outside_traces() -> Change:
     """Lets code run as if no trace were going on: while a program runs, none is its own."""
-    return Change(ambient=None, branch=None, origin=None, batching=None, axis_sizes={})
+    return Change(
+        ambient=None,
+        branch=None,
+        origin=None,
+        batching=None,
+        axis_sizes={},
+        tracked_axes=frozenset(),
+        chosen_axes=frozenset(),
+    )
 
 
 def on_behalf_of(caller: str | None) -> Change:
@@ -130,16 +142,28 @@ def within_scope(name: str) -> Change:
     return Change(scope=f"{state.scope}/{name}" if state.scope else name)
 
 
-def with_axes(axis_sizes: dict[Hashable, int]) -> Change:
-    """Lets code name the given axes and no others."""
-    return Change(axis_sizes=axis_sizes)
+def with_axes(axis_sizes: dict[Hashable, int], tracked: frozenset[Hashable]) -> Change:
+    """Lets code name the given axes and no others; types say of some whether values vary."""
+    return Change(axis_sizes=axis_sizes, tracked_axes=tracked)
 
 
-def user_code(axis_sizes: dict[Hashable, int]) -> Change:
+def user_code(axis_sizes: dict[Hashable, int], tracked: frozenset[Hashable]) -> Change:
     """Lets a user's function run that a pass calls: it has lines of its own, and may name axes."""
-    return Change(origin=None, axis_sizes=axis_sizes)
+    return Change(origin=None, axis_sizes=axis_sizes, tracked_axes=tracked)
 
 
-def vectorization(frame: BatchFrame, axis_sizes: dict[Hashable, int]) -> Change:
+def vectorization(
+    frame: BatchFrame, axis_sizes: dict[Hashable, int], tracked: frozenset[Hashable]
+) -> Change:
     """Tells rules over which axis they vectorize, and code which axes it may name."""
-    return Change(batching=frame, axis_sizes=axis_sizes)
+    return Change(batching=frame, axis_sizes=axis_sizes, tracked_axes=tracked)
+
+
+def chosen_along(axes: frozenset[Hashable]) -> Change:
+    """Lets code run in a branch that not all places along some axes may have chosen."""
+    return Change(chosen_axes=state.chosen_axes | axes)
+
+
+def axes_in_scope() -> Hashable:
+    """Returns what is equal where code may name the same axes."""
+    return tuple(state.axis_sizes.items()), state.tracked_axes, state.chosen_axes

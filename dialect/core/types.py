@@ -17,6 +17,7 @@ from .context import context
 from .errors import DTypeError, ShapeError
 from .extended_dtypes import KeyDtype, key_dtype
 from .fixed_options import check_layout
+from .manual_axes import NOWHERE, Axes, ManualAxisType, as_encoding, from_encoding
 
 _SHORT_NAMES = {
     dtypes.bool_: "bool",
@@ -89,17 +90,22 @@ def numpy_dtype(element: ir.Type) -> Dtype:
 class ShapedArray:
     """The type of an array: shape, dtype, and whether the dtype is weak. Interned: compare by `is`.
 
+    Within `shard_map` it also says along which axes of the mesh devices may hold different values.
+
     >>> import numpy as np
     >>> ShapedArray((2, 3), np.float32)
     ShapedArray(float32[2,3])
     >>> print(ShapedArray((), np.float32, weak_type=True))
     ~float32[]
+    >>> print(ShapedArray((2,), np.float32, varying=frozenset("i")))
+    float32[2]{V:i}
     """
 
-    __slots__ = ("_mlir", "dtype", "ndim", "shape", "weak_type")
+    __slots__ = ("_mlir", "dtype", "ndim", "shape", "varying", "weak_type")
     shape: tuple[int, ...]
     dtype: Dtype
     weak_type: bool
+    varying: Axes
     ndim: int
     _mlir: ir.Type | None
 
@@ -110,14 +116,25 @@ class ShapedArray:
         weak_type: bool = False,
         *,
         sharding: object = None,
+        varying: Axes = NOWHERE,
+        manual_axis_type: ManualAxisType | None = None,
     ) -> ShapedArray:
         """Returns the one object of this type, making it on first sight."""
         if sharding is not None:
             check_layout("ShapedArray", sharding)
+        if manual_axis_type is not None:
+            varying = manual_axis_type.varying
         try:
-            return _interned[shape, dtype, weak_type]  # type: ignore[index]
+            return _interned[shape, dtype, weak_type, varying]  # type: ignore[index]
         except (KeyError, TypeError):
-            return _intern(cls, shape, dtype, weak_type)
+            return _intern(cls, shape, dtype, weak_type, varying)
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """How the values of devices relate along axes of a mesh, within `shard_map`."""
+        return ManualAxisType(varying=self.varying)
+
+    mat = manual_axis_type
 
     @property
     def sharding(self) -> None:
@@ -139,7 +156,10 @@ class ShapedArray:
             with context():
                 unchecked = ir.Location.unknown()
                 self._mlir = ir.RankedTensorType.get(
-                    self.shape, element_type(self.dtype), loc=unchecked
+                    self.shape,
+                    element_type(self.dtype),
+                    as_encoding(self.varying) if self.varying else None,
+                    loc=unchecked,
                 )
         return self._mlir
 
@@ -149,25 +169,27 @@ class ShapedArray:
         dtype: AnyDtype = self.dtype
         if type(dtype) is not KeyDtype:
             return self
-        return ShapedArray((*self.shape, dtype.words), dtypes.uint32)
+        return ShapedArray((*self.shape, dtype.words), dtypes.uint32, varying=self.varying)
 
     def update(self, **changes: Options) -> ShapedArray:
-        """Returns the type with some of shape, dtype and weak_type replaced."""
+        """Returns the type with some of shape, dtype, weak_type and varying replaced."""
         return ShapedArray(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
+            varying=changes.get("varying", self.varying),
+            manual_axis_type=changes.get("manual_axis_type"),
         )
 
     def strip_weak_type(self) -> ShapedArray:
         """Returns the same type, not weak."""
-        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
 
     def to_tangent_aval(self) -> ShapedArray:
         """Returns the type of tangents: itself for inexact dtypes, float0 otherwise."""
         if dtypes.is_inexact(self.dtype):
             return self
-        return ShapedArray(self.shape, dtypes.float0)
+        return ShapedArray(self.shape, dtypes.float0, varying=self.varying)
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """Renders shape and dtype: `float32[2,3]`, or `f32[2,3]` as in jaxprs."""
@@ -175,7 +197,13 @@ class ShapedArray:
             name = _SHORT_NAMES.get(self.dtype) or str(self.dtype)
         else:
             name = "float0" if self.dtype == dtypes.float0 else str(self.dtype)
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        return f"{name}[{','.join(map(str, self.shape))}]{self._told_varying()}"
+
+    def _told_varying(self) -> str:
+        if not self.varying:
+            return ""
+        names = ",".join(sorted(map(str, self.varying)))
+        return f"{{V:{names if len(self.varying) == 1 else f'({names})'}}}"
 
     def __str__(self) -> str:
         return f"~{self.str_short()}" if self.weak_type else self.str_short()
@@ -185,14 +213,24 @@ class ShapedArray:
         return f"ShapedArray({self.str_short()}{weak})"
 
     def __reduce__(self) -> tuple[object, ...]:
+        if self.varying:
+            return _of_parts, (self.shape, self.dtype, self.weak_type, self.varying)
         return ShapedArray, (self.shape, self.dtype, self.weak_type)
 
 
-_interned: dict[tuple[tuple[int, ...], Dtype, bool], ShapedArray] = {}
+def _of_parts(shape: tuple[int, ...], dtype: Dtype, weak_type: bool, varying: Axes) -> ShapedArray:
+    return ShapedArray(shape, dtype, weak_type, varying=varying)
+
+
+_interned: dict[tuple[tuple[int, ...], Dtype, bool, Axes], ShapedArray] = {}
 
 
 def _intern(
-    cls: type[ShapedArray], shape: Iterable[int], dtype: AnyDtype, weak_type: bool
+    cls: type[ShapedArray],
+    shape: Iterable[int],
+    dtype: AnyDtype,
+    weak_type: bool,
+    varying: Axes,
 ) -> ShapedArray:
     try:
         normal_shape = tuple(int(extent) for extent in shape)
@@ -202,11 +240,11 @@ def _intern(
         ) from None
     if any(extent < 0 for extent in normal_shape):
         raise ShapeError(f"Shape {normal_shape} has a negative extent.")
-    key = (normal_shape, dtypes.as_dtype(dtype), bool(weak_type))
+    key = (normal_shape, dtypes.as_dtype(dtype), bool(weak_type), frozenset(varying))
     self = _interned.get(key)
     if self is None:
         self = object.__new__(cls)
-        self.shape, self.dtype, self.weak_type = key
+        self.shape, self.dtype, self.weak_type, self.varying = key
         self.ndim = len(normal_shape)
         self._mlir = None
         _interned[key] = self
@@ -222,4 +260,9 @@ def type_of_mlir(value_type: ir.Type, weak_type: bool = False) -> ShapedArray:
             f"MLIR type {value_type} has a dynamic extent; axir's are static.",
             "Write extents as numbers: export the function for arrays of given shapes.",
         )
-    return ShapedArray(tuple(value_type.shape), numpy_dtype(value_type.element_type), weak_type)
+    return ShapedArray(
+        tuple(value_type.shape),
+        numpy_dtype(value_type.element_type),
+        weak_type,
+        varying=from_encoding(value_type.encoding),
+    )

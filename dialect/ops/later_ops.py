@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from axir.dialect.core.late_modules import late_module
 
 if TYPE_CHECKING:
+    from .collectives import axis_reductions
     from .control_flow import flat_loops, lowered_scan, scan
     from .elementwise import arithmetic, conversion
     from .indexing import scatter, static_slicing
     from .reductions import reduce
     from .shape import broadcasting, rearranging
 else:
+    axis_reductions = late_module("axir.dialect.ops.collectives.axis_reductions")
     arithmetic = late_module("axir.dialect.ops.elementwise.arithmetic")
     broadcasting = late_module("axir.dialect.ops.shape.broadcasting")
     conversion = late_module("axir.dialect.ops.elementwise.conversion")
@@ -33,6 +35,7 @@ else:
 
 __all__ = [
     "arithmetic",
+    "axis_reductions",
     "broadcasting",
     "conversion",
     "flat_loops",

@@ -33,7 +33,7 @@ class DeferredFunction:
         self._trace = trace
         self._function: Function | None = None
         # The named axes that were in scope where it was made are in scope where it is traced.
-        self._axis_sizes = state.axis_sizes
+        self._axes = state.axis_sizes, state.tracked_axes
         # What is derived from it, as functions keep what is derived from them.
         self.derived = Memo()
 
@@ -47,7 +47,7 @@ class DeferredFunction:
 
     def surroundings(self) -> Change:
         """Lets the user's code run as where the function was made."""
-        return user_code(self._axis_sizes)
+        return user_code(*self._axes)
 
     def __repr__(self) -> str:
         return self.name

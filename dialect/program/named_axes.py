@@ -35,7 +35,7 @@ class BatchFrame:
 
 def named_axis(name: Hashable | None, size: int) -> Change:
     """Lets the code traced inside name an axis; None names nothing."""
-    return with_axes(_axes_with(name, size))
+    return with_axes(_axes_with(name, size), state.tracked_axes - {name})
 
 
 def _axes_with(name: Hashable | None, size: int) -> dict[Hashable, int]:
@@ -60,7 +60,8 @@ def axis_extent(name: Hashable) -> int:
 
 def batching_over(frame: BatchFrame) -> Change:
     """Tells the rules called inside over which axis they vectorize."""
-    return vectorization(frame, _axes_with(frame.name, frame.size))
+    sizes = _axes_with(frame.name, frame.size)
+    return vectorization(frame, sizes, state.tracked_axes - {frame.name})
 
 
 def current_frame() -> BatchFrame:

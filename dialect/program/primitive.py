@@ -30,6 +30,7 @@ from axir.dialect.core.errors import (
     MissingRuleError,
     UnsupportedRuleError,
 )
+from axir.dialect.core.manual_axes import NOWHERE
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.places import common_place, place_of_result, settled
 from axir.dialect.core.state import state
@@ -64,6 +65,7 @@ from .rules import (
     VaryingRule,
 )
 from .tracer import Tracer
+from .varying_axes import Axes, joined, missing_axes, varying_results
 
 
 class Unsupported:
@@ -286,19 +288,26 @@ class Primitive(Rules):
     def apply_to(self, types: tuple[ShapedArray, ...], params: Params) -> Application:
         """Returns the (memoized) outcome of `infer` for operand types and parameters."""
         if not self.is_memoized:
-            return Application(self._infer(types, params))
+            return Application(self._infer(types, params), missing=self._missing(types))
         key = (types, *params.items())
         try:
             application = self._applications.get(key)
         except TypeError:  # an unhashable parameter of a user's own primitive
-            return Application(self._infer(types, params))
+            return Application(self._infer(types, params), missing=self._missing(types))
         if application is None:
             if len(self._applications) >= _APPLICATION_LIMIT:
                 self._applications.clear()
             results = self._infer(types, params)
             is_widened = self.widens(types, results, params)
-            application = self._applications[key] = Application(results, is_widened)
+            missing = self._missing(types)
+            application = self._applications[key] = Application(results, is_widened, missing)
         return application
+
+    def _missing(self, types: Sequence[ShapedArray]) -> Sequence[tuple[Hashable, ...]] | None:
+        """Returns along which axes operands must vary first: those of one op vary alike."""
+        if self.varying is not None or self.is_call or self.body is not None:
+            return None
+        return missing_axes([t.varying for t in types])
 
     def widens(self, types: tuple[ShapedArray, ...], results: ResultTypes, params: Params) -> bool:
         """Tells whether the op computes with wide forms of elements of few bits."""
@@ -319,13 +328,27 @@ class Primitive(Rules):
                 "Keys can be moved, indexed, compared and given to axir.random; "
                 "axir.random.key_data returns their words.",
             )
+        given = [t.varying for t in types]
+        if any(given):
+            types = tuple([t.update(varying=NOWHERE) for t in types])
         if self.is_memoized and has_narrow(types, {}):
             results = infer_narrow(self.infer, types, params)
         else:
             results = self.infer(*types, **params)
-        if self.multiple_results:
-            return [_as_type(r) for r in results]
-        return _as_type(results)
+        found = [*map(_as_type, results)] if self.multiple_results else [_as_type(results)]
+        # Of ops with functions the types of their results tell, whose own rules take time.
+        has_rule = self.varying is not None and self.is_memoized
+        if has_rule or any(given) or any(t.varying for t in found):
+            found = self._varying_results(found, given, params)
+        return found if self.multiple_results else found[0]
+
+    def _varying_results(
+        self, types: Sequence[ShapedArray], given: Sequence[Axes], params: Params
+    ) -> list[ShapedArray]:
+        """Returns types of results that say along which axes of a mesh these vary."""
+        found = varying_results(self, params, given)
+        axes = [joined(given)] * len(types) if found is None else found
+        return [t.update(varying=own) for t, own in zip(types, axes, strict=True)]
 
     def get_bind_params(self, params: Params) -> Params:
         """Returns what `bind` takes for the parameters of an equation: the same.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import Params
@@ -20,13 +22,21 @@ class Application:
         attributes: The parameters as MLIR attributes; None until first recorded.
         is_widened: Whether the primitive computes with wide forms of the operands' elements, or
             gives wide forms of its results' (`narrow_elements.py`).
+        missing: For each operand the named axes along which its type must vary first, so that all
+            operands agree; None if they do.
     """
 
-    __slots__ = ("attributes", "is_widened", "mlir_types", "results")
+    __slots__ = ("attributes", "is_widened", "missing", "mlir_types", "results")
 
-    def __init__(self, results: ResultTypes, is_widened: bool = False):
+    def __init__(
+        self,
+        results: ResultTypes,
+        is_widened: bool = False,
+        missing: Sequence[tuple[Hashable, ...]] | None = None,
+    ):
         self.results = results
         self.is_widened = is_widened
+        self.missing = missing
         self.mlir_types: list[ir.Type] | None = None
         self.attributes: dict[str, ir.Attribute] | None = None
 

@@ -35,6 +35,7 @@ from axir.dialect.core.errors import (
     UnexpectedTracerError,
 )
 from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.core.manual_axes import in_order
 from axir.dialect.core.state import Change, around_trace, open_trace, state
 from axir.dialect.core.types import ShapedArray
 
@@ -42,6 +43,7 @@ from .described_arrays import record_description
 from .effects import is_effectful
 from .equation import Equation, Literal, Var
 from .function import Function, create_function_op, finish_function_op
+from .later_modules import op_table
 from .primitive_application import Application
 from .rules import Operand, Results, Value
 from .walk import Environment, apply_equations
@@ -194,10 +196,12 @@ class Trace:
     __slots__ = (
         "__weakref__",
         "_captured",
+        "_chosen_axes",
         "_constants",
         "_evaluated",
         "_insertion_point",
         "_kept",
+        "_more_varying",
         "_opening",
         "_surroundings",
         "block",
@@ -238,11 +242,13 @@ class Trace:
         self.writes_descriptions = writes_descriptions
         self.keeps_residuals = keeps_residuals
         self._constants: dict[Hashable, Literal] = {}
+        self._more_varying: dict[Hashable, Tracer] = {}
         # Values one level out, by variable; None where only types are known.
         self.environment: Environment | None = None
         self._evaluated = 0
         self.is_open = True
         self.level = state.level + 1
+        self._chosen_axes = state.chosen_axes
         # The traces around this one, where the values of its ops are computed.
         self._surroundings = (state.ambient, state.branch)
         self._opening: Change | None = open_trace(self, is_ambient, is_branch)
@@ -274,9 +280,25 @@ class Trace:
         if primitive.infer is None and self.environment is not None:
             return self._record_by_value(primitive, variables, params)
         application = primitive.apply_to(tuple([v.type for v in variables]), params)
+        if application.missing is not None:
+            variables = [*map(self._varied, variables, application.missing)]
         if application.mlir_types is None:
             application.materialize(params)
         return self._append(primitive, variables, params, application)
+
+    def _varied(self, variable: Var, names: tuple[Hashable, ...]) -> Var:
+        """Returns a value as one that varies along further axes of a mesh.
+
+        Constants stay what they are: only who differentiates wants to know.
+        """
+        if not names or type(variable) is not Tracer:
+            return variable
+        key = (variable, names)
+        varied = self._more_varying.get(key)
+        if varied is None:
+            varied = self.record(op_table.OPS["pvary"], [variable], {"axes": names})
+            self._more_varying[key] = varied
+        return varied
 
     def _append(
         self,
@@ -365,7 +387,14 @@ class Trace:
         return self.capture(value) if known is None else known
 
     def capture(self, value: Value) -> Var:
-        """Brings a value from outside into the function as a capture, once."""
+        """Brings a value from outside into the function as a capture, once.
+
+        Into a branch that not all places choose it comes as one that varies: its derivative is
+        summed outside, where all of them are.
+        """
+        if self._chosen_axes and type(value) is Tracer:
+            names = in_order(self._chosen_axes - value.type.varying)
+            value = value.owner._varied(value, names)
         capture = self._captured.get(id(value))
         if capture is None:
             capture = self._argument(value.type)
@@ -452,7 +481,7 @@ class Trace:
         # counting: collecting the cycles would cost more than tracing.
         self.inputs, self.captures, self.captured = [], [], []
         self.equations, self._kept = [], []
-        self._captured, self._constants = {}, {}
+        self._captured, self._constants, self._more_varying = {}, {}, {}
         self.environment = self._opening = None
 
     def __enter__(self) -> Trace:

@@ -1,22 +1,24 @@
 """Along which named axes the values of a function differ, given those along which its inputs do.
 
 Each op says so of its results by the rule `varying`; without one they differ along all axes along
-which an operand does, or along which the op communicates. The answer is safe: where no axis is
-named, all places along it hold the same.
+which an operand does. The answer is safe: where no axis is named, all places along it hold the
+same. Types carry it while a function of parts is traced (`ShapedArray.varying`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
+from axir.dialect.core.annotations import Params
+from axir.dialect.core.manual_axes import NOWHERE, Axes, in_order
 from axir.dialect.core.memo import derived
 
 from .equation import Equation, Literal, Var
 from .function import Function
-from .named_axes import names_in
 
-Axes = frozenset[Hashable]
-NOWHERE: Axes = frozenset()
+if TYPE_CHECKING:
+    from .primitive import Primitive
 
 
 @derived
@@ -50,13 +52,37 @@ def varying_axes(function: Function, given: tuple[Axes, ...]) -> list[Axes]:
 
 
 def _results(equation: Equation, given: Sequence[Axes]) -> Sequence[Axes]:
-    primitive, params = equation.primitive, equation.params
+    found = varying_results(equation.primitive, equation.params, given)
+    return [joined(given)] * len(equation.results) if found is None else found
+
+
+def varying_results(
+    primitive: Primitive, params: Params, given: Sequence[Axes]
+) -> Sequence[Axes] | None:
+    """Returns along which axes the results of an op differ, given those of its operands.
+
+    None if all of them do along all axes along which an operand does: then the operands take part
+    alike.
+    """
     if primitive.varying is not None:
         return primitive.varying(given, **params)
     if primitive.is_call or primitive.body is not None:
         body = None if primitive.body is None else primitive.body(**params)
         return varying_axes(params["jaxpr"] if body is None else body, tuple(given))
-    return [joined(given) | names_in(equation)] * len(equation.results)
+    return None
+
+
+def missing_axes(given: Sequence[Axes]) -> list[tuple[Hashable, ...]] | None:
+    """Returns for each of several values the axes along which others differ, and it does not.
+
+    >>> missing_axes([frozenset("ij"), frozenset("j")])
+    [(), ('i',)]
+    >>> missing_axes([frozenset("i"), frozenset("i")])
+    """
+    everywhere = joined(given)
+    if all(axes == everywhere for axes in given):
+        return None
+    return [in_order(everywhere - axes) for axes in given]
 
 
 def joined(axes: Sequence[Axes]) -> Axes:

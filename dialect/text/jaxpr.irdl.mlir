@@ -1180,6 +1180,21 @@ irdl.dialect @jaxpr {
     irdl.attributes { "axes" = %a0, "axis_index_groups" = %a1 }
   }
 
+  irdl.operation @psum_invariant {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array)
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1_unit = irdl.base "#builtin.unit"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array, %a1_unit)
+    irdl.attributes { "axes" = %a0, "axis_index_groups" = %a1 }
+  }
+
   irdl.operation @pure_callback {
     %types = irdl.base "!builtin.tensor"
     %results = irdl.base "!builtin.tensor"
@@ -1193,6 +1208,17 @@ irdl.dialect @jaxpr {
     %a2_unit = irdl.base "#builtin.unit"
     %a2 = irdl.any_of(%a2_string, %a2_unit)
     irdl.attributes { "callback" = %a0, "result_avals" = %a1, "vmap_method" = %a2 }
+  }
+
+  irdl.operation @pvary {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array)
+    irdl.attributes { "axes" = %a0 }
   }
 
   irdl.operation @qr {
@@ -1686,16 +1712,17 @@ irdl.dialect @jaxpr {
     %a1_array = irdl.base "#builtin.array"
     %a1_dense_array = irdl.base "#builtin.dense_array"
     %a1 = irdl.any_of(%a1_array, %a1_dense_array)
-    %a2 = irdl.base "#builtin.dense_array"
-    %a3_array = irdl.base "#builtin.array"
-    %a3_dense_array = irdl.base "#builtin.dense_array"
-    %a3 = irdl.any_of(%a3_array, %a3_dense_array)
-    %a4 = irdl.base "#builtin.symbol_ref"
-    %a5 = irdl.base "#builtin.string"
-    %a6_array = irdl.base "#builtin.array"
-    %a6_dense_array = irdl.base "#builtin.dense_array"
-    %a6 = irdl.any_of(%a6_array, %a6_dense_array)
-    irdl.attributes { "auto" = %a0, "axes" = %a1, "devices" = %a2, "in_layouts" = %a3, "jaxpr" = %a4, "name" = %a5, "out_layouts" = %a6 }
+    %a2 = irdl.base "#builtin.integer"
+    %a3 = irdl.base "#builtin.dense_array"
+    %a4_array = irdl.base "#builtin.array"
+    %a4_dense_array = irdl.base "#builtin.dense_array"
+    %a4 = irdl.any_of(%a4_array, %a4_dense_array)
+    %a5 = irdl.base "#builtin.symbol_ref"
+    %a6 = irdl.base "#builtin.string"
+    %a7_array = irdl.base "#builtin.array"
+    %a7_dense_array = irdl.base "#builtin.dense_array"
+    %a7 = irdl.any_of(%a7_array, %a7_dense_array)
+    irdl.attributes { "auto" = %a0, "axes" = %a1, "check_vma" = %a2, "devices" = %a3, "in_layouts" = %a4, "jaxpr" = %a5, "name" = %a6, "out_layouts" = %a7 }
   }
 
   irdl.operation @sharding_constraint {

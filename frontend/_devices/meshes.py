@@ -27,21 +27,6 @@ class AxisType(enum.Enum):
         return self.name
 
 
-@dataclass(frozen=True, kw_only=True)
-class ManualAxisType:
-    """How parts of an array relate along manual axes of a mesh.
-
-    Attributes:
-        varying: Names of the axes along which they differ.
-        unreduced: Of those along which they are yet to be summed.
-        reduced: Of those along which they have been.
-    """
-
-    varying: frozenset[Hashable] = frozenset()
-    unreduced: frozenset[Hashable] = frozenset()
-    reduced: frozenset[Hashable] = frozenset()
-
-
 @dataclass(frozen=True)
 class AbstractDevice:
     """What devices of a mesh are like.

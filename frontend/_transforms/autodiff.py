@@ -26,7 +26,9 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import GradientError, ParameterError, TreeError
+from axir.dialect.core.manual_axes import NOWHERE
 from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name
@@ -355,8 +357,9 @@ def value_and_grad(
         def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
             derivative = Derivative(function, point, has_aux, "Grad")
             value = _check_scalar(derivative.outs, derivative.flat.out_tree, holomorphic, name)
-            one = ConcreteArray(value.type, np.ones((), value.dtype))
-            gradients = [materialize(ct) for ct in derivative.pull([one])]
+            varying = value.type.varying
+            one = ConcreteArray(value.type.update(varying=NOWHERE), np.ones((), value.dtype))
+            gradients = [materialize(ct) for ct in derivative.pull([pvary(one, varying)])]
             gradient = derivative.in_tree.unflatten(gradients)[0]
             if is_single:
                 gradient = gradient[0]

@@ -52,7 +52,7 @@ def _batched(
     function: Callable[..., Sequence[Value]], columns: Sequence[Value], size: int
 ) -> list[Value]:
     """Applies a function of flat values to stacked arguments; results are stacked likewise."""
-    types = [ShapedArray(c.shape[1:], c.dtype) for c in columns]
+    types = [c.type.update(shape=c.shape[1:], weak_type=False) for c in columns]
     traced = trace_function(function, types, name="basis", kind="Vmap")
     axes = [*(0 for _ in columns), *(None for _ in traced.captures)]
     outputs, found = batch(traced, [*columns, *traced.captured], axes, BatchFrame(size))

@@ -36,7 +36,7 @@ from axir.dialect.core.errors import (
 from axir.dialect.core.events import TRACED, timed
 from axir.dialect.core.places import common_place
 from axir.dialect.core.single_flight import made_once
-from axir.dialect.core.state import state
+from axir.dialect.core.state import axes_in_scope, state
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.effects import is_staged
 from axir.dialect.program.function import Function
@@ -297,7 +297,7 @@ class JitFunction:
         """Returns the entry of a call signature, traced by one thread for all that call."""
         if state.axis_sizes and key not in self._entries:
             # What was traced without named axes asks for none.
-            key = (*key, tuple(state.axis_sizes.items()))
+            key = (*key, axes_in_scope())
 
         def trace() -> _Entry:
             in_tree, static, types, *_ = key

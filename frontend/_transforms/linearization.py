@@ -23,6 +23,7 @@ from axir.dialect.core.errors import GradientError, TreeError
 from axir.dialect.core.state import state
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full, instantiate
 from axir.dialect.program.derived_functions import derive
@@ -58,7 +59,14 @@ def check_tangents(
                 f"{what} of type {tangent.type} for a value of type {primal}.",
                 f"A {what.lower()} has the shape and dtype of its value: {expected}.",
             )
-        checked.append(tangent)
+        if what == "Cotangent" and tangent.type.varying - expected.varying:
+            raise GradientError(
+                f"Cotangent of type {tangent.type} for a value of type {primal}, which is the same "
+                "along axes of the mesh along which the cotangent varies.",
+                "Sum it with axir.lax.psum, or make the value vary: axir.lax.pcast(..., "
+                "to='varying').",
+            )
+        checked.append(pvary(tangent, expected.varying) if expected.varying else tangent)
     return checked
 
 

@@ -260,7 +260,7 @@ def _element_type(x: Value, axis: int | None) -> ShapedArray:
     if axis is None:
         return x.type
     shape = x.type.shape
-    return ShapedArray(shape[:axis] + shape[axis + 1 :], x.type.dtype, x.type.weak_type)
+    return x.type.update(shape=shape[:axis] + shape[axis + 1 :])
 
 
 def _place(value: Value, axis: int | None, wanted: int | None, size: int, name: str) -> Value:

@@ -18,7 +18,7 @@ from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import CustomRuleError, TreeError, UnexpectedTracerError
-from axir.dialect.core.state import state
+from axir.dialect.core.state import axes_in_scope, state
 from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.custom_rules.applied import (
@@ -211,7 +211,7 @@ class Call:
             self._fixed_tree,
             tuple(x.type for x in self.operands),
             config.cache_key,
-            tuple(state.axis_sizes.items()),
+            axes_in_scope(),
         )
 
     def describe(self, index: int) -> str:

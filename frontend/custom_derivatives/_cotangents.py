@@ -10,6 +10,7 @@ from axir.dialect.core.annotations import PyTree, UserObject
 from axir.dialect.core.errors import CustomRuleError, TreeError
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 
 from ._calls import Call, flatten_result
@@ -126,4 +127,12 @@ def _checked(
             "do not match.",
             way_out,
         )
-    return value
+    if found.varying - expected.varying:
+        raise CustomRuleError(
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of "
+            f"the primal function, but {rule!r}, the bwd rule of {call.name!r}, produced an output "
+            f"of type {found} for {call.describe(index)}, which is of type {expected}: the manual "
+            "axis types do not match.",
+            "All devices have used the argument: sum what they found with axir.lax.psum.",
+        )
+    return pvary(value, expected.varying) if expected.varying else value

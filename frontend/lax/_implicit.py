@@ -13,6 +13,8 @@ from axir.custom_derivatives._forward import custom_jvp
 from axir.custom_derivatives._zeros import zero_from_primal
 from axir.dialect.core.annotations import ArrayLike, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import CustomRuleError, TreeError
+from axir.dialect.core.manual_axes import NOWHERE
+from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.custom_rules.linear_solve import Functions, solve_linear
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.derived_functions import derive
@@ -29,6 +31,16 @@ class _System:
         leaves, self.structure = tree.flatten(b)
         self.b = to_values(leaves, b, "custom_linear_solve")
         self.types = [x.type.strip_weak_type() for x in self.b]
+
+    def traced_product(self, matvec: UserFunction) -> Function:
+        """Traces the product, and lets b vary along the axes of a mesh along which it does."""
+        while True:
+            product = self.trace(matvec, "matvec")
+            varying = NOWHERE.union(*(t.varying for t in product.output_types))
+            if all(varying <= t.varying for t in self.types):
+                return product
+            self.b = [pvary(x, varying) for x in self.b]
+            self.types = [x.type.strip_weak_type() for x in self.b]
 
     def trace(self, function: Callable[[UserObject], UserObject], name: str) -> Function:
         """Traces a function of vectors, and checks that it returns such."""
@@ -106,7 +118,7 @@ def custom_linear_solve(
     (3.0, -1.5)
     """
     system = _System(b)
-    product = system.trace(matvec, "matvec")
+    product = system.traced_product(matvec)
     auxiliary: UserObject = None
 
     def solver(name: str, user: Solver, multiply: Callable[[UserObject], UserObject]) -> Function:

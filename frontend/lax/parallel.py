@@ -20,6 +20,7 @@ from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.core.state import state
 from axir.dialect.ops.collectives import axis_exchanges as exchanges
 from axir.dialect.ops.collectives import axis_reductions as collectives
 from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, select_n
@@ -100,7 +101,7 @@ def axis_index(axis_name: AxisName) -> Value:
     """
     position: UserObject = None
     for name in _names(axis_name):
-        index = collectives.axis_index_primitive.bind(axis_name=name)
+        index = _varying(collectives.axis_index_primitive.bind(axis_name=name), (name,))
         position = index if position is None else add(mul(position, axis_extent(name)), index)
     return position
 
@@ -110,7 +111,7 @@ def _reduction(
 ) -> UserObject:
     names, groups = _names(axis_name), _groups(axis_index_groups)
     return tree.map(
-        lambda leaf: primitive.bind(as_value(leaf), axes=names, axis_index_groups=groups), x
+        lambda leaf: primitive.bind(_varying(leaf, names), axes=names, axis_index_groups=groups), x
     )
 
 
@@ -138,9 +139,32 @@ def psum(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = N
             value = convert_element_type(value, np.int32)
         if type(value) is not Tracer:
             return mul(value, size)
-        return collectives.psum_primitive.bind(value, axes=names, axis_index_groups=groups)
+        return _sum(value, names, groups)
 
     return tree.map(sum_leaf, x)
+
+
+def _sum(x: Value, names: tuple[UserObject, ...], groups: UserObject) -> Value:
+    tracked = _tracked(names)
+    if groups is not None or not tracked:
+        return collectives.psum_primitive.bind(
+            collectives.pvary(x, tracked), axes=names, axis_index_groups=groups
+        )
+    others = tuple(name for name in names if name not in tracked)
+    if others:
+        x = collectives.psum_primitive.bind(x, axes=others, axis_index_groups=None)
+    x = collectives.pvary(x, tracked)
+    return collectives.psum_invariant_primitive.bind(x, axes=tracked, axis_index_groups=None)
+
+
+def _tracked(names: Sequence[UserObject]) -> tuple[UserObject, ...]:
+    """Returns those of some axes along which types say whether values vary."""
+    return tuple(name for name in names if name in state.tracked_axes)
+
+
+def _varying(x: ArrayLike, names: Sequence[UserObject]) -> Value:
+    """Returns what a collective over axes takes: a value that may vary along them."""
+    return collectives.pvary(as_value(x), _tracked(names))
 
 
 def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
@@ -195,7 +219,9 @@ def ppermute(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]])
     pairs = tuple((operator.index(s), operator.index(d)) for s, d in perm)
     exchanges.check_permutation(pairs, axis_extent(name))
     primitive = exchanges.ppermute_primitive
-    return tree.map(lambda leaf: primitive.bind(as_value(leaf), axis_name=name, perm=pairs), x)
+    return tree.map(
+        lambda leaf: primitive.bind(_varying(leaf, (name,)), axis_name=name, perm=pairs), x
+    )
 
 
 def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> UserObject:
@@ -234,7 +260,7 @@ def all_gather(
     names, groups = _names(axis_name), _groups(axis_index_groups)
 
     def gather_leaf(leaf: UserObject) -> UserObject:
-        value = as_value(leaf)
+        value = _varying(leaf, names)
         dimension = canonical_axis("all_gather", axis, value.ndim + (not tiled))
         for name in reversed(names):
             value = exchanges.all_gather_primitive.bind(
@@ -274,7 +300,7 @@ def psum_scatter(
     names, groups = _names(axis_name), _groups(axis_index_groups)
 
     def scatter_leaf(leaf: UserObject) -> UserObject:
-        value = as_value(leaf)
+        value = _varying(leaf, names)
         dimension = canonical_axis("psum_scatter", scatter_dimension, value.ndim)
         for name in names:
             value = exchanges.reduce_scatter_primitive.bind(
@@ -317,7 +343,7 @@ def all_to_all(
     extents = [_extent(name, groups) for name in names]
 
     def exchange_leaf(leaf: UserObject) -> UserObject:
-        value = as_value(leaf)
+        value = _varying(leaf, names)
         split = canonical_axis("all_to_all", split_axis, value.ndim)
         concat = canonical_axis("all_to_all", concat_axis, value.ndim)
         if tiled and len(names) == 1:
@@ -382,18 +408,35 @@ def pcast(x: ArrayLike, axis_name: AxisName, *, to: str) -> UserObject:
         axis_name: Name of the axis, or a tuple of names.
         to: `"varying"`, `"reduced"` or `"unreduced"`.
 
+    A value that all places hold alike may so become one that each has for itself. That happens by
+    itself where it meets values that vary; the derivative is the sum of what the places find.
+
     Raises:
-        ParameterError: for another word.
+        ParameterError: for another word, or if the value varies along the axis already.
         UnboundAxisNameError: if no axis of that name is mapped.
 
     >>> import axir, axir.numpy as jnp
     >>> axir.vmap(lambda x: pcast(x, "i", to="varying"), axis_name="i")(jnp.arange(2))
     Array([0, 1], dtype=int32)
     """
-    _names(axis_name)
+    names = _names(axis_name)
     if to not in ("varying", "reduced", "unreduced"):
         raise ParameterError(
             f"pcast: values do not vary in the way {to!r}.",
             "Pass 'varying', 'reduced' or 'unreduced'.",
         )
-    return tree.map(as_value, x)
+    if to != "varying":
+        return tree.map(as_value, x)
+
+    def cast(leaf: UserObject) -> Value:
+        value = as_value(leaf)
+        known = [name for name in _tracked(names) if name in value.type.varying]
+        if known:
+            raise ParameterError(
+                f"pcast: a value of type {value.type} varies along "
+                f"{', '.join(map(repr, known))} already.",
+                "Name the axes along which it is the same everywhere.",
+            )
+        return _varying(value, names)
+
+    return tree.map(cast, x)

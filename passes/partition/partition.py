@@ -134,7 +134,9 @@ def _partitioned(
         _possible(wanted.get(v), v.type, axes) if layout is None else layout
         for v, layout in zip(variables, in_layouts, strict=True)
     )
-    with with_axes({**state.axis_sizes, **dict(axes)}), Trace(function.name, "Partition") as trace:
+    sizes = {**state.axis_sizes, **dict(axes)}
+    tracked = state.tracked_axes.difference(dict(axes))
+    with with_axes(sizes, tracked), Trace(function.name, "Partition") as trace:
         partitioner = _Partitioner(trace, axes, wanted)
         arguments = [
             Placed(_part(trace, v.type, layout, axes), layout, v.type.shape)

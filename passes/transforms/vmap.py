@@ -14,7 +14,6 @@ from iree.compiler import ir
 
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.state import attributed
-from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.shape.rearranging import broadcast_in_dim, moveaxis
 from axir.dialect.program.derived_functions import BatchedFunction, derive, transformation
 from axir.dialect.program.equation import Equation, Var
@@ -117,9 +116,8 @@ def batch_function(
             shape = variable.type.shape
             if axis is not None:
                 shape = (*shape[:axis], size, *shape[axis:])
-            arguments.append(
-                trace.add_input(ShapedArray(shape, variable.type.dtype, variable.type.weak_type))
-            )
+            varying = variable.type.varying - {axis_name}
+            arguments.append(trace.add_input(variable.type.update(shape=shape, varying=varying)))
         frame = BatchFrame(size, axis_name, mesh_axes)
         outputs, found = batch(function, arguments, axes, frame)
         if out_axes is not None:

@@ -15,6 +15,7 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import IncompatibleDevicesError
 from axir.dialect.core.memo import derived, quickly_derived
 from axir.dialect.core.places import devices_at
+from axir.dialect.ops.sharding.unmarked import body_to_run
 from axir.dialect.program.function import Function, functions_of, unit_of
 from axir.dialect.program.layouts import Layout, MeshAxes, replicated
 from axir.passes.partition.partition import partition_function
@@ -165,7 +166,7 @@ def _shard_map_alone(function: Function, axes: MeshAxes) -> LocalProgram | None:
         return None
     if not _same(equation.results, function.outputs):
         return None
-    body = unit_of(params["jaxpr"])  # what it captured are operands of the map
+    body = unit_of(body_to_run(**params))  # what it captured are operands of the map
     return LocalProgram(body, params["in_layouts"], params["out_layouts"])
 
 

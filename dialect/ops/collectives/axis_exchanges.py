@@ -192,16 +192,6 @@ def _merge(x: Value, axis: int, dimension: int, tiled: bool) -> Value:
     return reshape(moved, (*shape[:dimension], *tile, *shape[dimension + 2 :]))
 
 
-def _same_if_gathered(
-    given: Sequence[frozenset[AxisName]],
-    *,
-    axis_name: AxisName,
-    axis_index_groups: Groups,
-    **params: Param,
-) -> list[frozenset[AxisName]]:
-    return [own if axis_index_groups else own - {axis_name} for own in given]
-
-
 all_gather_primitive = declare_collective(
     "all_gather",
     parameters={
@@ -218,7 +208,6 @@ all_gather_primitive = declare_collective(
     batch=_all_gather_batch,
     batch_named=_all_gather_batch_named,
     axis_names=name_of,
-    varying=_same_if_gathered,
 )
 
 

@@ -10,12 +10,13 @@ and negative axes (`axir.lax.parallel`), and the scope of names (`dialect/progra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.manual_axes import in_order
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import div, eq, mul
@@ -42,7 +43,7 @@ from axir.dialect.program.rules import (
     Value,
 )
 
-from .communicating import lower_axis_index, lower_collective
+from .communicating import lower_axis_index, lower_collective, lower_same
 
 Groups = tuple[tuple[int, ...], ...] | None
 Axes = Sequence[int | None]
@@ -175,6 +176,18 @@ def _psum_jvp(
     return psum_primitive.bind(tangents[0], **params)
 
 
+def _psum_invariant_jvp(
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+) -> Tangents:
+    return psum_invariant_primitive.bind(tangents[0], **params)
+
+
+def _psum_invariant_transpose(
+    ct: Value, x: TransposeOperand, *, axes: tuple[AxisName, ...], **params: Param
+) -> Sequence[Cotangent | None]:
+    return [pvary(ct, axes)]
+
+
 def _psum_transpose(ct: Value, x: TransposeOperand, **params: Param) -> Sequence[Cotangent | None]:
     return [psum_primitive.bind(ct, **params)]
 
@@ -187,14 +200,82 @@ def _extremum_jvp(
         return zero_tangent(primals, tangents, out)
     # The tangent of the largest is that of the elements which are it; equal ones share.
     chosen = convert_element_type(eq(x, out), x.dtype)
-    total = psum_primitive.bind(mul(tangent, chosen), **params)
-    return div(total, psum_primitive.bind(chosen, **params))
+    is_tracked = bool(x.type.varying - out.type.varying)
+    psum = psum_invariant_primitive if is_tracked else psum_primitive
+    return div(psum.bind(mul(tangent, chosen), **params), psum.bind(chosen, **params))
 
 
 _NOT_LINEAR = {"transpose": "the largest and the smallest element are no linear functions"}
 psum_primitive = _reduction("psum", reduce_sum, jvp=_psum_jvp, transpose=_psum_transpose)
 pmax_primitive = _reduction("pmax", reduce_max, jvp=_extremum_jvp, unsupported=_NOT_LINEAR)
 pmin_primitive = _reduction("pmin", reduce_min, jvp=_extremum_jvp, unsupported=_NOT_LINEAR)
+# The sum along axes which types tell of: the operand varies along all of them, the result along
+# none. So a cotangent is the same for all places, and is theirs as it is.
+psum_invariant_primitive = _reduction(
+    "psum_invariant", reduce_sum, jvp=_psum_invariant_jvp, transpose=_psum_invariant_transpose
+)
+
+
+# pvary ------------------------------------------------------------------------------------------
+
+
+def pvary(x: Value, axes: Iterable[AxisName]) -> Value:
+    """Returns a value of a type that varies along further axes.
+
+    Its transpose sums: what all places hold alike each of them has used.
+    """
+    missing = in_order(set(axes) - x.type.varying)
+    return pvary_primitive.bind(x, axes=missing) if missing else x
+
+
+def _more_varying(
+    given: Sequence[frozenset[AxisName]], *, axes: tuple[AxisName, ...]
+) -> list[frozenset[AxisName]]:
+    return [own.union(axes) for own in given]
+
+
+def _pvary_jvp(
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+) -> Tangents:
+    return pvary_primitive.bind(tangents[0], **params)
+
+
+def _pvary_transpose(
+    ct: Value, x: TransposeOperand, *, axes: tuple[AxisName, ...]
+) -> Sequence[Cotangent | None]:
+    return [psum_invariant_primitive.bind(ct, axes=axes, axis_index_groups=None)]
+
+
+def _pvary_batch(
+    operands: Sequence[Value], operand_axes: Axes, **params: Param
+) -> tuple[Results, ResultAxes]:
+    return pvary_primitive.bind(*operands, **params), operand_axes[0]
+
+
+def _pvary_batch_named(
+    operands: Sequence[Value],
+    operand_axes: Axes,
+    frame: BatchFrame,
+    *,
+    axes: tuple[AxisName, ...],
+) -> tuple[Results, ResultAxes]:
+    return pvary(operands[0], [name for name in axes if name != frame.name]), operand_axes[0]
+
+
+pvary_primitive = declare_collective(
+    "pvary",
+    parameters={"axes": tuple[AxisName, ...]},
+    moves_elements=True,
+    infer=infer_same,
+    jvp=_pvary_jvp,
+    transpose=_pvary_transpose,
+    batch=_pvary_batch,
+    batch_named=_pvary_batch_named,
+    lower=lower_same,
+    axis_names=lambda *, axes: axes,
+    varying=_more_varying,
+    dimensions=position_wise,
+)
 
 
 # axis_index -------------------------------------------------------------------------------------

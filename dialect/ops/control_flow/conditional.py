@@ -115,7 +115,7 @@ def _infer(*types: ShapedArray, branches: tuple[Function, ...]) -> list[ShapedAr
         check_arguments(f"cond: branch {number}", branch, operands)
         check_results(f"cond: branch {number}, like branch 0,", branch, first)
     return [
-        ShapedArray(t.shape, t.dtype, all(b.output_types[place].weak_type for b in branches))
+        t.update(weak_type=all(b.output_types[place].weak_type for b in branches))
         for place, t in enumerate(first)
     ]
 

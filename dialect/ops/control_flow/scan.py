@@ -77,7 +77,7 @@ def bind_scan(
 
 def stacked(types: Sequence[ShapedArray], length: int) -> list[ShapedArray]:
     """Returns the types of stacks of values of given types."""
-    return [ShapedArray((length, *t.shape), t.dtype, t.weak_type) for t in types]
+    return [t.update(shape=(length, *t.shape)) for t in types]
 
 
 _Part = TypeVar("_Part")
@@ -143,7 +143,7 @@ def _infer(
             f"scan: the arrays that are scanned, of types {listing(xs)}, must all have a first "
             f"axis of extent length={length}.",
         )
-    slices = [ShapedArray(t.shape[1:], t.dtype, t.weak_type) for t in xs]
+    slices = [t.update(shape=t.shape[1:]) for t in xs]
     check_arguments("scan: the body", jaxpr, [*consts, *carry, *slices])
     outputs = jaxpr.output_types
     check_results("scan: the body", jaxpr, [*carry, *outputs[num_carry:]])

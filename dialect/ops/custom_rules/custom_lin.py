@@ -13,6 +13,7 @@ import numpy as np
 
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ForwardModeError, ParameterError
+from axir.dialect.core.manual_axes import Axes as VaryingAxes
 from axir.dialect.core.symbolic_zeros import Marks, chosen, is_undefined_primal, spread
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import listing, same_types
@@ -139,6 +140,13 @@ def _infer(*types: ShapedArray, bwd: Param, num_res: int, name: str) -> list[Sha
     return rule.result_types
 
 
+def _varying(
+    given: Sequence[VaryingAxes], *, bwd: Param, num_res: int, name: str
+) -> list[VaryingAxes]:
+    # The rule says nothing of the tangents forward but their types.
+    return [t.varying for t in Backward.of(bwd, num_res).result_types]
+
+
 def forward_mode_error(name: str) -> ForwardModeError:
     """Returns the error for forward-mode differentiation of a function without a rule for it."""
     return ForwardModeError(
@@ -193,6 +201,7 @@ custom_lin = declare(
     transpose=_transpose,
     batch=_batch,
     lower=_refuse,
+    varying=_varying,
     samples=list,
 )
 custom_lin.implementation = _refuse

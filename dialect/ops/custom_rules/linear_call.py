@@ -13,6 +13,7 @@ import numpy as np
 
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import UnsupportedRuleError
+from axir.dialect.core.manual_axes import Axes as VaryingAxes
 from axir.dialect.core.symbolic_zeros import is_undefined_primal, moving
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import check_call, declare_call
@@ -25,6 +26,7 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import Cotangent, Operand, Tangent, Value
+from axir.dialect.program.varying_axes import varying_axes
 
 from .bodies import Axes, batched_in_front
 
@@ -51,6 +53,12 @@ def _check(
     residuals, _, _, consts = _parts(types, callee, **params)
     taken = [*residuals, *callee.output_types, *consts]
     check_call("linear_call: transpose", transpose, taken)
+
+
+def _varying(
+    given: Sequence[VaryingAxes], *, callee: Function, **params: Param
+) -> list[VaryingAxes]:
+    return varying_axes(callee, tuple(given[: len(callee.in_avals)]))
 
 
 def _jvp(
@@ -133,6 +141,7 @@ linear_call_primitive = declare_call(
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
+    varying=_varying,
     samples=_samples,
 )
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError, UnsupportedRuleError
+from axir.dialect.core.manual_axes import Axes as VaryingAxes
 from axir.dialect.core.symbolic_zeros import Zero, chosen, moving, spread, unknown
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import check_call, declare_call
@@ -35,6 +36,7 @@ from axir.dialect.program.rules import (
     Tangent,
     Value,
 )
+from axir.dialect.program.varying_axes import joined
 
 from .bodies import Axes, batched_in_front, trace_of_tangents
 
@@ -99,6 +101,13 @@ def _infer(
         if function is not None:
             check_call(f"custom_linear_solve: {field}", function, call.arguments(field, call.b))
     return call.jaxprs.solve.output_types
+
+
+def _varying(
+    given: Sequence[VaryingAxes], *, jaxprs: tuple[Function | None, ...], **params: Param
+) -> list[VaryingAxes]:
+    solve = cast("Function", jaxprs[_FIELDS.index("solve")])
+    return [joined(given)] * len(solve.outputs)
 
 
 def _differentiate(
@@ -237,6 +246,7 @@ custom_linear_solve_primitive = declare_call(
     linearize=partial(_differentiate, is_split=True),
     transpose=_transpose,
     batch=_batch,
+    varying=_varying,
     samples=_samples,
 )
 

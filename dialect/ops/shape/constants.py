@@ -28,6 +28,7 @@ from axir.dialect.ops.elementwise.family import (
     zero_tangent,
 )
 from axir.dialect.ops.elementwise.family import full as filled
+from axir.dialect.ops.later_ops import axis_reductions
 from axir.dialect.program.dimensions import Dimensions, Factors, Shapes, position_wise
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
@@ -262,7 +263,9 @@ def full_like(
     shape = x.shape if shape is None else shape
     filled = full(shape, fill_value, x.dtype if dtype is None else dtype)
     if dtype is None and getattr(x, "weak_type", False):
-        return convert_element_type(filled, filled.dtype, weak_type=True)
+        filled = convert_element_type(filled, filled.dtype, weak_type=True)
+    if type(x) is Tracer and x.type.varying:
+        return axis_reductions.pvary(filled, x.type.varying)
     return filled
 
 

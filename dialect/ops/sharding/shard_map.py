@@ -28,7 +28,7 @@ from axir.dialect.ops.elementwise.transcendental import sin
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.derived_functions import Marks, TransposedFunction, derive
-from axir.dialect.program.equation import Equation
+from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function, unit_of
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.layouts import (
@@ -64,6 +64,7 @@ from axir.dialect.program.structure import Representatives
 from axir.dialect.program.tracer import Trace
 from axir.dialect.program.varying_axes import Axes, varying_axes
 
+from .unmarked import body_to_run, unmarked
 from .whole_arrays import on_whole_arrays, whole_type
 
 Layouts = tuple[Layout, ...]
@@ -77,6 +78,8 @@ def apply_to_parts(
     out_layouts: Sequence[Layout],
     devices: Sequence[int] = (),
     auto: Sequence[Hashable] = (),
+    *,
+    check_vma: bool = False,
 ) -> list[Value]:
     """Applies a function of parts to whole arrays.
 
@@ -91,6 +94,7 @@ def apply_to_parts(
         devices: Numbers of the devices in the order of the mesh; none if it is abstract.
         auto: Names of the axes along which the function is of whole arrays. The other ones layouts
             may name, and collectives in the function.
+        check_vma: Whether the types in the function say along which axes values vary.
 
     Raises:
         ParameterError: if layouts and types do not fit.
@@ -103,6 +107,7 @@ def apply_to_parts(
         *function.captured,
         auto=tuple(auto),
         axes=axes,
+        check_vma=check_vma,
         devices=tuple(devices),
         in_layouts=(*in_layouts, *captured),
         jaxpr=function,
@@ -126,14 +131,15 @@ def _infer(
 ) -> list[ShapedArray]:
     check_mesh("shard_map", axes, devices)
     manual = without(axes, auto)
-    results = jaxpr.output_types
+    own = dict(manual)
+    results = [t.update(varying=t.varying.difference(own)) for t in jaxpr.output_types]
     call.check_count("shard_map", "in_layouts", len(in_layouts), "operands", len(types))
     call.check_count("shard_map", "out_layouts", len(out_layouts), "results", len(results))
     pairs = [*zip(types, in_layouts, strict=True), *zip(results, out_layouts, strict=True)]
     for found, layout in pairs:
         check_layout("shard_map", layout, found.ndim, manual)
     parts = [
-        ShapedArray(local_shape(t.shape, layout, manual, "shard_map"), t.dtype, t.weak_type)
+        t.update(shape=local_shape(t.shape, layout, manual, "shard_map"))
         for t, layout in zip(types, in_layouts, strict=True)
     ]
     call.check_call("shard_map", jaxpr, parts)
@@ -144,13 +150,15 @@ def whole_function(
     *,
     auto: tuple[AxisName, ...],
     axes: MeshAxes,
+    check_vma: bool,
     in_layouts: Layouts,
     jaxpr: Function,
     out_layouts: Layouts,
     **params: Param,
 ) -> Function:
     """Returns the function of whole arrays, given the parameters of the op."""
-    return on_whole_arrays(jaxpr, without(axes, auto), in_layouts, out_layouts)
+    body = body_to_run(jaxpr=jaxpr, check_vma=check_vma)
+    return on_whole_arrays(body, without(axes, auto), in_layouts, out_layouts)
 
 
 def _evaluate(*operands: HostArray, **params: Param) -> list[HostArray]:
@@ -226,7 +234,16 @@ def _mapped(
 ) -> list[Value]:
     """Applies another function of parts over the mesh of an op."""
     axes, devices, auto = params["axes"], params["devices"], params["auto"]
-    return apply_to_parts(function, arguments, axes, in_layouts, out_layouts, devices, auto)
+    return apply_to_parts(
+        function,
+        arguments,
+        axes,
+        in_layouts,
+        out_layouts,
+        devices,
+        auto,
+        check_vma=params["check_vma"],
+    )
 
 
 def _linearize(
@@ -241,7 +258,10 @@ def _linearize(
     active, count = moving(tangents), len(out_layouts)
     split = derive(jaxpr, "linearize", active)
     names = tuple(name for name, _ in without(params["axes"], params["auto"]))
-    kept = [(names, *replicated(v.type.ndim)) for v in split.known.outputs[count:]]
+    kept = [
+        (_differing(v, names, params["check_vma"]), *replicated(v.type.ndim))
+        for v in split.known.outputs[count:]
+    ]
     known = _with_own_dimension(split.known, count)
     results = _mapped(known, primals, in_layouts, [*out_layouts, *kept], params)
     types = [x.type for x in results[:count]]
@@ -265,6 +285,11 @@ def _linearize(
         params,
     )
     return results[:count], spread(out_tangents, split.active_outputs, types)
+
+
+def _differing(residual: Var, names: tuple[AxisName, ...], is_told: bool) -> tuple[AxisName, ...]:
+    """Returns the axes along which devices have residuals of their own."""
+    return tuple(n for n in names if n in residual.type.varying) if is_told else names
 
 
 @derived
@@ -291,7 +316,7 @@ def _of_own_dimension(linear: Function, marks: Marks) -> Function:
         return linear.interpret([*tangents, *parts])
 
     residuals = [
-        ShapedArray((1, *v.type.shape), v.type.dtype, v.type.weak_type) if is_marked else v.type
+        v.type.update(shape=(1, *v.type.shape)) if is_marked else v.type
         for v, is_marked in zip(linear.captures, marks, strict=True)
     ]
     return trace_function(unstacked, [*linear.input_types, *residuals], name=linear.name)
@@ -302,13 +327,19 @@ def _transpose(
     *operands: TransposeOperand,
     auto: tuple[AxisName, ...],
     axes: MeshAxes,
+    check_vma: bool,
     in_layouts: Layouts,
     jaxpr: Function,
     out_layouts: Layouts,
     **params: Param,
 ) -> Sequence[Cotangent | None]:
     is_linear, active = unknown(operands), moving(cotangents)
-    found = _transposed(jaxpr, is_linear, active, without(axes, auto), in_layouts, out_layouts)
+    # Where types tell what differs, the function itself shares and sums as it must.
+    found = (
+        derive(jaxpr, "transpose", is_linear, active)
+        if check_vma
+        else _transposed(jaxpr, is_linear, active, without(axes, auto), in_layouts, out_layouts)
+    )
     linear_layouts = chosen(in_layouts, is_linear)
     known = inverted(is_linear)
     results = _mapped(
@@ -316,7 +347,7 @@ def _transpose(
         [*chosen(operands, known), *chosen(cotangents, active)],
         [*chosen(in_layouts, known), *chosen(out_layouts, active)],
         chosen(linear_layouts, found.active_arguments),
-        {"auto": auto, "axes": axes, **params},
+        {"auto": auto, "axes": axes, "check_vma": check_vma, **params},
     )
     return call.spread_cotangents(operands, found.active_arguments, results)
 
@@ -375,6 +406,7 @@ def _batch(
     *,
     auto: tuple[AxisName, ...],
     axes: MeshAxes,
+    check_vma: bool,
     in_layouts: Layouts,
     jaxpr: Function,
     out_layouts: Layouts,
@@ -384,6 +416,9 @@ def _batch(
     used = {name for layout in (*in_layouts, *out_layouts) for name in axes_in(layout)}
     names = tuple(name for name in frame.mesh_axes if name in own and name not in used)
     size = frame.size // device_count(names, axes)
+    if names and check_vma:
+        # Values of the batch vary along axes that the types in the function know nothing of.
+        jaxpr, check_vma = unmarked(jaxpr), False
     # Within the map a name of the mesh hides one outside.
     name = None if frame.name in own else frame.name
     mesh_axes = tuple(n for n in frame.mesh_axes if n not in own)
@@ -393,7 +428,7 @@ def _batch(
         operands,
         [_with_batch(*pair, names) for pair in zip(in_layouts, batch_axes, strict=True)],
         [_with_batch(*pair, names) for pair in zip(out_layouts, batched.axes, strict=True)],
-        {"auto": auto, "axes": axes, **params},
+        {"auto": auto, "axes": axes, "check_vma": check_vma, **params},
     )
     return results, list(batched.axes)
 
@@ -411,8 +446,8 @@ def _varying(
     **params: Param,
 ) -> list[Axes]:
     # Along the own axes results differ, which are joined: outside, the arrays are whole.
-    own = dict(without(axes, auto)).keys()
-    return [found - own for found in varying_axes(jaxpr, tuple(given))]
+    own = dict(without(axes, auto))
+    return [found.difference(own) for found in varying_axes(jaxpr, tuple(given))]
 
 
 # Parts -------------------------------------------------------------------------------------------
@@ -422,6 +457,7 @@ def _partition(
     partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
 ) -> list[Placed]:
     params, auto = equation.params, equation.params["auto"]
+    body = body_to_run(**params)
     check_meshes_agree("shard_map", params["axes"], partitioner.axes)
     rest = tuple(axis for axis in partitioner.axes if axis[0] in auto)
     placed = [
@@ -430,7 +466,7 @@ def _partition(
     ]
     # Along the axes that are left the body is a program of whole arrays.
     inner = [_only(x.layout, rest) for x in placed]
-    found = partitioner.function(params["jaxpr"], inner, None, rest)
+    found = partitioner.function(body, inner, None, rest)
     results = call.call(found.local, *(x.value for x in placed))
     layouts = [
         tuple((*names, *own) for names, own in zip(layout, inside, strict=True))
@@ -479,6 +515,7 @@ def _samples() -> list[Sample]:
     params = {
         "auto": (),
         "axes": axes,
+        "check_vma": False,
         "devices": (),
         "in_layouts": ((("i",), ("j",)), ((), ("j",)), ()),
         "jaxpr": function,
@@ -499,6 +536,7 @@ shard_map_primitive = declare(
     parameters={
         "auto": tuple[AxisName, ...],
         "axes": MeshAxes,
+        "check_vma": bool,
         "devices": Ints,
         "in_layouts": Layouts,
         "jaxpr": Function,

@@ -23,7 +23,7 @@ from axir.dialect.program.tracer import Trace
 
 def whole_type(part: ShapedArray, layout: Layout, axes: MeshAxes) -> ShapedArray:
     """Returns the type of an array, given that of its parts."""
-    return ShapedArray(global_shape(part.shape, layout, axes), part.dtype, part.weak_type)
+    return part.update(shape=global_shape(part.shape, layout, axes))
 
 
 @derived

@@ -270,7 +270,7 @@ class _Mapped(VJPHiPrimitive):
 
 
 def _in_front(aval: ShapedArray, size: int) -> ShapedArray:
-    return ShapedArray((size, *aval.shape), aval.dtype, aval.weak_type)
+    return aval.update(shape=(size, *aval.shape))
 
 
 # Rules of the primitive that all are -------------------------------------------------------------

@@ -237,7 +237,7 @@ def _scan(equation: Equation, operands: list[Value], series: list[Series], order
         after_series, ys_series = split(rest, sum(carried) * order)
         return [*after, *after_series, *ys, *ys_series]
 
-    slices = [ShapedArray(x.shape[1:], x.dtype, x.weak_type) for x in xs]
+    slices = [x.type.update(shape=x.shape[1:]) for x in xs]
     types = [*(x.type for x in (*consts, *carry)), *slices]
     made = trace_body(reordered, types, loop.body.name, "Jet")
     carry, ys = bind_scan(made, consts, carry, xs, **loop.options)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 from axir.dialect.core.annotations import UserObject
-from axir.dialect.core.state import around_trace, state, without_ambient_trace
+from axir.dialect.core.state import around_trace, axes_in_scope, state, without_ambient_trace
 from axir.dialect.program.tracer import Trace
 
 
@@ -27,7 +27,7 @@ class OpaqueTraceState:
     def __init__(self, convention: str | None):
         trace = state.ambient
         self._trace = None if trace is None else weakref.ref(trace)
-        self._axes = tuple(state.axis_sizes.items())
+        self._axes = axes_in_scope()
         self._convention = convention
 
     def __eq__(self, other: object) -> bool:

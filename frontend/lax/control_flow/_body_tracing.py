@@ -13,10 +13,12 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, NonArrayArgumentError, TreeError
+from axir.dialect.core.manual_axes import NOWHERE, Axes, in_order
 from axir.dialect.core.single_flight import made_once
-from axir.dialect.core.state import state
+from axir.dialect.core.state import axes_in_scope
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import same_types
+from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.control_flow.closed_bodies import Body, trace_body
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.function_tracing import function_name
@@ -76,8 +78,7 @@ def trace_user_body(
         The body, and the structure of the function's result.
     """
     owner, role = (function.owner, function.role) if type(function) is Adapted else (function, None)
-    axis_sizes = tuple(state.axis_sizes.items())
-    key = (role, in_tree, tuple(types), config.cache_key, axis_sizes, is_branch)
+    key = (role, in_tree, tuple(types), config.cache_key, axes_in_scope(), is_branch)
     try:
         table = _traced.setdefault(owner, {})
     except TypeError:  # neither hashable nor weakly referable
@@ -117,10 +118,15 @@ def is_known(value: UserObject) -> bool:
     return True
 
 
-def promote_weak_carry(
-    init: Sequence[UserObject], outputs: Sequence[ShapedArray]
+def promoted_carry(
+    init: Sequence[UserObject], outputs: Sequence[ShapedArray], ends: Axes = NOWHERE
 ) -> list[UserObject] | None:
-    """Gives weakly typed initial values the dtype that the body makes of them.
+    """Gives initial values the dtype that the body makes of weak ones, and the axes it adds.
+
+    Args:
+        init: The initial values.
+        outputs: Types of what the body makes of them.
+        ends: Along which axes of a mesh devices may go through the loop differently often.
 
     Returns:
         The new initial values; None if they stay what they are.
@@ -132,6 +138,7 @@ def promote_weak_carry(
         if value.weak_type and value.dtype != after.dtype and value.shape == after.shape:
             common, _ = dtypes.promote([(value.dtype, True), (after.dtype, after.weak_type)])
             promoted[place] = convert_element_type(value, common)
+        promoted[place] = pvary(promoted[place], after.varying | ends)
     is_same = all(a is b for a, b in zip(promoted, init, strict=True))
     return None if is_same else promoted
 
@@ -174,6 +181,34 @@ def _differences(
     for path, first, second in zip(paths, before, after, strict=True):
         if (first.shape, first.dtype) != (second.shape, second.dtype):
             yield f"{name}{path}", first, second
+
+
+def alike(
+    branches: Sequence[UserFunction], outputs: Sequence[Sequence[ShapedArray]], chosen: Axes
+) -> list[UserFunction] | None:
+    """Makes results of branches vary along the axes along which any of them does.
+
+    Args:
+        branches: Functions of equal types of results.
+        outputs: These types.
+        chosen: Along which axes of a mesh devices may choose different branches.
+
+    Returns:
+        Other functions; None if the types agree as they are.
+    """
+    wanted = [chosen.union(*(t.varying for t in place)) for place in zip(*outputs, strict=True)]
+    if all(t.varying == axes for types in outputs for t, axes in zip(types, wanted, strict=True)):
+        return None
+    role = ("varying", *map(in_order, wanted))
+
+    def adapted(branch: UserFunction) -> UserFunction:
+        def varied(*args: Options) -> UserObject:
+            leaves, structure = flatten_values(branch(*args), role[0])
+            return structure.unflatten(map(pvary, leaves, wanted))
+
+        return Adapted(branch, role, varied)
+
+    return [*map(adapted, branches)]
 
 
 def check_branches(

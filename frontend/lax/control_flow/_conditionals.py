@@ -12,12 +12,19 @@ from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import IndexLike, UserFunction, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.manual_axes import Axes
+from axir.dialect.core.state import chosen_along
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.collectives.axis_reductions import pvary
+from axir.dialect.ops.control_flow.closed_bodies import Body
 from axir.dialect.ops.control_flow.conditional import bind_cond
 from axir.dialect.ops.elementwise.arithmetic import clamp, ne
 from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import as_value
 
 from ._body_tracing import (
     Adapted,
+    alike,
     check_body,
     check_branches,
     flatten_values,
@@ -177,7 +184,23 @@ def _chosen(
 ) -> UserObject:
     values, _ = flatten_values(operands, what)
     in_tree = tree.structure((operands, {}))
+    choice = as_value(index).type.varying
+    values = [pvary(x, choice) for x in values]
     types = [x.type for x in values]
+    with chosen_along(choice):
+        traced = _traced_branches(what, branches, names, in_tree, types, choice)
+    results = bind_cond(index, [body for body, _ in traced], values)
+    return traced[0][1].unflatten(results)
+
+
+def _traced_branches(
+    what: str,
+    branches: Sequence[UserFunction],
+    names: Sequence[str],
+    in_tree: tree.TreeDef,
+    types: Sequence[ShapedArray],
+    choice: Axes,
+) -> list[tuple[Body, tree.TreeDef]]:
     traced = [trace_user_body(branch, in_tree, types, is_branch=True) for branch in branches]
     order = range(len(traced)) if what == "switch" else (1, 0)
     outputs = [_result_types(body) for body, _ in traced]
@@ -187,8 +210,10 @@ def _chosen(
         [traced[n][1] for n in order],
         [outputs[n] for n in order],
     )
-    results = bind_cond(index, [body for body, _ in traced], values)
-    return traced[0][1].unflatten(results)
+    varied = alike(branches, outputs, choice)
+    if varied is None:
+        return traced
+    return [trace_user_body(branch, in_tree, types, is_branch=True) for branch in varied]
 
 
 def _result_types(body: UserObject) -> UserObject:

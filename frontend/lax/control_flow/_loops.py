@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from axir._arguments.arguments import to_value
@@ -13,6 +13,8 @@ from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError, ShapeError
+from axir.dialect.core.manual_axes import NOWHERE
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.control_flow.while_loop import bind_while
 from axir.dialect.ops.elementwise.arithmetic import add, lt
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -22,7 +24,7 @@ from ._body_tracing import (
     check_body,
     check_carry,
     flatten_values,
-    promote_weak_carry,
+    promoted_carry,
     trace_user_body,
 )
 from ._scans import scan, unroll_count
@@ -68,27 +70,31 @@ def _repeated(cond_fun: UserFunction, body_fun: UserFunction, init_val: UserObje
             pass  # only types are known: the loop is traced
     init, structure = flatten_values(init_val, "while_loop")
     in_tree = tree.structure(((init_val,), {}))
-    body, out_tree = trace_user_body(body_fun, in_tree, [x.type for x in init])
-    promoted = promote_weak_carry(init, body.function.output_types)
-    if promoted is not None:
-        init = promoted
+    ends = NOWHERE
+    while True:
         body, out_tree = trace_user_body(body_fun, in_tree, [x.type for x in init])
-    types = [x.type for x in init]
-    check_carry(
-        "while_loop: body_fun",
-        "init_val",
-        (structure, types),
-        (out_tree, body.function.output_types),
-    )
-    condition, cond_tree = trace_user_body(cond_fun, in_tree, types)
-    found = condition.function.output_types
+        outputs = body.function.output_types
+        promoted = promoted_carry(init, outputs, ends)
+        if promoted is not None:
+            init = promoted
+            continue
+        types = [x.type for x in init]
+        check_carry("while_loop: body_fun", "init_val", (structure, types), (out_tree, outputs))
+        condition, cond_tree = trace_user_body(cond_fun, in_tree, types)
+        found = condition.function.output_types
+        _check_predicate(cond_tree, found)
+        if found[0].varying <= ends:
+            return structure.unflatten(bind_while(condition, body, init))
+        ends = found[0].varying
+
+
+def _check_predicate(cond_tree: tree.TreeDef, found: Sequence[ShapedArray]) -> None:
     if not cond_tree.is_leaf() or found[0].shape or found[0].dtype != dtypes.bool_:
         raise DTypeError(
             "while_loop: cond_fun must return a bool scalar, but returns "
             f"{', '.join(map(str, found)) or 'nothing'}.",
             "Compare with something; reduce an array with .all() or .any().",
         )
-    return structure.unflatten(bind_while(condition, body, init))
 
 
 def fori_loop(

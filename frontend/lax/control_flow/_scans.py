@@ -17,7 +17,6 @@ from axir.dialect.core.errors import (
     ShapeError,
     TreeError,
 )
-from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.control_flow.closed_bodies import Body
 from axir.dialect.ops.control_flow.scan import bind_scan
 from axir.dialect.ops.elementwise.family import as_value
@@ -30,7 +29,7 @@ from ._body_tracing import (
     check_body,
     check_carry,
     flatten_values,
-    promote_weak_carry,
+    promoted_carry,
     trace_user_body,
 )
 
@@ -97,12 +96,12 @@ def _scanned(
     if config.jax_disable_jit:
         return _scan_in_python(f, init, slices, tree.structure(xs), count, reverse)
     carry, carry_tree = flatten_values(init, "scan")
-    x_types = [ShapedArray(x.shape[1:], x.dtype, x.weak_type) for x in slices]
+    x_types = [x.type.update(shape=x.shape[1:]) for x in slices]
     in_tree = tree.structure(((init, xs), {}))
     body, out_tree = _trace(f, in_tree, carry, x_types)
     carry_out, y_tree = _carry_and_ys(f, out_tree)
-    promoted = promote_weak_carry(carry, body.function.output_types[: carry_out.num_leaves])
-    if promoted is not None:
+    count_out = carry_out.num_leaves
+    while (promoted := promoted_carry(carry, body.function.output_types[:count_out])) is not None:
         carry = promoted
         body, out_tree = _trace(f, in_tree, carry, x_types)
     outputs = body.function.output_types
@@ -110,7 +109,7 @@ def _scanned(
         "scan: f",
         "init",
         (carry_tree, [x.type for x in carry]),
-        (carry_out, outputs[: carry_out.num_leaves]),
+        (carry_out, outputs[:count_out]),
     )
     carried, ys = bind_scan(
         body, [], carry, slices, length=count, reverse=bool(reverse), unroll=passes

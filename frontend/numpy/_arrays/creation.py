@@ -24,6 +24,7 @@ from axir.dialect.core.errors import (
 from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.core.places import settled
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full as repeated
 from axir.dialect.ops.shape.broadcasting import expand_dims
@@ -402,8 +403,8 @@ def full_like(
         device = a.sharding  # type: ignore[attr-defined]
     result = full(new_shape, fill_value, a.dtype if dtype is None else dtype, device=device)
     if dtype is None and getattr(a, "weak_type", False):
-        return convert_element_type(result, result.dtype, True)
-    return result
+        result = convert_element_type(result, result.dtype, True)
+    return pvary(result, a.type.varying) if type(a) is Tracer else result
 
 
 def _filled_like(name: str, value: int, summary: str) -> UserObject:

@@ -1,0 +1,68 @@
+"""Functions of parts without what types say of axes of the mesh, for those who run them.
+
+Who differentiates such a function must know which values vary. Who computes it need not: `pvary`
+is nothing then, and `psum_invariant` a sum like any other.
+"""
+
+from __future__ import annotations
+
+from axir.dialect.core.annotations import Param, Params
+from axir.dialect.core.manual_axes import NOWHERE
+from axir.dialect.core.memo import derived
+from axir.dialect.ops.collectives.axis_reductions import (
+    psum_invariant_primitive,
+    psum_primitive,
+    pvary_primitive,
+)
+from axir.dialect.program.equation import Equation
+from axir.dialect.program.function import Function
+from axir.dialect.program.module_writer import embed_captures
+from axir.dialect.program.rules import Results, Value
+from axir.dialect.program.tracer import Trace
+from axir.dialect.program.walk import Environment, apply_equations
+
+
+def body_to_run(*, jaxpr: Function, check_vma: bool, **params: Param) -> Function:
+    """Returns what each device runs of a `shard_map`, given its parameters."""
+    return unmarked(jaxpr) if check_vma else jaxpr
+
+
+@derived
+def unmarked(function: Function) -> Function:
+    """Returns a function whose types do not say along which axes values vary.
+
+    What captured values it had is among the inputs.
+    """
+    variables = (*function.inputs, *function.captures)
+    with Trace(function.name, "Unmarked") as trace:
+
+        def record(equation: Equation, operands: list[Value]) -> Results:
+            if equation.primitive is pvary_primitive:
+                return operands[0]
+            primitive, params = equation.primitive, equation.params
+            if primitive is psum_invariant_primitive:
+                primitive = psum_primitive
+            elif primitive.body is not None and primitive.partition is None:
+                # Derivatives are not asked for any more, whatever they are.
+                body = primitive.body(**params)
+                if body is not None:
+                    return unmarked(body).interpret(operands)
+            return trace.record(primitive, operands, _unmarked_params(params))
+
+        inputs = [trace.add_input(v.type.update(varying=NOWHERE)) for v in variables]
+        environment = Environment(zip(variables, inputs, strict=True))
+        apply_equations(function.equations, environment, record)
+        plain = trace.finish(environment.values_of(function.outputs))
+    return embed_captures(plain)  # constants: operands are all that it takes
+
+
+def _unmarked_params(params: Params) -> Params:
+    return {name: _unmarked_param(value) for name, value in params.items()}
+
+
+def _unmarked_param(value: Param) -> Param:
+    if type(value) is Function:
+        return unmarked(value)
+    if type(value) is tuple:
+        return tuple(map(_unmarked_param, value))
+    return value
