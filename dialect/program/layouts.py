@@ -3,7 +3,7 @@
 A mesh is here the names and extents of its axes, in order, and a layout a tuple of names for each
 dimension; the first of them counts slowest. Along the axes that a layout does not name, all devices
 hold the same. Both are plain tuples, so that they are parameters of ops, text, and keys. Which
-devices there are is known elsewhere: ops hold their numbers, in the order of the mesh.
+devices there are is known elsewhere: ops hold their names, in the order of the mesh.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ MeshAxes = tuple[tuple[Hashable, int], ...]
 
 Layout = tuple[tuple[Hashable, ...], ...]
 """For each dimension the axes along which it is cut."""
+
+DeviceNames = tuple[int | str, ...]
+"""Devices in the order of a mesh: numbers on the default platform, or names such as `vulkan:0`."""
 
 OpenLayout = tuple[tuple[Hashable, ...] | None, ...]
 """A layout in which None leaves open how a dimension is cut."""
@@ -128,13 +131,13 @@ def global_shape(part: Sequence[int], layout: Layout, axes: MeshAxes) -> tuple[i
     return tuple(extent * device_count(names, axes) for extent, names in pairs)
 
 
-def check_mesh(what: str, axes: MeshAxes, devices: Sequence[int]) -> None:
+def check_mesh(what: str, axes: MeshAxes, devices: DeviceNames) -> None:
     """Raises `ParameterError` if names repeat, or there is not one device for each place.
 
     Args:
         what: What the mesh belongs to, for the message.
         axes: Names and extents.
-        devices: Numbers of the devices in the order of the mesh; none if it is abstract.
+        devices: The devices in the order of the mesh; none if it is abstract.
     """
     names = [name for name, _ in axes]
     if len(set(names)) != len(names) or any(size < 1 for _, size in axes):

@@ -1713,7 +1713,9 @@ irdl.dialect @jaxpr {
     %a1_dense_array = irdl.base "#builtin.dense_array"
     %a1 = irdl.any_of(%a1_array, %a1_dense_array)
     %a2 = irdl.base "#builtin.integer"
-    %a3 = irdl.base "#builtin.dense_array"
+    %a3_array = irdl.base "#builtin.array"
+    %a3_dense_array = irdl.base "#builtin.dense_array"
+    %a3 = irdl.any_of(%a3_array, %a3_dense_array)
     %a4_array = irdl.base "#builtin.array"
     %a4_dense_array = irdl.base "#builtin.dense_array"
     %a4 = irdl.any_of(%a4_array, %a4_dense_array)
@@ -1733,7 +1735,9 @@ irdl.dialect @jaxpr {
     %a0_array = irdl.base "#builtin.array"
     %a0_dense_array = irdl.base "#builtin.dense_array"
     %a0 = irdl.any_of(%a0_array, %a0_dense_array)
-    %a1 = irdl.base "#builtin.dense_array"
+    %a1_array = irdl.base "#builtin.array"
+    %a1_dense_array = irdl.base "#builtin.dense_array"
+    %a1 = irdl.any_of(%a1_array, %a1_dense_array)
     %a2_array = irdl.base "#builtin.array"
     %a2_dense_array = irdl.base "#builtin.dense_array"
     %a2 = irdl.any_of(%a2_array, %a2_dense_array)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from axir.dialect.program.layouts import Layout, MeshAxes, OpenLayout
+from axir.dialect.program.layouts import DeviceNames, Layout, MeshAxes, OpenLayout
+from axir.runtime.spmd.partitioned import device_name
 
 from .meshes import AbstractMesh, Mesh
 from .partitions import PartitionSpec
@@ -17,9 +18,14 @@ def mesh_axes(mesh: Mesh | AbstractMesh) -> MeshAxes:
     return tuple(mesh.shape.items())
 
 
-def device_numbers(mesh: Mesh | AbstractMesh) -> tuple[int, ...]:
-    """Returns the numbers of the devices in the order of a mesh, none if it is abstract."""
-    return tuple(d.id for d in mesh.devices.flat) if isinstance(mesh, Mesh) else ()
+def device_numbers(mesh: Mesh | AbstractMesh) -> DeviceNames:
+    """Returns what ops call the devices in the order of a mesh, none if it is abstract.
+
+    Those of the default platform are numbers, others have names such as `vulkan:0`.
+    """
+    if not isinstance(mesh, Mesh):
+        return ()
+    return tuple(device_name(d) for d in mesh.devices.flat)
 
 
 def layout_of(spec: PartitionSpec, ndim: int) -> Layout:

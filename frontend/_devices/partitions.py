@@ -27,6 +27,10 @@ class DuplicateSpecError(ParameterError):
     """A specification names an axis of its mesh twice."""
 
 
+class AxisTypeError(ParameterError):
+    """A specification names an axis of a mesh of a type for which it cannot be."""
+
+
 class MissingMeshError(ParameterError, RuntimeError):
     """A specification was given without a mesh, and none is in use."""
 

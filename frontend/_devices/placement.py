@@ -21,7 +21,8 @@ from axir.runtime.processes.group import current
 from axir.runtime.spmd.placement import host_bytes, spread
 
 from .layouts import device_numbers, mesh_axes, open_layout_of
-from .partitions import NamedSharding, as_sharding, only_device
+from .meshes import AxisType
+from .partitions import AxisTypeError, NamedSharding, as_sharding, only_device
 from .sharding import Sharding, SingleDeviceSharding
 
 __all__ = [
@@ -150,10 +151,47 @@ def put(value: Array, place: Sharding, what: str) -> Array:
     return placed
 
 
+def laid_out(x: Array, what: str, out_sharding: UserObject) -> Array:
+    """Returns a new array as the argument `out_sharding` says, if it says so.
+
+    Args:
+        x: The array.
+        what: The function that makes it, for errors.
+        out_sharding: A sharding, or a specification for the mesh in use; None leaves the array.
+
+    Raises:
+        AxisTypeError: it names axes that are not of type `Explicit`.
+    """
+    if out_sharding is None:
+        return x
+    place = as_sharding(out_sharding, what)
+    if isinstance(place, NamedSharding):
+        types = dict(zip(place.mesh.axis_names, place.mesh.axis_types, strict=True))
+        for name in place.spec.names:
+            if types.get(name, AxisType.Explicit) is not AxisType.Explicit:
+                raise AxisTypeError(
+                    f"PartitionSpec passed to {what} cannot contain axis names that are of type "
+                    f"Auto or Manual. Got PartitionSpec: {place.spec} with axis name: {name} of "
+                    f"type: {types[name]}.",
+                    "Pass a sharding as device=, or make the mesh with axes of type "
+                    "AxisType.Explicit.",
+                )
+    return put(x, place, what)
+
+
+def place_like(a: UserObject, shape: tuple[int, ...]) -> Sharding | None:
+    """Returns where an array made in the likeness of another one lies: where that is committed.
+
+    An array of another shape is not cut as that is.
+    """
+    if type(a) is not ConcreteArray or not a.committed:
+        return None
+    place: Sharding = a.sharding  # type: ignore[attr-defined]
+    return place if a.shape == shape or place.num_devices == 1 else None
+
+
 def constrained(value: Value, place: NamedSharding) -> Value:
     """Returns a value of a program, which says from now on that it lies where a sharding says."""
-    if place.num_devices == 1:
-        return value
     mesh = place.mesh
     layout = open_layout_of(place.spec, value.ndim)
     return sharding_constraint(value, mesh_axes(mesh), layout, device_numbers(mesh))

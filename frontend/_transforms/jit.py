@@ -46,7 +46,7 @@ from axir.dialect.program.tracer import Tracer
 from axir.runtime import Device, local_devices
 from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.compiler import expect_compilation
-from axir.runtime.spmd.partitioned import Place
+from axir.runtime.spmd.partitioned import Place, device_for
 from axir.runtime.spmd.placed_calls import committed, placed
 from axir.runtime.spmd.program import MeshProgram
 
@@ -235,8 +235,9 @@ class JitFunction:
         if entry.compiled is None:
             donated = self._donated_leaves(in_tree)
             entry.compiled = self._placed(entry, places, common, donated)
-            if isinstance(common, Device):
-                entry.committed = common
+            device = device_for(entry.function, common)
+            if isinstance(device, Device):
+                entry.committed = device
         for number in entry.used_keys:
             if number < len(values):
                 use(values[number])

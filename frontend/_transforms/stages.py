@@ -45,7 +45,7 @@ from axir.dialect.program.tracer import Tracer
 from axir.passes.partition.report import communications
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import default_device, local_devices
-from axir.runtime.spmd.partitioned import Place
+from axir.runtime.spmd.partitioned import Place, device_for
 from axir.runtime.spmd.placed_calls import committed, placed
 from axir.runtime.spmd.placement import Placement
 from axir.runtime.spmd.program import MeshProgram
@@ -312,7 +312,7 @@ class Compiled(_Stage):
         super().__init__(function, in_tree, out_tree, donated, device, lying)
         places = lying.places or (None,) * len(function.inputs)
         common = device or next((x for x in places if x is not None), None)
-        self._place = common
+        self._place = device_for(function, common)
         self._unit = placed(function, places, common, donated, True, lying.results)
 
     def __call__(self, *args: Options, **kwargs: Options) -> UserObject:

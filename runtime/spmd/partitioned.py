@@ -17,7 +17,7 @@ from axir.dialect.core.memo import derived, quickly_derived
 from axir.dialect.core.places import devices_at
 from axir.dialect.ops.sharding.unmarked import body_to_run
 from axir.dialect.program.function import Function, functions_of, unit_of
-from axir.dialect.program.layouts import Layout, MeshAxes, replicated
+from axir.dialect.program.layouts import DeviceNames, Layout, MeshAxes, replicated
 from axir.passes.partition.partition import partition_function
 from axir.runtime.device.devices import Device, devices
 
@@ -53,17 +53,61 @@ class DeviceMesh:
         return f"the mesh of {', '.join(map(str, self.devices))}"
 
 
+def device_name(device: Device) -> int | str:
+    """Returns what ops call a device: its number, on the default platform, or else a name."""
+    is_default = device.platform == devices()[0].platform
+    return device.id if is_default else f"{device.platform}:{device.id}"
+
+
+def _devices_named(names: DeviceNames, common: Place) -> tuple[Device, ...] | None:
+    """Returns the devices that an op names, None if there are not so many here."""
+    found = []
+    for name in names:
+        platform, _, number = name.partition(":") if isinstance(name, str) else (None, "", name)
+        if platform is None and common is not None:
+            platform = common.platform
+        known = devices(platform)
+        if int(number) >= len(known):
+            return None
+        found.append(known[int(number)])
+    return tuple(found)
+
+
+def device_for(function: Function, common: Place) -> Place:
+    """Returns where a function runs that is on no mesh of several devices: None if nothing says.
+
+    Args:
+        function: The function, which may name a mesh of one device.
+        common: Where its arguments are committed to lie.
+
+    Raises:
+        IncompatibleDevicesError: the function names another device than its arguments.
+    """
+    for names, _ in meshes_named_in(function):
+        found = _devices_named(names, common)
+        if found is None or len(found) > 1:
+            continue
+        if isinstance(common, Device) and common is not found[0]:
+            raise IncompatibleDevicesError(
+                f"Received incompatible devices for {function.name}: it is written for a mesh of "
+                f"{found[0]}, but an argument is committed to {common}.",
+                "Move the arguments with axir.device_put(x, sharding), or use one mesh for all.",
+            )
+        return found[0] if common is None else common
+    return common
+
+
 @quickly_derived
-def meshes_named_in(function: Function) -> list[tuple[tuple[int, ...], MeshAxes]]:
-    """Returns numbers of devices and axes of the meshes of several devices that a function names.
+def meshes_named_in(function: Function) -> list[tuple[DeviceNames, MeshAxes]]:
+    """Returns names of devices and axes of the meshes that a function names.
 
     Of those with the same devices the first stands for all.
     """
-    found: dict[tuple[int, ...], MeshAxes] = {}
+    found: dict[DeviceNames, MeshAxes] = {}
     for equation in function.equations:
-        numbers = equation.params.get("devices", ())
-        if len(numbers) > 1:
-            found.setdefault(numbers, equation.params["axes"])
+        names = equation.params.get("devices", ())
+        if names:
+            found.setdefault(names, equation.params["axes"])
         for inner in functions_of(equation.params):
             for devices_of, axes in meshes_named_in(inner):
                 found.setdefault(devices_of, axes)
@@ -84,12 +128,10 @@ def mesh_for(
         IncompatibleDevicesError: the function, its arguments and results name different devices.
     """
     found = _meshes("its results are to lie on", result_places)
-    for numbers, axes in meshes_named_in(function):
-        platform = None if common is None else common.platform
-        known = devices(platform)
-        if max(numbers) < len(known):
-            mesh = DeviceMesh(tuple(known[n] for n in numbers), axes)
-            found.append(("it is written for", mesh))
+    for names, axes in meshes_named_in(function):
+        named = _devices_named(names, common) if len(names) > 1 else None
+        if named is not None:
+            found.append(("it is written for", DeviceMesh(named, axes)))
     found += _meshes("its arguments lie on", [common])
     captured = [x._device for x in function.captured if type(x) is ConcreteArray]
     found += _meshes("it uses an array that lies on", captured)

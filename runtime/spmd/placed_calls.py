@@ -18,7 +18,7 @@ from axir.dialect.program.rules import Operand
 from axir.runtime.calls.compiled_function import CompiledFunction, compiled
 from axir.runtime.device.devices import Device, default_device
 
-from .partitioned import Place, local_program, mesh_for
+from .partitioned import Place, device_for, local_program, mesh_for
 from .placement import Placement
 from .program import MeshProgram
 
@@ -57,8 +57,9 @@ def placed(
         IncompatibleDevicesError: the function, its arguments and results name different devices.
     """
     if mesh_for(function, common, result_places) is None:
-        assert not isinstance(common, Placement)  # or else there is a mesh
-        return compiled(function, common or default_device(), donated, waits)
+        device = device_for(function, common)
+        assert not isinstance(device, Placement)  # or else there is a mesh
+        return compiled(function, device or default_device(), donated, waits)
     key = config.cache_key
     return _on_mesh(function, places, common, donated, result_places, key)
 
@@ -114,8 +115,9 @@ def execute_call(function: Function, operands: Sequence[Operand]) -> list[Concre
     if config.jax_disable_jit and mesh_for(function, common) is None:
         return function.interpret(arrays)
     places = tuple([x._device for x in arrays])
-    results = placed(unit_of(function), places, common).run(arrays)
-    return committed(results, common)
+    unit = unit_of(function)
+    results = placed(unit, places, common).run(arrays)
+    return committed(results, device_for(unit, common))
 
 
 def committed(results: list[ConcreteArray], place: Place) -> list[ConcreteArray]:

@@ -295,3 +295,55 @@ def test_arrays_that_a_function_makes_or_uses_lie_where_they_were_put(lib: Any) 
     for array in (made, lib.numpy.zeros_like(spread), *([used] if lib is axir else [])):
         assert array.sharding.is_equivalent_to(place, 2)
     assert sums.tolist() == [4, 4, 4, 4]
+
+
+@LIBRARIES
+def test_new_arrays_lie_like_their_operands(lib: Any) -> None:
+    devices, spec = lib.devices(), lib.sharding.PartitionSpec
+    auto = lib.sharding.Mesh(np.array(devices), ("x",))
+    rows = lib.sharding.NamedSharding(auto, spec("x"))
+    cut, put = lib.device_put(np.ones(8), rows), lib.device_put(np.ones(8), devices[2])
+    made = [lib.lax.full_like, lib.numpy.full_like]
+    for function in made:
+        assert function(cut, 3).sharding.spec == spec("x")
+        assert function(cut, 3, shape=(4,)).committed is False
+        for x in (function(put, 3), function(put, 3, shape=(4,))):
+            assert (x.committed, x.devices()) == (True, {devices[2]})
+        assert function(lib.numpy.ones(2), 3).committed is False
+    for x in (lib.lax.full((8,), 1.0, sharding=rows), lib.lax.full_like(put, 1, sharding=rows)):
+        assert x.sharding == rows
+    explicit = lib.make_mesh((4,), ("x",))
+    assert explicit.axis_types == (lib.sharding.AxisType.Explicit,)
+    rows = lib.sharding.NamedSharding(explicit, spec("x"))
+    arrays = lib.numpy
+    with lib.set_mesh(explicit):
+        found = [
+            arrays.zeros(8, out_sharding=rows),
+            arrays.full((8, 2), 2.0, out_sharding=spec("x")),
+            arrays.arange(8, out_sharding=rows),
+            arrays.array([1.0] * 8, out_sharding=spec("x")),
+        ]
+    for x in found:
+        assert x.sharding.spec[0] == "x"
+        assert x.devices() == set(devices)
+    with pytest.raises(ValueError, match="cannot contain axis names that are of type Auto"):
+        arrays.zeros(8, out_sharding=lib.sharding.NamedSharding(auto, spec("x")))
+    with pytest.raises((ValueError, RuntimeError), match="mesh"):
+        arrays.zeros(8, out_sharding=spec("x"))
+
+
+@LIBRARIES
+def test_maps_over_one_device_run_on_it(lib: Any) -> None:
+    device = lib.devices()[2]
+    spec, mesh = lib.sharding.PartitionSpec, lib.sharding.Mesh(np.array([device]), ("x",))
+    mapped = lib.shard_map(lambda x: x * 2, mesh=mesh, in_specs=spec("x"), out_specs=spec("x"))
+    constrained = lib.jit(
+        lambda x: lib.lax.with_sharding_constraint(x, lib.sharding.NamedSharding(mesh, spec()))
+    )
+    for function in (mapped, lib.jit(mapped), constrained):
+        for x in (lib.numpy.arange(4.0), lib.device_put(np.arange(4.0), device)):
+            result = function(x)
+            assert (result.committed, result.devices()) == (True, {device})
+    elsewhere = lib.device_put(np.arange(4.0), lib.devices()[1])
+    with pytest.raises(ValueError, match="incompatible devices"):
+        lib.jit(mapped)(elsewhere)

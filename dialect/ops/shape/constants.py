@@ -200,16 +200,13 @@ def broadcasted_iota(
 _KINDS_THAT_HOLD = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
 
 
-def full(
-    shape: Sequence[int], fill_value: Operand, dtype: DTypeLike = None, *, sharding: None = None
-) -> Value:
+def full(shape: Sequence[int], fill_value: Operand, dtype: DTypeLike = None) -> Value:
     """Returns an array filled with one value.
 
     Args:
         shape: Its shape.
         fill_value: A scalar: a Python or NumPy number, or an array of rank 0.
         dtype: Its dtype; by default that of the value (weak if the value's is).
-        sharding: Only None; there is one layout.
 
     Raises:
         ShapeError: if the value is not a scalar.
@@ -217,8 +214,6 @@ def full(
     >>> full((2,), 1.5)
     Array([1.5, 1.5], dtype=float32, weak_type=True)
     """
-    if sharding is not None:
-        raise one_layout("full", sharding)
     shape = integers("full", "shape", shape)
     if dtype is not None:
         dtype = dtypes.canonicalize_dtype(dtype)
@@ -249,15 +244,12 @@ def full_like(
     fill_value: Operand,
     dtype: DTypeLike = None,
     shape: Sequence[int] | None = None,
-    sharding: None = None,
 ) -> Value:
     """Returns an array filled with one value, of another array's shape and dtype unless given.
 
     >>> full_like(np.ones((2,), np.int8), 3)
     Array([3, 3], dtype=int8)
     """
-    if sharding is not None:
-        raise one_layout("full_like", sharding)
     if not (hasattr(x, "shape") and hasattr(x, "dtype")):
         x = as_value(x)
     shape = x.shape if shape is None else shape

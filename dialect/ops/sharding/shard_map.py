@@ -32,6 +32,7 @@ from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function, unit_of
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.layouts import (
+    DeviceNames,
     Layout,
     MeshAxes,
     axes_in,
@@ -46,7 +47,7 @@ from axir.dialect.program.layouts import (
 )
 from axir.dialect.program.named_axes import axis_names_of, current_frame
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.parameters import AxisName, Ints
+from axir.dialect.program.parameters import AxisName
 from axir.dialect.program.partitioning import Partitioner, Placed
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
@@ -76,7 +77,7 @@ def apply_to_parts(
     axes: MeshAxes,
     in_layouts: Sequence[Layout],
     out_layouts: Sequence[Layout],
-    devices: Sequence[int] = (),
+    devices: DeviceNames = (),
     auto: Sequence[Hashable] = (),
     *,
     check_vma: bool = False,
@@ -91,7 +92,7 @@ def apply_to_parts(
         in_layouts: How each argument is cut.
         out_layouts: How each result is. Along axes that a layout does not name all devices hold the
             same.
-        devices: Numbers of the devices in the order of the mesh; none if it is abstract.
+        devices: The devices in the order of the mesh; none if it is abstract.
         auto: Names of the axes along which the function is of whole arrays. The other ones layouts
             may name, and collectives in the function.
         check_vma: Whether the types in the function say along which axes values vary.
@@ -123,7 +124,7 @@ def _infer(
     *types: ShapedArray,
     auto: tuple[AxisName, ...],
     axes: MeshAxes,
-    devices: Ints,
+    devices: DeviceNames,
     in_layouts: Layouts,
     jaxpr: Function,
     out_layouts: Layouts,
@@ -170,7 +171,7 @@ def _implement(*operands: Operand, **params: Param) -> list[Value]:
     types = tuple(x.type for x in values)
     _infer(*types, **params)
     # Without jit, calls are evaluated op by op: this one would come back for ever.
-    is_run = len(params["devices"]) > 1 and call.has_executor() and not config.jax_disable_jit
+    is_run = bool(params["devices"]) and call.has_executor() and not config.jax_disable_jit
     if is_run:
         # The body is traced by each call, as users expect who see it run; compiled it is once.
         params["jaxpr"] = _bodies.of(unit_of(params["jaxpr"]))
@@ -537,7 +538,7 @@ shard_map_primitive = declare(
         "auto": tuple[AxisName, ...],
         "axes": MeshAxes,
         "check_vma": bool,
-        "devices": Ints,
+        "devices": DeviceNames,
         "in_layouts": Layouts,
         "jaxpr": Function,
         "name": str,

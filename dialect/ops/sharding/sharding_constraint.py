@@ -17,6 +17,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import edge_array, random_values
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.layouts import (
+    DeviceNames,
     MeshAxes,
     OpenLayout,
     axes_in,
@@ -26,7 +27,6 @@ from axir.dialect.program.layouts import (
     device_count,
 )
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.parameters import Ints
 from axir.dialect.program.partitioning import Partitioner, Placed
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
@@ -40,7 +40,9 @@ from axir.dialect.program.rules import (
 )
 
 
-def _infer(x: ShapedArray, *, axes: MeshAxes, devices: Ints, layout: OpenLayout) -> ShapedArray:
+def _infer(
+    x: ShapedArray, *, axes: MeshAxes, devices: DeviceNames, layout: OpenLayout
+) -> ShapedArray:
     check_mesh("sharding_constraint", axes, devices)
     check_layout("sharding_constraint", layout, x.ndim, axes)
     return x
@@ -129,7 +131,7 @@ def _samples() -> list[Sample]:
 
 constraint_primitive = declare(
     "sharding_constraint",
-    parameters={"axes": MeshAxes, "devices": Ints, "layout": OpenLayout},
+    parameters={"axes": MeshAxes, "devices": DeviceNames, "layout": OpenLayout},
     moves_elements=True,
     takes_narrow=True,
     infer=_infer,

@@ -10,7 +10,7 @@ from operator import index
 
 import numpy as np
 
-from axir._devices.placement import device_put
+from axir._devices.placement import device_put, laid_out, place_like
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, ShapeLike, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_array, as_value, from_numpy, scalar
@@ -21,7 +21,6 @@ from axir.dialect.core.errors import (
     ParameterError,
     ShapeError,
 )
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.core.places import settled
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import pvary
@@ -77,8 +76,12 @@ def canonical_shape(name: str, shape: UserObject) -> tuple[int, ...]:
     return extents
 
 
-def to_device(x: Value, device: UserObject) -> Value:
-    """Moves a new array to a device, if one is given, or else to that of `jax_default_device`."""
+def to_device(
+    x: Value, device: UserObject, name: str = "array", out_sharding: UserObject = None
+) -> Value:
+    """Moves a new array to a place, if one is given, or else to that of `jax_default_device`."""
+    if out_sharding is not None:
+        return laid_out(x, f"jnp.{name}", out_sharding)
     if device is not None:
         return device_put(x, device)
     if config.jax_default_device is not None and type(x) is ConcreteArray and x._device is None:
@@ -96,7 +99,7 @@ def asarray(
     *,
     copy: bool | None = None,
     device: UserObject = None,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Turns a value into an array, without a copy if it is one already.
 
@@ -107,7 +110,7 @@ def asarray(
         order: Memory layout: None, 'C' or 'K'.
         copy: Whether to copy an array even if need not be.
         device: Where to put it.
-        out_sharding: Only None; there is one layout.
+        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
 
     Raises:
         NonArrayArgumentError: for something that is not an array, or lists that hold one.
@@ -119,8 +122,7 @@ def asarray(
     >>> jnp.asarray([1, 2.5])
     Array([1. , 2.5], dtype=float32)
     """
-    check_layout("asarray", out_sharding)
-    return array(a, dtype, copy=bool(copy), order=order, device=device)
+    return array(a, dtype, copy=bool(copy), order=order, device=device, out_sharding=out_sharding)
 
 
 def array(
@@ -131,7 +133,7 @@ def array(
     ndmin: int = 0,
     *,
     device: UserObject = None,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Turns a value into an array.
 
@@ -144,7 +146,7 @@ def array(
         order: Memory layout: None, 'C' or 'K'.
         ndmin: Least number of axes; further ones are put in front.
         device: Where to put it.
-        out_sharding: Only None; there is one layout.
+        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
 
     Raises:
         NonArrayArgumentError, ParameterError, DTypeError, OverflowError: as `asarray`.
@@ -153,7 +155,6 @@ def array(
     >>> jnp.array([[1, 2], [3, 4]], dtype=jnp.int8, ndmin=3).shape
     (1, 2, 2)
     """
-    check_layout("array", out_sharding)
     if order not in (None, "C", "K"):
         raise ParameterError(f"jnp.array: order {order!r} is neither 'C' nor 'K'.")
     new_dtype = None if dtype is None else dtype_argument("array", dtype)
@@ -162,7 +163,7 @@ def array(
         result = ConcreteArray(result.type, result.host().copy(), None, result._device)
     if ndmin > result.ndim:
         result = expand_dims(result, range(ndmin - result.ndim))
-    return to_device(result, device)
+    return to_device(result, device, "array", out_sharding)
 
 
 def _as_array(value: UserObject, dtype: np.dtype | None) -> Value:
@@ -295,7 +296,7 @@ def full(
     dtype: DTypeLike = None,
     *,
     device: UserObject = None,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Returns an array filled with a value.
 
@@ -304,7 +305,7 @@ def full(
         fill_value: Scalar, or array that broadcasts to the shape.
         dtype: Its dtype; by default that of the value.
         device: Where to put it.
-        out_sharding: Only None; there is one layout.
+        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
 
     Raises:
         ShapeError: for something that is not a shape.
@@ -314,20 +315,20 @@ def full(
     Array([[7, 7],
            [7, 7]], dtype=int32, weak_type=True)
     """
-    check_layout("full", out_sharding)
     shape = canonical_shape("full", shape)
     if dtype is None:
         value = array_argument("full", fill_value, 1)
     else:
         new_dtype = dtype_argument("full", dtype)
         if dtypes.is_key(new_dtype) and type(fill_value) in SCALARS:
-            return to_device(repeated(shape, fill_value, new_dtype), device)
+            made: Value = repeated(shape, fill_value, new_dtype)
+            return to_device(made, device, "full", out_sharding)
         value = converted(fill_value, new_dtype, name="full")
     if not value.shape:
-        return to_device(filled(shape, value), device)
+        return to_device(filled(shape, value), device, "full", out_sharding)
     if common_shape((value.shape, shape)) != shape:
         raise ShapeError(f"jnp.full: the fill value {value.type} does not broadcast to {shape}.")
-    return to_device(broadcast_value(value, shape), device)
+    return to_device(broadcast_value(value, shape), device, "full", out_sharding)
 
 
 def _filled(name: str, value: int, summary: str) -> UserObject:
@@ -336,13 +337,12 @@ def _filled(name: str, value: int, summary: str) -> UserObject:
         dtype: DTypeLike = None,
         *,
         device: UserObject = None,
-        out_sharding: None = None,
+        out_sharding: UserObject = None,
     ) -> Array:
-        check_layout(name, out_sharding)
         shape = canonical_shape(name, shape)
         new_dtype = dtype_argument(name, float if dtype is None else dtype)
         result = _repeated(shape, value, new_dtype)
-        return to_device(result, device)
+        return to_device(result, device, name, out_sharding)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{summary}
@@ -351,7 +351,7 @@ def _filled(name: str, value: int, summary: str) -> UserObject:
         shape: Its shape, an integer or a sequence of integers.
         dtype: Its dtype, by default the default float dtype.
         device: Where to put it.
-        out_sharding: Only None; there is one layout.
+        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
 
     Raises:
         ShapeError: for something that is not a shape.
@@ -379,7 +379,7 @@ def full_like(
     shape: ShapeLike | None = None,
     *,
     device: UserObject = None,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Returns an array filled with a value, with the shape and dtype of another.
 
@@ -389,19 +389,19 @@ def full_like(
         dtype: Another dtype.
         shape: Another shape.
         device: Where to put it; by default where `a` is committed to lie, if it has the shape.
-        out_sharding: Only None; there is one layout.
+        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
 
     >>> import axir.numpy as jnp
     >>> jnp.full_like(jnp.arange(2), 7)
     Array([7, 7], dtype=int32)
     """
-    check_layout("full_like", out_sharding)
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         a = array_argument("full_like", a)
-    new_shape = a.shape if shape is None else shape
-    if device is None and type(a) is ConcreteArray and a.committed and a.shape == new_shape:
-        device = a.sharding  # type: ignore[attr-defined]
-    result = full(new_shape, fill_value, a.dtype if dtype is None else dtype, device=device)
+    new_shape = a.shape if shape is None else canonical_shape("full_like", shape)
+    if device is None and out_sharding is None:
+        device = place_like(a, new_shape)
+    new_dtype = a.dtype if dtype is None else dtype
+    result = full(new_shape, fill_value, new_dtype, device=device, out_sharding=out_sharding)
     if dtype is None and getattr(a, "weak_type", False):
         result = convert_element_type(result, result.dtype, True)
     return pvary(result, a.type.varying) if type(a) is Tracer else result
@@ -414,12 +414,11 @@ def _filled_like(name: str, value: int, summary: str) -> UserObject:
         shape: ShapeLike | None = None,
         *,
         device: UserObject = None,
-        out_sharding: None = None,
+        out_sharding: UserObject = None,
     ) -> Value:
-        check_layout(name, out_sharding)
         if not (hasattr(a, "shape") and hasattr(a, "dtype")):
             a = array_argument(name, a)
-        return full_like(a, value, dtype, shape, device=device)
+        return full_like(a, value, dtype, shape, device=device, out_sharding=out_sharding)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{summary}, with the shape and dtype of another array.
@@ -429,7 +428,7 @@ def _filled_like(name: str, value: int, summary: str) -> UserObject:
         dtype: Another dtype.
         shape: Another shape.
         device: Where to put it.
-        out_sharding: Only None; there is one layout.
+        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
     """
     return function
 

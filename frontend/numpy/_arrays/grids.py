@@ -18,7 +18,6 @@ from axir.dialect.core.annotations import (
 )
 from axir.dialect.core.array import Array, from_numpy
 from axir.dialect.core.errors import ConcretizationTypeError, ParameterError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
@@ -55,7 +54,7 @@ def arange(
     dtype: DTypeLike = None,
     *,
     device: UserObject = None,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Array:
     """Returns evenly spaced numbers from `start` up to, but without, `stop`.
 
@@ -65,7 +64,7 @@ def arange(
         step: Distance of neighbours, 1 by default.
         dtype: dtype of the result; by default the one that the arguments promote to.
         device: Where to put it.
-        out_sharding: Only None; there is one layout.
+        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
 
     Raises:
         ConcretizationTypeError: for tracers, since the length must be known.
@@ -75,7 +74,6 @@ def arange(
     >>> jnp.arange(1, 2, 0.25)
     Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
     """
-    check_layout("arange", out_sharding)
     given = [x for x in (start, stop, step) if x is not None]
     values = [x if type(x) in SCALARS else array_argument("arange", x) for x in given]
     default, _ = dtypes.promote([dtype_and_weakness(x) for x in values])
@@ -91,7 +89,7 @@ def arange(
         first, end = 0, first
     bounds: UserObject = (first, end, 1 if distance is None else distance)
     host = np.arange(*bounds, dtype=new_dtype)
-    return to_device(from_numpy(host), device)
+    return to_device(from_numpy(host), device, "arange", out_sharding)
 
 
 def _known(position: int, x: UserObject) -> UserObject:

@@ -1,0 +1,63 @@
+"""Filled arrays of `axir.lax`, which say where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from axir._devices.placement import device_put, place_like
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.shape import constants
+from axir.dialect.program.rules import Value
+
+
+def full(
+    shape: Sequence[int],
+    fill_value: ArrayLike,
+    dtype: DTypeLike = None,
+    *,
+    sharding: UserObject = None,
+) -> Value:
+    """Returns an array filled with one value.
+
+    Args:
+        shape: Its shape.
+        fill_value: A scalar: a Python or NumPy number, or an array of rank 0.
+        dtype: Its dtype; by default that of the value (weak if the value's is).
+        sharding: Where it lies; by default wherever a computation is.
+
+    Raises:
+        ShapeError: if the value is not a scalar.
+
+    >>> full((2,), 1.5)
+    Array([1.5, 1.5], dtype=float32, weak_type=True)
+    """
+    made = constants.full(shape, fill_value, dtype)
+    return made if sharding is None else device_put(made, sharding)
+
+
+def full_like(
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike = None,
+    shape: Sequence[int] | None = None,
+    sharding: UserObject = None,
+) -> Value:
+    """Returns an array filled with one value, of another array's shape and dtype unless given.
+
+    Args:
+        x: The other array.
+        fill_value: A scalar.
+        dtype: Another dtype.
+        shape: Another shape.
+        sharding: Where it lies; by default where the other array is committed to lie.
+
+    >>> import numpy as np
+    >>> full_like(np.ones((2,), np.int8), 3)
+    Array([3, 3], dtype=int8)
+    """
+    if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        x = as_value(x)
+    made = constants.full_like(x, fill_value, dtype, shape)
+    place = place_like(x, made.shape) if sharding is None else sharding
+    return made if place is None else device_put(made, place)
