@@ -42,14 +42,17 @@ from axir.dialect.ops.shape.constants import iota
 from axir.dialect.ops.shape.movement import integers
 from axir.dialect.ops.shape.rearranging import concatenate, moveaxis, reshape
 from axir.dialect.ops.shape.stacking import stack, unstack
+from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import LoweringContext, Operand, Tangent, Value
+from axir.dialect.program.tracer import Tracer
 
 from .random_bits import threefry2x32
+from .threefry import count_up
 
 _WORD = dtypes.uint32
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -130,6 +133,19 @@ def _generate(
     return _state_like(key, [*state[:2], low, high]), bits
 
 
+def _counts(state: Sequence[Value], count: int) -> Value:
+    """Returns the numbers 0, 1, ... as part of the program, of which devices may make parts."""
+    like = state[0]
+    return count_up(like, _WORD, count) if type(like) is Tracer else iota(_WORD, count)
+
+
+def _dimensions(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+) -> Function:
+    """Gives what computes the bits: each from its own count."""
+    return trace_function(lambda key: _generate(key, **params), operands, name="rng_bit_generator")
+
+
 def _infer(
     key: ShapedArray, *, shape: tuple[int, ...], dtype: np.dtype, algorithm: int
 ) -> tuple[ShapedArray, ShapedArray]:
@@ -200,6 +216,7 @@ _rng_bit_generator: Primitive = declare(
     jvp=_jvp,
     batch=_batch,
     lower=_lower,
+    dimensions=_dimensions,
     samples=_samples,
     unsupported={"transpose": "random bits are integers; no cotangent reaches them."},
 )
@@ -276,7 +293,7 @@ def _halved_axis(shape: tuple[int, ...]) -> int | None:
 
 
 def _encrypted(state: Sequence[Value], count: int) -> list[Value]:
-    low, high = _advanced(state[2], state[3], iota(_WORD, count))
+    low, high = _advanced(state[2], state[3], _counts(state, count))
     return threefry2x32(broadcast(state[0], (count,)), broadcast(state[1], (count,)), low, high)
 
 
@@ -298,7 +315,7 @@ def _philox(state: Sequence[Value], shape: tuple[int, ...], dtype: np.dtype) -> 
 
 def _philox_counters(state: Sequence[Value], count: int) -> list[Value]:
     """Returns the 128-bit counters, whose upper half is the key."""
-    addend: Value = iota(_WORD, count)
+    addend = _counts(state, count)
     words = []
     for word in (*state[2:], *state[:2]):
         words.append(add(word, addend))

@@ -168,3 +168,22 @@ def test_text_of_layouts() -> None:
     assert read_layouts("a*b, -; ?") == [(("a", "b"), ()), None]
     with pytest.raises(OptionValueError, match="is no list of axes"):
         read_mesh("a:2")
+
+
+@pytest.mark.parametrize("width", [8, 32, 64])
+def test_devices_make_their_parts_of_random_bits(width: int) -> None:
+    dtype, like = np.dtype(f"uint{width}"), np.arange(64, dtype=np.float32).reshape(16, 4)
+    threefry, philox = lax.RandomAlgorithm.RNG_THREE_FRY, lax.RandomAlgorithm.RNG_PHILOX
+
+    def draw(state: Any, x: Any) -> Any:
+        found = [lax.rng_bit_generator(state, x.shape, dtype, a) for a in (threefry, philox)]
+        return [(bits.astype(np.float32) * x, moved) for moved, bits in found]
+
+    state = np.array([1, 2, 3, 2**32 - 5], np.uint32)
+    with axir.enable_x64():
+        parts = partition_function(traced(draw, state, like), AXES, [((),), (("x", "y"), ())])
+        assert parts.out_layouts == ((("x", "y"), ()), ((),)) * 2
+        assert not collectives_of(parts.local)
+        found = on_one_device(parts, AXES, [as_array(state), as_array(like)])
+        for ours, expected in zip(found, axir.tree.leaves(draw(state, like)), strict=True):
+            np.testing.assert_array_equal(ours, expected)
