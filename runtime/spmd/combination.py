@@ -64,14 +64,15 @@ def partial_sum(kind: str, operands: Sequence[HostArray]) -> HostArray:
     return operands[0] if len(operands) == 1 else reduced(kind, operands)
 
 
-def reduced(kind: str, operands: Sequence[HostArray]) -> HostArray:
+def reduced(kind: str, operands: Sequence[HostArray] | HostArray) -> HostArray:
     """Reduces arrays in their order, chunk by chunk."""
     first = operands[0]
     reduce = _REDUCTIONS[kind]
     wide = _WIDE_SUMS.get(first.dtype) if kind == "psum" else None
     if first.nbytes <= _SMALL_BYTES and wide is None and len(operands) > 1:
-        total = np.array(first)
-        for other in operands[1:]:
+        total = np.empty(first.shape, first.dtype)
+        reduce(first, operands[1], out=total)
+        for other in operands[2:]:
             reduce(total, other, out=total)
         return total
     result = aligned_empty(first.shape, first.dtype)

@@ -55,6 +55,7 @@ class _Plan:
         groups: The groups that these processes have members in.
         positions: For each of the processes its positions in these groups.
         is_everywhere: Whether each process has members in each group.
+        is_one_each: Whether it is a reduction over a device of each process.
         text: The collective in words.
         digest: What tells the collective from others.
         slot: Memory for what this process says first. One thread at a time speaks for it.
@@ -72,6 +73,11 @@ class _Plan:
         ]
         self.is_everywhere = all(
             {process_of[p] for p in group} == set(self.processes) for group in self.groups
+        )
+        self.is_one_each = (
+            collective.kind in REDUCTIONS
+            and self.is_everywhere
+            and all(len(positions) == 1 for positions in self.positions)
         )
         self.text = str(collective)
         self.digest = hashlib.blake2b(repr(collective).encode(), digest_size=_DIGEST_BYTES).digest()
@@ -217,6 +223,8 @@ class _Exchange:
     def run(self) -> dict[int, HostArray]:
         """Does it, and returns what each device of this process gets."""
         kind = self._collective.kind
+        if self._plan.is_one_each:
+            return self._reduce_one_each()
         if kind in (*REDUCTIONS, "reduce_scatter") and self._plan.is_everywhere:
             return self._reduce()
         if kind in ("all_to_all", "ppermute"):
@@ -252,6 +260,17 @@ class _Exchange:
             result.flags.writeable = False
         return results
 
+    def _reduce_one_each(self) -> dict[int, HostArray]:
+        """Adds the arrays of one device of each process."""
+        ((position, operand),) = self._operands.items()
+        part = self._collective.operand_type
+        own = partial_sum(self._collective.kind, [operand]).reshape(-1)
+        total = self._all_reduced(self._collective.kind, own).reshape(part.shape)
+        if total.dtype != part.dtype:
+            total = total.astype(part.dtype)
+        total.flags.writeable = False
+        return {position: total}
+
     def _all_reduced(self, kind: str, own: HostArray) -> HostArray:
         """Returns what the arrays of the processes are together, the same in all bits in all."""
         count = len(self._plan.processes)
@@ -259,7 +278,7 @@ class _Exchange:
         slots, is_inside = self._meet(content)
         if is_inside or count == 2:
             rows = slots if is_inside else self._transport.all_gather(content, self._patience)
-            return reduced(kind, [row.view(own.dtype) for row in rows])
+            return reduced(kind, rows.view(own.dtype))
         ends = [own.size * n // count for n in range(count + 1)]
         pieces = [own[a:b].view(_BYTE) for a, b in itertools.pairwise(ends)]
         mine = pieces[self._me].size
@@ -357,8 +376,8 @@ class _Exchange:
         if is_inside:
             slot[_PLACE.size : end] = content
         found = self._transport.all_gather(slot, self._patience)
-        told = {row[: _PLACE.size].tobytes() for row in found}
-        if len(told) > 1:
+        place = slot[: _PLACE.size].tobytes()
+        if found[:, : _PLACE.size].tobytes() != place * len(found):
             raise self._unequal()
         return found[:, _PLACE.size : end] if is_inside else found, is_inside
 
