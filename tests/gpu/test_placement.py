@@ -109,3 +109,16 @@ def test_memory_is_counted_and_ends(gpu: Device) -> None:
     assert gpu.memory_stats()["peak_bytes_in_use"] >= x.nbytes
     with pytest.raises(OutOfMemoryError, match=f"for which {gpu} has no memory"):
         axir.jit(lambda x: jnp.zeros((1 << 30, 3)) + x, device=gpu)(1.0)
+
+
+def test_maps_over_a_mesh_of_it_run_there(gpu: Device) -> None:
+    mesh = axir.sharding.Mesh(np.array([gpu]), ("x",))
+    spec = axir.sharding.PartitionSpec("x")
+    mapped = axir.shard_map(lambda x: x * 2, mesh=mesh, in_specs=spec, out_specs=spec)
+    for function in (mapped, axir.jit(mapped)):
+        for x in (jnp.arange(4.0), axir.device_put(np.arange(4, dtype=np.float32), gpu)):
+            result = function(x)
+            assert (result.committed, result.devices()) == (True, {gpu})
+            np.testing.assert_array_equal(result, [0, 2, 4, 6])
+    with pytest.raises(ValueError, match=f"written for a mesh of {gpu}, but an argument"):
+        mapped(axir.device_put(np.arange(4, dtype=np.float32), axir.devices("cpu")[0]))
