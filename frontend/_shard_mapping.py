@@ -8,7 +8,10 @@ devices (`AbstractMesh`) of any size can be used.
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
+from typing import TypeAlias
+
+import numpy as np
 
 from axir._arguments.arguments import (
     FlatFunction,
@@ -23,7 +26,9 @@ from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.core.state import state, with_axes
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import pvary
+from axir.dialect.ops.shape.movement import canonical_axis
 from axir.dialect.ops.sharding.shard_map import apply_to_parts
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name, trace_function
@@ -91,7 +96,28 @@ def shard_map(
             check_vma=check_vma,
         )
     check_callable(f, "shard_map")
-    function = f
+
+    def given(args: UserObject) -> list[PartitionSpec]:
+        return _specs(_inferred(args) if in_specs is None else in_specs, args, "in_specs")
+
+    def returned(results: UserObject) -> list[PartitionSpec]:
+        return _specs(out_specs, results, "out_specs")
+
+    return _mapped(f, mesh, axis_names, given, returned, check_vma)
+
+
+SpecsOf: TypeAlias = Callable[[UserObject], list[PartitionSpec]]
+
+
+def _mapped(
+    function: UserFunction,
+    mesh: Mesh | AbstractMesh | None,
+    axis_names: Set[Hashable],
+    given: SpecsOf,
+    returned: SpecsOf,
+    check_vma: bool,
+) -> UserFunction:
+    """Returns the mapped function; `given` and `returned` tell how leaves are cut."""
 
     @functools.wraps(function)
     def mapped(*args: Options) -> UserObject:
@@ -99,18 +125,17 @@ def shard_map(
         axes = mesh_axes(chosen)
         auto = tuple(n for n in chosen.axis_names if axis_names and n not in axis_names)
         manual = without(axes, auto)
-        specs = _inferred(args) if in_specs is None else in_specs
         values, in_tree = flat_arguments(args, function_name(function))
         in_layouts = [
             _layout(spec, x.ndim, manual, "in_specs")
-            for spec, x in zip(_specs(specs, args, "in_specs"), values, strict=True)
+            for spec, x in zip(given(args), values, strict=True)
         ]
         flat = FlatFunction(function, in_tree)
         traced = _trace(flat, values, in_layouts, manual, check_vma)
         results = flat.out_tree.unflatten(traced.outputs)
         out_layouts = [
             _layout(spec, v.type.ndim, manual, "out_specs")
-            for spec, v in zip(_specs(out_specs, results, "out_specs"), traced.outputs, strict=True)
+            for spec, v in zip(returned(results), traced.outputs, strict=True)
         ]
         if check_vma:
             _check_replicated(traced, manual, out_layouts, tree.paths(results))
@@ -130,6 +155,73 @@ def shard_map(
         )
 
     return mapped
+
+
+def smap(
+    f: UserFunction | None = None,
+    /,
+    *,
+    in_axes: UserObject = None,
+    out_axes: UserObject,
+    axis_name: Hashable,
+) -> UserFunction:
+    """Returns a function of arrays, given one of their parts along one axis of the mesh in use.
+
+    It is `shard_map` for one axis of the mesh, with numbers instead of specifications.
+
+    Args:
+        f: Function of parts; without it, `smap` is a decorator with options.
+        in_axes: Which axes of the arguments are cut: an integer, None for arguments that each
+            device gets whole, or a tuple of such, or of trees of them, for the arguments.
+        out_axes: Which axes of the results the parts are joined along, likewise.
+        axis_name: The axis of the mesh.
+
+    Raises:
+        ParameterError: for axes that are no integers, and without a mesh.
+        AxisError: by a call, if an array does not have the axis.
+
+    >>> import axir, axir.numpy as jnp
+    >>> with axir.sharding.use_abstract_mesh(axir.sharding.AbstractMesh((2,), ("x",))):
+    ...     axir.smap(jnp.cumsum, in_axes=0, out_axes=0, axis_name="x")(jnp.ones(4))
+    Array([1., 2., 1., 2.], dtype=float32)
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    check_callable(f, "smap")
+    if isinstance(axis_name, (list, tuple)):
+        raise ParameterError(
+            f"smap: axis_name must be one name, not {axis_name!r}.",
+            "Nest smap for several axes, or use shard_map.",
+        )
+
+    def specs(axes: UserObject, what: str) -> SpecsOf:
+        _check_axes(axes, what)
+        return lambda values: _specs_of_axes(axes, values, axis_name, what)
+
+    given, returned = specs(in_axes, "in_axes"), specs(out_axes, "out_axes")
+    return _mapped(f, None, frozenset({axis_name}), given, returned, True)
+
+
+def _check_axes(axes: UserObject, what: str) -> None:
+    wrong = [axis for axis in tree.leaves(axes) if type(axis) is not int]
+    if wrong or (what == "in_axes" and not isinstance(axes, (int, tuple, type(None)))):
+        raise ParameterError(
+            f"smap: {what} must be an integer, None, or made of them, not {axes!r}.",
+            "Write one axis for each argument: (0, None).",
+        )
+
+
+def _specs_of_axes(
+    axes: UserObject, values: PyTree, name: Hashable, what: str
+) -> list[PartitionSpec]:
+    """Returns how each leaf is cut that has the axis of a tree of axes, or is not."""
+    found = tree.broadcast_prefix(axes, values, f"smap: {what}")
+    specs = []
+    for axis, leaf in zip(found, tree.leaves(values), strict=True):
+        rank = leaf.type.ndim if hasattr(leaf, "type") else np.ndim(leaf)
+        place = None if axis is None else canonical_axis("smap", axis, rank)
+        specs.append(PartitionSpec(*([] if place is None else [*[None] * place, name])))
+    return specs
 
 
 def _check_replicated(

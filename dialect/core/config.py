@@ -27,6 +27,10 @@ __all__ = [
     "Config",
     "ConfigError",
     "UnknownOptionError",
+    "UserContext",
+    "allow_f16_reductions",
+    "array_garbage_collection_guard",
+    "auto_pcast",
     "check_tracer_leaks",
     "checking_leaks",
     "config",
@@ -37,14 +41,20 @@ __all__ = [
     "default_matmul_precision",
     "default_prng_impl",
     "disable_jit",
+    "enable_checks",
     "enable_custom_prng",
     "enable_x64",
     "explain_cache_misses",
     "legacy_prng_key",
     "log_compiles",
+    "make_user_context",
+    "no_execution",
     "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "remove_size_one_mesh_axis_from_type",
+    "softmax_custom_jvp",
+    "thread_guard",
     "threefry_partitionable",
     "transfer_guard",
     "transfer_guard_device_to_device",
@@ -273,6 +283,90 @@ def _set_logging_level(level: OptionValue) -> None:
 
 config = Config(os.environ)
 _set_logging_level(config.jax_logging_level)
+
+
+def no_execution(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_no_execution` in this thread."""
+    return config(jax_no_execution=new_val)
+
+
+def allow_f16_reductions(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_allow_f16_reductions` in this thread."""
+    return config(jax_allow_f16_reductions=new_val)
+
+
+def array_garbage_collection_guard(new_val: str | None = None) -> AbstractContextManager[None]:
+    """Overrides `jax_array_garbage_collection_guard` in this thread, which has no effect."""
+    return config(jax_array_garbage_collection_guard=new_val)
+
+
+def auto_pcast(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_auto_pcast` in this thread, which has no effect."""
+    return config(jax_auto_pcast=new_val)
+
+
+def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_enable_checks` in this thread: what it checks is always checked."""
+    return config(jax_enable_checks=new_val)
+
+
+def remove_size_one_mesh_axis_from_type(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_remove_size_one_mesh_axis_from_type` in this thread, without effect."""
+    return config(jax_remove_size_one_mesh_axis_from_type=new_val)
+
+
+def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_softmax_custom_jvp` in this thread: derivatives are the same either way."""
+    return config(jax_softmax_custom_jvp=new_val)
+
+
+def thread_guard(new_val: bool = True) -> AbstractContextManager[None]:
+    """Overrides `jax_thread_guard` in this thread, which has no effect."""
+    return config(jax_thread_guard=new_val)
+
+
+class UserContext:
+    """A value of the user's own, with which compiled functions are traced anew.
+
+    Made by `make_user_context`.
+    """
+
+    def __init__(self, default: OptionValue):
+        self._default = default
+
+    @property
+    def value(self) -> OptionValue:
+        """The value in this thread."""
+        return dict(config.axir_user_contexts).get(self, self._default)
+
+    def get_global(self) -> OptionValue:
+        """Returns the value of threads that have not set one."""
+        return self._default
+
+    def set_global(self, new_value: OptionValue) -> None:
+        """Sets the value of threads that have not set one; it must be hashable."""
+        self._default = new_value
+        config.update("axir_user_contexts", self._among_others(new_value))
+
+    def __call__(self, new_value: OptionValue) -> AbstractContextManager[None]:
+        """Sets the value in this thread, inside a `with`; it must be hashable."""
+        return config(axir_user_contexts=self._among_others(new_value))
+
+    def _among_others(self, value: OptionValue) -> tuple[tuple[UserContext, OptionValue], ...]:
+        return (*[each for each in config.axir_user_contexts if each[0] is not self], (self, value))
+
+
+def make_user_context(default_value: OptionValue = None) -> UserContext:
+    """Makes a context of the user's own: for each value of it, compiled functions are traced.
+
+    >>> scale = make_user_context(1)
+    >>> with scale(3):
+    ...     scale.value
+    3
+    >>> scale.value
+    1
+    """
+    return UserContext(default_value)
 
 
 def no_tracing(new_val: bool = True) -> AbstractContextManager[None]:

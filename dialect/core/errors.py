@@ -239,6 +239,19 @@ class TracingForbiddenError(AxirError, RuntimeError):
     """A function would be traced while the option `jax_no_tracing` forbids it."""
 
 
+class ExecutionForbiddenError(AxirError, RuntimeError):
+    """Something would be computed while the option `jax_no_execution` forbids it."""
+
+
+def execution_forbidden(name: str) -> ExecutionForbiddenError:
+    """Returns the error for a function or an operation that would be computed."""
+    return ExecutionForbiddenError(
+        f"{name!r} would be computed, but the option jax_no_execution forbids it.",
+        "Leave the `with axir.no_execution(True):` first; jit(f).lower(x).compile() compiles "
+        "inside of it.",
+    )
+
+
 class KeyReuseError(AxirError, RuntimeError):
     """A random key is used twice, under the option `jax_debug_key_reuse`."""
 

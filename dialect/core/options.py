@@ -329,6 +329,29 @@ _TABLE = (
         "what is traced again and again.",
     ),
     Option(
+        "jax_no_execution",
+        bool,
+        False,
+        "Raises RuntimeError where an operation would be computed or a compiled program would run: "
+        "shows that a program only traces and compiles.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "jax_allow_f16_reductions",
+        bool,
+        True,
+        "When off, sums of 16-bit floating-point numbers that are not summed in 32 bits raise "
+        "DTypeError when they are traced.",
+        is_in_cache_key=True,
+    ),
+    Option(
+        "axir_user_contexts",
+        object,
+        (),
+        "What `make_user_context` sets: values with which compiled functions are traced anew.",
+        is_in_cache_key=True,
+    ),
+    Option(
         "jax_explain_cache_misses",
         bool,
         False,

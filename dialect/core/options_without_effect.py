@@ -12,7 +12,6 @@ from .annotations import OptionValue
 # By reason; the values are the defaults.
 WITHOUT_EFFECT: dict[str, dict[str, OptionValue]] = {
     "It is about XLA's compiler.": {
-        "jax_allow_f16_reductions": True,
         "jax_bcoo_cusparse_lowering": False,
         "jax_compiler_detailed_logging_min_ops": 10,
         "jax_compiler_enable_remat_pass": True,
@@ -77,6 +76,7 @@ WITHOUT_EFFECT: dict[str, dict[str, OptionValue]] = {
         "jax_embedded_constants_max_bytes": 32,
         "jax_refs_to_pins": False,
         "jax_remat3": False,
+        "jax_remove_size_one_mesh_axis_from_type": False,
         "jax_scan3": False,
         "jax_softmax_custom_jvp": False,
         "jax_use_direct_linearize": True,
@@ -103,6 +103,12 @@ WITHOUT_EFFECT: dict[str, dict[str, OptionValue]] = {
         "jax_compilation_cache_check_contents": False,
         "jax_compilation_cache_include_metadata_in_key": False,
         "jax_remove_custom_partitioning_ptr_from_cache_key": False,
+    },
+    "What it asks for is so, always.": {
+        "jax_disable_bwd_checks": False,
+        "jax_enable_checks": False,
+        "jax_mutable_array_checks": True,
+        "jax_thread_guard": False,
     },
     "It is about jax2tf, which needs TensorFlow.": {
         "jax2tf_associative_scan_reductions": False,

@@ -29,6 +29,7 @@ from axir.dialect.core.errors import (
     FloatingPointError_,
     MissingRuleError,
     UnsupportedRuleError,
+    execution_forbidden,
 )
 from axir.dialect.core.manual_axes import NOWHERE
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
@@ -265,6 +266,8 @@ class Primitive(Rules):
         if remote is not None:
             return _run_remote_op(self, arrays, params, remote)
         hosts = [x.host() if x._host is None else x._host for x in arrays]
+        if config.jax_no_execution and state.ambient is None:
+            raise execution_forbidden(self.name)
         if self.evaluate is None:
             raise MissingRuleError(f"Evaluation rule for '{self.name}' not implemented")
         application = self.apply_to(tuple(types), params)

@@ -13,6 +13,10 @@ from axir.dialect.core.errors import GradientError, ParameterError
 from axir.dialect.program.rules import Value
 
 
+class ArgumentNumberError(ParameterError, TypeError):
+    """A derivative is asked by an argument that the call does not have."""
+
+
 def normalize_argnums(
     argnums: int | Sequence[int], count: int, name: str
 ) -> tuple[tuple[int, ...], bool]:
@@ -24,9 +28,10 @@ def normalize_argnums(
         if not isinstance(number, (int, np.integer)):
             raise TypeError(f"{name}: argnums must be integers, not {number!r}.")
         if not -count <= number < count:
-            raise ValueError(
+            raise ArgumentNumberError(
                 f"{name}: argnums {number} is out of range: the function was called with {count} "
-                "positional arguments."
+                "positional arguments.",
+                "Pass by position the arguments that the derivative is taken by.",
             )
         normal.append(int(number) % count)
     if len({*normal}) < len(normal):

@@ -21,6 +21,7 @@ from axir.runtime.processes.group import current
 from axir.runtime.spmd.placement import host_bytes, spread
 
 from .layouts import device_numbers, mesh_axes, open_layout_of
+from .memory_spaces import MemorySpace
 from .meshes import AxisType
 from .partitions import AxisTypeError, NamedSharding, as_sharding, only_device
 from .sharding import Sharding, SingleDeviceSharding
@@ -28,17 +29,21 @@ from .sharding import Sharding, SingleDeviceSharding
 __all__ = [
     "Device",
     "block_until_ready",
+    "copy_to_host_async",
     "default_backend",
     "device_count",
     "device_get",
     "device_put",
     "devices",
+    "host_count",
     "host_id",
+    "host_ids",
     "live_arrays",
     "local_device_count",
     "local_devices",
     "process_count",
     "process_index",
+    "process_indices",
 ]
 
 
@@ -62,7 +67,27 @@ def process_index(backend: str | None = None) -> int:
     return current().index
 
 
-host_id = process_index
+def process_indices(backend: str | None = None) -> list[int]:
+    """Returns the numbers of the processes that compute together."""
+    return list(range(current().count))
+
+
+def copy_to_host_async(x: UserObject) -> UserObject:
+    """Starts copying the arrays of a tree to the host's memory; returns the tree.
+
+    >>> import axir.numpy as jnp
+    >>> copy_to_host_async({"w": jnp.ones(2), "name": "layer"})
+    {'w': Array([1., 1.], dtype=float32), 'name': 'layer'}
+    """
+    for leaf in tree.leaves(x):
+        start = getattr(leaf, "copy_to_host_async", None)
+        if start is not None:
+            start()
+    return x
+
+
+# JAX's older names.
+host_id, host_ids, host_count = process_index, process_indices, process_count
 
 
 def device_put(
@@ -80,7 +105,8 @@ def device_put(
     Args:
         x: Array, scalar, or tree of them.
         device: Where to: a device, a sharding, a `PartitionSpec` for the mesh in use, or a tree of
-            them that is a prefix of `x`. Without it, arrays stay uncommitted on the default device.
+            them that is a prefix of `x`. Without it, and for a `memory.Space`, arrays stay
+            uncommitted on the default device.
         src: Where from; arrays know that.
         donate: Whether arrays of `x` are given up: they are deleted. One for all, or a tree of
             them that is a prefix of `x`.
@@ -115,6 +141,8 @@ def _put(
             "Pass either donate=True or may_alias=False.",
         )
     value = to_value(leaf, lambda: "An argument of device_put")
+    if isinstance(place, MemorySpace):
+        place = None  # devices have one memory
     found = value if place is None else put(value, as_sharding(place, "device_put"), "device_put")
     if type(value) is not ConcreteArray or type(found) is not ConcreteArray:
         return found

@@ -8,7 +8,6 @@ compute is not computed again.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import wraps
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from axir._arguments.arguments import (
     to_values,
     trace_known,
 )
+from axir._arguments.wrapping import wraps_as
 from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
@@ -345,7 +345,11 @@ def value_and_grad(
     check_callable(fun, "grad")
     _check_reduce_axes("grad", reduce_axes)
 
-    @wraps(fun)
+    @wraps_as(
+        fun,
+        f"Value and gradient of {{fun}} by the arguments {argnums}, a pair; it takes the "
+        "arguments of {fun}.",
+    )
     def value_and_gradient(*args: Options, **kwargs: Options) -> UserObject:
         chosen, is_single = normalize_argnums(argnums, len(args), "grad")
         selected = tuple(args[number] for number in chosen)
@@ -394,7 +398,11 @@ def grad(
     """
     compute = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @wraps(fun)
+    @wraps_as(
+        fun,
+        f"Gradient of {{fun}} by the arguments {argnums}, of their shape; it takes the "
+        "arguments of {fun}.",
+    )
     def gradient(*args: Options, **kwargs: Options) -> UserObject:
         value, result = compute(*args, **kwargs)
         return (result, value[1]) if has_aux else result

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 
 import numpy as np
 
 from axir._arguments.argnums import check_differentiable, normalize_argnums, select_arguments
 from axir._arguments.arguments import check_callable, flat_arguments
+from axir._arguments.wrapping import wraps_as
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
@@ -84,7 +84,9 @@ def jacfwd(
     """
     check_callable(fun, "jacfwd")
 
-    @wraps(fun)
+    @wraps_as(
+        fun, f"Jacobian of {{fun}} by the arguments {argnums}; it takes the arguments of {{fun}}."
+    )
     def jacobian(*args: Options, **kwargs: Options) -> UserObject:
         derivative, is_single, auxiliary = _jacobian_setup(
             fun, args, kwargs, argnums, has_aux, holomorphic, "jacfwd"
@@ -116,7 +118,9 @@ def jacrev(
     """
     check_callable(fun, "jacrev")
 
-    @wraps(fun)
+    @wraps_as(
+        fun, f"Jacobian of {{fun}} by the arguments {argnums}; it takes the arguments of {{fun}}."
+    )
     def jacobian(*args: Options, **kwargs: Options) -> UserObject:
         derivative, is_single, auxiliary = _jacobian_setup(
             fun, args, kwargs, argnums, has_aux, holomorphic, "jacrev", allow_int

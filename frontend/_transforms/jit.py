@@ -31,6 +31,7 @@ from axir.dialect.core.errors import (
     ParameterError,
     RefScopeError,
     TracingForbiddenError,
+    execution_forbidden,
     user_line,
 )
 from axir.dialect.core.events import TRACED, timed
@@ -232,6 +233,8 @@ class JitFunction:
         entry = self._entry(key)
         if not entry.is_closed or (entry.is_staged and state.ambient is not None):
             return entry.out_tree.unflatten(call(entry.function, *values))
+        if config.jax_no_execution:
+            raise execution_forbidden(self.__name__)
         if entry.compiled is None:
             donated = self._donated_leaves(in_tree)
             entry.compiled = self._placed(entry, places, common, donated)

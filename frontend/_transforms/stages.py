@@ -25,12 +25,14 @@ from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
     DTypeError,
     HostCallNeededError,
     NonArrayArgumentError,
     ParameterError,
     ShapeError,
+    execution_forbidden,
 )
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import (
@@ -337,6 +339,8 @@ class Compiled(_Stage):
                     f"argument {path} of {name!r} is of type {value.type}, and was {expected}.",
                     "Convert the argument, or call the function that jit returned.",
                 )
+        if config.jax_no_execution:
+            raise execution_forbidden(name)
         return self.out_tree.unflatten(committed(self._unit.run(values), self._place))  # type: ignore[arg-type]
 
     @property

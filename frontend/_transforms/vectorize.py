@@ -7,6 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING
 
 from axir._arguments.arguments import FlatFunction, check_callable, to_values, trace_abstract
+from axir._arguments.wrapping import wraps_as
 from axir._trees import tree
 from axir.dialect.core.annotations import Axes, Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import AxisError, BatchSizeError, TreeError
@@ -65,7 +66,11 @@ def vmap(
     given = () if spmd_axis_name is None else spmd_axis_name
     mesh_axes = given if isinstance(given, tuple) else (given,)
 
-    @wraps(fun)
+    @wraps_as(
+        fun,
+        "Vectorized version of {fun}: mapped arguments, and the results, have one axis more.",
+        keeps_original=True,
+    )
     def mapped(*args: Options, **kwargs: Options) -> UserObject:
         check_number(in_axes, args, fun_name)
 

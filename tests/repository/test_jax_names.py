@@ -25,6 +25,11 @@ _XLA = "it is part of XLA"
 
 # Names that axir does not have, by module.
 LEFT_OUT: dict[str, dict[str, str]] = {
+    "jax": {
+        "ffi": _XLA,
+        "jax2tf_associative_scan_reductions": "needs TensorFlow",
+        "lib": "XLA's own modules; those of 2020 are there under axir.as_jax",
+    },
     "jax.ad_checkpoint": _each(
         "Offloadable Recompute Saveable", "policies say True or False: nothing is offloaded"
     ),
@@ -184,7 +189,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
 GOAL = 0.97
 
 
-PRESENT = [m for m in jax_names.modules() if m != "jax"]
+PRESENT = list(jax_names.modules())
 
 
 @pytest.mark.parametrize("module", PRESENT)
@@ -200,12 +205,6 @@ def test_most_names_are_there() -> None:
     missing = sum(len(jax_names.missing_names(module)) for module in PRESENT) - inside
     assert names > 1500
     assert 1 - missing / names >= GOAL
-
-
-def test_the_package_itself_misses_only_what_is_to_come() -> None:
-    """Counts the names of `jax` that stand in no other module."""
-    missing = jax_names.missing_names("jax")
-    assert len(missing) < 0.4 * len(jax_names.public_names("jax"))
 
 
 @pytest.mark.parametrize(

@@ -45,11 +45,15 @@ def check_starts(name: str, operand: ShapedArray, starts: Sequence[ShapedArray])
             "Use gather, or vmap, for many blocks.",
         )
     if any(s.dtype not in INTEGER or s.dtype != starts[0].dtype for s in starts):
-        raise DTypeError(
-            f"{name}: start indices must be integers of one dtype, but got "
-            f"{', '.join(map(str, starts))}.",
-            "Cast with i.astype(int).",
-        )
+        raise _unlike(name, starts)
+
+
+def _unlike(name: str, starts: Sequence[ShapedArray]) -> DTypeError:
+    return DTypeError(
+        f"{name}: start indices must be integers of one dtype, but got "
+        f"{', '.join(map(str, starts))}.",
+        "Cast with i.astype(int).",
+    )
 
 
 def check_block(name: str, operand: ShapedArray, sizes: tuple[int, ...], what: str) -> None:
@@ -99,7 +103,11 @@ def start_operands(
     start_indices: Positions,
     allow_negative_indices: bool | Sequence[bool],
 ) -> list[Operand]:
-    """Splits start indices into scalars of one dtype; negative ones count from the end."""
+    """Splits start indices into scalars of one dtype; negative ones count from the end.
+
+    Raises:
+        DTypeError: for arrays of several dtypes; Python integers take that of the others.
+    """
     if isinstance(start_indices, Sequence):
         starts: list[Operand] = list(start_indices)
     elif getattr(start_indices, "ndim", None) == 1:
@@ -116,11 +124,15 @@ def start_operands(
     wraps = [allowed] * len(starts) if isinstance(allowed, bool) else list(allowed)
     check_number(name, "start indices", len(starts), operand.aval)
     check_number(name, "entries of allow_negative_indices", len(wraps), operand.aval)
+    starts = [start if type(start) is int else as_value(start) for start in starts]
+    kinds = {x.dtype for x in starts if type(x) is not int}  # type: ignore[union-attr]
+    if len(kinds) > 1:
+        raise _unlike(name, [as_value(start).aval for start in starts])
     wrapped = [
         _wrap(start, extent) if may_wrap else start
         for start, extent, may_wrap in zip(starts, operand.shape, wraps, strict=True)
     ]
-    return _one_dtype([start if type(start) is int else as_value(start) for start in wrapped])
+    return one_dtype(wrapped)
 
 
 def _split(starts: Value) -> list[Value]:
@@ -152,7 +164,7 @@ def _index_scalar(value: int) -> Array:
     return _known_index(value, dtypes.scalar_dtype(value))
 
 
-def _one_dtype(starts: Sequence[UserObject]) -> list[Operand]:
+def one_dtype(starts: Sequence[UserObject]) -> list[Operand]:
     """Casts start indices of different integer dtypes to the one that they promote to."""
     kinds = {start.dtype for start in starts if type(start) is not int}
     if not kinds:

@@ -17,6 +17,8 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Scalar, UserFunction
+from axir.dialect.core.config import config
+from axir.dialect.core.errors import DTypeError
 from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
@@ -188,11 +190,26 @@ def _declare(
     return _function(primitive, what)
 
 
+class HalfPrecisionSumError(DTypeError, ValueError):
+    """16-bit floating-point numbers are summed, without the option that allows it."""
+
+
+def _check_is_wide(operand: ShapedArray) -> None:
+    if operand.dtype in (dtypes.float16, dtypes.bfloat16):
+        raise HalfPrecisionSumError(
+            f"reduce_sum of {operand}: sums of 16-bit numbers are not allowed while the option "
+            "jax_allow_f16_reductions is off.",
+            "Cast with x.astype(jnp.float32); jnp.sum does so by itself.",
+        )
+
+
 def _function(primitive: Primitive, what: str) -> Traceable:
     bind, name = primitive.bind, primitive.name
 
     def reduce(operand: Operand, axes: Sequence[int]) -> Value:
         operand = as_value(operand)
+        if name == "reduce_sum" and not config.jax_allow_f16_reductions:
+            _check_is_wide(operand.aval)
         return bind(operand, axes=canonical_axes(name, tuple(axes), operand.ndim))
 
     def reduce_to_layout(

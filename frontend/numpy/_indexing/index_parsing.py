@@ -140,8 +140,8 @@ def parse_index(shape: tuple[int, ...], index: IndexLike, bounds: Bounds) -> Ind
         NonConcreteBooleanIndexError: for a mask whose values are not known.
     """
     is_tuple = type(index) is tuple
-    items = [_normal_item(item, is_tuple) for item in (index if is_tuple else (index,))]
-    used = sum(_axes_used(item) for item in items)
+    items = [normal_item(item, is_tuple) for item in (index if is_tuple else (index,))]
+    used = sum(axes_used(item) for item in items)
     if used > len(shape):
         raise OutOfBoundsError(
             f"Too many indices: the array of shape {shape} has {len(shape)} axes, but {used} were "
@@ -152,11 +152,11 @@ def parse_index(shape: tuple[int, ...], index: IndexLike, bounds: Bounds) -> Ind
     axis = 0
     for item in items:
         entries += _entries(item, shape, axis, bounds)
-        axis += _axes_used(item)
+        axis += axes_used(item)
     return Index(tuple(entries), shape)
 
 
-def _normal_item(item: UserObject, is_in_tuple: bool) -> UserObject:
+def normal_item(item: UserObject, is_in_tuple: bool) -> UserObject:
     """Returns an item as None, Ellipsis, int, bool, slice, or an array of integers or bools."""
     kind = type(item)
     if item is None or item is Ellipsis or kind in (int, slice, bool):
@@ -196,7 +196,7 @@ def _checked_dtype(item: Value) -> Value:
     return item
 
 
-def _axes_used(item: UserObject) -> int:
+def axes_used(item: UserObject) -> int:
     if item is None or item is Ellipsis or type(item) is bool:
         return 0
     if type(item) in (ConcreteArray, Tracer) and item.dtype == dtypes.bool_:

@@ -18,8 +18,13 @@ from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing import scatter as scatters
-from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
+from axir.dialect.ops.indexing.dynamic_slicing import (
+    dynamic_slice,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+)
 from axir.dialect.ops.indexing.scatter_apply import scatter_apply
+from axir.dialect.ops.indexing.start_indices import one_dtype
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.constants import full_like
 from axir.dialect.ops.shape.padding import pad
@@ -37,6 +42,7 @@ from axir.numpy._arguments.promotion import (
 from axir.numpy._arrays.creation import converted
 from axir.numpy._elementwise import arithmetic
 
+from .dynamic_slices import Cut, cut_of
 from .index_parsing import (
     Bounds,
     EmptyAxisError,
@@ -50,6 +56,7 @@ from .index_parsing import (
 from .indexing import (
     CLIP,
     PROMISE_IN_BOUNDS,
+    block_of,
     index_vectors,
     is_reversed,
     part_shape,
@@ -223,6 +230,10 @@ def update(
         # As jnp.divide does; the other updates keep the dtype of the array.
         x = converted(x, arithmetic.divide(full_like(x, 1, shape=()), 1).dtype)
     values = _fitting(x, array_argument(f"ndarray.at[...].{kind}", values), kind)
+    cut = cut_of(x.shape, index, wrap_negative_indices)
+    if cut is not None:
+        options = {"mode": mode, "wrap_negative_indices": wrap_negative_indices}
+        return _update_cut(x, cut, kind, values, options)
     if type(x) is type(values) is ConcreteArray:
         known = update_known(x, index, kind, values, mode is None and wrap_negative_indices)
         if known is not None:
@@ -246,6 +257,22 @@ def update(
     return _write_back(x, block, parsed)
 
 
+def _update_cut(
+    x: Value, cut: Cut, kind: str, values: Value, options: dict[str, UserObject]
+) -> Value:
+    """Updates what an index with a slice of computed start names; it is as `update` otherwise."""
+    if not cut.is_block:
+        if cut.is_all:
+            return update(x, cut.places(), kind, values, **options)
+        part = update(read(x, cut.places(), mode=CLIP), cut.rest, kind, values, **options)
+        return update(x, cut.places(), "set", part, **options)
+    old = block_of(x, cut)
+    new = update(old, cut.rest, kind, values, **options)
+    if options["mode"] not in (CLIP, PROMISE_IN_BOUNDS):
+        new = lax.select_n(cut.is_inside(), old, new)
+    return dynamic_update_slice_in_dim(x, new, cut.start, cut.axis, allow_negative_indices=False)
+
+
 def apply(
     x: Value, index: IndexLike, func: Callable[[Value], Value], *, mode: UserObject = None,
     wrap_negative_indices: bool = True, **promises: bool,
@@ -260,8 +287,11 @@ def apply(
         wrap_negative_indices: Whether negative positions count from the end.
         **promises: `indices_are_sorted` and `unique_indices`.
     """
-    parsed = parse_index(x.shape, index, Bounds(mode is None, False, wrap_negative_indices))
     options = {"wrap_negative_indices": wrap_negative_indices, **promises}
+    if cut_of(x.shape, index, wrap_negative_indices) is not None:
+        part = read(x, index, mode=CLIP, **options)
+        return update(x, index, "set", func(part), mode=mode, **options)
+    parsed = parse_index(x.shape, index, Bounds(mode is None, False, wrap_negative_indices))
     if not parsed.has_arrays or promises.get("unique_indices", False):
         part = read(x, index, mode=CLIP if mode is None else mode, **options)
         return update(x, index, "set", func(part), mode=mode, **options)
@@ -397,6 +427,7 @@ def _update_scalars(
         starts.append(start)
     if not block.size:
         return block
+    starts = one_dtype(starts)
     old = dynamic_slice(block, starts, sizes, allow_negative_indices=False)
     values = _block_values(values, index, old.shape, kind)
     new = _cast(_COMBINE[kind](old, values), block)

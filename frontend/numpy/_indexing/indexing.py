@@ -19,9 +19,10 @@ from axir.dialect.core.places import common_place, place_of_part, place_of_resul
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise.conversion import convert_element_type
-from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice
+from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_slice_in_dim
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.indexing.indexed_windows import GatherScatterMode
+from axir.dialect.ops.indexing.start_indices import one_dtype
 from axir.dialect.ops.indexing.static_slicing import slice as static_slice
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, expand_dims
 from axir.dialect.ops.shape.constants import broadcasted_iota
@@ -38,6 +39,7 @@ from axir.numpy._arguments.promotion import (
 )
 from axir.numpy._elementwise.arithmetic import remainder
 
+from .dynamic_slices import Cut, cut_of
 from .index_parsing import (
     Bounds,
     EmptyAxisError,
@@ -145,6 +147,16 @@ def read(
         wrap_negative_indices: Whether negative positions count from the end.
     """
     clamps = mode in (None, CLIP, PROMISE_IN_BOUNDS)
+    cut = cut_of(x.shape, index, wrap_negative_indices)
+    if cut is not None:
+        options = {
+            "mode": mode,
+            "fill_value": fill_value,
+            "wrap_negative_indices": wrap_negative_indices,
+        }
+        is_block = cut.is_block and clamps
+        part = block_of(x, cut) if is_block else read(x, cut.places(), **options)
+        return read(part, cut.rest, **options)
     # Programs keep positions that are out of bounds, for checks to find.
     bounds = Bounds(mode is None, clamps and type(x) is not Tracer, wrap_negative_indices)
     parsed = parse_index(x.shape, index, bounds)
@@ -169,6 +181,11 @@ def read(
         unique_indices=unique_indices,
     )
     return expand_dims(result, layout.new_axes)
+
+
+def block_of(x: Value, cut: Cut) -> Value:
+    """Returns the block that an index cuts out, moved inside the array."""
+    return dynamic_slice_in_dim(x, cut.start, cut.size, cut.axis, allow_negative_indices=False)
 
 
 def slice_block(x: Value, index: Index, *, cuts_positions: bool) -> Value:
@@ -235,7 +252,7 @@ def _read_scalars(block: Value, index: Index, wraps: bool) -> Value:
             if not sizes[axis]:
                 raise EmptyAxisError(axis, index.shape)
             sizes[axis] = 1
-    block = dynamic_slice(block, starts, sizes, allow_negative_indices=wraps)
+    block = dynamic_slice(block, one_dtype(starts), sizes, allow_negative_indices=wraps)
     return shape_static(block, index)
 
 

@@ -13,7 +13,8 @@ import axir
 import axir.numpy as jnp
 from axir.dialect.core.config import Config, config
 from axir.dialect.core.options import OPTIONS, SYNONYMS, ConfigError
-from axir.errors import TracingForbiddenError
+from axir.dialect.ops.reductions.reduce import HalfPrecisionSumError
+from axir.errors import ExecutionForbiddenError, TracingForbiddenError
 from axir.runtime.compiler.cache import program_cache
 
 # Options of JAX that axir does not have, each with the reason.
@@ -21,20 +22,10 @@ LEFT_OUT = {
     "check_vma": "what shard_map checks is an argument of it",
     "jax_cuda_visible_devices": "CUDA_VISIBLE_DEVICES does it, for all programs",
     "jax_debug_log_modules": "Python's logging does it: logging.getLogger('axir').setLevel",
-    "jax_disable_bwd_checks": "the checks of a custom rule take no time that matters",
-    "jax_enable_checks": "types are checked when operations are recorded, always",
     "jax_error_checking_behavior_divide": "checkify is the way to check",
     "jax_error_checking_behavior_nan": "checkify is the way to check",
     "jax_error_checking_behavior_oob": "checkify is the way to check",
     "jax_explicit_x64_dtypes": "64-bit types without x64 become 32-bit ones",
-    "jax_mutable_array_checks": "uses of refs out of their scope are always errors",
-    "jax_no_execution": "it would cost every call of a compiled function",
-    "jax_remove_size_one_mesh_axis_from_type": "types name no axes of meshes",
-    "jax_thread_guard": "programs may be called from several threads",
-    "jax_transfer_guard": "belongs to devices",
-    "jax_transfer_guard_device_to_device": "belongs to devices",
-    "jax_transfer_guard_device_to_host": "belongs to devices",
-    "jax_transfer_guard_host_to_device": "belongs to devices",
 }
 
 
@@ -122,3 +113,63 @@ def test_the_level_of_loggers() -> None:
     assert logger.level == logging.DEBUG
     config.update("jax_logging_level", "NOTSET")
     logger.setLevel(before)
+
+
+def test_nothing_is_computed_where_that_is_forbidden() -> None:
+    triple = axir.jit(lambda x: jnp.arange(3.0) * 3 + x)
+    x = jnp.ones(3)
+    triple(x)
+    with axir.no_execution():
+        compiled = triple.lower(x).compile()
+        for call in (lambda: triple(x), lambda: compiled(x), lambda: x + 1):
+            with pytest.raises(ExecutionForbiddenError, match="option jax_no_execution forbids it"):
+                call()
+    np.testing.assert_array_equal(compiled(x), triple(x))
+
+
+def test_sums_of_short_numbers_can_be_forbidden() -> None:
+    x = jnp.ones(3, jnp.float16)
+    with axir.allow_f16_reductions(False):
+        assert jnp.sum(x) == 3
+        for call in (lambda: axir.lax.reduce_sum(x, axes=(0,)), lambda: axir.jit(_sum)(x)):
+            with pytest.raises(HalfPrecisionSumError, match=r"reduce_sum of float16\[3\]"):
+                call()
+    assert axir.jit(_sum)(x) == 3
+
+
+def _sum(x: axir.Array) -> axir.Array:
+    return axir.lax.reduce_sum(x, axes=(0,))
+
+
+def test_functions_are_traced_for_each_value_of_a_users_context() -> None:
+    scale, other = axir.make_user_context(1), axir.make_user_context()
+    traced = []
+
+    @axir.jit
+    def scaled(x: axir.Array) -> axir.Array:
+        traced.append(scale.value)
+        return x * scale.value
+
+    assert scaled(2.0) == 2
+    with scale(3), other("a"):
+        assert (scaled(2.0), scaled(5.0), other.value) == (6, 15, "a")
+        with scale(4):
+            assert (scaled(2.0), scale.value) == (8, 4)
+    assert (scaled(3.0), scale.value, other.value) == (3, 1, None)
+    assert traced == [1, 3, 4]
+    other.set_global(5)
+    assert other.get_global() == other.value == 5
+    config.update("axir_user_contexts", ())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "array_garbage_collection_guard", "auto_pcast", "enable_checks", "thread_guard",
+        "remove_size_one_mesh_axis_from_type", "softmax_custom_jvp",
+    ],
+)  # fmt: skip
+def test_contexts_of_options_without_effect(name: str) -> None:
+    value = "log" if name == "array_garbage_collection_guard" else True
+    with getattr(axir, name)(value):
+        assert config.read(f"jax_{name}") == value

@@ -218,3 +218,12 @@ def test_a_sharding_of_an_abstract_mesh_means_the_mesh_in_use() -> None:
     assert placed.tolist() == [1, 1]
     with pytest.raises(errors.ParameterError, match="its mesh is abstract"):
         axir.lax.with_sharding_constraint(axir.numpy.ones(2), abstract)
+
+
+def test_arrays_stay_where_they_are_for_a_memory_space() -> None:
+    x = axir.numpy.ones(2)
+    for space in axir.memory.Space:
+        assert axir.device_put({"x": x}, space)["x"].devices() == x.devices()
+    assert repr(axir.memory.Space.Host) == "MemorySpace.Host"
+    assert axir.process_indices() == axir.host_ids() == [0]
+    assert axir.host_count() == 1

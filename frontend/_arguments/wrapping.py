@@ -1,0 +1,35 @@
+"""Names and documentation of the functions that transformations return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from axir.dialect.core.annotations import UserFunction
+
+
+def wraps_as(fun: UserFunction, what: str, keeps_original: bool = False) -> Callable[..., object]:
+    r"""Returns a decorator: `functools.wraps` with documentation that tells what became of `fun`.
+
+    Args:
+        fun: The function that was transformed.
+        what: A sentence with `{fun}` where its name belongs.
+        keeps_original: Whether its own documentation follows; it still tells about the arguments.
+
+    >>> def square(x):
+    ...     "Returns the square."
+    ...     return x * x
+    >>> wraps_as(square, "The twin of {fun}.", keeps_original=True)(lambda x: x).__doc__
+    'The twin of square.\n\nOriginal documentation:\n\nReturns the square.'
+    """
+
+    def wrap(wrapper: UserFunction) -> UserFunction:
+        wrapped = wraps(fun)(wrapper)
+        text = what.format(fun=getattr(fun, "__name__", "the function"))
+        original = getattr(fun, "__doc__", None)
+        if keeps_original and original:
+            text += f"\n\nOriginal documentation:\n\n{original}"
+        wrapped.__doc__ = text
+        return wrapped
+
+    return wrap
