@@ -18,7 +18,7 @@ from types import ModuleType
 import axir
 from axir.dialect.core.annotations import UserObject
 
-from . import older, version
+from . import older, src, version
 from .distributions import StandInDistribution
 from .errors import JaxModuleNotFoundError, JaxNameError
 
@@ -30,6 +30,7 @@ PLACES = {
     "jax.version": "axir._as_jax.version",
     "jaxlib": "axir._as_jax.jaxlib",
     **older.MODULES,
+    **{f"jax._src.{name}": place for name, place in src.MODULES.items()},
 }
 
 EVERYTHING = DistributionFinder.Context()
@@ -80,6 +81,15 @@ class JaxModule(ModuleType):
         return sorted({*vars(self), *dir(axir)})
 
 
+def _exists(module: str) -> bool:
+    if module in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # nor is there the module that it would stand in
+        return False
+
+
 class JaxFinder(DistributionFinder, Loader):
     """Finds `jax`, `jaxlib` and their modules in axir, and the distributions of these names."""
 
@@ -94,8 +104,9 @@ class JaxFinder(DistributionFinder, Loader):
         if fullname.partition(".")[0] not in PLACES:
             return None
         own = own_name(fullname)
-        is_private = own.startswith("axir._") and not own.startswith("axir._as_jax.")
-        if is_private or (own not in sys.modules and importlib.util.find_spec(own) is None):
+        is_private = own.startswith("axir._") and fullname not in PLACES
+        is_private = is_private and not own.startswith("axir._as_jax.")
+        if is_private or not _exists(own):
             raise JaxModuleNotFoundError(fullname, own)
         return ModuleSpec(fullname, self, origin=axir.__file__, is_package=fullname == "jax")
 

@@ -30,6 +30,12 @@ EXPRESSIONS: dict[str, Any] = {
     "initializers.__name__": "axir.nn.initializers",
     "jax._src.core.trace_state_clean()": True,
     "list in jax._src.tree_util._registry": True,
+    "jax._src.lax.lax.sin is lax.sin is internal.sin": True,
+    "jax._src.api.vmap is jax.vmap and jax._src.random is jax.random": True,
+    "[str(x.dtype) for x in util.promote_dtypes_inexact(1, 2.0)]": ["float32", "float32"],
+    "[x.shape for x in util.ensure_arraylike('f', 1, [2])]": [[], [1]],
+    "len(util.promote_dtypes(1, 2))": 2,
+    "hasattr(jax._src, 'no_such') or hasattr(jax._src.lax, 'no_such')": False,
     "jax.config.jax_threefry_partitionable": True,
     "importlib.util.find_spec('jax') is not None": True,
     "hasattr(jax, 'no_such_name')": False,
@@ -40,13 +46,19 @@ EXPRESSIONS: dict[str, Any] = {
     "imported('import jax.no_such')": ["JaxModuleNotFoundError", "jax.no_such", "is axir here"],
     "imported('from jax import no_such')": ["JaxModuleNotFoundError", "axir.no_such", "as_jax.md"],
     "imported('from jax.numpy import no_such')": ["ImportError", "axir.numpy"],
+    "imported('import jax._src.lax.no_such')": ["JaxModuleNotFoundError", "jax._src.lax.no_such"],
+    "imported('import jax.config.no_such.one')": ["ModuleNotFoundError", "jax.config.no_such"],
     "imported('import jax._transforms')": ["JaxModuleNotFoundError", "axir._transforms"],
 }
 PROGRAM = """
 import axir.as_jax
 import importlib.metadata, importlib.util, json, sys
 import jax, jaxlib, jax.numpy.linalg, jax._src.core, jax.version
+import jax._src.random
 from jax import lax
+from jax._src.api import vmap
+from jax._src.lax import lax as internal
+from jax._src.numpy import util
 from jax.nn import initializers
 
 def raised(call):

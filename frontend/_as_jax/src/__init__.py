@@ -1,6 +1,7 @@
 """What libraries use of `jax._src`: names of JAX's that are not public, and cost nothing here.
 
-Each module has the names that a library in use asks for; what is public comes from elsewhere.
+Modules whose names are public elsewhere are rows of `MODULES`. The others have the names that a
+library in use asks for.
 """
 
 from __future__ import annotations
@@ -8,10 +9,75 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+# Modules of `jax._src`, and the public ones that have their names.
+MODULES = {
+    "ad_checkpoint": "axir.ad_checkpoint",
+    "api": "axir",
+    "array": "axir",
+    "basearray": "axir",
+    "callback": "axir.experimental",
+    "custom_batching": "axir.custom_batching",
+    "custom_derivatives": "axir.custom_derivatives",
+    "debugging": "axir.debug",
+    "dlpack": "axir.dlpack",
+    "errors": "axir.errors",
+    "export": "axir.export",
+    "image": "axir.image",
+    "indexing": "axir.numpy._indexing.dynamic_slices",
+    "mesh": "axir.sharding",
+    "mesh_utils": "axir.experimental.mesh_utils",
+    "named_sharding": "axir.sharding",
+    "nn": "axir.nn",
+    "nn.functions": "axir.nn",
+    "ops": "axir.ops",
+    "ops.scatter": "axir.ops",
+    "partition_spec": "axir.sharding",
+    "pjit": "axir.experimental.pjit",
+    "prng": "axir.extend.random",
+    "profiler": "axir.profiler",
+    "random": "axir.random",
+    "scipy": "axir.scipy",
+    "shard_map": "axir.experimental.shard_map",
+    "sharding": "axir.sharding",
+    "sharding_impls": "axir.sharding",
+    "source_info_util": "axir.extend.source_info_util",
+    "stages": "axir.stages",
+    "tree": "axir.tree",
+    "typing": "axir.typing",
+    **{
+        f"lax.{name}": "axir.lax"
+        for name in "ann control_flow convolution fft lax other slicing special utils "
+        "windowed_reductions".split()
+    },
+    "lax.linalg": "axir.lax.linalg",
+    "lax.parallel": "axir.lax.parallel",
+    **{
+        f"numpy.{name}": "axir.numpy"
+        for name in "array_creation array_methods einsum indexing lax_numpy polynomial "
+        "reductions setops sorting tensor_contractions ufuncs vectorize window_functions".split()
+    },
+    "numpy.fft": "axir.numpy.fft",
+    "numpy.linalg": "axir.numpy.linalg",
+}
+
+
+def load(package: str, name: str) -> ModuleType:
+    """Returns a module of a package of `jax._src`.
+
+    Args:
+        package: The package, by its name here.
+        name: The module in it.
+
+    Raises:
+        AttributeError: if there is none.
+    """
+    path = f"{package}.{name}".removeprefix(f"{__name__}.")
+    try:
+        return importlib.import_module(MODULES.get(path) or f"{package}.{name}")
+    except ModuleNotFoundError:
+        raise AttributeError(f"module {package!r} (jax._src) has no attribute {name!r}") from None
+
 
 def __getattr__(name: str) -> ModuleType:
     # JAX imports all of these by itself.
-    try:
-        return importlib.import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError:
-        raise AttributeError(f"module {__name__!r} (jax._src) has no attribute {name!r}") from None
+    return load(__name__, name)
