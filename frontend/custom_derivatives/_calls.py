@@ -94,11 +94,13 @@ def positional(
             "Pass them by position.",
         )
     bound = signature.bind(*args, **kwargs)
+    passed = [name for name in bound.kwargs if name in kwargs]
+    # Those that only may be passed by keyword, and are not, are the function's own business.
     bound.apply_defaults()
-    if bound.kwargs:
+    if passed:
         raise TreeError(
             f"The following keyword arguments of {function_name(fun)!r} could not be resolved to "
-            f"positions: {', '.join(bound.kwargs)}.",
+            f"positions: {', '.join(passed)}.",
             "Rules take positional arguments: make these parameters positional.",
         )
     return list(bound.args)

@@ -35,6 +35,10 @@ EXPRESSIONS: dict[str, Any] = {
     "[str(x.dtype) for x in util.promote_dtypes_inexact(1, 2.0)]": ["float32", "float32"],
     "[x.shape for x in util.ensure_arraylike('f', 1, [2])]": [[], [1]],
     "len(util.promote_dtypes(1, 2))": 2,
+    "jax._src.config.enable_x64.value": False,
+    "raised(lambda: bool(jax._src.config.enable_x64))": ["TypeError", "'jax_enable_x64'"],
+    "overridden()": True,
+    "hasattr(jax._src.config, 'no_such_option')": False,
     "hasattr(jax._src, 'no_such') or hasattr(jax._src.lax, 'no_such')": False,
     "jax.config.jax_threefry_partitionable": True,
     "importlib.util.find_spec('jax') is not None": True,
@@ -60,6 +64,10 @@ from jax._src.api import vmap
 from jax._src.lax import lax as internal
 from jax._src.numpy import util
 from jax.nn import initializers
+
+def overridden():
+    with jax._src.config.enable_x64(True):
+        return jax._src.config.enable_x64.value
 
 def raised(call):
     try:

@@ -156,6 +156,21 @@ def batched_types(types: Sequence[ShapedArray], axes: Axes, size: int) -> list[S
 # Functions of tangents --------------------------------------------------------------------------
 
 
+# Calls whose derivative is a rule of the user's.
+_BY_RULES = ("custom_jvp_call", "custom_vjp_call")
+
+
+def _body_of_call(equation: Equation) -> Function | None:
+    """Returns the function of a call by a rule, or of a `jit` with such calls in it."""
+    name, params = equation.primitive.name, equation.params
+    if name in _BY_RULES:
+        return params["call_jaxpr"]
+    if name != "jit":
+        return None
+    body: Function = params["jaxpr"]
+    return body if any(_body_of_call(inner) is not None for inner in body.equations) else None
+
+
 def trace_of_tangents(tangents: Sequence[Tangent]) -> Trace | None:
     """Returns the innermost trace to which tangents belong."""
     owners = [t.owner for t in tangents if type(t) is Tracer]
@@ -167,7 +182,7 @@ def apply_linear(rule: Param, arguments: Sequence[Value], trace: Trace | None) -
 
     An op that calls functions and takes both known values and tangents is split like
     differentiation splits it: what it maps tangents to is linear, and so its own derivative at
-    zero.
+    zero. Of a call with a derivative of its own that is the function: its rule may call it again.
 
     Args:
         rule: The function, perhaps deferred.
@@ -178,6 +193,9 @@ def apply_linear(rule: Param, arguments: Sequence[Value], trace: Trace | None) -
     def bind(equation: Equation, operands: Sequence[Value]) -> Results:
         moving = tuple(belongs(x, trace) for x in operands)
         if any(moving) and not all(moving) and _can_be_split(equation):
+            body = _body_of_call(equation)
+            if body is not None:
+                return apply_linear(body, operands, trace)
             return _split(equation, operands, moving)
         return equation.primitive.bind(*operands, **equation.params)
 

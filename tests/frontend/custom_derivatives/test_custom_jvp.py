@@ -461,3 +461,36 @@ def check_that_only_what_moves_calls(fixed: Any, constant: Any) -> None:
     axir.eval_shape(axir.grad(axir.jit(lambda x: x * fixed(constant(x)))), 0.5)
     with pytest.raises(RuntimeError, match="differentiated"):
         axir.grad(lambda x: x * fixed(constant(x) + x))(0.5)
+
+
+def test_a_rule_may_apply_its_function_to_tangents() -> None:
+    for wrap in (lambda f: f, axir.jit):
+
+        @axir.custom_jvp
+        def scaled(x: Any, y: Any) -> Any:
+            return x / y
+
+        @scaled.defjvp
+        def rule(primals: Any, tangents: Any, scaled: Any = scaled, wrap: Any = wrap) -> Any:
+            again = wrap(scaled)
+            return again(*primals), again(tangents[0], primals[1])
+
+        def half(x: Any, scaled: Any = scaled) -> Any:
+            return scaled(x, 2.0)
+
+        assert axir.jvp(half, (3.0,), (1.0,)) == (1.5, 0.5)
+        assert axir.grad(half)(3.0) == axir.jit(axir.grad(half))(3.0) == 0.5
+        assert axir.vmap(axir.grad(half))(jnp.ones(2)).tolist() == [0.5, 0.5]
+        assert axir.hessian(half)(3.0) == 0
+
+
+def test_partial_functions_keep_their_keywords() -> None:
+    def weighted(x: Any, y: Any, a: Any) -> Any:
+        return x + y * a
+
+    wrapped = partial(weighted, a=0.5)
+    function = axir.custom_jvp(wrapped)
+    function.defjvp(lambda primals, tangents: axir.jvp(wrapped, primals, tangents))
+    assert axir.grad(lambda args: function(*args))((1.0, 2.0)) == (1.0, 0.5)
+    with pytest.raises(TreeError, match="could not be resolved to positions: a"):
+        function(1.0, 2.0, a=3.0)
