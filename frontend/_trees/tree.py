@@ -33,9 +33,33 @@ def flatten(
 
     >>> leaves, structure = flatten({"b": 1, "a": (2, None)})
     >>> leaves, structure.unflatten([20, 10])
-    ([2, 1], {'b': 10, 'a': (20, None)})
+    ([2, 1], {'a': (20, None), 'b': 10})
     """
-    return optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
+    found, spec = optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
+    return found, _in_key_order(spec)
+
+
+def _in_key_order(spec: TreeDef) -> TreeDef:
+    """Returns a structure whose dicts have their keys in the order of the leaves, as JAX's have.
+
+    optree's have the order of the dicts that were flattened.
+    """
+    nodes, *rest = spec.__getstate__()
+    ordered = []
+    is_changed = False
+    for node in nodes:
+        original = node[-1]
+        if original is not None:  # a dict: its keys in the order that they had
+            keys = node[2] if type(node[2]) is list else node[2][1]
+            if list(original) != keys:
+                is_changed = True
+                node = (*node[:-1], dict.fromkeys(keys))
+        ordered.append(node)
+    if not is_changed:
+        return spec
+    made = PyTreeSpec.__new__(PyTreeSpec)
+    made.__setstate__((tuple(ordered), *rest))
+    return made
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[UserObject]) -> PyTree:

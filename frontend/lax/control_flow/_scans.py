@@ -234,7 +234,7 @@ def map(f: UserFunction, xs: PyTree, *, batch_size: int | None = None) -> UserOb
     Args:
         f: From a slice to a tree of arrays.
         xs: A tree of arrays of equal first extent.
-        batch_size: How many slices to apply `f` to at once, by `vmap`.
+        batch_size: How many slices to apply `f` to at once, by `vmap`; none, or 0, is one by one.
 
     >>> import axir.numpy as jnp
     >>> from axir import lax
@@ -242,7 +242,7 @@ def map(f: UserFunction, xs: PyTree, *, batch_size: int | None = None) -> UserOb
     [0, 1, 4]
     """
     check_body(f, "map: f")
-    if batch_size is not None:
+    if batch_size:
         return _map_batches(f, xs, as_index(batch_size))
     return scan(Adapted(f, "map", lambda _, x: ((), f(x))), (), xs)[1]
 

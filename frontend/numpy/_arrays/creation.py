@@ -342,6 +342,8 @@ def _filled(name: str, value: int, summary: str) -> UserObject:
         shape = canonical_shape(name, shape)
         new_dtype = dtype_argument(name, float if dtype is None else dtype)
         result = _repeated(shape, value, new_dtype)
+        if new_dtype == dtypes.float0:
+            return result
         return to_device(result, device, name, out_sharding)
 
     function.__name__ = function.__qualname__ = name
@@ -360,6 +362,8 @@ def _filled(name: str, value: int, summary: str) -> UserObject:
 
 
 def _repeated(shape: tuple[int, ...], value: int, dtype: np.dtype) -> Array:
+    if dtype == dtypes.float0:  # elements without any bytes: an array of NumPy's
+        return np.zeros(shape, dtype)  # type: ignore[return-value]
     # A view: takes the memory of one element however large the shape.
     if dtypes.is_key(dtype):
         return repeated(shape, value, dtype)

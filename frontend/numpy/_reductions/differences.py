@@ -17,6 +17,7 @@ from axir.dialect.ops.shape.rearranging import concatenate, reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, canonical_axis
 from axir.numpy._arguments.promotion import array_argument, cast, promote_arguments, promote_inexact
+from axir.numpy._elementwise.arithmetic import multiply
 
 from .reductions import sum as sum_elements
 
@@ -210,7 +211,7 @@ def trapezoid(
 
     Args:
         y: Array of samples.
-        x: Where they were taken: a vector, or an array of the shape of `y`.
+        x: Where they were taken: a vector, or an array that broadcasts to the shape of `y`.
         dx: Their distance, if `x` is not given.
         axis: The axis.
 
@@ -223,6 +224,7 @@ def trapezoid(
     Array(4., dtype=float32)
     """
     y = array_argument("trapezoid", y)
+    given_axis = axis
     axis = canonical_axis("trapezoid", axis, y.ndim)
     extent = y.shape[axis]
     if x is None:
@@ -234,7 +236,10 @@ def trapezoid(
             shape = tuple(max(extent - 1, 0) if d == axis else n for d, n in enumerate(y.shape))
             steps = broadcast_in_dim(steps, shape, (axis,))
         else:
-            steps = diff(x, axis=axis)
+            # An axis counted from the end is the same one, though x may lack leading axes.
+            steps = diff(x, axis=given_axis)
     later = slice_in_dim(y, min(1, extent), extent, axis=axis)
     pairs = add(later, slice_in_dim(y, 0, max(extent - 1, 0), axis=axis))
-    return mul(sum_elements(mul(steps, pairs), axis), np.array(0.5).astype(y.dtype))
+    areas = multiply(steps, pairs)
+    total = sum_elements(areas, canonical_axis("trapezoid", given_axis, areas.ndim))
+    return mul(total, np.array(0.5).astype(y.dtype))

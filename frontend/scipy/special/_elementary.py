@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
-from axir.dialect.core.annotations import ArrayLike, Axes
+from axir.custom_derivatives import SymbolicZero, custom_jvp
+from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
 from axir.dialect.ops.elementwise import transcendental as lax
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
     and_,
+    div,
     eq,
     ge,
     gt,
@@ -78,7 +81,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Value:
 
 @evaluated_by("xlogy")
 def _xlogy(x: Value, y: Value) -> Value:
-    return _product_of_logarithm(x, y, lax.log, gt(y, weak_constant(0, y)))
+    return _times_log(x, y)
 
 
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Value:
@@ -93,7 +96,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Value:
 
 @evaluated_by("xlog1py")
 def _xlog1py(x: Value, y: Value) -> Value:
-    return _product_of_logarithm(x, y, lax.log1p, gt(y, weak_constant(-1, y)))
+    return _times_log1p(x, y)
 
 
 def _product_of_logarithm(
@@ -103,6 +106,41 @@ def _product_of_logarithm(
     is_regular = and_(is_regular, lt(y, weak_constant(math.inf, y)))
     is_zero = and_(eq(x, weak_constant(0, x)), eq(y, y))
     return mul(x, logarithm(select_n(and_(is_zero, not_(is_regular)), y, weak_constant(1, y))))
+
+
+def _with_partials(
+    logarithm: Callable[[Value], Value], lowest: int
+) -> Callable[[Value, Value], Value]:
+    """Returns x times a logarithm of y, differentiated without what is left out of it.
+
+    The derivative by x is the logarithm also where x is 0, and then the one by y is 0.
+    """
+
+    @custom_jvp
+    def product(x: Value, y: Value) -> Value:
+        return _product_of_logarithm(x, y, logarithm, gt(y, weak_constant(lowest, y)))
+
+    def rule(
+        primals: tuple[Value, Value], tangents: tuple[UserObject, UserObject]
+    ) -> tuple[Value, UserObject]:
+        (x, y), (dx, dy) = primals, tangents
+        terms = []
+        if type(dx) is not SymbolicZero:
+            terms.append(mul(dx, logarithm(y)))
+        if type(dy) is not SymbolicZero:
+            is_zero = eq(x, weak_constant(0, x))
+            slope = select_n(is_zero, div(x, sub(y, weak_constant(lowest, y))), weak_constant(0, x))
+            terms.append(mul(dy, slope))
+        out = product(x, y)
+        if not terms:
+            return out, SymbolicZero.from_primal_value(out)
+        return out, functools.reduce(add, terms)
+
+    product.defjvp(rule, symbolic_zeros=True)
+    return product
+
+
+_times_log, _times_log1p = _with_partials(lax.log, 0), _with_partials(lax.log1p, -1)
 
 
 def entr(x: ArrayLike) -> Value:
@@ -117,9 +155,21 @@ def entr(x: ArrayLike) -> Value:
 
 @evaluated_by("entr")
 def _entr(x: Value) -> Value:
+    return _minus_x_log_x(x)
+
+
+@custom_jvp
+def _minus_x_log_x(x: Value) -> Value:
     is_negative = lt(x, weak_constant(0, x))
     safe = select_n(is_negative, x, weak_constant(1, x))
     return select_n(is_negative, neg(_xlogy(safe, safe)), weak_constant(-math.inf, x))
+
+
+@_minus_x_log_x.defjvp
+def _entr_jvp(primals: tuple[Value], tangents: tuple[Value]) -> tuple[Value, Value]:
+    (x,), (dx,) = primals, tangents
+    slope = neg(add(lax.log(x), weak_constant(1, x)))
+    return _minus_x_log_x(x), mul(dx, slope)
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Value:

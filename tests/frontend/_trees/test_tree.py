@@ -5,7 +5,10 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+from collections import OrderedDict, defaultdict
+from typing import Any
 
+import jax
 import pytest
 
 import axir
@@ -150,3 +153,28 @@ def test_named_tuples_may_be_registered_with_other_children() -> None:
     ((path, leaf),), structure = tree.flatten_with_path(Tagged("t", 2))
     assert (tree_util.keystr(path), leaf) == ("[<flat index 0>]", 2)
     assert structure.unflatten([3]) == Tagged("t", 3)
+
+
+def test_dicts_have_their_keys_in_order_as_in_jax() -> None:
+    given = {"b": 1.0, "a": OrderedDict(z=2.0, y=3.0), "c": [defaultdict(int, d=4.0, c=5.0)]}
+
+    def keys(node: Any) -> Any:
+        return list(node), list(node["a"]), list(node["c"][0])
+
+    expected = keys(jax.tree.map(lambda x: x, given))
+    assert expected == (["a", "b", "c"], ["z", "y"], ["c", "d"])
+    gradient = axir.grad(lambda x: sum(axir.tree.leaves(x)))(given)
+    leaves, structure = axir.tree.flatten(given)
+    for found in (
+        axir.tree.map(lambda x: x, given),
+        axir.jit(lambda: given)(),
+        gradient,
+        structure.unflatten(leaves),
+    ):
+        assert keys(found) == expected
+    assert type(gradient["c"][0]) is defaultdict
+    assert structure == axir.tree.structure(dict(reversed(given.items())))
+    assert axir.tree.map(lambda x: x, {"b": [2], "a": {"d": 1, "c": 0}}) == {
+        "a": {"c": 0, "d": 1},
+        "b": [2],
+    }

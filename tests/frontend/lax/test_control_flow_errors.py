@@ -163,8 +163,8 @@ CASES: dict[str, tuple[Callable[[], Any], type, str, str]] = {
         "    result: ~int32[] from branches[0], bool[] from branches[2]\n", "Cast",
     ),
     "map batch size": (
-        lambda: lax.map(abs, jnp.ones(3), batch_size=0), ValueError,
-        "map: batch_size=0 must be positive", "Leave it out",
+        lambda: lax.map(abs, jnp.ones(3), batch_size=-1), ValueError,
+        "map: batch_size=-1 must be positive", "Leave it out",
     ),
     "associative_scan axis": (
         lambda: lax.associative_scan(jnp.add, jnp.ones(3), axis=1), ValueError,

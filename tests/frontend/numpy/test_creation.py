@@ -308,3 +308,11 @@ def test_astype() -> None:
         check("astype", x, dtype)
     check("astype", x + 1j, float)
     check("astype", Weak(np.array([2.5, 2.5])), float)
+
+
+def test_arrays_of_float0_are_arrays_of_numpys() -> None:
+    for made in (jnp.zeros((2,), axir.float0), jnp.ones((2,), axir.float0)):
+        assert type(made) is np.ndarray
+        assert (made.shape, made.dtype) == ((2,), axir.float0)
+    _, tangent = axir.jvp(lambda x, n: (x, n), (2.0, 3), (1.0, jnp.zeros((), axir.float0)))
+    assert tangent[1].dtype == axir.float0

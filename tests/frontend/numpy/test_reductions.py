@@ -349,3 +349,22 @@ def test_ranges_name_axes(apply: Any) -> None:
 def test_a_traced_axis_is_named_as_such() -> None:
     with pytest.raises(errors.TracerIntegerConversionError):
         axir.make_jaxpr(lambda x, axis: jnp.sum(x, axis))(CUBE, 1)
+
+
+@pytest.mark.parametrize(
+    ("y_shape", "x_shape", "axis"),
+    [
+        ((2, 3, 5), (3, 5), -2),
+        ((2, 3, 5), (3, 5), -1),
+        ((3, 5), (2, 3, 5), -1),
+        ((3, 5), (3, 1), 0),
+    ],
+)
+def test_trapezoid_broadcasts_where_samples_were_taken(
+    y_shape: tuple[int, ...], x_shape: tuple[int, ...], axis: int
+) -> None:
+    y = np.arange(np.prod(y_shape), dtype=np.float32).reshape(y_shape)
+    x = np.arange(np.prod(x_shape), dtype=np.float32).reshape(x_shape) ** 2
+    np.testing.assert_allclose(
+        jnp.trapezoid(y, x, axis=axis), np.trapezoid(y, x, axis=axis), rtol=1e-6
+    )
