@@ -26,7 +26,6 @@ from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.core.state import state, with_axes
-from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.shape.movement import canonical_axis
 from axir.dialect.ops.sharding.shard_map import apply_to_parts

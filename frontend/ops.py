@@ -16,10 +16,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.indexing.indexed_windows import FILL, mode_name
 from axir.dialect.ops.reductions.folding import greatest, least
 from axir.dialect.program.rules import Value
@@ -122,6 +122,7 @@ def _segment_reduction(
 
 
 def _segment_function(name: str, what: str, empty: str) -> Callable[..., Value]:
+    @lies_where_told
     def apply(
         data: UserObject,
         segment_ids: UserObject,
@@ -130,9 +131,8 @@ def _segment_function(name: str, what: str, empty: str) -> Callable[..., Value]:
         unique_indices: bool = False,
         bucket_size: int | None = None,
         mode: UserObject = None,
-        out_sharding: None = None,
+        out_sharding: UserObject = None,
     ) -> Value:
-        check_layout(name, out_sharding)
         return _segment_reduction(
             name, data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
             mode,
@@ -153,7 +153,7 @@ def _segment_function(name: str, what: str, empty: str) -> Callable[..., Value]:
             combined: sums of many elements lose less precision.
         mode: 'drop' (the default), 'clip' to count ids outside to the nearest segment, or
             'promise_in_bounds'.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Returns:
         Array of shape `(num_segments, *rest)`, of the dtype of the data; {empty} for empty

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from axir._devices.placement import default_backend
+from axir._devices.result_layouts import lies_where_told
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.callbacks import io_callback
 from axir.dialect.core import dtypes
@@ -20,7 +21,6 @@ from axir.dialect.core.annotations import (
 from axir.dialect.core.array import Array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.core.late_modules import late_module
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape.constants import full
@@ -60,14 +60,14 @@ def platform_dependent(
     return chosen(*args)
 
 
-def empty(shape: UserObject, dtype: UserObject, *, out_sharding: None = None) -> Array:
+@lies_where_told
+def empty(shape: UserObject, dtype: UserObject, *, out_sharding: UserObject = None) -> Array:
     """Returns an array of zeros, since there is no uninitialized memory.
 
     >>> from axir import lax
     >>> lax.empty(2, "float32")
     Array([0., 0.], dtype=float32)
     """
-    check_layout("empty", out_sharding)
     return full(shape, 0, dtypes.canonicalize_dtype(dtype))
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.core.places import place_of_part, settled
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.random import random_keys
@@ -21,8 +21,13 @@ from axir.dialect.program.rules import Value
 from ._parameters import check_key, check_shape
 
 
+@lies_where_told
 def bits(
-    key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike = None, *, out_sharding: None = None
+    key: ArrayLike,
+    shape: Sequence[int] = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws uniformly distributed bits, as unsigned integers.
 
@@ -31,7 +36,7 @@ def bits(
         shape: Shape of the result.
         dtype: uint8, uint16, uint32 or uint64; by default uint32, and uint64 with
             `jax_enable_x64`.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for a dtype that is not unsigned.
@@ -40,7 +45,6 @@ def bits(
     >>> random.bits(random.key(0), (2,), "uint8")
     Array([89,  1], dtype=uint8)
     """
-    check_layout("bits", out_sharding)
     key = check_key("bits", key)
     extents = check_shape("bits", shape)
     canonical = dtypes.canonicalize_dtype(np.uint64 if dtype is None else dtype)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise.arithmetic import add, div, eq, floor, lt, mul, neg, select_n, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.transcendental import log, log1p
@@ -36,13 +36,14 @@ from ._parameters import (
 from ._ranges import draw_uniform
 
 
+@lies_where_told
 def bernoulli(
     key: ArrayLike,
     p: UserObject = 0.5,
     shape: Sequence[int] | None = None,
     mode: str = "low",
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws bools that are true with probability p.
 
@@ -52,7 +53,7 @@ def bernoulli(
         shape: Shape of the result; by default that of p.
         mode: "low" takes as many random bits as p has, which in float32 is wrong for p below 1e-7;
             "high" takes twice as many.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         DTypeError: if p is no float.
@@ -62,7 +63,6 @@ def bernoulli(
     >>> random.bernoulli(random.PRNGKey(0), 0.5, (4,))
     Array([False,  True, False,  True], dtype=bool)
     """
-    check_layout("bernoulli", out_sharding)
     if mode not in ("low", "high"):
         raise ParameterError(
             f"random.bernoulli: there is no mode {mode!r}.", 'Pass "low" or "high".'
@@ -85,8 +85,13 @@ def bernoulli(
     return lt(fine, sub(p, coarse))
 
 
+@lies_where_told
 def rademacher(
-    key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike = None, *, out_sharding: None = None
+    key: ArrayLike,
+    shape: Sequence[int] = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws 1 or -1, each with probability 1/2.
 
@@ -94,9 +99,8 @@ def rademacher(
         key: The key.
         shape: Shape of the result.
         dtype: dtype of the result; int32 by default, int64 with `jax_enable_x64`.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
-    check_layout("rademacher", out_sharding)
     key = check_key("rademacher", key)
     extents = check_shape("rademacher", shape)
     canonical = dtypes.canonicalize_dtype(int if dtype is None else dtype)
@@ -104,13 +108,14 @@ def rademacher(
     return convert_element_type(sub(mul(heads, 2), 1), canonical)
 
 
+@lies_where_told
 def geometric(
     key: ArrayLike,
     p: UserObject,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws the number of trials of success probability p up to the first success.
 
@@ -119,12 +124,11 @@ def geometric(
         p: The probability, in (0, 1).
         shape: Shape of the result; by default that of p.
         dtype: Integer dtype of the result; int32 by default, int64 with `jax_enable_x64`.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for a dtype that is not an integer type, or if p does not broadcast.
     """
-    check_layout("geometric", out_sharding)
     key = check_key("geometric", key)
     result_dtype = integer_dtype("geometric", dtype)
     p = to_value("geometric", "p", p)
@@ -137,6 +141,7 @@ def geometric(
     return convert_element_type(trials, result_dtype)
 
 
+@lies_where_told
 def categorical(
     key: ArrayLike,
     logits: ArrayLike,
@@ -145,7 +150,7 @@ def categorical(
     replace: bool = True,
     mode: str | None = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws categories of the probabilities softmax(logits).
 
@@ -161,7 +166,7 @@ def categorical(
         replace: Whether the draws that the dimensions in front count are independent; otherwise
             they are distinct.
         mode: How far the tail of the noise reaches, see `gumbel`.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Returns:
         Integers, indices along the axis.
@@ -176,7 +181,6 @@ def categorical(
     >>> random.categorical(random.PRNGKey(0), np.zeros(3, np.float32), shape=(5,))
     Array([1, 0, 0, 2, 0], dtype=int32)
     """
-    check_layout("categorical", out_sharding)
     key = check_key("categorical", key)
     logits = to_value("categorical", "logits", logits)
     if not dtypes.is_float(logits.dtype):

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir._transforms.vectorize import vmap
 from axir.custom_derivatives import custom_jvp
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, PyTree, UserObject
 from axir.dialect.core.errors import ShapeError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
@@ -145,13 +145,14 @@ def whole(x: Value, shape: tuple[int, ...]) -> Value:
     return mul(full(shape, 1, x.dtype), x) if not x.shape else spread(x, shape)
 
 
+@lies_where_told
 def gamma(
     key: UserObject,
     a: UserObject,
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the gamma distribution of shape parameter `a` and scale 1.
 
@@ -162,24 +163,24 @@ def gamma(
         a: Positive numbers.
         shape: Shape of the result; by default that of `a`, which must broadcast to it.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.gamma(random.PRNGKey(0), 2.0, (2, 3)).shape
     (2, 3)
     """
-    check_layout("gamma", out_sharding)
     key, extents, _, (a,) = with_parameters("gamma", key, shape, dtype, a=a)
     return draw_gamma(key, whole(a, extents), is_logarithmic=False)
 
 
+@lies_where_told
 def loggamma(
     key: UserObject,
     a: UserObject,
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws the logarithm of gamma numbers, which for small `a` do not underflow.
 
@@ -188,17 +189,17 @@ def loggamma(
         a: Positive numbers.
         shape: Shape of the result; by default that of `a`.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.loggamma(random.PRNGKey(0), 2.0, (2, 3)).shape
     (2, 3)
     """
-    check_layout("loggamma", out_sharding)
     key, extents, _, (a,) = with_parameters("loggamma", key, shape, dtype, a=a)
     return draw_gamma(key, whole(a, extents), is_logarithmic=True)
 
 
+@lies_where_told
 def beta(
     key: UserObject,
     a: UserObject,
@@ -206,7 +207,7 @@ def beta(
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the beta distribution, of density proportional to x**(a - 1) (1 - x)**(b - 1).
 
@@ -215,13 +216,12 @@ def beta(
         a, b: Positive numbers.
         shape: Shape of the result; by default that of the parameters together.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.beta(random.PRNGKey(0), 2.0, 3.0, (2,)).shape
     (2,)
     """
-    check_layout("beta", out_sharding)
     key, extents, _, (a, b) = with_parameters("beta", key, shape, dtype, a=a, b=b)
     first, second = split_pair(key)
     x = draw_gamma(first, whole(a, extents), is_logarithmic=True)
@@ -231,13 +231,14 @@ def beta(
     return div(x, add(x, y))
 
 
+@lies_where_told
 def dirichlet(
     key: ArrayLike,
     alpha: UserObject,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the Dirichlet distribution: positive numbers along the last axis that sum to 1.
 
@@ -246,7 +247,7 @@ def dirichlet(
         alpha: Concentrations, of shape (..., n).
         shape: Shape of the result without its last axis; by default that of `alpha` without its.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         ShapeError: for a scalar `alpha`.
@@ -256,7 +257,6 @@ def dirichlet(
     >>> random.dirichlet(random.PRNGKey(0), jnp.ones(3), (2,)).shape
     (2, 3)
     """
-    check_layout("dirichlet", out_sharding)
     key, result_dtype = check_key("dirichlet", key), float_dtype("dirichlet", dtype)
     alpha = parameter("dirichlet", "alpha", alpha, result_dtype)
     if not alpha.shape:
@@ -279,13 +279,14 @@ def _draw_chisquare(key: Value, degrees: Value) -> Value:
     return mul(constant(2, degrees.dtype), exp(logarithm))
 
 
+@lies_where_told
 def chisquare(
     key: UserObject,
     df: UserObject,
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the chi-square distribution: the sum of squares of `df` normal numbers.
 
@@ -294,17 +295,17 @@ def chisquare(
         df: Positive numbers, the degrees of freedom.
         shape: Shape of the result; by default that of `df`.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.chisquare(random.PRNGKey(0), 4.0, (2,)).shape
     (2,)
     """
-    check_layout("chisquare", out_sharding)
     key, extents, _, (df,) = with_parameters("chisquare", key, shape, dtype, df=df)
     return _draw_chisquare(key, whole(df, extents))
 
 
+@lies_where_told
 def f(
     key: UserObject,
     dfnum: UserObject,
@@ -312,7 +313,7 @@ def f(
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the F distribution: a quotient of chi-square numbers, each over its degrees.
 
@@ -321,13 +322,12 @@ def f(
         dfnum, dfden: Positive numbers, the degrees of freedom.
         shape: Shape of the result; by default that of the parameters together.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.f(random.PRNGKey(0), 4.0, 6.0, (2,)).shape
     (2,)
     """
-    check_layout("f", out_sharding)
     key, extents, _, (upper, lower) = with_parameters(
         "f", key, shape, dtype, dfnum=dfnum, dfden=dfden
     )
@@ -337,13 +337,14 @@ def f(
     return div(div(_draw_chisquare(second, upper), upper), denominator)
 
 
+@lies_where_told
 def t(
     key: UserObject,
     df: UserObject,
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from Student's t distribution.
 
@@ -352,13 +353,12 @@ def t(
         df: Positive numbers, the degrees of freedom.
         shape: Shape of the result; by default that of `df`.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.t(random.PRNGKey(0), 4.0, (2,)).shape
     (2,)
     """
-    check_layout("t", out_sharding)
     key, extents, result_dtype, (df,) = with_parameters("t", key, shape, dtype, df=df)
     first, second = split_pair(key)
     half = mul(constant(0.5, result_dtype), whole(df, extents))
@@ -366,13 +366,14 @@ def t(
     return mul(normal, sqrt(div(half, draw_gamma(second, half, is_logarithmic=False))))
 
 
+@lies_where_told
 def generalized_normal(
     key: ArrayLike,
     p: float,
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the distribution of density proportional to exp(-|x|**p).
 
@@ -381,13 +382,12 @@ def generalized_normal(
         p: A positive number.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.generalized_normal(random.PRNGKey(0), 2.0, (2,)).shape
     (2,)
     """
-    check_layout("generalized_normal", out_sharding)
     name = "generalized_normal"
     first, second = split_pair(check_key(name, key))
     result_dtype = float_dtype(name, dtype)
@@ -396,6 +396,7 @@ def generalized_normal(
     return mul(signs, pow(size, constant(1 / p, result_dtype)))
 
 
+@lies_where_told
 def ball(
     key: ArrayLike,
     d: int,
@@ -403,7 +404,7 @@ def ball(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws points of the d-dimensional unit ball of the p-norm, all equally likely.
 
@@ -415,13 +416,12 @@ def ball(
         p: Exponent of the norm.
         shape: Shape of the result without its last axis, of extent d.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.ball(random.PRNGKey(0), 3, shape=(2,)).shape
     (2, 3)
     """
-    check_layout("ball", out_sharding)
     first, second = split_pair(check_key("ball", key))
     result_dtype = float_dtype("ball", dtype)
     extents = tuple(shape)

@@ -12,9 +12,9 @@ from functools import cache, lru_cache
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
     clamp,
@@ -46,8 +46,13 @@ from ._parameters import (
 from ._ranges import draw_uniform
 
 
+@lies_where_told
 def normal(
-    key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike = None, *, out_sharding: None = None
+    key: ArrayLike,
+    shape: Sequence[int] = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the normal distribution of mean 0 and variance 1.
 
@@ -58,7 +63,7 @@ def normal(
         shape: Shape of the result.
         dtype: Float or complex dtype of the result; float32 by default, float64 with
             `jax_enable_x64`.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for another dtype.
@@ -67,7 +72,6 @@ def normal(
     >>> random.normal(random.PRNGKey(0), (1,))
     Array([-0.205842...], dtype=float32)
     """
-    check_layout("normal", out_sharding)
     key = check_key("normal", key)
     extents = check_shape("normal", shape)
     if dtype is not None and dtypes.is_complex(canonical := dtypes.canonicalize_dtype(dtype)):
@@ -89,6 +93,7 @@ def draw_normal(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
     return mul(constant(math.sqrt(2), dtype), erf_inv(u))
 
 
+@lies_where_told
 def truncated_normal(
     key: UserObject,
     lower: UserObject,
@@ -96,7 +101,7 @@ def truncated_normal(
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the standard normal distribution, limited to the open interval (lower, upper).
 
@@ -106,7 +111,7 @@ def truncated_normal(
         upper: Upper bound.
         shape: Shape of the result; by default that of the bounds.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for a dtype that is not a float type, or bounds that do not broadcast.
@@ -115,7 +120,6 @@ def truncated_normal(
     >>> random.truncated_normal(random.PRNGKey(0), -1.0, 1.0, (2,))
     Array([-0.50631...,  0.54645...], dtype=float32)
     """
-    check_layout("truncated_normal", out_sharding)
     name = "truncated_normal"
     if type(lower) is float and type(upper) is float:
         key, extents = check_key(name, key), result_shape(name, shape, ())
@@ -144,13 +148,14 @@ def _known_limits(lower: float, upper: float, dtype: np.dtype) -> tuple[Value, V
     return _limits(constant(lower, dtype), constant(upper, dtype), dtype)
 
 
+@lies_where_told
 def lognormal(
     key: UserObject,
     sigma: UserObject = 1.0,
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws numbers whose logarithm is normal with mean 0 and standard deviation sigma.
 
@@ -159,15 +164,19 @@ def lognormal(
         sigma: Standard deviation of the logarithm.
         shape: Shape of the result; by default that of sigma.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
-    check_layout("lognormal", out_sharding)
     key, extents, dtype, (sigma,) = with_parameters("lognormal", key, shape, dtype, sigma=sigma)
     return exp(mul(draw_normal(key, extents, dtype), sigma))
 
 
+@lies_where_told
 def maxwell(
-    key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike = None, *, out_sharding: None = None
+    key: ArrayLike,
+    shape: Sequence[int] = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the Maxwell distribution, of density sqrt(2/pi) x^2 exp(-x^2/2) for x >= 0.
 
@@ -175,9 +184,8 @@ def maxwell(
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
-    check_layout("maxwell", out_sharding)
     key, extents, dtype = standard("maxwell", key, shape, dtype)
     vectors = draw_normal(key, (*extents, 3), dtype)
     return sqrt(reduce_sum(square(vectors), (len(extents),)))
@@ -210,13 +218,14 @@ def double_sided_maxwell(
     return add(mul(mul(signs, magnitude), spread(scale, extents)), spread(loc, extents))
 
 
+@lies_where_told
 def wald(
     key: UserObject,
     mean: UserObject,
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the Wald (inverse Gaussian) distribution of the given mean and scale 1.
 
@@ -227,9 +236,8 @@ def wald(
         mean: The mean, positive.
         shape: Shape of the result; by default that of the mean.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
-    check_layout("wald", out_sharding)
     key, extents, dtype, (mean,) = with_parameters("wald", key, shape, dtype, mean=mean)
     normal_key, uniform_key = split_pair(key)
     y = square(draw_normal(normal_key, extents, dtype))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike
+from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
     and_,
@@ -38,13 +38,14 @@ from ._parameters import constant, standard
 from ._ranges import draw_uniform
 
 
+@lies_where_told
 def gumbel(
     key: ArrayLike,
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     mode: str | None = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the Gumbel distribution, of distribution function exp(-exp(-x)).
 
@@ -54,12 +55,11 @@ def gumbel(
         dtype: Float dtype of the result.
         mode: How far the tail reaches: in float32, "low" (the default) yields values up to about
             16, "high" and "highest" up to about 32 at twice the cost.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for another mode, or a dtype that is not a float type.
     """
-    check_layout("gumbel", out_sharding)
     key, extents, dtype = standard("gumbel", key, shape, dtype)
     return draw_gumbel("gumbel", key, extents, dtype, mode)
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import ml_dtypes
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise.arithmetic import abs, add, div, lt, mul, neg, select_n, sign, sub
 from axir.dialect.ops.elementwise.transcendental import exp, log, log1p, pow, sqrt, tan
 from axir.dialect.program.rules import Value
@@ -21,8 +21,13 @@ from ._parameters import constant, parameter, result_shape, spread, standard, wi
 from ._ranges import draw_uniform
 
 
+@lies_where_told
 def exponential(
-    key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike = None, *, out_sharding: None = None
+    key: ArrayLike,
+    shape: Sequence[int] = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the exponential distribution of mean 1.
 
@@ -30,19 +35,23 @@ def exponential(
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.exponential(random.PRNGKey(0), (2,))
     Array([0.24372..., 1.63027...], dtype=float32)
     """
-    check_layout("exponential", out_sharding)
     key, extents, dtype = standard("exponential", key, shape, dtype)
     return neg(log1p(neg(draw_uniform("exponential", key, extents, dtype))))
 
 
+@lies_where_told
 def laplace(
-    key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike = None, *, out_sharding: None = None
+    key: ArrayLike,
+    shape: Sequence[int] = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the Laplace distribution, of density exp(-|x|) / 2.
 
@@ -50,17 +59,21 @@ def laplace(
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
-    check_layout("laplace", out_sharding)
     key, extents, dtype = standard("laplace", key, shape, dtype)
     low = -1.0 + float(ml_dtypes.finfo(dtype).epsneg)
     u = draw_uniform("laplace", key, extents, dtype, low, 1.0)
     return mul(sign(u), log1p(neg(abs(u))))
 
 
+@lies_where_told
 def logistic(
-    key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike = None, *, out_sharding: None = None
+    key: ArrayLike,
+    shape: Sequence[int] = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the logistic distribution, of distribution function 1 / (1 + exp(-x)).
 
@@ -68,17 +81,21 @@ def logistic(
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
-    check_layout("logistic", out_sharding)
     key, extents, dtype = standard("logistic", key, shape, dtype)
     tiny = float(ml_dtypes.finfo(dtype).tiny)
     u = draw_uniform("logistic", key, extents, dtype, tiny, 1.0)
     return sub(log(u), log1p(neg(u)))
 
 
+@lies_where_told
 def cauchy(
-    key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike = None, *, out_sharding: None = None
+    key: ArrayLike,
+    shape: Sequence[int] = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the Cauchy distribution, of density 1 / (pi (1 + x^2)).
 
@@ -86,22 +103,22 @@ def cauchy(
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
-    check_layout("cauchy", out_sharding)
     key, extents, dtype = standard("cauchy", key, shape, dtype)
     epsilon = float(ml_dtypes.finfo(dtype).eps)
     u = draw_uniform("cauchy", key, extents, dtype, epsilon, 1.0)
     return tan(mul(constant(math.pi, dtype), sub(u, constant(0.5, dtype))))
 
 
+@lies_where_told
 def rayleigh(
     key: UserObject,
     scale: UserObject,
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the Rayleigh distribution, of density x exp(-x^2 / (2 s^2)) / s^2 for x >= 0.
 
@@ -110,21 +127,21 @@ def rayleigh(
         scale: The scale s, positive.
         shape: Shape of the result; by default that of the scale.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
-    check_layout("rayleigh", out_sharding)
     key, extents, dtype, (scale,) = with_parameters("rayleigh", key, shape, dtype, scale=scale)
     u = draw_uniform("rayleigh", key, extents, dtype)
     return mul(scale, sqrt(mul(log(u), constant(-2, dtype))))
 
 
+@lies_where_told
 def pareto(
     key: UserObject,
     b: UserObject,
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the Pareto distribution, of density b / x^(b + 1) for x >= 1.
 
@@ -133,9 +150,8 @@ def pareto(
         b: The exponent, positive.
         shape: Shape of the result; by default that of b.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
-    check_layout("pareto", out_sharding)
     key, extents, dtype, (b,) = with_parameters("pareto", key, shape, dtype, b=b)
     return exp(div(exponential(key, extents, dtype), b))
 
@@ -165,6 +181,7 @@ def weibull_min(
     return mul(power, spread(scale, together))
 
 
+@lies_where_told
 def triangular(
     key: UserObject,
     left: UserObject,
@@ -173,7 +190,7 @@ def triangular(
     shape: Sequence[int] | None = None,
     dtype: UserObject = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the triangular distribution between left and right, with its peak at the mode.
 
@@ -184,9 +201,8 @@ def triangular(
         right: Upper end, greater than left.
         shape: Shape of the result; by default that of the parameters.
         dtype: Float dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
-    check_layout("triangular", out_sharding)
     key, extents, dtype, (left, mode, right) = with_parameters(
         "triangular", key, shape, dtype, left=left, mode=mode, right=right
     )

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from operator import index
 
 import axir.numpy as jnp
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.errors import MatrixShapeError, ParameterError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact
 
@@ -28,6 +28,7 @@ def _square_root(covariance: Value, method: str) -> Value:
     return left * jnp.sqrt(values[..., None, :])
 
 
+@lies_where_told
 def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
@@ -36,7 +37,7 @@ def multivariate_normal(
     dtype: DTypeLike = None,
     method: str = "cholesky",
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws vectors of correlated normal numbers.
 
@@ -50,7 +51,7 @@ def multivariate_normal(
         shape: Leading axes of the result; by default those of mean and covariance together.
         dtype: Float dtype; by default that of the mean.
         method: `"cholesky"`, or `"eigh"` or `"svd"`, which take longer.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Returns:
         Array of shape `(*shape, n)`; nan where the covariance has no such factor.
@@ -65,7 +66,6 @@ def multivariate_normal(
     (3, 2)
     """
     name = "multivariate_normal"
-    check_layout(name, out_sharding)
     key = check_key(name, key)
     mean, cov = promote_inexact(name, to_value(name, "mean", mean), to_value(name, "cov", cov))
     if method not in ("cholesky", "eigh", "svd"):
@@ -87,6 +87,7 @@ def multivariate_normal(
     return jnp.add(jnp.broadcast_to(mean, offsets.shape), offsets)
 
 
+@lies_where_told
 def orthogonal(
     key: ArrayLike,
     n: int,
@@ -94,7 +95,7 @@ def orthogonal(
     dtype: DTypeLike = None,
     m: int | None = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws orthogonal matrices, uniformly: from the Haar measure.
 
@@ -107,7 +108,7 @@ def orthogonal(
         dtype: Float or complex dtype; complex matrices are unitary.
         m: Number of columns, n by default. If there are more rows, the columns are orthonormal,
             else the rows.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Returns:
         Array of shape `(*shape, n, m)`.
@@ -121,7 +122,6 @@ def orthogonal(
     >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-6))
     True
     """
-    check_layout("orthogonal", out_sharding)
     key, extents = check_key("orthogonal", key), check_shape("orthogonal", shape)
     rows = _size("n", n)
     columns = rows if m is None else _size("m", m)

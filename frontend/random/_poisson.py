@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
@@ -109,13 +109,14 @@ def _rejection(key: Value, rate: Value, dtype: np.dtype) -> Value:
     return convert_element_type(drawn, dtype)
 
 
+@lies_where_told
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the Poisson distribution: counts of rare events that happen at a rate.
 
@@ -124,7 +125,7 @@ def poisson(
         lam: The rates, at least 0.
         shape: Shape of the result; by default that of `lam`, which must broadcast to it.
         dtype: Integer dtype of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Returns:
         Counts; -1 where the rate is nan.
@@ -133,7 +134,6 @@ def poisson(
     >>> random.poisson(random.PRNGKey(0), 0.0, (2,))
     Array([0, 0], dtype=int32)
     """
-    check_layout("poisson", out_sharding)
     key, result_dtype = check_key("poisson", key), integer_dtype("poisson", dtype)
     real = getattr(lam, "dtype", None)
     is_double = real is not None and np.dtype(real) == dtypes.float64

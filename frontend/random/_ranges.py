@@ -8,12 +8,12 @@ from functools import cache, lru_cache
 import ml_dtypes
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, ShapeError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
     and_,
@@ -47,6 +47,7 @@ from ._parameters import (
 )
 
 
+@lies_where_told
 def uniform(
     key: ArrayLike,
     shape: Sequence[int] = (),
@@ -54,7 +55,7 @@ def uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws floats uniformly from the interval `[minval, maxval)`.
 
@@ -64,7 +65,7 @@ def uniform(
         dtype: Float dtype of the result; float32 by default, float64 with `jax_enable_x64`.
         minval: Lower bound, a number or an array that broadcasts to the shape.
         maxval: Upper bound.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for a dtype that is not a float type.
@@ -74,7 +75,6 @@ def uniform(
     >>> random.uniform(random.PRNGKey(0), (2,), minval=1.0, maxval=3.0)
     Array([1.4325907, 2.6082482], dtype=float32)
     """
-    check_layout("uniform", out_sharding)
     key = check_key("uniform", key)
     extents = check_shape("uniform", shape)
     return draw_uniform("uniform", key, extents, float_dtype("uniform", dtype), minval, maxval)
@@ -148,6 +148,7 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
 # Integers --------------------------------------------------------------------------------------
 
 
+@lies_where_told
 def randint(
     key: ArrayLike,
     shape: Sequence[int],
@@ -155,7 +156,7 @@ def randint(
     maxval: ArrayLike,
     dtype: DTypeLike = None,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Draws integers uniformly from the range `[minval, maxval)`.
 
@@ -168,7 +169,7 @@ def randint(
         minval: Lower bound, an integer or an array of integers that broadcasts to the shape.
         maxval: Upper bound. One that the dtype cannot hold stands for the end of its range.
         dtype: Integer dtype of the result; int32 by default, int64 with `jax_enable_x64`.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         DTypeError: for a dtype that is not an integer type.
@@ -179,7 +180,6 @@ def randint(
     >>> random.randint(random.PRNGKey(0), (3,), 0, 10)
     Array([8, 1, 7], dtype=int32)
     """
-    check_layout("randint", out_sharding)
     key = check_key("randint", key)
     extents = check_shape("randint", shape)
     result_dtype = integer_dtype("randint", dtype, error=DTypeError)

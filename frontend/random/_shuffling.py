@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise.arithmetic import add, and_, le, lt, min, mul, select_n, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full
@@ -31,13 +31,14 @@ from ._parameters import check_key, check_shape, constant, to_value
 from ._ranges import draw_uniform, randint
 
 
+@lies_where_told
 def permutation(
     key: UserObject,
     x: UserObject,
     axis: int = 0,
     independent: bool = False,
     *,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Permutes an array along an axis, or the integers below a number.
 
@@ -47,7 +48,7 @@ def permutation(
         axis: The axis along which the array is permuted.
         independent: Whether each line along the axis is permuted on its own; otherwise all of them
             are permuted alike.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         DTypeError: for a scalar that is not an integer.
@@ -57,7 +58,6 @@ def permutation(
     >>> random.permutation(random.PRNGKey(0), 5)
     Array([1, 0, 4, 3, 2], dtype=int32)
     """
-    check_layout("permutation", out_sharding)
     key = check_key("permutation", key)
     if type(x) is not int:
         x = to_value("permutation", "x", x)

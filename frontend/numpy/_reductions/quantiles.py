@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
 from axir.dialect.core.array import scalar
 from axir.dialect.core.errors import ParameterError, ShapeError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
     ceil,
@@ -121,6 +121,7 @@ def nanquantile(
 
 
 @accepts_older_keyword("interpolation", "method")
+@lies_where_told
 def percentile(
     a: UserObject,
     q: ArrayLike,
@@ -131,7 +132,7 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: UserObject = None,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Returns quantiles for fractions in percent; otherwise like `quantile`.
 
@@ -139,7 +140,6 @@ def percentile(
     >>> jnp.percentile(jnp.array([1.0, 2.0, 4.0]), jnp.array([50, 75]))
     Array([2., 3.], dtype=float32)
     """
-    check_layout("percentile", out_sharding)
     reject_out("percentile", out)
     fractions = _percent("percentile", q)
     return _quantile("percentile", a, fractions, axis, method, keepdims, weights)

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.core.fixed_options import check_layout
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
@@ -36,13 +36,14 @@ __all__ = [
 ]  # fmt: skip
 
 
+@lies_where_told
 def bincount(
     x: UserObject,
     weights: UserObject = None,
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: None = None,
+    out_sharding: UserObject = None,
 ) -> Value:
     """Counts how often each of the numbers 0, 1, 2 ... occurs.
 
@@ -52,7 +53,7 @@ def bincount(
         minlength: How many counts there are at least.
         length: How many counts there are; larger numbers are left out. Without it there are as
             many as the largest number asks for, which must be known while tracing.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Returns:
         The counts: integers, or of the dtype of the weights.
@@ -66,7 +67,6 @@ def bincount(
     >>> jnp.bincount(jnp.array([1, 1, 3]))
     Array([0, 2, 0, 1], dtype=int32)
     """
-    check_layout("bincount", out_sharding)
     x = array_argument("bincount", x, 0)
     if dtypes.kind(x.dtype) not in "biu":
         raise DTypeError(f"jnp.bincount: x must hold integers, not {x.dtype}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ import axir
 import axir.numpy as jnp
 from axir import errors
 from axir._devices.shape_dtype_struct import ImmutableStructError
-from axir.sharding import Sharding, SingleDeviceSharding
+from axir.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 DEVICE = axir.devices("cpu")[0]
 SHARDING = SingleDeviceSharding(DEVICE)
@@ -227,3 +228,26 @@ def test_arrays_stay_where_they_are_for_a_memory_space() -> None:
     assert repr(axir.memory.Space.Host) == "MemorySpace.Host"
     assert axir.process_indices() == axir.host_ids() == [0]
     assert axir.host_count() == 1
+
+
+def test_functions_that_make_arrays_lay_them_out() -> None:
+    mesh = axir.make_mesh((1,), ("x",))
+    spec = PartitionSpec("x")
+    key = axir.random.key(0)
+    makers: list[Callable[..., Any]] = [
+        lambda **where: jnp.zeros(4, **where),
+        lambda **where: jnp.full(4, 2.0, **where),
+        lambda **where: jnp.arange(4, **where),
+        lambda **where: jnp.ones_like(np.zeros(4, np.float32), **where),
+        lambda **where: axir.random.normal(key, (4,), **where),
+        lambda **where: axir.random.permutation(key, 4, **where),
+    ]
+    for make in makers:
+        made = make(out_sharding=NamedSharding(mesh, spec))
+        assert made.sharding.spec == spec
+        np.testing.assert_array_equal(made, make())
+        with axir.set_mesh(mesh):
+            placed = axir.jit(lambda make=make: make(out_sharding=spec))()
+        np.testing.assert_array_equal(placed, make())
+    with pytest.raises(errors.ParameterError, match="normal"):
+        axir.random.normal(key, (4,), out_sharding="x")

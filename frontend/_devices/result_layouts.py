@@ -1,0 +1,35 @@
+"""The argument `out_sharding` of functions that make arrays: where the result is to lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, cast
+
+from axir.dialect.core.annotations import Options
+from axir.dialect.program.rules import Value
+
+from .placement import laid_out
+
+P = ParamSpec("P")
+
+
+def lies_where_told(function: Callable[P, Value]) -> Callable[P, Value]:
+    """Lets the argument `out_sharding` of a function say where its result is to lie.
+
+    The function itself has the argument for its signature, and is called without it. The argument
+    is a sharding, or a `PartitionSpec` for the mesh in use.
+
+    Raises:
+        MissingMeshError: by a call with a specification if no mesh is in use.
+        AxisTypeError: by a call with axes that are not of type `Explicit`.
+        ParameterError: by a call with something else.
+        ShapeError: by a call if the result cannot be spread so.
+    """
+
+    @wraps(function)
+    def placed(*args: Options, out_sharding: Options = None, **options: Options) -> Value:
+        result = function(*args, **options)  # type: ignore[arg-type]
+        return laid_out(result, placed.__name__, out_sharding)
+
+    return cast(Callable[P, Value], placed)
