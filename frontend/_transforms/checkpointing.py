@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from axir._arguments.arguments import FlatFunction, check_callable, to_values, trace_abstract
 from axir._trees import tree
@@ -18,6 +19,11 @@ from axir.dialect.ops.custom_rules.checkpoint import call_checkpointed
 from axir.dialect.ops.custom_rules.policies import Policy, parameter_of
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.tracer import Tracer
+
+from .carried_refs import Values, carrying, values_of, with_refs
+
+if TYPE_CHECKING:
+    from .refs import Ref
 
 
 class CheckpointPolicies:
@@ -164,21 +170,30 @@ def checkpoint(
         if fixed:
             partial = functools.wraps(partial)(functools.partial(partial, **fixed))
             kwargs = {name: x for name, x in kwargs.items() if name not in fixed}
-        leaves, in_tree = tree.flatten((dynamic, kwargs))
-        flat = FlatFunction(partial, in_tree)
-        values = to_values(leaves, (dynamic, kwargs) if kwargs else dynamic, flat.name)
+
+        def carried(refs: Sequence[Ref]) -> tuple[UserObject, Values]:
+            inside = functools.wraps(partial)(carrying(partial, refs))
+            return apply(inside, (values_of(refs), *dynamic), kwargs)
+
+        return with_refs(lambda: apply(partial, dynamic, kwargs), carried)
+
+    def apply(
+        function: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+    ) -> UserObject:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        flat = FlatFunction(function, in_tree)
+        values = to_values(leaves, (args, kwargs) if kwargs else args, flat.name)
         try:
-            function = trace_abstract(flat, [x.type for x in values], "Checkpoint")
+            traced = trace_abstract(flat, [x.type for x in values], "Checkpoint")
         except ConcretizationTypeError as error:
             raise type(error)(
                 error.message,
                 "Name the argument that it comes from in the static_argnums of checkpoint, or use "
                 "jnp.where or lax.cond.",
             ) from error
-        known = [*values, *function.captured]
-        if not any(type(x) is Tracer for x in known):
-            return flat.out_tree.unflatten(function.evaluate(*values))
-        results = call_checkpointed(function, values, parameter_of(policy), needs_barrier)
+        if not any(type(x) is Tracer for x in [*values, *traced.captured]):
+            return flat.out_tree.unflatten(traced.evaluate(*values))
+        results = call_checkpointed(traced, values, parameter_of(policy), needs_barrier)
         return flat.out_tree.unflatten(results)
 
     return checkpointed

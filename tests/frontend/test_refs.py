@@ -282,3 +282,23 @@ def test_the_type_of_a_ref_is_that_of_a_ref() -> None:
     found = axir.typeof(axir.new_ref(jnp.zeros(3)))
     assert isinstance(found, AbstractRef)
     assert found.inner_aval == axir.typeof(jnp.zeros(3))
+
+
+def test_checkpointed_functions_carry_refs() -> None:
+    total = axir.new_ref(jnp.zeros(2))
+
+    @axir.checkpoint
+    def add(x: Any) -> Any:
+        total[...] += x
+        return jnp.sin(x) * 2
+
+    np.testing.assert_allclose(add(jnp.ones(2)), 2 * np.sin(np.ones(2)), rtol=1e-6)
+    np.testing.assert_array_equal(axir.jit(add)(jnp.ones(2)), add(jnp.ones(2)))
+    np.testing.assert_array_equal(total[...], [3, 3])
+    scale = axir.new_ref(jnp.float32(2))
+    scaled = axir.checkpoint(lambda x: jnp.sin(x) * scale[...])
+    expected = 2 * np.cos(np.float32(1))
+    assert axir.grad(scaled)(1.0) == pytest.approx(expected)
+    assert axir.jit(axir.grad(scaled))(1.0) == pytest.approx(expected)
+    slopes = axir.vmap(axir.grad(scaled))(jnp.ones(2))
+    np.testing.assert_allclose(slopes, [expected, expected], rtol=1e-6)
