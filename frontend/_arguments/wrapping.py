@@ -8,7 +8,9 @@ from functools import wraps
 from axir.dialect.core.annotations import UserFunction
 
 
-def wraps_as(fun: UserFunction, what: str, keeps_original: bool = False) -> Callable[..., object]:
+def wraps_as(
+    fun: UserFunction, what: str, keeps_original: bool = False
+) -> Callable[[UserFunction], UserFunction]:
     r"""Returns a decorator: `functools.wraps` with documentation that tells what became of `fun`.
 
     Args:

@@ -5,13 +5,7 @@ from __future__ import annotations
 import enum
 from types import SimpleNamespace
 
-
-class _Space(enum.Enum):
-    def __repr__(self) -> str:
-        return f"MemorySpace.{self.name}"
-
-
-MemorySpace = _Space("MemorySpace", ["Device", "Host", "Any"])
+MemorySpace = enum.Enum("MemorySpace", ["Device", "Host", "Any"])
 """Where an array lies: in the device's memory, which may be the host's."""
 
 memory = SimpleNamespace(Space=MemorySpace)

@@ -29,7 +29,6 @@ def lies_where_told(function: Callable[P, Value]) -> Callable[P, Value]:
 
     @wraps(function)
     def placed(*args: Options, out_sharding: Options = None, **options: Options) -> Value:
-        result = function(*args, **options)  # type: ignore[arg-type]
-        return laid_out(result, placed.__name__, out_sharding)
+        return laid_out(function(*args, **options), placed.__name__, out_sharding)
 
     return cast(Callable[P, Value], placed)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 import optree
 from optree import PyTreeSpec
 
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Foreign, Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import TreeError
 
 from .paths import NAMESPACE, KeyPath, keystr, leaves_and_paths
@@ -44,7 +44,8 @@ def _in_key_order(spec: TreeDef) -> TreeDef:
 
     optree's have the order of the dicts that were flattened.
     """
-    nodes, *rest = spec.__getstate__()
+    described: Foreign = spec
+    nodes, *rest = described.__getstate__()
     ordered = []
     is_changed = False
     for node in nodes:
@@ -57,7 +58,7 @@ def _in_key_order(spec: TreeDef) -> TreeDef:
         ordered.append(node)
     if not is_changed:
         return spec
-    made = PyTreeSpec.__new__(PyTreeSpec)
+    made: Foreign = PyTreeSpec.__new__(PyTreeSpec)
     made.__setstate__((tuple(ordered), *rest))
     return made
 

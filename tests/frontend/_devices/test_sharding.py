@@ -225,7 +225,7 @@ def test_arrays_stay_where_they_are_for_a_memory_space() -> None:
     x = axir.numpy.ones(2)
     for space in axir.memory.Space:
         assert axir.device_put({"x": x}, space)["x"].devices() == x.devices()
-    assert repr(axir.memory.Space.Host) == "MemorySpace.Host"
+    assert str(axir.memory.Space.Host) == "MemorySpace.Host"
     assert axir.process_indices() == axir.host_ids() == [0]
     assert axir.host_count() == 1
 
