@@ -142,7 +142,8 @@ def test_bad_schedules() -> None:
 def test_names_of_2020() -> None:
     assert old_stax.Dense is stax.Dense
     assert old_optimizers.adam is optimizers.adam
-    assert axir.experimental.vectorize.vectorize is jnp.vectorize
+    products = axir.experimental.vectorize.vectorize("(n,m),(m)->(n)")(jnp.dot)
+    assert products(jnp.ones((2, 3)), jnp.ones((5, 3))).shape == (5, 2)
 
 
 @pytest.mark.parametrize(
