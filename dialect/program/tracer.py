@@ -281,17 +281,18 @@ class Trace:
             return self._record_by_value(primitive, variables, params)
         application = primitive.apply_to(tuple([v.type for v in variables]), params)
         if application.missing is not None:
-            variables = [*map(self._varied, variables, application.missing)]
+            pairs = zip(variables, application.missing, strict=True)
+            variables = [self.varied(v, names) if type(v) is Tracer else v for v, names in pairs]
         if application.mlir_types is None:
             application.materialize(params)
         return self._append(primitive, variables, params, application)
 
-    def _varied(self, variable: Var, names: tuple[Hashable, ...]) -> Var:
+    def varied(self, variable: Tracer, names: tuple[Hashable, ...]) -> Tracer:
         """Returns a value as one that varies along further axes of a mesh.
 
-        Constants stay what they are: only who differentiates wants to know.
+        Constants need not: only who differentiates wants to know.
         """
-        if not names or type(variable) is not Tracer:
+        if not names:
             return variable
         key = (variable, names)
         varied = self._more_varying.get(key)
@@ -394,7 +395,7 @@ class Trace:
         """
         if self._chosen_axes and type(value) is Tracer:
             names = in_order(self._chosen_axes - value.type.varying)
-            value = value.owner._varied(value, names)
+            value = value.owner.varied(value, names)
         capture = self._captured.get(id(value))
         if capture is None:
             capture = self._argument(value.type)

@@ -51,7 +51,7 @@ def parallel_map(
             _layout(ndim + (axis is not None), axis, axis_name)
             for ndim, axis in zip(results, out_axes, strict=True)
         ],
-        devices,
+        tuple(devices),
     )
 
 

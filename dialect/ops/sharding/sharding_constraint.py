@@ -147,7 +147,7 @@ constraint_primitive = declare(
 
 
 def sharding_constraint(
-    x: Operand, axes: MeshAxes, layout: OpenLayout, devices: Sequence[int] = ()
+    x: Operand, axes: MeshAxes, layout: OpenLayout, devices: DeviceNames = ()
 ) -> Value:
     """Returns a value, having said how it is to be spread over the devices of a mesh.
 
@@ -155,7 +155,7 @@ def sharding_constraint(
         x: The value.
         axes: Names and extents of the axes of the mesh.
         layout: For each dimension the axes along which it is cut, or None to leave that open.
-        devices: Numbers of the devices in the order of the mesh; none if it is abstract.
+        devices: The devices in the order of the mesh; none if it is abstract.
 
     Raises:
         LayoutError: if the layout does not fit the mesh or the rank.

@@ -203,7 +203,7 @@ def alike(
 
     def adapted(branch: UserFunction) -> UserFunction:
         def varied(*args: Options) -> UserObject:
-            leaves, structure = flatten_values(branch(*args), role[0])
+            leaves, structure = flatten_values(branch(*args), "varying")
             return structure.unflatten(map(pvary, leaves, wanted))
 
         return Adapted(branch, role, varied)
