@@ -45,6 +45,7 @@ STAGES: dict[str, Stage] = {
     "accumulate-in-single": looks_for(_CONTRACTIONS),
     "split-complex-conv": looks_for("convolution", is_complex=True),
     "split-complex-dot": looks_for("dot_general", is_complex=True),
+    "split-grouped-convolutions": looks_for("convolution"),
     "fit-conv-windows": looks_for("convolution"),
     "select-boolean-operands": looks_for("convert"),
     "widen-unsigned-dot": looks_for(_CONTRACTIONS),
@@ -102,6 +103,7 @@ _ONLY_ON = {
             "divide-by-signed",
             "expand-remainder",
             "keep-roundings",
+            "split-grouped-convolutions",
             "store-positions",
             "store-reductions",
         ),
@@ -119,7 +121,8 @@ class LegalizeForIree(Pass):
        functions of numbers, in any order: each of the passes takes those of its own types.
     2. For Vulkan `divide-by-signed`, `expand-remainder` and `count-zeros-of-words`.
        `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`, on
-       GPUs `accumulate-in-single`, `split-complex-conv`, `split-complex-dot`, `fit-conv-windows`,
+       GPUs `accumulate-in-single`, `split-complex-conv`, `split-complex-dot`, for Vulkan
+       `split-grouped-convolutions`, `fit-conv-windows`,
        `select-boolean-operands` and `widen-unsigned-dot`, in any order. Then `split-complex-loops`,
        on CPUs and unless `fuses` is off, and `expand-c-functions`, unless the program has a C
        library; then, on CPUs and unless `fuses` is off, `fuse-small-programs`, `fuse-loops` and
