@@ -86,6 +86,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "copy-returned-inputs",
         "limit-fusion",
         "protect-inputs",
+        "renew-wide-fills",
         "separate-views",
         "store-dilations",
         "store-exponentials",

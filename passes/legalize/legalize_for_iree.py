@@ -82,6 +82,7 @@ STAGES: dict[str, Stage] = {
     "store-reductions": looks_for("broadcast_in_dim"),
     "store-dilations": looks_for("pad"),
     "store-slices": looks_for("gather reverse sort func.call"),
+    "renew-wide-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
     "branch-loops": looks_for("while"),
 }
@@ -140,8 +141,8 @@ class LegalizeForIree(Pass):
        `loop-over-windows`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
-       `store-positions` and `store-reductions`, `store-dilations`, `store-slices` and
-       `renew-loop-operands`, whose barriers `protect-inputs` would remove.
+       `store-positions` and `store-reductions`, `store-dilations`, `store-slices`,
+       `renew-wide-fills` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.

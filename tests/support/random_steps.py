@@ -224,6 +224,10 @@ OPERATIONS: dict[str, Callable[[Value, Value, int], Value]] = {
     "transpose": unary(jnp.transpose),
     "expand": lambda x, y, choice: jnp.expand_dims(x, choice % (x.ndim + 1)),
     "pad": unary(lambda x: lax.pad(x, jnp.zeros((), x.dtype), [(1, -1, 1)] * x.ndim)),
+    "padded": lambda x, y, choice: lax.pad(
+        x, jnp.asarray(0.3, x.dtype), [(choice % 2, 1, 0)] * x.ndim
+    ),
+    "filled": lambda x, y, choice: jnp.full(9, 0.7, x.dtype).at[choice % 5].set(jnp.mean(x)),
     "concatenate": lambda x, y, choice: jnp.concatenate([vector(x), vector(y)]),
     "stack": binary(lambda x, y: jnp.stack([x, y], -1)),
     "outer": lambda x, y, choice: jnp.outer(vector(x)[:6], vector(y)[:6]),

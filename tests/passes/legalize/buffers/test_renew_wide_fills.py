@@ -1,0 +1,92 @@
+"""`renew-wide-fills`: arrays filled with a 64-bit number, each made for itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.stablehlo_runner import Example, build, deviations, run_examples, text_after
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.runtime import CompileError, Target, compile_module
+
+X, Y, Z = (np.arange(5.0) + start for start in (1, 11, 21))
+WHOLE = tuple(x.astype(np.int64) for x in (X, Y, Z))
+
+
+def padded(value, *pads):
+    """Arrays padded by a number, each in its own way."""
+
+    def builder(*arrays):
+        return [
+            hlo.pad(x, hlo.full(value, (), hlo.element_type_of(x)), *([n] for n in pad))
+            for x, pad in zip(arrays, pads, strict=True)
+        ]
+
+    return builder
+
+
+def expected(arrays, value, *pads):
+    found = []
+    for x, (low, high, interior) in zip(arrays, pads, strict=True):
+        spread = np.full((len(x) - 1) * (interior + 1) + 1, value, x.dtype)
+        spread[:: interior + 1] = x
+        kept = spread[max(0, -low) : len(spread) - max(0, -high)]
+        found.append(np.pad(kept, (max(low, 0), max(high, 0)), constant_values=value))
+    return found
+
+
+def pads(name, arrays, value, *how) -> Example:
+    return Example(name, arrays, padded(value, *how), expected(arrays, value, *how))
+
+
+def updated(x, y, z):
+    """Parts of equal arrays, each with other numbers."""
+    filled = [hlo.full(0.1, (9,), np.float64) for _ in range(3)]
+    starts = [[hlo.constant(start, np.int32)] for start in (0, 4, 2)]
+    return [
+        hlo.dynamic_update_slice(array, part, start)
+        for array, part, start in zip(filled, (x, y, z), starts, strict=True)
+    ]
+
+
+def filled_around(part, start):
+    array = np.full(9, 0.1)
+    array[start : start + 5] = part
+    return array
+
+
+EQUAL = ((1, 2, 0), (1, 2, 0), (2, 1, 0))
+EXAMPLES = [
+    pads("floats", (X, Y, Z), 7.3, *EQUAL),
+    pads("infinity", (X, Y, Z), -np.inf, *EQUAL),
+    pads("integers", WHOLE, 2**40 + 7, *EQUAL),
+    pads("between", (X, Y, Z), 7.3, (1, 2, 1), (2, 1, 1), (0, 3, 1)),
+    pads("cut", (X, Y, Z), 7.3, (-1, 4, 0), (4, -1, 0), (-1, 4, 0)),
+    Example("updates", (X, Y, Z), updated, list(map(filled_around, (X, Y, Z), (0, 4, 2)))),
+]
+
+
+def test_values() -> None:
+    results = run_examples(EXAMPLES, "renew-wide-fills")
+    assert [(e.name, d) for e in EXAMPLES for d in deviations(results[e.name], e)] == []
+
+
+def test_without_the_pass_equal_pads_do_not_compile() -> None:
+    module = build({"f": (EXAMPLES[0].arguments, EXAMPLES[0].builder)})
+    with pytest.raises(CompileError, match="explicit captures"):
+        compile_module(module.operation.get_asm(), Target(), "f")
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        pads("one", (X,), 7.3, (1, 2, 0)),
+        pads("of_different_sizes", (X, Y), 7.3, (1, 2, 0), (1, 1, 0)),
+        pads("of_zeros", (X, Y), 0.0, *EQUAL[:2]),
+        pads("of_halves_that_are_equal", WHOLE[:2], -1, *EQUAL[:2]),
+        pads("of_32_bits", (X.astype(np.float32),) * 2, 7.3, *EQUAL[:2]),
+    ],
+    ids=lambda e: e.name,
+)
+def test_others_stay(example: Example) -> None:
+    assert text_after(example, "renew-wide-fills") == text_after(example, "")
