@@ -61,10 +61,9 @@ BACKENDS = ("cpu", "vulkan", "cuda", "rocm", "metal", "vmvx")
 # object file.
 LINKAGES = ("system", "embedded", "object")
 
-# IREE's fusion of operations that have several users makes programs that it then refuses
-# ("operand does not dominate this use", "write affecting operations on global resources"), and,
-# seldom, programs that compute something else. 40 programs from softmax to a transformer's gradient
-# are as fast without it, a variational autoencoder's step faster.
+# IREE's fusion of operations that have several users makes programs that it then refuses ("operand
+# does not dominate this use", "write affecting operations on global resources"). What is refused is
+# compiled again without optimizations, and without this one.
 _SINGLE_USE_FUSION = "--iree-dispatch-creation-fuse-multi-use=false"
 
 # The last two are implied by O2, but not after flags were set for the process (below).
@@ -74,7 +73,7 @@ _FUSION_FLAGS = (
     "--iree-dispatch-creation-enable-aggressive-fusion",
 )
 _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
-    0: ("--iree-opt-const-eval=false",),
+    0: ("--iree-opt-const-eval=false", _SINGLE_USE_FUSION),
     1: ("--iree-opt-const-eval=false", "--iree-llvmcpu-reassociate-fp-reductions"),
     2: ("--iree-opt-const-eval=false", "--iree-opt-level=O2", *_FUSION_FLAGS),
     3: ("--iree-opt-level=O3", *_FUSION_FLAGS),
@@ -87,12 +86,17 @@ _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
 # matrix product of 999x999 8 times. With the rests peeled off these are 2.2 and 1.0. The tiles of
 # float64 products from 32x32 on, 32 KB, then exceed what IREE lets pass, though they are fast.
 #
+# Dispatches that do not depend on each other may run at the same time by default. Where one reads an
+# array that another one changes in place, IREE knows the order, but not when it forms such groups:
+# what reads the array ran after what changed it.
+#
 # What axir never uses of the compiler is switched off: passes look through the operations of all
 # that is on, which takes some 5% of the compilation of a small program.
 _UNUSED_PLUGINS = ("input_torch", "input_tosa")
 PROCESS_FLAGS = (
     "--iree-llvmcpu-vector-pproc-strategy=peel",
     "--iree-llvmcpu-fail-on-large-vector=false",
+    "--iree-stream-partitioning-favor=debug",
     *(f"--iree-plugin=-{name}" for name in _UNUSED_PLUGINS),
 )
 
@@ -236,11 +240,7 @@ class Target:
             wants_data_tiling: what to do when `data_tiling` leaves it open.
         """
         # 64-bit types are never silently narrowed: f64 in the module is f64 on the device.
-        common = (
-            "--iree-input-type=stablehlo",
-            "--iree-input-demote-f64-to-f32=false",
-            _SINGLE_USE_FUSION,
-        )
+        common = ("--iree-input-type=stablehlo", "--iree-input-demote-f64-to-f32=false")
         if self.gpu_features is not None:
             return common + self.gpu_features.flags()
         if self.backend == "cuda":
