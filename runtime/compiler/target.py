@@ -86,9 +86,9 @@ _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
 # matrix product of 999x999 8 times. With the rests peeled off these are 2.2 and 1.0. The tiles of
 # float64 products from 32x32 on, 32 KB, then exceed what IREE lets pass, though they are fast.
 #
-# Dispatches that do not depend on each other may run at the same time by default. Where one reads an
-# array that another one changes in place, IREE knows the order, but not when it forms such groups:
-# what reads the array ran after what changed it.
+# Dispatches that do not depend on each other may run at the same time by default. Where one reads
+# an array that another one changes in place, IREE knows the order, but not when it forms such
+# groups: what reads the array ran after what changed it.
 #
 # What axir never uses of the compiler is switched off: passes look through the operations of all
 # that is on, which takes some 5% of the compilation of a small program.
