@@ -151,7 +151,7 @@ def derive_batched(
     frame = state.batching
     assert frame is not None
     wanted = None if out_axes is None else tuple(out_axes)
-    key = (frame.size, tuple(axes), wanted, frame.name, frame.mesh_axes)
+    key = (frame.size, tuple(axes), wanted, frame.name, frame.mesh_axes, frame.maps_devices)
     return derive(function, "vmap", *key)
 
 
@@ -181,6 +181,7 @@ def derive(
     out_axes: Axes | None = ...,
     axis_name: Hashable | None = ...,
     mesh_axes: tuple[Hashable, ...] = ...,
+    maps_devices: bool = ...,
     /,
 ) -> BatchedFunction: ...
 @overload

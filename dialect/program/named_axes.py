@@ -26,11 +26,14 @@ class BatchFrame:
         size: Its extent.
         name: What collectives call it, None if it has no name.
         mesh_axes: Axes of a mesh over which it is spread, where values say how they are.
+        maps_devices: Whether its places are devices, each of which runs the code as it stands: no
+            `vmap` of a user's, hence what says how to vectorize is not asked.
     """
 
     size: int
     name: Hashable | None = None
     mesh_axes: tuple[Hashable, ...] = ()
+    maps_devices: bool = False
 
 
 def named_axis(name: Hashable | None, size: int) -> Change:

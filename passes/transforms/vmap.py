@@ -99,6 +99,7 @@ def batch_function(
     out_axes: tuple[int | None, ...] | None = None,
     axis_name: Hashable | None = None,
     mesh_axes: tuple[Hashable, ...] = (),
+    maps_devices: bool = False,
 ) -> BatchedFunction:
     """Returns a function vectorized over given axes of its arguments (inputs, then captures).
 
@@ -109,6 +110,7 @@ def batch_function(
         out_axes: Where the outputs' batch axes go; by default where they come out.
         axis_name: What collectives in the function call the batch axis.
         mesh_axes: Axes of a mesh over which it is spread, where values say how they are.
+        maps_devices: Whether its places are devices.
     """
     with Trace(f"{function.name}_vmap", "Vmap") as trace:
         arguments = []
@@ -118,7 +120,7 @@ def batch_function(
                 shape = (*shape[:axis], size, *shape[axis:])
             varying = variable.type.varying - {axis_name}
             arguments.append(trace.add_input(variable.type.update(shape=shape, varying=varying)))
-        frame = BatchFrame(size, axis_name, mesh_axes)
+        frame = BatchFrame(size, axis_name, mesh_axes, maps_devices)
         outputs, found = batch(function, arguments, axes, frame)
         if out_axes is not None:
             outputs = [

@@ -224,17 +224,17 @@ def _batch_pure(
     result_avals: tuple[ShapedArray, ...],
     vmap_method: str | None,
 ) -> tuple[list[Value], list[int]]:
-    size = current_frame().size
-    if vmap_method is None:
+    frame = current_frame()
+    if vmap_method is None and not frame.maps_devices:
         raise MissingRuleError(
             f"vmap of pure_callback: nobody said how to call {callback.name!r} with a batch.",
             f"Pass vmap_method to pure_callback: one of {', '.join(map(repr, VMAP_METHODS))}.",
         )
-    if vmap_method in _LOOPED:
+    if frame.maps_devices or vmap_method in _LOOPED:
         callback, stacked = _looped(operands, axes, callback, result_avals)
     else:
-        operands = _led(operands, axes, size, vmap_method)
-        stacked = _stacked(result_avals, size)
+        operands = _led(operands, axes, frame.size, vmap_method)
+        stacked = _stacked(result_avals, frame.size)
     results = pure_callback_primitive.bind(
         *operands, callback=callback, result_avals=stacked, vmap_method=vmap_method
     )

@@ -121,7 +121,7 @@ def batched_rule(
     """Returns a rule vectorized: its inputs and results along given axes, by default in front."""
     all_axes = (*axes, *(None for _ in rule.captures))
     wanted = (0,) * len(rule.outputs) if out_axes is None else out_axes
-    key = (frame.size, all_axes, wanted, frame.name, frame.mesh_axes)
+    key = (frame.size, all_axes, wanted, frame.name, frame.mesh_axes, frame.maps_devices)
     batched = derive(rule, "vmap", *key).function
     return with_captured(batched, rule, len(rule.inputs))
 

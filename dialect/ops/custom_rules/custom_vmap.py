@@ -31,7 +31,15 @@ from axir.dialect.program.rules import Cotangent, OperandTangents, Tangent, Valu
 
 from .bodies import Axes
 from .derivatives import linear_part_of, tangents_of, transpose_of
-from .vmap_rules import TangentRule, TransposedRule, UserRule, VmapRule, rule_of, spread_over
+from .vmap_rules import (
+    TangentRule,
+    TransposedRule,
+    UserRule,
+    VmapRule,
+    rule_of,
+    spread_over,
+    vectorized_inside,
+)
 
 
 @derived
@@ -122,7 +130,12 @@ def _batch(
         return call_batch(lambda f, xs: f.evaluate(*xs), call, operands, axes)
     flags = tuple(axis is not None for axis in axes)
     values = [x if a is None else moveaxis(x, a, 0) for x, a in zip(operands, axes, strict=True)]
-    outs, found = rule_of(rule, call).apply(current_frame().size, flags, values)
+    frame, asked = current_frame(), rule_of(rule, call)
+    if frame.maps_devices:  # each device runs the function; the rule waits for a user's vmap
+        function, found, kept = vectorized_inside(asked, _opened(call), frame, flags)
+        outs = call_with_vmap(function, kept, values)
+    else:
+        outs, found = asked.apply(frame.size, flags, values)
     return outs, [0 if has else None for has in found]
 
 

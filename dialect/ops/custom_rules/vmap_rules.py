@@ -214,8 +214,7 @@ class DerivedRule(VmapRule):
 
     def _kept(self, size: int, flags: Marks) -> Batched:
         """Vectorizes a derivative by the rules of its ops, and keeps its rule for further axes."""
-        function, out_flags = vectorized(self.one, size, flags)
-        further = InnerRule(self, size, flags, out_flags, function).for_operands(function.in_avals)
+        function, out_flags, further = vectorized_inside(self, self.one, BatchFrame(size), flags)
 
         def call(*values: Value) -> list[Value]:
             operands = [*values, *function.captured]
@@ -262,7 +261,7 @@ class TangentRule(DerivedRule):
         if sees_one and not any(p and t for p, t in zip(primals, moving, strict=True)):
             function, out_flags = self.base.batched(size, (False,) * len(primals))
             if not any(out_flags):
-                return vectorized(self._derivative(function), size, flags)
+                return vectorized(self._derivative(function), BatchFrame(size), flags)
         either = union(primals, moving)
         function, out_flags = self.base.batched(size, either)
         derivative = self._derivative(function)
@@ -331,18 +330,20 @@ class TransposedRule(DerivedRule):
 
 
 class InnerRule(DerivedRule):
-    """The rule of a derivative that was vectorized before its rule had a batch to see.
+    """The rule of what was vectorized before its rule had a batch to see.
 
     Args:
-        base: The rule of the derivative.
-        size: Extent of the axis over which it was vectorized.
+        base: The rule of what was vectorized: a derivative, or what devices run.
+        frame: The axis over which it was vectorized.
         flags, out_flags: Which operands and results have that axis, in front.
-        one: The derivative, so vectorized, for one element of a further axis.
+        one: It, so vectorized, for one element of a further axis.
     """
 
-    def __init__(self, base: VmapRule, size: int, flags: Marks, out_flags: Marks, one: Function):
-        super().__init__(str(base), batched_types(base.types, _axes(flags), size), base, one)
-        self.size = size
+    def __init__(
+        self, base: VmapRule, frame: BatchFrame, flags: Marks, out_flags: Marks, one: Function
+    ):
+        super().__init__(str(base), batched_types(base.types, _axes(flags), frame.size), base, one)
+        self.frame = frame
         self.flags, self.out_flags = flags, out_flags
 
     def asks(self, flags: Marks) -> bool:
@@ -356,7 +357,7 @@ class InnerRule(DerivedRule):
             tuple(int(outer) if has else None for outer, has in zip(*marks, strict=True))
             for marks in ((flags, self.flags), (found, self.out_flags))
         )
-        return batched_rule(function, BatchFrame(self.size, None), axes, out_axes), found
+        return batched_rule(function, self.frame, axes, out_axes), found
 
 
 def _axes(flags: Marks) -> tuple[int | None, ...]:
@@ -373,10 +374,29 @@ def spread_over(
     ]
 
 
-def vectorized(function: Function, size: int, flags: Marks) -> Batched:
+def vectorized(function: Function, frame: BatchFrame, flags: Marks) -> Batched:
     """Vectorizes a function of one element, by the rules of its ops, over axes in front."""
     axes = (*_axes(flags), *(None for _ in function.captures))
-    found = derive(function, "vmap", size, axes, None, None).axes
+    key = (frame.size, axes, None, frame.name, frame.mesh_axes, frame.maps_devices)
+    found = derive(function, "vmap", *key).axes
     out_flags = tuple(axis is not None for axis in found)
-    frame = BatchFrame(size, None)
     return batched_rule(function, frame, _axes(flags), _axes(out_flags)), out_flags
+
+
+def vectorized_inside(
+    rule: VmapRule, one: Function, frame: BatchFrame, flags: Marks
+) -> tuple[Function, Marks, VmapRule]:
+    """Vectorizes a function by the rules of its ops, and keeps its rule for further axes.
+
+    Args:
+        rule: The rule of the function.
+        one: The function of one element; it captures nothing.
+        frame: The axis over which it is vectorized without asking the rule.
+        flags: Which operands have it, in front.
+
+    Returns:
+        The function, which of its results have the axis, and its rule.
+    """
+    function, out_flags = vectorized(one, frame, flags)
+    inner = InnerRule(rule, frame, flags, out_flags, function)
+    return function, out_flags, inner.for_operands(function.in_avals)

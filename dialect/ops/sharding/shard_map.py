@@ -423,7 +423,8 @@ def _batch(
     # Within the map a name of the mesh hides one outside.
     name = None if frame.name in own else frame.name
     mesh_axes = tuple(n for n in frame.mesh_axes if n not in own)
-    batched = derive(jaxpr, "vmap", size, tuple(batch_axes), None, name, mesh_axes)
+    key = (size, tuple(batch_axes), None, name, mesh_axes, frame.maps_devices)
+    batched = derive(jaxpr, "vmap", *key)
     results = _mapped(
         batched.function,
         operands,

@@ -117,12 +117,12 @@ def _mapped(
     for name, size in reversed(axes):
         in_axes = tuple(0 if name in names else None for names in taken)
         in_axes += (None,) * len(constants)
-        found = derive(function, "vmap", size, in_axes, None, name).axes
+        found = derive(function, "vmap", size, in_axes, None, name, (), True).axes
         out_axes = tuple(
             None if axis is None and name not in names else 0
             for axis, names in zip(found, wanted, strict=True)
         )
-        function = derive(function, "vmap", size, in_axes, out_axes, name).function
+        function = derive(function, "vmap", size, in_axes, out_axes, name, (), True).function
         constants += function.captured  # inputs of what is vectorized next
         for names, axis in zip(present, out_axes, strict=True):
             if axis is not None:

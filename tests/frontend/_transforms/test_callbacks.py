@@ -155,6 +155,32 @@ def test_vmap_without_method_is_refused() -> None:
     assert f"{__file__}:" in str(caught.value)
 
 
+@pytest.mark.parametrize("method", [None, "expand_dims"])
+def test_devices_call_without_a_method(run: Callable[..., Any], method: str | None) -> None:
+    seen = []
+
+    def double(x: Any) -> Any:
+        seen.append(x.shape)
+        return np.asarray(x) * 2
+
+    def f(x: Any) -> Any:
+        like = axir.ShapeDtypeStruct(x.shape, x.dtype)
+        return axir.pure_callback(double, like, x, vmap_method=method)
+
+    x, over = jnp.arange(3.0).reshape(1, 3), axir.P("i")
+    mesh = axir.make_mesh((1,), ("i",))
+    sharded = axir.shard_map(f, mesh=mesh, in_specs=over, out_specs=over)
+    for mapped in (axir.pmap(f), axir.pmap(axir.jit(f)), sharded):
+        assert run(mapped)(x).tolist() == [[0.0, 2.0, 4.0]]
+    assert seen == [(3,), (3,), (1, 3)]
+
+
+def test_vmap_of_devices_is_refused_without_a_method() -> None:
+    for mapped in (axir.vmap(axir.pmap(host_sin)), axir.pmap(axir.vmap(host_sin))):
+        with pytest.raises(MissingRuleError, match="Pass vmap_method to pure_callback"):
+            mapped(jnp.ones((1, 1, 3)))
+
+
 def test_an_empty_batch_calls_nothing(run: Callable[..., Any]) -> None:
     def fails(_: Any) -> Any:
         raise AssertionError

@@ -378,3 +378,17 @@ def test_a_nonlinear_function_is_not_transposed() -> None:
     g.def_vmap(lambda size, flags, x: (jnp.sin(x), True))
     with pytest.raises(NotImplementedError, match="sin"):
         axir.linear_transpose(g, jnp.float32(1))(2.0)
+
+
+@pytest.mark.parametrize("axis_name", [None, "i"])
+def test_devices_run_the_function_and_leave_the_rule_to_vmap(axis_name: Any) -> None:
+    @custom_vmap
+    def f(x: Any) -> Any:
+        return jnp.sin(x) if axis_name is None else axir.lax.psum(jnp.sin(x), axis_name)
+
+    f.def_vmap(lambda size, batched, x: (jnp.cos(x), True))
+    x = np.arange(3, dtype=np.float32).reshape(1, 3)
+    over_devices = axir.pmap(f, axis_name)
+    np.testing.assert_allclose(over_devices(x), np.sin(x), rtol=1e-6)
+    for both in (axir.vmap(over_devices), axir.pmap(axir.vmap(f), axis_name)):
+        np.testing.assert_allclose(both(x[None]), np.cos(x[None]), rtol=1e-6)
