@@ -100,6 +100,19 @@ def to_values(
     ]
 
 
+def flatten_arguments(trees: PyTree) -> tuple[list[UserObject], tree.TreeDef]:
+    """Flattens a tree that may contain arrays without values, as gradients of integers are.
+
+    Those, of dtype float0, travel as bools of their shape; the structure makes them again.
+    """
+    leaves, structure = tree.flatten(trees)
+    missing = {n: None for n, x in enumerate(leaves) if _is_float0(x)}
+    if not missing:
+        return leaves, structure
+    leaves = [np.zeros(x.shape, np.bool_) if n in missing else x for n, x in enumerate(leaves)]
+    return leaves, ResultTree(structure, float0=missing)  # type: ignore[return-value]
+
+
 class FlatArguments(NamedTuple):
     """Positional arguments as values, and their structure with that of no keyword arguments."""
 
@@ -109,7 +122,7 @@ class FlatArguments(NamedTuple):
 
 def flat_arguments(args: tuple[UserObject, ...], name: str) -> FlatArguments:
     """Flattens arguments; `name` is what errors call the function."""
-    leaves, in_tree = tree.flatten((args, {}))
+    leaves, in_tree = flatten_arguments((args, {}))
     return FlatArguments(to_values(leaves, args, name), in_tree)
 
 
@@ -150,12 +163,7 @@ class FlatFunction:
         auxiliary: list[Value] = []
         if self.has_aux:
             result, auxiliary = self._split(result)
-        flat, self.out_tree = tree.flatten(result)
-        missing = {n: None for n, x in enumerate(flat) if type(x) is np.ndarray and _is_float0(x)}
-        if missing:
-            # Arrays without values, as gradients of integers are, travel as bools of their shape.
-            self.out_tree = ResultTree(self.out_tree, float0=missing)  # type: ignore[assignment]
-            flat = [np.zeros(x.shape, np.bool_) if n in missing else x for n, x in enumerate(flat)]
+        flat, self.out_tree = flatten_arguments(result)
         outputs = [
             to_value(x, functools.partial(self._result, index, result))
             for index, x in enumerate(flat)
@@ -193,11 +201,13 @@ class FlatFunction:
 
 
 def _is_float0(x: UserObject) -> bool:
-    return bool(x.dtype == dtypes.float0)
+    # The kind first: NumPy takes its time to compare dtypes that have fields.
+    dtype = getattr(x, "dtype", None)
+    return getattr(dtype, "kind", None) == "V" and bool(dtype == dtypes.float0)
 
 
 class ResultTree:
-    """The structure of results of which some are no values of a trace.
+    """The structure of arguments or results of which some are no values of a trace.
 
     Args:
         structure: Their structure.
@@ -232,7 +242,12 @@ class ResultTree:
             for index in range(self.structure.num_leaves)
         ]
         for index in self.float0:
-            leaves[index] = np.zeros(np.shape(leaves[index]), dtypes.float0)
+            leaf = leaves[index]
+            leaves[index] = (
+                leaf.update(dtype=dtypes.float0)  # the type of an array, where nothing is computed
+                if hasattr(leaf, "update")
+                else np.zeros(np.shape(leaf), dtypes.float0)
+            )
         return self.structure.unflatten(leaves)
 
     def __hash__(self) -> int:

@@ -8,7 +8,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from axir._arguments.arguments import FlatFunction, check_callable, to_values, trace_abstract
+from axir._arguments.arguments import (
+    FlatFunction,
+    check_callable,
+    flatten_arguments,
+    to_values,
+    trace_abstract,
+)
 from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, Param, UserFunction, UserObject
@@ -180,7 +186,7 @@ def checkpoint(
     def apply(
         function: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]
     ) -> UserObject:
-        leaves, in_tree = tree.flatten((args, kwargs))
+        leaves, in_tree = flatten_arguments((args, kwargs))
         flat = FlatFunction(function, in_tree)
         values = to_values(leaves, (args, kwargs) if kwargs else args, flat.name)
         try:
@@ -260,7 +266,7 @@ def saved_residuals(
         *args: Arguments to differentiate in.
         **kwargs: Likewise.
     """
-    leaves, in_tree = tree.flatten((args, kwargs))
+    leaves, in_tree = flatten_arguments((args, kwargs))
     flat = FlatFunction(f, in_tree)
     values = to_values(leaves, (args, kwargs), flat.name)
     function = trace_abstract(flat, [x.type for x in values], "Linearize")

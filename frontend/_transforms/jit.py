@@ -18,7 +18,9 @@ from collections.abc import Sequence
 
 from axir._arguments.arguments import (
     FlatFunction,
+    ResultTree,
     check_callable,
+    flatten_arguments,
     to_values,
     trace_abstract,
     type_of,
@@ -204,7 +206,9 @@ class JitFunction:
                     for x in results:
                         x._device = entry.committed
                 return results[0] if entry.returns_one_array else entry.out_tree.unflatten(results)
-        leaves, in_tree = tree.flatten((args, kwargs))
+        leaves, in_tree = flatten_arguments((args, kwargs))
+        if type(in_tree) is ResultTree:
+            key = None  # what it says of a call are arguments, and some of them are none
         touched = None
         if not self._ref_forms:
             try:
@@ -351,7 +355,7 @@ class JitFunction:
     def _donated_leaves(self, in_tree: tree.TreeDef) -> tuple[int, ...]:
         if not (self._donate_argnums or self._donate_argnames):
             return ()
-        args, kwargs = tree.unflatten(in_tree, range(in_tree.num_leaves))
+        args, kwargs = in_tree.unflatten(range(in_tree.num_leaves))
         static = {n for n in self._static.numbers if n >= 0}
         dynamic = [n for n in range(len(args) + len(static)) if n not in static]
         donated: list[int] = []
@@ -367,7 +371,7 @@ class JitFunction:
         static: UserObject = None
         if self._has_static:
             args, kwargs, static = self._static.split(args, kwargs)
-        leaves, in_tree = tree.flatten((args, kwargs))
+        leaves, in_tree = flatten_arguments((args, kwargs))
         types = tuple([type_of(x) for x in leaves])
         entry = self._entry((in_tree, static, types, config.cache_key, "traced"))
         donated = self._donated_leaves(in_tree)

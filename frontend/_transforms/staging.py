@@ -6,7 +6,13 @@ from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from functools import wraps
 
-from axir._arguments.arguments import FlatFunction, check_callable, trace_abstract, type_of
+from axir._arguments.arguments import (
+    FlatFunction,
+    check_callable,
+    flatten_arguments,
+    trace_abstract,
+    type_of,
+)
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
@@ -33,7 +39,7 @@ def trace_user_function(
         remaining = iter(selected)
         return fun(*(x if n in static else next(remaining) for n, x in enumerate(args)), **keywords)
 
-    leaves, in_tree = tree.flatten((dynamic, kwargs))
+    leaves, in_tree = flatten_arguments((dynamic, kwargs))
     flat = FlatFunction(partial if static else fun, in_tree)
     types = [type_of(x) for x in leaves]
     return trace_abstract(flat, types, "Jit", keeps_residuals=True), flat

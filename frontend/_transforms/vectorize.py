@@ -6,7 +6,13 @@ from collections.abc import Hashable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from axir._arguments.arguments import FlatFunction, check_callable, to_values, trace_abstract
+from axir._arguments.arguments import (
+    FlatFunction,
+    check_callable,
+    flatten_arguments,
+    to_values,
+    trace_abstract,
+)
 from axir._arguments.wrapping import wraps_as
 from axir._trees import tree
 from axir.dialect.core.annotations import Axes, Options, PyTree, UserFunction, UserObject
@@ -162,7 +168,7 @@ def mapped_arguments(
     Returns:
         The function of flat values, the values, which axis of each is mapped, and its extent.
     """
-    leaves, in_tree = tree.flatten((args, kwargs))
+    leaves, in_tree = flatten_arguments((args, kwargs))
     axes = tree.broadcast_prefix(in_axes, args, "in_axes") if args else []
     axes = [*axes, *(0 for _ in range(len(leaves) - len(axes)))]
     unmapped = {n: leaves[n] for n, axis in enumerate(axes) if axis is None}

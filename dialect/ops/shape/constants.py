@@ -217,7 +217,8 @@ def full(shape: Sequence[int], fill_value: Operand, dtype: DTypeLike = None) -> 
     shape = integers("full", "shape", shape)
     if dtype is not None:
         dtype = dtypes.canonicalize_dtype(dtype)
-        if dtypes.is_key(dtype) and type(fill_value) in _KINDS_THAT_HOLD:
+        is_apart = dtypes.is_key(dtype) or dtype == dtypes.float0
+        if is_apart and type(fill_value) in _KINDS_THAT_HOLD:
             return filled(shape, fill_value, dtype)
         if dtypes.kind(dtype) in _KINDS_THAT_HOLD.get(type(fill_value), ""):
             # Integers wrap around: full(shape, -1, uint32) holds the largest number.

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from axir._arguments.arguments import FlatFunction, to_values
+from axir._arguments.arguments import FlatFunction, flatten_arguments, to_values
 from axir._transforms.caches import cleared_with_caches
 from axir._trees import tree
 from axir.dialect.core import dtypes
@@ -100,7 +100,7 @@ def _is_closed(traced: tuple[Body, tree.TreeDef]) -> bool:
 
 def flatten_values(value: UserObject, name: str) -> tuple[list[UserObject], tree.TreeDef]:
     """Returns the leaves of an argument as arrays, and its structure."""
-    leaves, structure = tree.flatten(value)
+    leaves, structure = flatten_arguments(value)
     return to_values(leaves, value, name), structure
 
 

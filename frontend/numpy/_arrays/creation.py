@@ -405,6 +405,8 @@ def full_like(
     if device is None and out_sharding is None:
         device = place_like(a, new_shape)
     new_dtype = a.dtype if dtype is None else dtype
+    if new_dtype == dtypes.float0:
+        return _repeated(new_shape, 0, dtypes.float0)
     result = full(new_shape, fill_value, new_dtype, device=device, out_sharding=out_sharding)
     if dtype is None and getattr(a, "weak_type", False):
         result = convert_element_type(result, result.dtype, True)
