@@ -12,11 +12,12 @@ from axir.dialect.core.annotations import Foreign, Param, UserFunction
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import storage
+from axir.dialect.core.errors import FloatingPointError_
 from axir.dialect.core.memo import derived
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.primitive import Primitive, check_finite
 from axir.dialect.program.rules import HostArrays
 
 Step = tuple[Callable[..., Any], list[int], dict[str, Any], Any, Any]
@@ -68,8 +69,6 @@ class Steps:
 
     def __call__(self, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Runs the steps; call it under `quiet`."""
-        if config.jax_debug_nans or config.jax_debug_infs:
-            return self._checked(arguments)
         slots = [*arguments, *self._slots]
         for evaluate, operands, params, place, dtype in self._steps:
             results = evaluate(*[slots[i] for i in operands], **params)
@@ -80,13 +79,27 @@ class Steps:
             else:
                 for index, result, wanted in zip(place, results, dtype, strict=True):
                     slots[index] = np.asarray(result, wanted)
-        return [slots[i] for i in self._outputs]
+        found = [slots[i] for i in self._outputs]
+        if config.jax_debug_nans or config.jax_debug_infs:
+            self._check(arguments, found)
+        return found
 
-    def _checked(self, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Under the debugging options: op by op, so that the first bad value names its op."""
+    def _check(self, arguments: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
+        """Raises for results that the debugging options forbid; names the op that was the first.
+
+        What a program computes on its way may be infinite: only its results are asked about.
+        """
+        try:
+            for x in found:
+                check_finite(self.function.name, x)
+        except FloatingPointError_:
+            self._name_culprit(arguments)
+            raise
+
+    def _name_culprit(self, arguments: Sequence[np.ndarray]) -> None:
         variables = (*self.function.inputs, *self.function.captures)
         arrays = [ConcreteArray(v.type, x) for v, x in zip(variables, arguments, strict=True)]
-        return [x.host() for x in self.function.interpret(arrays)]
+        self.function.interpret(arrays)
 
 
 def _step(equation: Equation, operands: list[int], results: list[int]) -> Step:

@@ -16,6 +16,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, Param
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError, KeyPromotionError, ShapeError
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
@@ -194,6 +195,10 @@ def convert_element_type(operand: Operand, new_dtype: DTypeLike, weak_type: bool
         operand = real(operand)
     if operand.dtype == dtype and operand.weak_type == weak_type:
         return operand
+    if type(operand) is ConcreteArray and operand.dtype == dtype and not operand.shape:
+        # A constant by another type: nothing is computed that the debugging options could mean.
+        known = operand.type.update(weak_type=bool(weak_type))
+        return ConcreteArray(known, operand.host(), None, operand._device)
     return _convert.bind(operand, new_dtype=dtype, weak_type=bool(weak_type))
 
 

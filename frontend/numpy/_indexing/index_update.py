@@ -229,6 +229,8 @@ def update(
     if kind == "divide" and not dtypes.is_inexact(x.dtype):
         # As jnp.divide does; the other updates keep the dtype of the array.
         x = converted(x, arithmetic.divide(full_like(x, 1, shape=()), 1).dtype)
+    if type(values) is int and dtypes.is_integer(x.dtype):
+        values = constant(values, x.dtype, weak_type=True)  # what fits the array need fit no other
     values = _fitting(x, array_argument(f"ndarray.at[...].{kind}", values), kind)
     cut = cut_of(x.shape, index, wrap_negative_indices)
     if cut is not None:

@@ -183,7 +183,7 @@ def nan_to_num(
     posinf = float(info.max) if posinf is None else posinf
     neginf = float(info.min) if neginf is None else neginf
     infinity = constant(math.inf, x.dtype)
-    tests = (isnan(x), lax.eq(x, infinity), lax.eq(x, lax.neg(infinity)))
+    tests = (isnan(x), lax.eq(x, infinity), lax.eq(x, constant(-math.inf, x.dtype)))
     result = convert_element_type(x, x.dtype)
     for test, value in zip(tests, (nan, posinf, neginf), strict=True):
         value = convert_element_type(array_argument("nan_to_num", value), x.dtype)

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.scipy.special
 import numpy as np
 import pytest
 
@@ -28,6 +30,9 @@ def line_of(function: Callable[..., Any], text: str) -> str:
 
 
 # NaNs and infinities ----------------------------------------------------------------------------
+
+
+X = np.array([1.0, 2.0], np.float32)
 
 
 def nested(x: Any) -> Any:
@@ -67,6 +72,27 @@ def test_infinities_are_found_too(run: Callable[..., Any]) -> None:
             run(jnp.exp)(1000.0)
         with pytest.raises(FloatingPointError, match=r"\(inf\) encountered in div"):
             run(axir.grad(jnp.sqrt))(0.0)
+
+
+INFINITE_ON_THE_WAY: dict[str, Callable[[Any], Any]] = {
+    "logsumexp": lambda lib: lib.scipy.special.logsumexp(X),
+    "compiled logsumexp": lambda lib: lib.jit(lib.scipy.special.logsumexp)(X),
+    "gradient of logsumexp": lambda lib: lib.grad(lib.scipy.special.logsumexp)(X),
+    "nan_to_num": lambda lib: lib.numpy.nan_to_num(X),
+    "windows": lambda lib: lib.lax.reduce_window(
+        X, -np.inf, lib.lax.max, (2,), (1,), "VALID"
+    ),
+    "loop": lambda lib: lib.lax.fori_loop(
+        0, 2, lambda _, x: lib.numpy.where(lib.numpy.exp(x * 100) > 0, x, 0.0), X
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INFINITE_ON_THE_WAY)
+def test_only_results_must_be_finite(name: str) -> None:
+    program = INFINITE_ON_THE_WAY[name]
+    with axir.debug_infs(True), jax.debug_infs(True):
+        np.testing.assert_allclose(program(axir), program(jax), rtol=1e-6)
 
 
 def test_each_option_lets_the_other_value_pass(run: Callable[..., Any]) -> None:

@@ -350,3 +350,19 @@ def test_values_that_do_not_fit_are_refused() -> None:
 def test_assignment_names_the_way_out() -> None:
     with pytest.raises(TypeError, match=r"x\.at\[index\]\.set"):
         jnp.zeros(3)[0] = 1.0
+
+
+@pytest.mark.parametrize("run", [lambda f: f, axir.jit], ids=["eager", "jit"])
+def test_updates_take_integers_that_fit_the_array(run: Any) -> None:
+    for dtype, number in ((np.uint32, 2**32 - 1), (np.uint8, 300), (np.uint32, -1), (np.int8, -9)):
+        x = np.ones(2, dtype)
+        for kind in ("set", "add", "max", "multiply"):
+
+            def update(x: Any, kind: str = kind, number: int = number) -> Any:
+                return getattr(x.at[0], kind)(number)
+
+            found, expected = run(update)(jnp.asarray(x)), update(jax.numpy.asarray(x))
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, expected)
+    with pytest.raises(OverflowError):
+        jnp.ones(2, jnp.int32).at[0].set(2**31)
