@@ -21,8 +21,12 @@ from axir._transforms.checkpointing import (
 from axir._trees import tree
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.ops import custom_rules
+from axir.dialect.ops.custom_rules.policies import Offloadable, Recompute, Saveable
 
 __all__ = [
+    "Offloadable",
+    "Recompute",
+    "Saveable",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",

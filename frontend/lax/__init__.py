@@ -161,7 +161,6 @@ from axir.dialect.ops.shape.broadcasting import (
     expand_dims,
 )
 from axir.dialect.ops.shape.constants import (
-    broadcasted_iota,
     copy,
     iota,
     zeros_like_array,
@@ -196,7 +195,7 @@ from axir.dialect.program.rules import Value
 
 from . import linalg
 from ._accuracy import AccuracyMode, Tolerance
-from ._filled import full, full_like
+from ._filled import broadcasted_iota, full, full_like
 from ._implicit import custom_linear_solve, custom_root
 from ._operators import Precision, dtype, index_take, optimization_barrier, stop_gradient, tie_in
 from ._platforms import empty, platform_dependent, rng_uniform

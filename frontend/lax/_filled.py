@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from axir._devices.placement import device_put, place_like
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape import constants
@@ -61,3 +62,26 @@ def full_like(
     made = constants.full_like(x, fill_value, dtype, shape)
     place = place_like(x, made.shape) if sharding is None else sharding
     return made if place is None else device_put(made, place)
+
+
+@lies_where_told
+def broadcasted_iota(
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: UserObject = None
+) -> Value:
+    """Returns numbers that count along one dimension of a shape.
+
+    Args:
+        dtype: Its dtype, of numbers.
+        shape: Its shape.
+        dimension: Along which it counts.
+        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
+
+    Raises:
+        DTypeError: for bool.
+        AxisError: if the shape has no such dimension.
+
+    >>> broadcasted_iota("int32", (2, 2), 1)
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    return constants.broadcasted_iota(dtype, shape, dimension)

@@ -8,6 +8,7 @@ their name and arguments, and are kept in ops in that form.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from axir.dialect.core.annotations import Param, Params, Returning, UserObject
 from axir.dialect.core.errors import ParameterError
@@ -24,6 +25,41 @@ _PLAIN = (
 )
 _BOTH = "save_from_both_policies"
 _DOTS = ("dot_general", "conv_general_dilated")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a policy may say of the results of an op, instead of True and False.
+
+    Attributes:
+        name: What it is called.
+        is_kept: Whether they are kept.
+    """
+
+    name: str
+    is_kept: bool
+
+    def __bool__(self) -> bool:
+        return self.is_kept
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Recompute = Answer("Recompute", False)
+Saveable = Answer("Saveable", True)
+
+
+class Offloadable(NamedTuple):
+    """A policy's answer: keep the results, and in another memory. Here all memory is one.
+
+    Attributes:
+        src: The kind of memory in which they are.
+        dst: The kind of memory in which they are kept.
+    """
+
+    src: str
+    dst: str
 
 
 @dataclass(frozen=True)

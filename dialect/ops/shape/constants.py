@@ -16,7 +16,6 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, Params
 from axir.dialect.core.array import ConcreteArray, as_array, from_numpy
 from axir.dialect.core.errors import DTypeError, ShapeError, axis_error
-from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import (
@@ -175,9 +174,7 @@ def iota_beside(x: Value, shape: tuple[int, ...], dimension: int) -> Value:
     return _iota.bind(**params)
 
 
-def broadcasted_iota(
-    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: None = None
-) -> ConcreteArray:
+def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> ConcreteArray:
     """Returns numbers that count along one dimension of a shape.
 
     Raises:
@@ -188,8 +185,6 @@ def broadcasted_iota(
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
-    if out_sharding is not None:
-        raise one_layout("broadcasted_iota", out_sharding)
     shape = integers("broadcasted_iota", "shape", shape)
     dtype = dtypes.canonicalize_dtype(dtype)
     return _iota.bind(dtype=dtype, shape=shape, dimension=index(dimension))

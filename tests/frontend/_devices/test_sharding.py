@@ -241,6 +241,7 @@ def test_functions_that_make_arrays_lay_them_out() -> None:
         lambda **where: jnp.ones_like(np.zeros(4, np.float32), **where),
         lambda **where: axir.random.normal(key, (4,), **where),
         lambda **where: axir.random.permutation(key, 4, **where),
+        lambda **where: axir.lax.broadcasted_iota("int32", (4,), 0, **where),
     ]
     for make in makers:
         made = make(out_sharding=NamedSharding(mesh, spec))

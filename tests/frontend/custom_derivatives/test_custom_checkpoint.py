@@ -11,7 +11,7 @@ from support.derivative_programs import COMPOSITIONS, X
 
 import axir
 import axir.numpy as jnp
-from axir import lax
+from axir import ad_checkpoint, lax
 from axir.ad_checkpoint import checkpoint_name, print_saved_residuals, saved_residuals
 from axir.dialect.core.errors import ParameterError, StaticArgumentError, TracerBoolConversionError
 from axir.dialect.program.function import Function, functions_in
@@ -66,6 +66,9 @@ def named(x: Any) -> Any:
         (P.save_from_both_policies(P.dots_saveable, P.save_only_these_names("first")), 4),
         (P.save_from_both_policies(P.dots_saveable, lambda p, *types, **params: True), 3),
         (lambda primitive, *types, **params: primitive.name == "sin", 3),
+        (lambda primitive, *types, **params: ad_checkpoint.Recompute, 5),
+        (lambda primitive, *types, **params: ad_checkpoint.Saveable, 3),
+        (lambda *args, **params: ad_checkpoint.Offloadable("device", "pinned_host"), 3),
     ],
 )
 def test_policies_say_what_is_repeated(policy: Any, sines: int) -> None:
