@@ -156,6 +156,11 @@ def current_location() -> ir.Location:
     return file_location(frame.f_code.co_filename, frame.f_lineno, state.scope)
 
 
+def scope_of(location: ir.Location) -> str:
+    """Returns the scopes in which an op was recorded, joined by slashes."""
+    return location.name_str if isinstance(location, ir.NameLoc) else ""
+
+
 def describe_location(location: ir.Location) -> str | None:
     """Renders a location as `file:line` (`line n` in a text), or None if it names no file."""
     while not isinstance(location, ir.FileLineColLoc):

@@ -8,13 +8,14 @@ from __future__ import annotations
 import itertools
 import string
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.context import describe_location, scope_of
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.types import ShapedArray
 
@@ -32,6 +33,35 @@ from .rules import Value
 
 _WIDTH = 88
 _LETTERS = string.ascii_lowercase
+
+
+class Detail(NamedTuple):
+    """What the text of a jaxpr tells, as `Jaxpr.pretty_print` takes it."""
+
+    source_info: bool = False
+    print_shapes: bool = True
+    name_stack: bool = False
+    use_color: bool = False
+
+    def word(self, text: str) -> str:
+        """Returns a word of the grammar."""
+        return f"\33[34;1m{text}\33[0m" if self.use_color else text
+
+    def type_of(self, variable: Var) -> str:
+        """Returns the type of a variable, with what separates it from the name."""
+        if not self.print_shapes:
+            return ""
+        text = f":{_short(variable.type)}"
+        return f"\33[35m{text}\33[0m" if self.use_color else text
+
+    def note(self, equation: Equation) -> str:
+        """Returns the comment behind an equation."""
+        notes = []
+        if self.name_stack:
+            notes.append(f"[{scope_of(equation.location)}]")
+        if self.source_info:
+            notes.append(describe_location(equation.location) or "")
+        return f"  # {' '.join(notes)}" if notes else ""
 
 
 class Jaxpr:
@@ -82,6 +112,30 @@ class Jaxpr:
         """The equations, in order."""
         return list(self.function.equations)
 
+    def pretty_print(
+        self,
+        *,
+        source_info: bool = False,
+        print_shapes: bool = True,
+        name_stack: bool = False,
+        use_color: bool = False,
+    ) -> str:
+        """Returns the text, with as much in it as is asked for.
+
+        Args:
+            source_info: Whether the user's line stands behind each equation.
+            print_shapes: Whether the types of variables are said.
+            name_stack: Whether the scopes of the user stand behind each equation.
+            use_color: Whether words and types have colors, by escape sequences of terminals.
+
+        >>> import axir, axir.numpy as jnp
+        >>> axir.make_jaxpr(jnp.sin)(1.0).pretty_print(print_shapes=False)
+        '{ lambda ; a. let b = sin a in (b,) }'
+        """
+        return print_function(
+            self.function, Detail(source_info, print_shapes, name_stack, use_color)
+        )
+
     def __str__(self) -> str:
         return print_function(self.function)
 
@@ -130,6 +184,10 @@ class ClosedJaxpr:
         """Returns the program as an MLIR module of the jaxpr dialect, with `main`."""
         return write_module({"main": self.function})
 
+    def pretty_print(self, **detail: bool) -> str:
+        """Returns the text, as `Jaxpr.pretty_print` does."""
+        return self.jaxpr.pretty_print(**detail)
+
     def __str__(self) -> str:
         return str(self.jaxpr)
 
@@ -159,14 +217,15 @@ def _names() -> Iterator[str]:
 class _Printer:
     """Names the variables of one function in the order of their binding."""
 
-    def __init__(self, fresh: Iterator[str]) -> None:
+    def __init__(self, fresh: Iterator[str], detail: Detail) -> None:
+        self.detail = detail
         self.names: dict[Var, str] = {}
         # Functions within share it, so that a name means one thing in the whole text.
         self.fresh = fresh
 
     def bind(self, variable: Var) -> str:
         name = self.names[variable] = next(self.fresh)
-        return f"{name}:{_short(variable.type)}"
+        return f"{name}{self.detail.type_of(variable)}"
 
     def use(self, variable: Var) -> str:
         if type(variable) is Literal:
@@ -176,7 +235,7 @@ class _Printer:
     def equation(self, equation: Equation, used: set[Var]) -> str:
         operands = " ".join(self.use(v) for v in equation.operands)
         results = " ".join(
-            self.bind(v) if v in used else f"_:{_short(v.type)}" for v in equation.results
+            self.bind(v) if v in used else f"_{self.detail.type_of(v)}" for v in equation.results
         )
         declared = equation.primitive.parameters or {}
         params = [
@@ -197,7 +256,7 @@ class _Printer:
     def param(self, value: Param) -> str:
         """Renders the value of a parameter."""
         if type(value) is Function:
-            return _print(value, self.fresh)
+            return _print(value, self.fresh, self.detail)
         if isinstance(value, np.dtype):
             return str(value)
         if isinstance(value, np.ndarray):
@@ -220,23 +279,25 @@ def _literal(array: ConcreteArray) -> str:
     return f"<constant {_short(array.type)}>"
 
 
-def print_function(function: Function) -> str:
+def print_function(function: Function, detail: Detail = Detail()) -> str:  # noqa: B008
     """Prints a function in the grammar of jaxprs, on one line if it is short."""
-    return _print(function, _names())
+    return _print(function, _names(), detail)
 
 
-def _print(function: Function, fresh: Iterator[str]) -> str:
-    printer = _Printer(fresh)
+def _print(function: Function, fresh: Iterator[str], detail: Detail) -> str:
+    printer = _Printer(fresh, detail)
     constants = " ".join(printer.bind(v) for v in function.captures)
     inputs = " ".join(printer.bind(v) for v in function.inputs)
-    head = f"{{ lambda {constants + ' ' if constants else ''}; {inputs}. let"
+    words = [detail.word(word) for word in ("lambda", "let", "in")]
+    head = f"{{ {words[0]} {constants + ' ' if constants else ''}; {inputs}. {words[1]}"
     used = {v for e in function.equations for v in e.operands} | set(function.outputs)
-    equations = [printer.equation(e, used) for e in function.equations]
+    equations = [printer.equation(e, used) + detail.note(e) for e in function.equations]
+    has_notes = any(map(detail.note, function.equations))
     outputs = ", ".join(printer.use(v) for v in function.outputs)
     comma = "," if len(function.outputs) == 1 else ""
-    tail = f"in ({outputs}{comma}) }}"
+    tail = f"{words[2]} ({outputs}{comma}) }}"
     one_line = f"{head} {'; '.join(equations)}{' ' if equations else ''}{tail}"
-    if len(one_line) <= _WIDTH and "\n" not in one_line:
+    if len(one_line) <= _WIDTH and "\n" not in one_line and not has_notes:
         return one_line
     body = "".join("\n    " + e.replace("\n", "\n    ") for e in equations)
     return f"{head}{body}\n  {tail}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -143,3 +144,24 @@ def test_equations_are_those_of_jax(name: str) -> None:
         args = jax.tree.map(lambda x: np.float32(x) if isinstance(x, np.ndarray) else x, args)
         traced.append(list(_lines(lib.make_jaxpr(function)(*args))))
     assert traced[0] == traced[1]
+
+
+def test_pretty_print_tells_what_is_asked_for() -> None:
+    def f(x: Any) -> Any:
+        with axir.named_scope("outer"):
+            y = axir.numpy.sin(x)
+        return axir.lax.cond(y > 0, axir.numpy.cos, axir.numpy.tan, y)
+
+    closed, of_jax = axir.make_jaxpr(axir.numpy.sin)(1.0), jax.make_jaxpr(jax.numpy.sin)(1.0)
+    for options in ({}, {"print_shapes": False}, {"use_color": False}):
+        assert closed.pretty_print(**options) == of_jax.pretty_print(**options)
+        assert closed.jaxpr.pretty_print(**options) == of_jax.jaxpr.pretty_print(**options)
+    closed = axir.make_jaxpr(f)(1.0)
+    assert closed.pretty_print() == str(closed)
+    assert "f32" not in closed.pretty_print(print_shapes=False).replace("0.0:f32[]", "")
+    lines = closed.pretty_print(source_info=True, name_stack=True).splitlines()
+    line = f.__code__.co_firstlineno + 2
+    assert lines[1].endswith(f"= sin a  # [outer] {__file__}:{line}")
+    colored = closed.pretty_print(use_color=True)
+    assert re.sub(r"\x1b\[[\d;]*m", "", colored).split() == str(closed).split()
+    assert colored.startswith("{ \x1b[34;1mlambda\x1b[0m ; a\x1b[35m:f32[]\x1b[0m.")
