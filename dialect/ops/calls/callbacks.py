@@ -12,16 +12,18 @@ from collections.abc import Sequence
 import numpy as np
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Param, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import CallbackError, HostCallNeededError, MissingRuleError
 from axir.dialect.core.state import outside_traces
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.core.types import ShapedArray, element_type
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, expand_dims
 from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.program.named_axes import current_frame
+from axir.dialect.program.narrow_elements import widened
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
@@ -184,9 +186,16 @@ def call_back(
 
     def call(*operands: np.ndarray) -> list[np.ndarray]:
         # Copies: the memory is the program's, and a callback may keep what it gets.
-        return callback.run([_wrapped(_read_only(np.array(x))) for x in operands], result_avals)
+        arrays = [_wrapped(_read_only(np.array(x))) for x in operands]
+        return [widened(x) for x in callback.run(arrays, result_avals)]
 
-    return context.host_call(call, values, context.types_out, callback.name)
+    # Elements of few bits come back wide: devices exchange whole bytes with the host.
+    types = [t.update(dtype=dtypes.wide(t.dtype)) for t in context.types_out]
+    found = context.host_call(call, values, types, callback.name)
+    return [
+        hlo.convert(x, element_type(t.dtype)) if dtypes.is_narrow(t.dtype) else x
+        for x, t in zip(found, context.types_out, strict=True)
+    ]
 
 
 def _read_only(host: np.ndarray) -> np.ndarray:

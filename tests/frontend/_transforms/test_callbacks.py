@@ -394,3 +394,19 @@ def test_results_of_callbacks_are_as_weak_as_they_are_said_to_be() -> None:
         struct = axir.ShapeDtypeStruct((), "float32", weak_type=weak)
         traced = axir.make_jaxpr(lambda struct=struct: axir.pure_callback(lambda: 1.0, struct))()
         assert traced.out_avals[0].weak_type is weak
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int4", "uint2", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"]
+)
+def test_elements_of_few_bits_travel_both_ways(run: Callable[..., Any], dtype: str) -> None:
+    seen = []
+
+    def reverse(x: Any) -> Any:
+        seen.append(str(x.dtype))
+        return np.asarray(x)[::-1]
+
+    x = jnp.array([1, 0, 1, 1], dtype)
+    result = run(lambda x: axir.pure_callback(reverse, x, x))(x)
+    assert seen == [dtype] == [str(result.dtype)]
+    assert result.astype(jnp.float32).tolist() == [1, 1, 0, 1]
