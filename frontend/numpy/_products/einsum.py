@@ -55,7 +55,7 @@ def einsum(
         *operands: The arrays.
         out: Not supported.
         optimize: How opt_einsum chooses the order of contractions: 'auto', 'optimal', 'greedy',
-            True, False (from left to right), or a path.
+            True, False (the first two each time), or a path.
         precision, preferred_element_type: As in `matmul`.
         out_sharding: Accepted for compatibility; must be None.
         _dot_general: What multiplies pairs of operands, called as `axir.lax.dot_general` is:
@@ -112,9 +112,11 @@ def einsum_path(
     values = [array_argument("einsum_path", x, i) for i, x in enumerate(arrays)]
     shapes = tuple([x.shape for x in values])
     explicit, _ = _explicit(subscripts, shapes)
-    strategy = "optimal" if optimize is True else optimize
     path, description = opt_einsum.contract_path(
-        explicit, *_broadcastable(explicit, shapes), shapes=True, optimize=strategy
+        explicit,
+        *_broadcastable(explicit, shapes),
+        shapes=True,
+        optimize=_strategy(optimize, len(shapes)),
     )
     return path, description
 
@@ -207,18 +209,30 @@ def _plan(
         tuple([n for n, c in zip(shape, given, strict=True) if c in used])
         for shape, (given, used) in zip(shapes, names, strict=True)
     ]
-    strategy = "optimal" if optimize is True else optimize
-    if optimize is False:
-        strategy = [(0, 1), *[(0, count) for count in range(len(shapes) - 2, 0, -1)]]
-        strategy = strategy if len(shapes) > 1 else [(0,)]
     _, contractions = opt_einsum.contract_path(
-        explicit, *kept_shapes, shapes=True, einsum_call=True, optimize=strategy
+        explicit,
+        *kept_shapes,
+        shapes=True,
+        einsum_call=True,
+        optimize=_strategy(optimize, len(shapes)),
     )
     steps = []
     for contraction in contractions:
         terms, _, result = contraction[2].partition("->")
         steps.append((tuple(contraction[0]), tuple(terms.split(",")), result))
     return names, tuple(steps)
+
+
+def _strategy(optimize: UserObject, count: int) -> UserObject:
+    """Returns what finds the order, as opt_einsum takes it.
+
+    False takes the first two arrays each time; a product becomes the last.
+    """
+    if optimize is True:
+        return "optimal"
+    if optimize is not False:
+        return optimize
+    return [(0, 1)] * (count - 1) or [(0,)]
 
 
 def _without_ones(x: Value, given: str, used: str) -> Value:

@@ -167,11 +167,12 @@ def test_einsum_with_axes_as_integers() -> None:
     check("einsum", x, [Ellipsis, 1], [1, Ellipsis])
 
 
-def test_einsum_path() -> None:
+@pytest.mark.parametrize("optimize", ["optimal", "dp", True, False, [(1, 2), (0, 2), (0, 1)]])
+def test_einsum_path(optimize: Any) -> None:
     ours, theirs = both("einsum_path")
-    arrays = [values((2, 30)), values((30, 4)), values((4, 20))]
-    path, _ = ours("ij,jk,kl->il", *map(from_numpy, arrays), optimize="optimal")
-    expected, _ = theirs("ij,jk,kl->il", *arrays, optimize="optimal")
+    arrays = [values(shape) for shape in ((2, 30), (30, 4), (4, 20), (20, 3))]
+    path, _ = ours("ij,jk,kl,lm->im", *map(from_numpy, arrays), optimize=optimize)
+    expected, _ = theirs("ij,jk,kl,lm->im", *arrays, optimize=optimize)
     assert list(map(tuple, path)) == list(map(tuple, expected))
 
 
