@@ -30,9 +30,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "jax2tf_associative_scan_reductions": "needs TensorFlow",
         "lib": "XLA's own modules; those of 2020 are there under axir.as_jax",
     },
-    "jax.ad_checkpoint": _each(
-        "Offloadable Recompute Saveable", "policies say True or False: nothing is offloaded"
-    ),
     "jax.core": {
         **_each(
             "CallPrimitive DebugInfo JaxprPpContext JaxprPpSettings OutputType abstract_token "
