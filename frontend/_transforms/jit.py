@@ -15,6 +15,7 @@ import operator
 import sys
 import weakref
 from collections.abc import Sequence
+from typing import cast
 
 from axir._arguments.arguments import (
     FlatFunction,
@@ -207,7 +208,7 @@ class JitFunction:
                         x._device = entry.committed
                 return results[0] if entry.returns_one_array else entry.out_tree.unflatten(results)
         leaves, in_tree = flatten_arguments((args, kwargs))
-        if type(in_tree) is ResultTree:
+        if isinstance(cast(object, in_tree), ResultTree):
             key = None  # what it says of a call are arguments, and some of them are none
         touched = None
         if not self._ref_forms:
@@ -355,7 +356,8 @@ class JitFunction:
     def _donated_leaves(self, in_tree: tree.TreeDef) -> tuple[int, ...]:
         if not (self._donate_argnums or self._donate_argnames):
             return ()
-        args, kwargs = in_tree.unflatten(range(in_tree.num_leaves))
+        whole = in_tree.unflatten(range(in_tree.num_leaves))
+        args, kwargs = cast(tuple[tuple[UserObject, ...], dict[str, UserObject]], whole)
         static = {n for n in self._static.numbers if n >= 0}
         dynamic = [n for n in range(len(args) + len(static)) if n not in static]
         donated: list[int] = []

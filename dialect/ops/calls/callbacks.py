@@ -239,7 +239,7 @@ def _batch_pure(
             f"vmap of pure_callback: nobody said how to call {callback.name!r} with a batch.",
             f"Pass vmap_method to pure_callback: one of {', '.join(map(repr, VMAP_METHODS))}.",
         )
-    if frame.maps_devices or vmap_method in _LOOPED:
+    if vmap_method is None or frame.maps_devices or vmap_method in _LOOPED:
         callback, stacked = _looped(operands, axes, callback, result_avals)
     else:
         operands = _led(operands, axes, frame.size, vmap_method)

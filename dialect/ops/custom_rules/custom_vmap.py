@@ -132,8 +132,8 @@ def _batch(
     values = [x if a is None else moveaxis(x, a, 0) for x, a in zip(operands, axes, strict=True)]
     frame, asked = current_frame(), rule_of(rule, call)
     if frame.maps_devices:  # each device runs the function; the rule waits for a user's vmap
-        function, found, kept = vectorized_inside(asked, _opened(call), frame, flags)
-        outs = call_with_vmap(function, kept, values)
+        function, batched, kept = vectorized_inside(asked, _opened(call), frame, flags)
+        outs, found = call_with_vmap(function, kept, values), list(batched)
     else:
         outs, found = asked.apply(frame.size, flags, values)
     return outs, [0 if has else None for has in found]
