@@ -33,9 +33,9 @@ class RenewWideFills(Pass):
 
     The fact: memory is filled with patterns of up to 32 bits. For a number of 64 bits whose halves
     differ IREE makes a dispatch without operands. Where several operations work in place on such an
-    array, it makes one for each; but it removes common subexpressions after that, so that all work in
-    one. (Or a part of the program reads what it does not own: "'stream.yield' op used resource not
-    listed in explicit captures".) A pad works in place on an array filled with its value.
+    array, it makes one for each; but it removes common subexpressions after that, so that all work
+    in one. (Or a part of the program reads what it does not own: "'stream.yield' op used resource
+    not listed in explicit captures".) A pad works in place on an array filled with its value.
 
     1. In each function, collect the pads by such numbers, and the operations outside of loops that
        work in place on arrays filled with one. Go on with arrays of which there are two or more; a
