@@ -173,14 +173,14 @@ def _inserted(records: Memory, output: Memory) -> None:
         is_smaller = _key(record) < _key(kept[needed - 1])
         when(is_smaller)(lambda: insert(needed - 1, record))
 
-    whole = needed + (extent - needed) // _LANES * _LANES
-
-    @each(needed, whole, _LANES)
     def look(start: Scalar) -> None:
         bound = broadcast(_key(kept[needed - 1]), _LANES)
         is_any = any_lane(_key(records.read(start, _LANES)) < bound)
         when(is_any)(lambda: each(start, start + _LANES)(insert_if_smaller))
 
+    whole = needed + (extent - needed) // _LANES * _LANES
+    if whole > needed:
+        each(needed, whole, _LANES)(look)
     each(whole, extent)(insert_if_smaller)
 
     @each(0, needed)

@@ -125,10 +125,10 @@ def test_equal_reductions_have_results_of_their_own() -> None:
     assert [(e.name, d) for e in TOGETHER for d in deviations(results[e.name], e)] == []
 
 
-def test_without_the_pass_one_begins_where_the_other_ended() -> None:
-    stored = Example("stored", (X, Y), stored_sums, SUMS)
-    results = run_examples([stored], "")
-    assert deviations(results["stored"], stored) != []
+def test_without_the_pass_padded_ones_do_not_compile() -> None:
+    module = build({"f": ((X, Y), padded_sums)})
+    with pytest.raises(CompileError, match="workgroup distribut"):
+        compile_module(module.operation.get_asm(), Target(), "f")
 
 
 # Several arrays ---------------------------------------------------------------------------------
