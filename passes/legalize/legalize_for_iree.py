@@ -123,12 +123,11 @@ class LegalizeForIree(Pass):
     2. For Vulkan `divide-by-signed`, `expand-remainder` and `count-zeros-of-words`.
        `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`, on
        GPUs `accumulate-in-single`, `split-complex-conv`, `split-complex-dot`, for Vulkan
-       `split-grouped-convolutions`, `fit-conv-windows`,
-       `select-boolean-operands` and `widen-unsigned-dot`, in any order. Then `split-complex-loops`,
-       on CPUs and unless `fuses` is off, and `expand-c-functions`, unless the program has a C
-       library; then, on CPUs and unless `fuses` is off, `fuse-small-programs`, `fuse-loops` and
-       `fuse-moves`, when functions of numbers are written out, while gathers and scatters are as
-       they came.
+       `split-grouped-convolutions`, `fit-conv-windows`, `select-boolean-operands` and
+       `widen-unsigned-dot`, in any order. Then `split-complex-loops`, on CPUs and unless `fuses` is
+       off, and `expand-c-functions`, unless the program has a C library; then, on CPUs and unless
+       `fuses` is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of
+       numbers are written out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;

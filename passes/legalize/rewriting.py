@@ -53,6 +53,14 @@ def defining_operation(value: ir.Value) -> ir.Operation | None:
     return owner.operation if isinstance(owner, (ir.Operation, ir.OpView)) else None
 
 
+def innermost_loop_block(operation: ir.Operation) -> ir.Block | None:
+    """Returns the condition or body, of the loop next around an operation, in which it stands."""
+    inner, outer = operation, operation.parent
+    while outer is not None and outer.name != "stablehlo.while":
+        inner, outer = outer, outer.parent
+    return None if outer is None else inner.operation.block
+
+
 def replace(operation: ir.Operation, replacement: ir.Value | Sequence[ir.Value]) -> None:
     """Gives the uses of an operation's results to other values and erases it."""
     values = [replacement] if isinstance(replacement, ir.Value) else replacement

@@ -11,16 +11,17 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.buffers.protect_inputs import IN_PLACE, overwritten_places
 from axir.passes.legalize.rewriting import (
     defining_operation,
     find_operations,
     hidden_truths,
+    innermost_loop_block,
     replace,
 )
 
+from .protect_inputs import IN_PLACE, overwritten_places
+
 _PAD = "stablehlo.pad"
-_LOOP = "stablehlo.while"
 _VIEWS = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose")
 
 Fill: TypeAlias = tuple[str, bytes]
@@ -75,9 +76,9 @@ def _renew(function: ir.Operation) -> None:
         fill = _fill(operation.operands[1], operation.results[0].type)
         if fill is not None:
             pads.append((operation, fill))
-            counts[fill] = counts.get(fill, 0) + 1 + _is_in_loop(operation)
+            counts[fill] = counts.get(fill, 0) + 1 + (innermost_loop_block(operation) is not None)
     for operation in find_operations(function, IN_PLACE):
-        for place in () if _is_in_loop(operation) else overwritten_places(operation):
+        for place in () if innermost_loop_block(operation) else overwritten_places(operation):
             fill = _fill(operation.operands[place], operation.operands[place].type)
             if fill is not None:
                 places.append((operation, place, fill))
@@ -90,13 +91,6 @@ def _renew(function: ir.Operation) -> None:
         if counts[fill] > 1:
             with ir.InsertionPoint(operation), operation.location:
                 operation.operands[place] = _renewed(operation.operands[place])
-
-
-def _is_in_loop(operation: ir.Operation) -> bool:
-    outer = operation.parent
-    while outer is not None and outer.name != _LOOP:
-        outer = outer.parent
-    return outer is not None
 
 
 def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
@@ -134,6 +128,8 @@ def _padded(pad: ir.Operation) -> ir.Value:
     )
     shape = hlo.shape_of(pad.results[0])
     filled = hlo.broadcast_scalar(value, shape)
+    if 0 in hlo.shape_of(operand):
+        return _renewed(filled)
     if not any(interior) and min((*low, *high), default=0) >= 0:
         starts = [hlo.constant(start, "int32") for start in low]
         return hlo.dynamic_update_slice(_renewed(filled), operand, starts)

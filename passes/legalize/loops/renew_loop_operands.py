@@ -9,9 +9,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.buffers.protect_inputs import IN_PLACE, overwritten_places
-from axir.passes.legalize.rewriting import RewritePass, hidden_truths
-
-_LOOP = "stablehlo.while"
+from axir.passes.legalize.rewriting import RewritePass, hidden_truths, innermost_loop_block
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +49,7 @@ class RenewLoopOperands(RewritePass):
 
     def rewrite(self, operation: ir.Operation) -> None:
         """Changes the operands in place."""
-        block = _innermost_loop_block(operation)
+        block = innermost_loop_block(operation)
         if block is None:
             return
         fixed = [
@@ -62,14 +60,6 @@ class RenewLoopOperands(RewritePass):
         for index, truth in zip(fixed, hidden_truths(len(fixed)) if fixed else (), strict=True):
             value = operation.operands[index]
             operation.operands[index] = hlo.select(truth, value, hlo.full_like(value, 0))
-
-
-def _innermost_loop_block(operation: ir.Operation) -> ir.Block | None:
-    """Returns the condition or body, of the loop next around an operation, in which it stands."""
-    inner, outer = operation, operation.parent
-    while outer is not None and outer.name != _LOOP:
-        inner, outer = outer, outer.parent
-    return None if outer is None else inner.operation.block
 
 
 def _depends_on_arguments(value: ir.Value, block: ir.Block) -> bool:

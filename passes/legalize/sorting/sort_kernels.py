@@ -5,9 +5,9 @@ with it. Rows are sorted by their keys, equal keys in the order in which they ca
 sorted digit by digit from the last one (Knuth, The Art of Computer Programming, volume 3, 5.2.5),
 short ones by counting for each record what goes before it (5.2, algorithm C). Where a few of the
 first are enough, those with the smallest first digits are found before, and up to sixteen are
-inserted into a list one by one (5.2.1, algorithm S). Rows are shared out among
-workgroups, each of which has memory for one row, twice: a result that nobody reads, for the stack
-is too small. What does not live here: what records are made of (`sort_by_digits.py`).
+inserted into a list one by one (5.2.1, algorithm S). Rows are shared out among workgroups, each of
+which has memory for one row, twice: a result that nobody reads, for the stack is too small. What
+does not live here: what records are made of (`sort_by_digits.py`).
 
 Microseconds for a row, without threads, and a row's extent:
 

@@ -75,10 +75,10 @@ class LoopOverWindows(RewritePass):
 def _body(operation: ir.Operation) -> Returning[tuple[Scalar, ...]] | None:
     """Returns what the region does to numbers, None if that cannot be told."""
     block = operation.regions[0].blocks[0]
-    first, *others = (made.operation for made in block.operations)
-    name = _COMPLEX.get(first.name)
     if not any(map(hlo.is_complex, operation.operands)):
         return body_lanes(block)
+    [[first, *others]] = operations_of(operation)
+    name = _COMPLEX.get(first.name)
     if name is None or len(others) != 1 or list(others[0].operands) != list(first.results):
         return None
     is_plain = list(first.operands) == list(block.arguments)

@@ -61,6 +61,7 @@ EXAMPLES = [
     pads("infinity", (X, Y, Z), -np.inf, *EQUAL),
     pads("integers", WHOLE, 2**40 + 7, *EQUAL),
     pads("between", (X, Y, Z), 7.3, (1, 2, 1), (2, 1, 1), (0, 3, 1)),
+    pads("nothing", (X[:0], Y[:0], Z), 7.3, (1, 2, 0), (2, 1, 0), (0, -2, 0)),
     pads("cut", (X, Y, Z), 7.3, (-1, 4, 0), (4, -1, 0), (-1, 4, 0)),
     Example("updates", (X, Y, Z), updated, list(map(filled_around, (X, Y, Z), (0, 4, 2)))),
 ]

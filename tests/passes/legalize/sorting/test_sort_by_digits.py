@@ -212,9 +212,11 @@ def front(name: str, x: np.ndarray, limits: tuple[int, int], dimension: int = 0)
     )
 
 
+FEW = front("of_few", np.sort(Y.repeat(20))[::-1].copy(), (7, 7))
 FRONTS = [
+    FEW,
     front("of_short_row", X[:20], (3, 5)),
-    front("of_few", np.sort(Y.repeat(20))[::-1].copy(), (7, 7)),
+    *(front(f"of_{n}", RNG.integers(0, 9, n).astype(np.uint8), (1, 1)) for n in (8, 16, 17, 18)),
     front("of_some", np.sort(Y.repeat(20))[::-1].copy(), (40, 7)),
     front("of_most_of_few", RNG.normal(size=(2, 129)).astype(np.float32), (16, 1), 1),
     front("of_descending", np.arange(300, 0, -1, dtype=np.int32), (16, 3)),
@@ -252,7 +254,7 @@ def test_no_sort_is_left(example: Example) -> None:
 
 
 def test_what_is_not_read_is_not_made() -> None:
-    text = text_after(FRONTS[1], "sort-by-digits")
+    text = text_after(FEW, "sort-by-digits")
     assert "(tensor<1x1000xf32>, tensor<1x7x1xi32>) -> tensor<1x7xf32>" in text
 
 
