@@ -85,6 +85,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     "legalize.buffers": (
         "copy-returned-inputs",
         "limit-fusion",
+        "limit-scalar-fusion",
         "protect-inputs",
         "renew-wide-fills",
         "separate-views",

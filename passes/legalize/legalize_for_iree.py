@@ -69,6 +69,7 @@ STAGES: dict[str, Stage] = {
     "negate-products": looks_for("reduce"),
     "hide-negations": looks_for("reduce"),
     "limit-fusion": looks_for(_ANY),
+    "limit-scalar-fusion": looks_for(_ANY),
     "keep-roundings": looks_for("add subtract linalg.generic"),
     "refuse-unsupported": looks_for(_ANY),
     "separate-views": looks_for("broadcast_in_dim reshape transpose dot_general"),
@@ -134,10 +135,10 @@ class LegalizeForIree(Pass):
        `stabilize-sort` for the sorts that are left on CPUs.
     4. `unfold-windows` and `pad-windows`, then `split-complex-pad`, because `drop-scatter` pads
        too; then `split-complex-constants`.
-    5. `negate-products`, and on GPUs `hide-negations`, which it makes some of; `limit-fusion`; for
-       Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
-       `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data` and
-       `loop-over-windows`.
+    5. `negate-products`, and on GPUs `hide-negations`, which it makes some of; `limit-fusion`
+       and `limit-scalar-fusion`; for Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with
+       the types that are `missing`; and `separate-views`, when all elementwise operations are
+       there. Then `sign-unsigned-data` and `loop-over-windows`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
        `store-positions` and `store-reductions`, `store-dilations`, `store-slices`,

@@ -1,0 +1,126 @@
+"""`limit-scalar-fusion`: computations of numbers in parts that IREE can bind."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.rewriting import defining_operation, find_operations, operations_in_order
+
+from .limit_fusion import ELEMENTWISE
+
+
+@dataclasses.dataclass(frozen=True)
+class LimitScalarFusion(Pass):
+    """Breaks up long computations of numbers, arrays of one element.
+
+    The fact: IREE makes one dispatch of all operations on single elements that stand in a function
+    side by side, whether they read each other or not, with a buffer for each number that goes in or
+    comes out; but a dispatch can bind 32 (`limit-fusion`). It ends such a dispatch where the
+    operation before is read by something else.
+
+    1. Go through the elementwise operations on single elements of each function, outside of loops
+       and branches, in order, and keep the numbers that the dispatch reads, and those of its own
+       that others read. A number that is read once counts as what it is computed from, because
+       IREE moves its computation to where it is read.
+    2. Where an operation would make them more than `buffers`, put an optimization barrier on the
+       result of the one before, and begin again.
+
+    Before::
+
+        %10 = stablehlo.multiply %9, %9 : tensor<f32>     // 24 numbers were read so far
+        %11 = stablehlo.add %10, %arg25 : tensor<f32>
+
+    After::
+
+        %10 = stablehlo.multiply %9, %9 : tensor<f32>
+        %b = stablehlo.optimization_barrier %10
+        %11 = stablehlo.add %b, %arg25 : tensor<f32>
+    """
+
+    name: ClassVar[str] = "limit-scalar-fusion"
+    buffers: int = 24
+
+    def run(self, module: ir.Module) -> None:
+        """Inserts the barriers."""
+        for function in find_operations(module.operation, ("func.func",)):
+            numbers = [
+                operation
+                for operation in operations_in_order(function, ELEMENTWISE)
+                if operation.parent == function and _is_of_numbers(operation)
+            ]
+            if len(numbers) > self.buffers:
+                self._part(numbers)
+
+    def _part(self, numbers: list[ir.Operation]) -> None:
+        dispatch = _Dispatch()
+        for before, operation in zip([None, *numbers], numbers, strict=False):
+            dispatch.add(operation)
+            if before is not None and dispatch.bindings > self.buffers:
+                _store(before)
+                dispatch = _Dispatch()
+                dispatch.add(operation)
+
+
+class _Dispatch:
+    """What IREE joins: the numbers that it reads, and those of its own that others read."""
+
+    def __init__(self) -> None:
+        self._read: set[ir.Value] = set()
+        # For each number of its own how many operations are still to come that read it.
+        self._awaited: dict[ir.Value, int] = {}
+
+    @property
+    def bindings(self) -> int:
+        return len(self._read) + len(self._awaited)
+
+    def add(self, operation: ir.Operation) -> None:
+        pending = list(operation.operands)
+        seen: set[ir.Value] = set()
+        while pending:
+            value = pending.pop()
+            if value in seen or _is_constant(value):
+                continue
+            seen.add(value)
+            if value in self._awaited:
+                self._awaited[value] -= sum(use.owner == operation for use in value.uses)
+                if not self._awaited[value]:
+                    del self._awaited[value]
+            elif _moves(value):
+                pending += value.owner.operands
+            else:
+                self._read.add(value)
+        for result in operation.results:
+            self._awaited[result] = sum(1 for _ in result.uses)
+
+
+def _is_of_numbers(operation: ir.Operation) -> bool:
+    return all(math.prod(hlo.shape_of(x)) == 1 for x in (*operation.operands, *operation.results))
+
+
+def _is_constant(value: ir.Value) -> bool:
+    maker = defining_operation(value)
+    return maker is not None and maker.name == "stablehlo.constant"
+
+
+def _moves(value: ir.Value) -> bool:
+    """Tells whether IREE computes a value where it is read: once, from single elements."""
+    maker = defining_operation(value)
+    if maker is None or maker.name not in ELEMENTWISE or not _is_of_numbers(maker):
+        return False
+    return sum(1 for _ in value.uses) == 1
+
+
+def _store(operation: ir.Operation) -> None:
+    """Has others read the results of an operation from memory: a dispatch ends with it."""
+    for result in operation.results:
+        uses = [(use.owner, use.operand_number) for use in result.uses]
+        with ir.InsertionPoint.after(operation), operation.location:
+            stored = hlo.optimization_barrier(result)[0]
+        for user, number in uses:
+            user.operands[number] = stored
