@@ -205,11 +205,15 @@ def canonicalize_dtype(dtype: UserObject) -> Dtype:
 
 def scalar_dtype(value: Scalar) -> Dtype:
     """Returns the canonical dtype of a Python scalar (whose type is weak, save for bool)."""
-    for python_type in (bool, int, float, complex):
-        if isinstance(value, python_type):
-            dtype = _PYTHON_DTYPES[python_type]
-            return dtype if config.jax_enable_x64 else _TRUNCATED.get(dtype, dtype)
-    raise DTypeError(f"{value!r} is not a Python scalar.")
+    dtype = _PYTHON_DTYPES.get(type(value))
+    if dtype is None:
+        for python_type in (bool, int, float, complex):
+            if isinstance(value, python_type):
+                dtype = _PYTHON_DTYPES[python_type]
+                break
+        else:
+            raise DTypeError(f"{value!r} is not a Python scalar.")
+    return dtype if config.jax_enable_x64 else _TRUNCATED.get(dtype, dtype)
 
 
 @cache

@@ -28,6 +28,7 @@ from axir._arguments.arguments import (
 )
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
     DonationError,
@@ -55,7 +56,7 @@ from axir.runtime.spmd.placed_calls import committed, placed
 from axir.runtime.spmd.program import MeshProgram
 
 from .caches import clear_tables, cleared_with_caches
-from .signatures import signature
+from .signatures import AsNumber, kept_number, signature
 from .stages import Lowered, Lying, Traced, described_place
 from .static_arguments import StaticArguments, chosen
 
@@ -143,6 +144,8 @@ class JitFunction:
         self._has_static = bool(static_argnums or static_argnames)
         self._donate_argnums = donate_argnums
         self._donate_argnames = donate_argnames
+        is_giving = bool(donate_argnums or donate_argnames)
+        self._as_number: AsNumber = as_array if is_giving else kept_number
         self._device = device
         self._inline = inline
         self._wait = wait
@@ -198,7 +201,7 @@ class JitFunction:
         static: UserObject = None
         if self._has_static:
             args, kwargs, static = self._static.split(args, kwargs)
-        key, values = signature(args, kwargs, static)
+        key, values = signature(args, kwargs, static, self._as_number)
         if key is not None:
             entry = self._known.get(key)
             if entry is not None and not (entry.is_staged and state.ambient is not None):

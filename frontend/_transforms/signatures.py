@@ -8,6 +8,9 @@ in general (`_trees/`), what a signature leads to (`jit.py`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
 from axir._trees import paths
@@ -16,16 +19,24 @@ from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import AxirError
 
+AsNumber: TypeAlias = Callable[[complex], ConcreteArray]
+
 # Stands before the names of keyword arguments, which are no dictionary among the others.
 _KEYWORDS = object()
 _HOST_KINDS = frozenset((bool, int, float, complex, np.ndarray))
+# Numbers as arrays: one that programs are called with again and again lies on the device.
+_numbers: dict[tuple[type, complex, bool], ConcreteArray] = {}
+_NUMBER_LIMIT = 256
 # The order in which a tree has the entries of dictionaries with given keys.
 _orders: dict[tuple[UserObject, ...], tuple[UserObject, ...]] = {}
 _ORDER_LIMIT = 4096
 
 
 def signature(
-    args: tuple[UserObject, ...], kwargs: dict[str, Options], static: UserObject
+    args: tuple[UserObject, ...],
+    kwargs: dict[str, Options],
+    static: UserObject,
+    as_number: AsNumber = as_array,
 ) -> tuple[tuple[UserObject, ...] | None, list[ConcreteArray]]:
     """Returns what tells a call from others, and the leaves in the order of the tree.
 
@@ -33,6 +44,7 @@ def signature(
         args: Positional arguments that are not static.
         kwargs: Keyword arguments that are not static.
         static: What is known of the static ones, hashable.
+        as_number: Makes arrays of numbers: `kept_number`, unless the call donates them.
 
     Returns:
         The signature, which is hashable and depends on the options, and the leaves as arrays. After
@@ -55,16 +67,18 @@ None, ShapedArray(float32[], weak_type=True))
             if x._device is not None:
                 key.append(x._device)
             leaves.append(x)
-        elif not _walk(x, key, leaves):
+        elif not _walk(x, key, leaves, as_number):
             return None, leaves
     if kwargs:
         key.append(_KEYWORDS)
-        if not _walk(kwargs, key, leaves):
+        if not _walk(kwargs, key, leaves, as_number):
             return None, leaves
     return tuple(key), leaves
 
 
-def _walk(x: UserObject, key: list[UserObject], leaves: list[ConcreteArray]) -> bool:
+def _walk(
+    x: UserObject, key: list[UserObject], leaves: list[ConcreteArray], as_number: AsNumber
+) -> bool:
     """Adds what is no array itself; returns False if it is not of the kinds known here."""
     kind = type(x)
     if kind is dict:
@@ -73,7 +87,7 @@ def _walk(x: UserObject, key: list[UserObject], leaves: list[ConcreteArray]) -> 
         key += (kind, len(x))
         children = x
     else:
-        children = _children(x, kind, key, leaves)
+        children = _children(x, kind, key, leaves, as_number)
     if children is None:
         return False
     for child in children:
@@ -82,7 +96,7 @@ def _walk(x: UserObject, key: list[UserObject], leaves: list[ConcreteArray]) -> 
             if child._device is not None:
                 key.append(child._device)
             leaves.append(child)
-        elif not _walk(child, key, leaves):
+        elif not _walk(child, key, leaves, as_number):
             return False
     return True
 
@@ -100,7 +114,11 @@ def _values(x: dict[UserObject, UserObject], key: list[UserObject]) -> UserObjec
 
 
 def _children(
-    x: UserObject, kind: type, key: list[UserObject], leaves: list[ConcreteArray]
+    x: UserObject,
+    kind: type,
+    key: list[UserObject],
+    leaves: list[ConcreteArray],
+    as_number: AsNumber,
 ) -> UserObject:
     """Returns what a container of another kind holds, or None if it is of none known here."""
     if x is None:
@@ -108,7 +126,7 @@ def _children(
         return ()
     if kind in _HOST_KINDS:
         try:
-            array = as_array(x)
+            array = as_array(x) if kind is np.ndarray else as_number(x)
         except (AxirError, OverflowError, TypeError, ValueError):
             return None  # whoever flattens the arguments says which of them it is
         key.append(array.type)
@@ -118,6 +136,21 @@ def _children(
         key.append(kind)
         return x
     return None
+
+
+def kept_number(x: complex) -> ConcreteArray:
+    """Returns a number as an array that other calls have, too, and that lies on the device then."""
+    is_guarded = config.jax_transfer_guard or config.jax_transfer_guard_host_to_device
+    if not x or type(x) is complex or is_guarded:
+        return as_array(x)  # zeros have two signs and are equal, as are parts of complex numbers
+    key = (type(x), x, config.jax_enable_x64)
+    array = _numbers.get(key)
+    if array is None:
+        array = as_array(x)
+        if len(_numbers) >= _NUMBER_LIMIT:
+            _numbers.clear()
+        _numbers[key] = array
+    return array
 
 
 def _order_of(names: tuple[UserObject, ...]) -> tuple[UserObject, ...] | None:

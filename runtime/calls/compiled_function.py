@@ -42,7 +42,7 @@ from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.compiler import compile_legalized
 from axir.runtime.compiler.target import Target
 from axir.runtime.device.buffers import Buffer, BufferType
-from axir.runtime.device.devices import Device, default_device
+from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
 from axir.runtime.errors import (
     CompileError,
     CompileFailureWarning,
@@ -77,7 +77,7 @@ def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
             check_transfer("device_to_device", f"{array.type} from {buffer.device} to {device}")
         return _put(bytes_of(words_of(array.host())), device)
     host = bytes_of(words_of(array.host()))
-    if host.flags.writeable:
+    if host.nbytes >= BORROWED_BYTES and host.flags.writeable:
         # Arrays are immutable, so their memory can be shared with the device.
         host = host.view()
         host.flags.writeable = False

@@ -60,7 +60,7 @@ _BYTE = np.dtype(np.uint8)
 _HOST_USAGE = int(iree_runtime.BufferUsage.DEFAULT) | int(iree_runtime.BufferUsage.MAPPING)
 _flags_lock = threading.Lock()
 # Below this size a copy (0.8 us) costs less than borrowing (2 us).
-_BORROWED_BYTES = 1 << 15
+BORROWED_BYTES = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,7 @@ class Device:
         self.process_index = current().index if process_index is None else process_index
         self.local_hardware_id = device_id if local_hardware_id is None else local_hardware_id
         self._handles: dict[tuple[str, int], iree_runtime.HalDevice] = {}
+        self._main_handle: iree_runtime.HalDevice | None = None
         self._lock = threading.Lock()
         call_in_forked_child(self._forget_handles)
 
@@ -146,6 +147,8 @@ class Device:
             driver: One of `drivers`, by default the first.
             threads: How many threads it has, if it is one that has threads.
         """
+        if driver is None and self._main_handle is not None:
+            return self._main_handle
         # What threads a driver has stays as it was made.
         workers = (threads, config.axir_cpu_ids) if driver == "local-task" else (1, None)
         key = (driver or self.driver, *workers)
@@ -157,6 +160,8 @@ class Device:
                     self._check_addressable()
                     with without_launcher_variables():
                         handle = self._handles[key] = self._open(*key[:2])
+        if driver is None:
+            self._main_handle = handle
         return handle
 
     @property
@@ -178,6 +183,7 @@ class Device:
     def _forget_handles(self) -> None:
         abandon(self._handles)
         self._handles = {}
+        self._main_handle = None
         self._lock = threading.Lock()
 
     def put(self, array: HostArray) -> Buffer:
@@ -273,7 +279,7 @@ class CpuDevice(Device):
         used where it lies and kept alive; any other is copied.
         """
         element = element_type(array.dtype)
-        if array.nbytes >= _BORROWED_BYTES:
+        if array.nbytes >= BORROWED_BYTES:
             memory = borrowable_bytes(array)
             if memory is not None:
                 view = self._borrow(memory, array.shape, element)
@@ -327,6 +333,8 @@ _ALIASES = {"gpu": "cuda", "nvidia": "cuda"}
 _platforms: dict[str, Callable[[], tuple[Device, ...]]] = {}
 # By platform; a device is made once, for it is the same only as itself.
 _devices: dict[str, tuple[Device, ...]] = {}
+# By the option `jax_platforms`, the first device of this process.
+_first_devices: dict[str | None, Device] = {}
 
 
 _FLAG = re.compile(r"--xla_force_host_platform_device_count=(\S+)")
@@ -362,6 +370,7 @@ def are_made() -> bool:
 def forget() -> None:
     """Forgets which devices there are, for processes begin to compute together, or end to."""
     _devices.clear()
+    _first_devices.clear()
 
 
 def _count_of_flags() -> int:
@@ -460,7 +469,11 @@ def default_device() -> Device:
     """
     chosen = config.jax_default_device
     if chosen is None:
-        return local_devices()[0]
+        offered = config.jax_platforms
+        first = _first_devices.get(offered)
+        if first is None:
+            first = _first_devices[offered] = local_devices()[0]
+        return first
     return local_devices(backend=chosen)[0] if isinstance(chosen, str) else chosen
 
 

@@ -177,7 +177,7 @@ def test_the_memory_profile_counts_buffers_and_programs(tmp_path: Path) -> None:
 
     kept = axir.jit(lambda x: x + 1)
     before = in_use("cpu").get(("buffer", "float32[17,3]", "cpu:0"), (0, 0))
-    results = [kept(jnp.zeros((17, 3))) for _ in range(2)]
+    results = [kept(jnp.zeros((17, 3))).block_until_ready() for _ in range(2)]
     count, size = in_use("cpu")["buffer", "float32[17,3]", "cpu:0"]
     assert count - before[0] in (2, 3)
     assert size == count * 17 * 3 * 4

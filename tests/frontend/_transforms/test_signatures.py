@@ -12,9 +12,10 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir import tree_util
-from axir._transforms.signatures import signature
+from axir._transforms.signatures import kept_number, signature
 from axir._trees import tree
 from axir.dialect.core.config import config
+from axir.dialect.core.errors import TransferGuardError
 
 Pair = namedtuple("Pair", "first second")
 Swapped = namedtuple("Swapped", "first second")
@@ -130,3 +131,43 @@ def test_calls_with_nested_arguments_give_the_same_every_time(order):
         assert result.first.tolist() == [3, 3]
         assert {k: v.tolist() for k, v in result.second.items()} == {"a": [1, 1], "b": [2, 2]}
         assert f(Swapped(A, B), 2, d=d).first.tolist() == [2, 2]
+
+
+# Numbers ----------------------------------------------------------------------------------------
+
+
+def test_equal_numbers_of_other_types_and_signs_stay_apart() -> None:
+    identity = axir.jit(lambda x: x)
+    for _ in range(2):
+        for x in (1, True, 1.0, 1 + 0j, 1 - 0j, 0.0, -0.0, 0, False, float("nan"), float("inf")):
+            result, dtype = identity(x), jnp.asarray(x).dtype
+            assert result.dtype == dtype
+            assert repr(np.asarray(result)) == repr(np.asarray(x, dtype))
+
+
+def test_a_number_lies_on_the_device_after_its_first_call() -> None:
+    _, [first] = signature((2.5,), {}, None, kept_number)
+    _, [again] = signature(([2.5],), {}, None, kept_number)
+    _, [of_its_own] = signature((2.5,), {}, None)
+    assert first is again
+    assert of_its_own is not first
+
+
+def test_many_numbers_are_not_all_kept() -> None:
+    first = kept_number(0.25)
+    for x in range(1, 400):
+        assert int(kept_number(x)) == x
+    assert kept_number(0.25) is not first
+
+
+def test_a_number_that_is_donated_can_be_passed_again() -> None:
+    product = axir.jit(lambda x, y: x * y, donate_argnums=(0, 1))
+    assert [float(product(1.5, 2.5)) for _ in range(3)] == [3.75] * 3
+    assert float(axir.jit(lambda x: x + 1)(1.5)) == 2.5
+
+
+def test_a_guard_sees_a_number_that_is_kept() -> None:
+    double = axir.jit(lambda x: 2 * x)
+    double(4.5)
+    with axir.transfer_guard_host_to_device("disallow"), pytest.raises(TransferGuardError):
+        double(4.5)
