@@ -66,6 +66,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "loop-over-windows",
         "pad-windows",
         "position-select-and-scatter",
+        "scan-by-doubling",
         "split-grouped-convolutions",
         "unfold-windows",
     ),

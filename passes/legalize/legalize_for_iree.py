@@ -63,6 +63,7 @@ STAGES: dict[str, Stage] = {
     "lead-scatter-dims": looks_for("scatter"),
     "stabilize-sort": looks_for("sort"),
     "unfold-windows": looks_for("reduce_window"),
+    "scan-by-doubling": looks_for("reduce_window", is_complex=True),
     "pad-windows": looks_for("reduce_window"),
     "split-complex-pad": looks_for("pad", is_complex=True),
     "split-complex-constants": looks_for("constant", is_complex=True),
@@ -104,6 +105,7 @@ _ONLY_ON = {
             "divide-by-signed",
             "expand-remainder",
             "keep-roundings",
+            "scan-by-doubling",
             "split-grouped-convolutions",
             "store-positions",
             "store-reductions",
@@ -132,8 +134,8 @@ class LegalizeForIree(Pass):
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.
-    4. `unfold-windows` and `pad-windows`, then `split-complex-pad`, because `drop-scatter` pads
-       too; then `split-complex-constants`.
+    4. `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`,
+       because `drop-scatter` pads too; then `split-complex-constants`.
     5. `negate-products`, and on GPUs `hide-negations`, which it makes some of; `limit-fusion`; for
        Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
        `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data` and

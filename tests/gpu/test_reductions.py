@@ -31,3 +31,15 @@ def test_what_is_beside_reductions(gpu: Device) -> None:
     found = axir.jit(beside_reductions, device=gpu)(*arguments)
     for name, wanted in beside_reductions(*map(jnp.asarray, arguments)).items():
         np.testing.assert_allclose(found[name], wanted, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_running_reductions_of_complex_numbers(gpu: Device) -> None:
+    z = (RNG.normal(size=(3, 9)) + 1j * RNG.normal(size=(3, 9))).astype(np.complex64)
+
+    def running(z):
+        return jnp.cumsum(z, 1), jnp.cumprod(z, 0)
+
+    for found, wanted in zip(
+        axir.jit(running, device=gpu)(z), (np.cumsum(z, 1), np.cumprod(z, 0)), strict=True
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
