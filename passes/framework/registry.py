@@ -94,6 +94,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "store-positions",
         "store-reductions",
         "store-slices",
+        "store-widened",
     ),
     "raising": ("raise-stablehlo",),
     "fuse": (

@@ -81,6 +81,7 @@ STAGES: dict[str, Stage] = {
     "store-exponentials": looks_for("exponential"),
     "store-positions": looks_for("iota"),
     "store-reductions": looks_for("broadcast_in_dim"),
+    "store-widened": looks_for("convert select linalg.generic"),
     "store-dilations": looks_for("pad"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-wide-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
@@ -109,6 +110,7 @@ _ONLY_ON = {
             "split-grouped-convolutions",
             "store-positions",
             "store-reductions",
+            "store-widened",
         ),
         _SPIRV,
     ),
@@ -142,7 +144,7 @@ class LegalizeForIree(Pass):
        `loop-over-windows`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
-       `store-positions` and `store-reductions`, `store-dilations`, `store-slices`,
+       `store-positions`, `store-reductions` and `store-widened`, `store-dilations`, `store-slices`,
        `renew-wide-fills` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 

@@ -43,3 +43,23 @@ def test_running_reductions_of_complex_numbers(gpu: Device) -> None:
         axir.jit(running, device=gpu)(z), (np.cumsum(z, 1), np.cumprod(z, 0)), strict=True
     ):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_reductions_of_widened_numbers(gpu: Device) -> None:
+    x = RNG.integers(-9, 9, (70, 131))
+
+    def widened(half, byte):
+        y, truth = half.astype(np.float32), byte > 0
+        number, mask = byte.astype(np.int32), truth.astype(np.float32)
+        return {
+            "columns": y - y.sum(0),
+            "all": y - y.sum(),
+            "extremes": number * number.max(0) - number.min(0),
+            "product": mask @ mask.T,
+            "variance": jnp.var(half, 0),
+        }
+
+    arguments = x.astype(np.float16), x.astype(np.int8)
+    found = axir.jit(widened, device=gpu)(*arguments)
+    for name, wanted in widened(*map(jnp.asarray, arguments)).items():
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-3, err_msg=name)
