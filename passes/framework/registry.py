@@ -75,6 +75,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "fill-empty-dot",
         "hide-negations",
         "negate-products",
+        "reduce-in-single",
         "select-boolean-operands",
         "widen-unsigned-dot",
     ),

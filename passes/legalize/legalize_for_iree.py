@@ -67,6 +67,7 @@ STAGES: dict[str, Stage] = {
     "pad-windows": looks_for("reduce_window"),
     "split-complex-pad": looks_for("pad", is_complex=True),
     "split-complex-constants": looks_for("constant", is_complex=True),
+    "reduce-in-single": looks_for("reduce"),
     "negate-products": looks_for("reduce"),
     "hide-negations": looks_for("reduce"),
     "limit-fusion": looks_for(_ANY),
@@ -106,6 +107,7 @@ _ONLY_ON = {
             "divide-by-signed",
             "expand-remainder",
             "keep-roundings",
+            "reduce-in-single",
             "scan-by-doubling",
             "split-grouped-convolutions",
             "store-positions",
@@ -138,10 +140,10 @@ class LegalizeForIree(Pass):
        `stabilize-sort` for the sorts that are left on CPUs.
     4. `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`,
        because `drop-scatter` pads too; then `split-complex-constants`.
-    5. `negate-products`, and on GPUs `hide-negations`, which it makes some of; `limit-fusion`; for
-       Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
-       `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data` and
-       `loop-over-windows`.
+    5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
+       makes some of; `limit-fusion`; for Vulkan `keep-roundings`; for GPUs `refuse-unsupported`
+       with the types that are `missing`; and `separate-views`, when all elementwise operations are
+       there. Then `sign-unsigned-data` and `loop-over-windows`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
        `store-positions`, `store-reductions` and `store-widened`, `store-dilations`, `store-slices`,

@@ -63,3 +63,14 @@ def test_reductions_of_widened_numbers(gpu: Device) -> None:
     found = axir.jit(widened, device=gpu)(*arguments)
     for name, wanted in widened(*map(jnp.asarray, arguments)).items():
         np.testing.assert_allclose(found[name], wanted, rtol=1e-3, err_msg=name)
+
+
+def test_extremes_of_rows_of_brain_floats(gpu: Device) -> None:
+    x = jnp.asarray(RNG.normal(size=(70, 32)), jnp.bfloat16)
+
+    def extremes(x):
+        return jnp.max(x, 1), jnp.max(x, 0) - jnp.min(x, 0), axir.nn.softmax(x)
+
+    for found, wanted in zip(axir.jit(extremes, device=gpu)(x), extremes(x), strict=True):
+        wide = (np.asarray(y).astype(np.float32) for y in (found, wanted))
+        np.testing.assert_allclose(*wide, rtol=0.05)

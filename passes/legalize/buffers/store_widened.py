@@ -9,14 +9,19 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.rewriting import defining_operation, operations_in_order
+from axir.passes.legalize.rewriting import defining_operation, operations_in_order, replace
 
 from .limit_fusion import ELEMENTWISE
 
 _GENERIC = "linalg.generic"
 _REDUCTIONS = frozenset(
-    ("stablehlo.dot_general", "stablehlo.reduce", "stablehlo.reduce_window")
-    + ("stablehlo.convolution", "func.call")
+    (
+        "func.call",
+        "stablehlo.convolution",
+        "stablehlo.dot_general",
+        "stablehlo.reduce",
+        "stablehlo.reduce_window",
+    )
 )
 
 
@@ -30,11 +35,12 @@ class StoreWidened(Pass):
     `y` for `x.astype(float32)` of f16, `y - y.sum(0)` was wrong, `y - y.sum()` did not compile
     ("uses 36736 bytes of shared memory").
 
-    1. Visit the results of elementwise operations that have several users, or one that is no
+    1. Make one of the conversions of an array to a type, as IREE does.
+    2. Visit the results of elementwise operations that have several users, or one that is no
        elementwise operation and uses them twice.
-    2. Look at the arrays that elementwise operations compute one of: at those of the highest rank,
+    3. Look at the arrays that elementwise operations compute one of: at those of the highest rank,
        axes of one element not counted, as IREE does.
-    3. If one of these arrays has narrower elements, and elementwise operations lead from the result
+    4. If one of these arrays has narrower elements, and elementwise operations lead from the result
        to a reduction, a product, windows or a call, put an optimization barrier on it.
 
     Before::
@@ -56,6 +62,7 @@ class StoreWidened(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Inserts the barriers."""
+        _join_conversions(module.operation)
         operations = operations_in_order(module.operation, ELEMENTWISE)
         reduced = _reduced(operations)
         read: dict[ir.Value, _Read] = {}
@@ -75,8 +82,18 @@ class StoreWidened(Pass):
 
 _WIDEST = 128
 _Read = tuple[int, int]
-"""The rank of the arrays of highest rank that are read, negative, and the bits of their elements."""
+"""The negative rank of those arrays read that have the highest, and the bits of their elements."""
 _NOTHING: _Read = (1, 0)
+
+
+def _join_conversions(root: ir.Operation) -> None:
+    """Erases conversions that an operation before, in the same block, does as well."""
+    made: dict[tuple[ir.Value, ir.Type], ir.Operation] = {}
+    for operation in operations_in_order(root, ("stablehlo.convert",)):
+        result = operation.results[0]
+        first = made.setdefault((operation.operands[0], result.type), operation)
+        if first != operation and first.block == operation.block:
+            replace(operation, first.results[0])
 
 
 def _read(value: ir.Value) -> _Read:

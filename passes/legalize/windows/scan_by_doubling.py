@@ -31,7 +31,7 @@ class ScanByDoubling(RewritePass):
 
     Before::
 
-        %0 = "stablehlo.reduce_window"(%x, %z) <{padding = dense<[[2, 0]]>, window_dimensions = [3]}>
+        %0 = "stablehlo.reduce_window"(%x, %z) <{padding = dense<[[2, 0]]> …}>
              … stablehlo.add … : (tensor<3xcomplex<f32>>, tensor<complex<f32>>) -> …
 
     After::

@@ -70,3 +70,21 @@ def test_both_operands_of_a_product_are_stored_once() -> None:
     module = parse(PRODUCT)
     run_passes(module, "store-widened")
     assert str(module).count("stablehlo.optimization_barrier") == 1
+
+
+TWICE = """
+func.func @f(%x: tensor<4x4xi8>) -> (tensor<4x4xi32>, tensor<4x4xi32>) {
+  %y = stablehlo.convert %x : (tensor<4x4xi8>) -> tensor<4x4xi32>
+  %z = stablehlo.convert %x : (tensor<4x4xi8>) -> tensor<4x4xi32>
+  %0 = stablehlo.dot_general %y, %z, contracting_dims = [1] x [1]
+    : (tensor<4x4xi32>, tensor<4x4xi32>) -> tensor<4x4xi32>
+  return %0, %z : tensor<4x4xi32>, tensor<4x4xi32>
+}
+"""
+
+
+def test_equal_conversions_are_one() -> None:
+    module = parse(TWICE)
+    run_passes(module, "store-widened")
+    assert str(module).count("stablehlo.convert") == 1
+    assert str(module).count("stablehlo.optimization_barrier") == 1
