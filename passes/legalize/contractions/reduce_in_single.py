@@ -27,8 +27,8 @@ class ReduceInSingle(RewritePass):
     type bitwidth 32 and operand type bitwidth 16"): no maximum of a row of 24, and so no softmax.
 
     1. Visit each reduction of one array of bf16 by a sum, a product, a maximum or a minimum.
-    2. Convert the array and the initial value to f32, reduce, and convert to bf16. Maxima and minima
-       are the same; sums and products are rounded once.
+    2. Convert the array and the initial value to f32, reduce, and convert to bf16. Maxima and
+       minima are the same; sums and products are rounded once.
 
     Before::
 
