@@ -66,6 +66,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "loop-over-windows",
         "pad-windows",
         "position-select-and-scatter",
+        "scan-by-doubling",
         "split-grouped-convolutions",
         "unfold-windows",
     ),
@@ -74,6 +75,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "fill-empty-dot",
         "hide-negations",
         "negate-products",
+        "reduce-in-single",
         "select-boolean-operands",
         "widen-unsigned-dot",
     ),
@@ -94,6 +96,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "store-positions",
         "store-reductions",
         "store-slices",
+        "store-widened",
     ),
     "raising": ("raise-stablehlo",),
     "fuse": (

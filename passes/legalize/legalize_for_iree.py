@@ -63,9 +63,11 @@ STAGES: dict[str, Stage] = {
     "lead-scatter-dims": looks_for("scatter"),
     "stabilize-sort": looks_for("sort"),
     "unfold-windows": looks_for("reduce_window"),
+    "scan-by-doubling": looks_for("reduce_window", is_complex=True),
     "pad-windows": looks_for("reduce_window"),
     "split-complex-pad": looks_for("pad", is_complex=True),
     "split-complex-constants": looks_for("constant", is_complex=True),
+    "reduce-in-single": looks_for("reduce"),
     "negate-products": looks_for("reduce"),
     "hide-negations": looks_for("reduce"),
     "limit-fusion": looks_for(_ANY),
@@ -81,6 +83,7 @@ STAGES: dict[str, Stage] = {
     "store-exponentials": looks_for("exponential"),
     "store-positions": looks_for("iota"),
     "store-reductions": looks_for("broadcast_in_dim"),
+    "store-widened": looks_for("convert select linalg.generic"),
     "store-dilations": looks_for("pad"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-wide-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
@@ -105,9 +108,12 @@ _ONLY_ON = {
             "divide-by-signed",
             "expand-remainder",
             "keep-roundings",
+            "reduce-in-single",
+            "scan-by-doubling",
             "split-grouped-convolutions",
             "store-positions",
             "store-reductions",
+            "store-widened",
         ),
         _SPIRV,
     ),
@@ -133,15 +139,15 @@ class LegalizeForIree(Pass):
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.
-    4. `unfold-windows` and `pad-windows`, then `split-complex-pad`, because `drop-scatter` pads
-       too; then `split-complex-constants`.
-    5. `negate-products`, and on GPUs `hide-negations`, which it makes some of; `limit-fusion`
-       and `limit-scalar-fusion`; for Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with
-       the types that are `missing`; and `separate-views`, when all elementwise operations are
-       there. Then `sign-unsigned-data` and `loop-over-windows`.
+    4. `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`,
+       because `drop-scatter` pads too; then `split-complex-constants`.
+    5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
+       makes some of; `limit-fusion` and `limit-scalar-fusion`; for Vulkan `keep-roundings`; for
+       GPUs `refuse-unsupported` with the types that are `missing`; and `separate-views`, when all
+       elementwise operations are there. Then `sign-unsigned-data` and `loop-over-windows`.
     6. `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
-       `store-positions` and `store-reductions`, `store-dilations`, `store-slices`,
+       `store-positions`, `store-reductions` and `store-widened`, `store-dilations`, `store-slices`,
        `renew-wide-fills` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 

@@ -6,6 +6,7 @@ them run with `GPU_TESTS=all`.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from support.gpus import REFUSED, RUNS_ALL
 from support.op_cases import Case, cases_of, differences, joined, sampled_ops
@@ -17,9 +18,25 @@ from axir.runtime import Device
 FEW = ("div", "rem", "sin", "pow", "reduce_sum", "scatter_add")
 _NARROW = {"float32", "int32", "uint32", "bool"}
 
+_REORDERED = {"cumprod"}
+
 
 def is_run(case: Case) -> bool:
     return RUNS_ALL or {str(x.dtype) for x in case.args} <= _NARROW
+
+
+def comparable(case: Case, results: list[np.ndarray]) -> list[np.ndarray]:
+    """Returns results to compare.
+
+    Where products of complex numbers are formed in another order than the evaluator's, infinite
+    parts of these may become nan, or the reverse: what is not finite counts as nan.
+    """
+    if case.primitive.name not in _REORDERED:
+        return results
+    return [
+        np.where(np.isfinite(x), x, x.dtype.type(np.nan)) if np.iscomplexobj(x) else x
+        for x in results
+    ]
 
 
 @pytest.mark.parametrize("name", sampled_ops() if RUNS_ALL else FEW)
@@ -37,8 +54,8 @@ def test_op_agrees_with_the_evaluator(gpu: Device, name: str) -> None:
         case = cases[symbol]
         problems += differences(
             str(case),
-            results[symbol],
-            case.evaluate(),
+            comparable(case, results[symbol]),
+            comparable(case, case.evaluate()),
             case.tolerance,
             is_elementwise=case.is_elementwise,
             zero_signs=False,  # sums of zeros may have either sign on GPUs

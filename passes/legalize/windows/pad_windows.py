@@ -57,7 +57,7 @@ class PadWindows(RewritePass):
         surplus = _surplus(counts, shape, window, padding, base, dilations)
         low, high = [pair[0] for pair in padding], [pair[1] for pair in padding]
         config = (low, high, [dilation - 1 for dilation in base])
-        stays = _is_running(shape, window, padding) or not any(any(entry) for entry in config)
+        stays = is_running(shape, window, padding) or not any(any(entry) for entry in config)
         if stays and min((*low, *high), default=0) >= 0 and not any(surplus):
             return None
         inits = values[count:]
@@ -94,7 +94,7 @@ def _surplus(
     return result
 
 
-def _is_running(
+def is_running(
     shape: Sequence[int], window: Sequence[int], padding: Sequence[Sequence[int]]
 ) -> bool:
     """Tells whether windows reach from each element to one end, along a single dimension."""

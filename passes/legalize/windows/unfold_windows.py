@@ -85,7 +85,7 @@ class UnfoldWindows(RewritePass):
                 begin + (n - 1) * by + 1 for begin, n, by in zip(start, shape, strides, strict=True)
             ]
             slices = [hlo.slice(array, start, limit, strides) for array in arrays]
-            results = _applied(operation.regions[0], [*results, *slices], shape)
+            results = apply_to_arrays(operation.regions[0], [*results, *slices], shape)
         return results
 
 
@@ -97,7 +97,7 @@ def _is_elementwise(operation: ir.Operation) -> bool:
     return all(o.operation.name in allowed for o in inner)
 
 
-def _applied(
+def apply_to_arrays(
     region: ir.Region, arguments: Sequence[ir.Value], shape: Sequence[int]
 ) -> list[ir.Value]:
     """Applies a computation of rank-0 values to each element of arrays of one shape."""
