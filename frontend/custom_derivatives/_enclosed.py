@@ -27,12 +27,13 @@ from axir.dialect.program.rules import Cotangent, Value
 from axir.dialect.program.tracer import Tracer
 
 
-def holds_tracers(function: Function, rule: UserFunction) -> bool:
-    """Tells whether a traced function, or the rule for it, closes over traced values.
+def holds_tracers(function: Function, rule: UserFunction | None) -> bool:
+    """Tells whether a traced function, or a rule for it, closes over traced values.
 
     Of a rule, which has not been traced, closure, bound arguments and defaults are looked at.
     """
-    return any(type(x) is Tracer for x in function.captured) or _closes_over_tracers(rule)
+    is_held = any(type(x) is Tracer for x in function.captured)
+    return is_held or (rule is not None and _closes_over_tracers(rule))
 
 
 def _closes_over_tracers(fun: UserFunction) -> bool:
@@ -143,8 +144,6 @@ def enclosed_pair(
         rules: Its rules, of which the forward rule may close over traced values.
         name: What the user calls the function.
     """
-    # The choice of active arguments is not known yet, so they all are: a later trace of the rule
-    # would be too late for what it closes over.
     everything = rules.fwd.everything
     rule_function, inner = rules.fwd.function, rules.backward_for(everything)
     operands = _Operands(function, rule_function)

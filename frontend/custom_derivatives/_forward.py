@@ -169,7 +169,8 @@ class _Applying(Applying):
         found = recorded(self.custom.recorded, self.call, lambda: self._trace(types))
         self.out_tree = found.out_tree
         function, rule = found.function, found.rules
-        if holds_tracers(function, self.rule):
+        # A rule that wants to know which arguments move is not asked before that is known.
+        if holds_tracers(function, None if self.symbolic_zeros else self.rule):
             with self._enclosing() as is_first:
                 if is_first:
                     function, rule, values = enclosed(function, rule, self.call.name)

@@ -142,7 +142,8 @@ class _Applying(Applying):
         found = recorded(self.custom.recorded, self.call, self._trace)
         self.out_tree = found.out_tree
         function, rules = found.function, found.rules
-        if holds_tracers(function, self.fwd):
+        # Rules that want to know which arguments move are not asked before that is known.
+        if not self.symbolic_zeros and holds_tracers(function, self.fwd):
             with self._enclosing() as is_first:
                 if is_first:
                     function, rules, values = enclosed_pair(function, rules, self.call.name)

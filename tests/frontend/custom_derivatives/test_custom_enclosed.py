@@ -62,20 +62,6 @@ def test_gradients_of_jit_and_of_vmap_within():
     assert axir.jit(axir.grad(total))(X).tolist() == (30 + TEN_X).tolist()
 
 
-def test_symbolic_zeros_of_a_pair_that_closes_over_a_value():
-    def make(x):
-        @axir.custom_vjp
-        def f(y, z):
-            return x * y + z
-
-        fwd = lambda y, z: (x * y.value + z.value, x)
-        f.defvjp(fwd, lambda x, ct: (10 * x * ct, ct), symbolic_zeros=True)
-        return f
-
-    total = lambda y: axir.vmap(lambda x, y: make(x)(y, 1.0))(X, y).sum()
-    assert axir.grad(total)(X).tolist() == TEN_X.tolist()
-
-
 def test_no_derivative_in_what_is_closed_over():
     total = lambda x: axir.vmap(lambda x: reverse_rules(x)(1.0))(x).sum()
     with pytest.raises(UnexpectedTracerError, match="with respect to a closed-over value"):
