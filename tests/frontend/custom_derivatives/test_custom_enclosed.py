@@ -1,4 +1,4 @@
-"""Rules that close over values of a `vmap` or `jit` whose tracing has ended when they are needed."""
+"""Rules that close over values of a `vmap` or `jit`, and calls within rules that do."""
 
 from __future__ import annotations
 
@@ -76,3 +76,26 @@ def test_a_backward_rule_gets_residuals():
 
     with pytest.raises(UnexpectedTracerError, match="to the rule as a residual"):
         axir.grad(lambda y: axir.vmap(call)(X, y).sum())(jnp.asarray(X))
+
+
+@axir.custom_jvp
+def tripled(x):
+    return 2 * x
+
+
+tripled.defjvp(lambda primals, tangents: (tripled(*primals), 3 * tangents[0]))
+
+
+def test_calls_that_close_over_what_a_rule_is_asked_about():
+    assert axir.grad(lambda x: tripled(axir.jit(lambda y: y * x)(2.0)))(5.0) == 6.0
+
+
+def test_a_call_within_a_rule_closes_over_primals():
+    f = axir.custom_jvp(lambda x: x)
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return f(x), axir.jit(lambda dx: tripled(dx) * x)(dx)
+
+    assert axir.jit(axir.grad(f))(5.0) == 10.0
