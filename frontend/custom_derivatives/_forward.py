@@ -12,10 +12,9 @@ from axir.dialect.core.symbolic_zeros import Marks, Zero, chosen, inexact, sprea
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.custom_rules.applied import linear_part
 from axir.dialect.ops.custom_rules.custom_jvp import call_with_jvp
-from axir.dialect.ops.custom_rules.rules import Rule, jvp_rule
+from axir.dialect.ops.custom_rules.rules import jvp_rule
 from axir.dialect.ops.elementwise.conversion import convert_element_type, stop_gradient
 from axir.dialect.ops.elementwise.family import instantiate
-from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name, trace_function
 from axir.dialect.program.rules import Value
 

@@ -50,7 +50,9 @@ def forward_rule_alone(x):
 
 @pytest.mark.parametrize("make", [forward_rule, reverse_rules, forward_rule_alone])
 def test_gradient_of_a_vmap_that_the_rule_closes_over(make):
-    total = lambda y: axir.vmap(lambda x, y: make(x)(y))(X, y).sum()
+    def total(y):
+        return axir.vmap(lambda x, y: make(x)(y))(X, y).sum()
+
     assert axir.grad(total)(X).tolist() == TEN_X.tolist()
 
 
@@ -63,7 +65,9 @@ def test_gradients_of_jit_and_of_vmap_within():
 
 
 def test_no_derivative_in_what_is_closed_over():
-    total = lambda x: axir.vmap(lambda x: reverse_rules(x)(1.0))(x).sum()
+    def total(x):
+        return axir.vmap(lambda x: reverse_rules(x)(1.0))(x).sum()
+
     with pytest.raises(UnexpectedTracerError, match="with respect to a closed-over value"):
         axir.grad(total)(X)
 
