@@ -200,6 +200,7 @@ class Trace:
         "_constants",
         "_evaluated",
         "_insertion_point",
+        "_is_ambient",
         "_kept",
         "_more_varying",
         "_opening",
@@ -242,6 +243,7 @@ class Trace:
         self.writes_descriptions = writes_descriptions
         self.keeps_residuals = keeps_residuals
         self._constants: dict[Hashable, Literal] = {}
+        self._is_ambient = is_ambient
         self._more_varying: dict[Hashable, Tracer] = {}
         # Values one level out, by variable; None where only types are known.
         self.environment: Environment | None = None
@@ -407,7 +409,10 @@ class Trace:
         return capture
 
     def _literal(self, array: ConcreteArray) -> Literal:
-        key = (array.host().tobytes(), array.type)
+        # What is differentiated may be a residual, and residuals that are literals may become
+        # captures (`keeps_residuals`): two of them then, as of two tracers, though they be equal.
+        is_differentiated = self.environment is not None or not self._is_ambient
+        key = id(array) if is_differentiated else (array.host().tobytes(), array.type)
         literal = self._constants.get(key)
         if literal is None:
             literal = self._constants[key] = self.constant(array)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar, NamedTuple
 
 from axir._arguments.arguments import to_value, to_values
@@ -363,6 +364,19 @@ class Applying(ABC):
         residuals = outside_values(trace, residuals, kind, name)
         applied = Applied(name, outs, functools.partial(push, residuals))
         return record_applied(trace, operands, applied, moving)
+
+    @contextmanager
+    def _enclosing(self) -> Iterator[bool]:
+        """Marks the call as one whose rule is being traced; gives False if it is: by its rule."""
+        key, enclosing = self.call.key, self.custom.enclosing
+        if key in enclosing:
+            yield False
+            return
+        enclosing.add(key)
+        try:
+            yield True
+        finally:
+            enclosing.discard(key)
 
     @abstractmethod
     def record(self, operands: Sequence[Value]) -> list[Value]:

@@ -12,13 +12,11 @@ from axir.dialect.core.symbolic_zeros import Marks, Zero, chosen, inexact, sprea
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.custom_rules.applied import linear_part
 from axir.dialect.ops.custom_rules.custom_jvp import call_with_jvp
-from axir.dialect.ops.custom_rules.rules import Rule, jvp_rule
+from axir.dialect.ops.custom_rules.rules import jvp_rule
 from axir.dialect.ops.elementwise.conversion import convert_element_type, stop_gradient
 from axir.dialect.ops.elementwise.family import instantiate
-from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name, trace_function
 from axir.dialect.program.rules import Value
-from axir.dialect.program.tracer import Tracer
 
 from ._calls import (
     Applying,
@@ -30,7 +28,7 @@ from ._calls import (
     leaked_in_rule,
     recorded,
 )
-from ._enclosed import enclosed
+from ._enclosed import enclosed, holds_tracers
 from ._zeros import SymbolicZero, shown
 
 JvpRule = Returning[tuple[PyTree, PyTree]]
@@ -170,23 +168,13 @@ class _Applying(Applying):
         found = recorded(self.custom.recorded, self.call, lambda: self._trace(types))
         self.out_tree = found.out_tree
         function, rule = found.function, found.rules
-        if any(type(x) is Tracer for x in function.captured):
-            function, rule, operands = self._enclose(function, rule, operands)
+        # A rule that wants to know which arguments move is not asked before that is known.
+        if holds_tracers(function, None if self.symbolic_zeros else self.rule):
+            with self._enclosing() as is_first:
+                if is_first:
+                    function, rule, values = enclosed(function, rule, self.call.name)
+                    operands = [*operands, *values]
         return call_with_jvp(function, rule, operands, self.symbolic_zeros, self.call.name)
-
-    def _enclose(
-        self, function: Function, rule: Rule, operands: list[Value]
-    ) -> tuple[Function, Rule, list[Value]]:
-        """Makes traced values that function and rule close over operands."""
-        key, enclosing = self.call.key, self.custom.enclosing
-        if key in enclosing:  # the rule calls its function
-            return function, rule, operands
-        enclosing.add(key)
-        try:
-            function, rule, values = enclosed(function, rule, self.call.name)
-        finally:
-            enclosing.discard(key)
-        return function, rule, [*operands, *values]
 
     def _trace(self, types: Sequence[ShapedArray]) -> Recorded:
         function = trace_function(self._run, types, name=self.call.name, kind="Jvp")

@@ -28,6 +28,7 @@ from ._calls import (
     recorded,
 )
 from ._cotangents import cotangents_of
+from ._enclosed import enclosed_pair, holds_tracers
 from ._zeros import CustomVJPPrimal, shown
 
 
@@ -140,9 +141,14 @@ class _Applying(Applying):
         """Records the call, whose rules wait until a transformation asks for them."""
         found = recorded(self.custom.recorded, self.call, self._trace)
         self.out_tree = found.out_tree
-        return call_with_vjp(
-            found.function, found.rules, operands, self.symbolic_zeros, self.call.name
-        )
+        function, rules = found.function, found.rules
+        # Rules that want to know which arguments move are not asked before that is known.
+        if not self.symbolic_zeros and holds_tracers(function, self.fwd):
+            with self._enclosing() as is_first:
+                if is_first:
+                    function, rules, values = enclosed_pair(function, rules, self.call.name)
+                    operands = [*operands, *values]
+        return call_with_vjp(function, rules, operands, self.symbolic_zeros, self.call.name)
 
     def _trace(self) -> Recorded:
         types, name = self.argument_types, self.call.name
@@ -203,11 +209,12 @@ class _Applying(Applying):
             residuals: Sequence[Value], cotangents: Sequence[UserObject]
         ) -> list[UserObject]:
             full = spread(cotangents, inexact(out_types), out_types)
-            result = self.bwd(
-                *self.call.rule_arguments(self.call.operands),
-                _rebuilt(structure, residuals, others),
-                out_tree.unflatten([shown(ct, self.symbolic_zeros) for ct in full]),
-            )
+            given = out_tree.unflatten([shown(ct, self.symbolic_zeros) for ct in full])
+            fixed = self.call.rule_arguments(self.call.operands)
+            try:
+                result = self.bwd(*fixed, _rebuilt(structure, residuals, others), given)
+            except UnexpectedTracerError as error:
+                raise leaked_in_rule("custom_vjp", self.bwd_name, error) from error
             return cotangents_of(result, self.call, self.argument_types, self.bwd_name)
 
         rule = Backward(

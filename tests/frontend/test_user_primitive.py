@@ -59,6 +59,8 @@ class MultiplyAdd:
 
     def define_batch(self) -> None:
         def batch(operands, axes):
+            assert isinstance(operands, tuple)
+            assert isinstance(axes, tuple)
             size = next(x.shape[a] for x, a in zip(operands, axes, strict=True) if a is not None)
             moved = [
                 batching.bdim_at_front(x, a, size) for x, a in zip(operands, axes, strict=True)

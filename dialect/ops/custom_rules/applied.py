@@ -103,7 +103,8 @@ class _Reach:
             return equation.results
         function = equation.params["jaxpr"]
         marks = [x in self.found for x in equation.operands]
-        within = _Reach(_smooth(chosen(function.inputs, marks))).follow(function.equations)
+        inputs = (*function.inputs, *function.captures)
+        within = _Reach(_smooth(chosen(inputs, marks))).follow(function.equations)
         return chosen(equation.results, [x in within for x in function.outputs])
 
 

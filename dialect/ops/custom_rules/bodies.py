@@ -189,18 +189,25 @@ def apply_linear(rule: Param, arguments: Sequence[Value], trace: Trace | None) -
         arguments: Values of its inputs.
         trace: The trace of the tangents; None if nothing is to be split.
     """
+    function = resolved(rule)
+    return _apply_linear(function, [*arguments, *function.captured], trace)
+
+
+def _apply_linear(
+    function: Function, arguments: Sequence[Value], trace: Trace | None
+) -> list[Value]:
+    """Applies a function as `apply_linear` does; the arguments are also those of its captures."""
 
     def bind(equation: Equation, operands: Sequence[Value]) -> Results:
         moving = tuple(belongs(x, trace) for x in operands)
         if any(moving) and not all(moving) and _can_be_split(equation):
             body = _body_of_call(equation)
             if body is not None:
-                return apply_linear(body, operands, trace)
+                return _apply_linear(body, operands, trace)
             return _split(equation, operands, moving)
         return equation.primitive.bind(*operands, **equation.params)
 
-    function = resolved(rule)
-    return function.interpret([*arguments, *function.captured], None if trace is None else bind)
+    return function.interpret(arguments, None if trace is None else bind)
 
 
 def belongs(value: Operand, trace: Trace | None) -> bool:

@@ -142,3 +142,14 @@ def test_pullbacks_of_other_functions_are_other_trees() -> None:
 
     with pytest.raises(errors.TreeError, match=r"branches must return values of one structure"):
         axir.make_jaxpr(lambda x: axir.lax.cond(True, branch(1.0), branch(2.0), x)(x))(X)
+
+
+def test_equal_residuals_are_two_constants_as_of_a_tracer() -> None:
+    def constants(scale: Any) -> list[tuple[int, ...]]:
+        zero = jnp.zeros(())
+        _, push = axir.linearize(lambda x: jnp.where(x > 2, x, zero * x) * scale, X)
+        return sorted(c.shape for c in axir.make_jaxpr(push)(X).consts)
+
+    known = constants(jnp.zeros(()))
+    axir.eval_shape(lambda scale: known.append(constants(scale)) or scale, 0.0)
+    assert known[:-1] == known[-1] == [(), (), (3,)]
