@@ -132,6 +132,7 @@ def test_small_programs_meet_few_passes(monkeypatch: pytest.MonkeyPatch) -> None
         "expand-complex",
         "fuse-small-programs",
         "limit-fusion",
+        "limit-scalar-fusion",
         "protect-inputs",
         "copy-returned-inputs",
     ]
