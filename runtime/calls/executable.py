@@ -24,6 +24,7 @@ from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import INSTANCE, Device
 from axir.runtime.device.failures import device_failure, short_status
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
+from axir.runtime.device.library_files import close_library_files
 from axir.runtime.device.workers import thread_count
 from axir.runtime.errors import LoadError
 
@@ -120,6 +121,8 @@ class Program:
                 f"The compiled program does not run on {self.device}: {short_status(error)}.",
                 "Compile it for this device, on this machine.",
             ) from error
+        finally:
+            close_library_files()
 
     def forget_contexts(self) -> None:
         """Leaves all contexts behind, as a forked child must: their threads are gone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -22,11 +23,14 @@ def load(op):
 """
 
 
-def run_python(body: str, driver: str = "auto") -> subprocess.CompletedProcess[str]:
+def run_python(
+    body: str, driver: str = "auto", **environment: str
+) -> subprocess.CompletedProcess[str]:
     code = PRELUDE.format(driver=driver) + textwrap.dedent(body)
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False,
+        env=os.environ | environment,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("driver", ["local-sync", "local-task"])
@@ -69,3 +73,24 @@ def test_a_forked_child_computes(driver):
     )
     assert result.stderr == ""
     assert result.stdout == "[4.0, 8.0] [0.0, 0.0]\n0 [4.0, 8.0]\n"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="lists files of a Linux process")
+def test_loaded_programs_keep_no_files(tmp_path):
+    result = run_python(
+        """
+        import resource
+        binary = compile_module(text.replace("OP", "add"), Target())
+        Program(binary, device).function()([device.put(np.ones(2, np.float32))])
+        before = len(os.listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before + 20, before + 20))
+        programs = [Program(binary, device).function() for _ in range(40)]
+        for program in programs:
+            (result,) = program([device.put(np.ones(2, np.float32))])
+        print(result.to_numpy().tolist(), len(os.listdir("/proc/self/fd")) - before)
+        """,
+        TMPDIR=str(tmp_path),
+    )
+    assert result.stderr == ""
+    assert result.stdout == "[2.0, 2.0] 0\n"
+    assert list(tmp_path.iterdir()) == []
