@@ -85,6 +85,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "renew-loop-operands",
     ),
     "legalize.buffers": (
+        "bypass-barriers",
         "copy-returned-inputs",
         "limit-fusion",
         "limit-scalar-fusion",

@@ -77,6 +77,7 @@ STAGES: dict[str, Stage] = {
     "separate-views": looks_for("broadcast_in_dim reshape transpose dot_general"),
     "sign-unsigned-data": looks_for("reverse reduce_window convert"),
     "loop-over-windows": looks_for("reduce_window"),
+    "bypass-barriers": looks_for("optimization_barrier"),
     "protect-inputs": looks_for(_ANY),
     "copy-returned-inputs": looks_for(_ANY),
     "separate-scatter-reads": looks_for("scatter"),
@@ -145,7 +146,7 @@ class LegalizeForIree(Pass):
        makes some of; `limit-fusion` and `limit-scalar-fusion`; for Vulkan `keep-roundings`; for
        GPUs `refuse-unsupported` with the types that are `missing`; and `separate-views`, when all
        elementwise operations are there. Then `sign-unsigned-data` and `loop-over-windows`.
-    6. `protect-inputs` when all operations that work in place are there. Then
+    6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
        `store-positions`, `store-reductions` and `store-widened`, `store-dilations`, `store-slices`,
        `renew-wide-fills` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.

@@ -78,6 +78,24 @@ def hidden_truths(count: int) -> list[ir.Value]:
     return list(barrier.results)
 
 
+def renewed(value: ir.Value) -> ir.Value:
+    """Returns the same numbers as an array of its own, which an operation may overwrite.
+
+    They are chosen by a truth value that the compiler does not know.
+    """
+    return hlo.select(hidden_truths(1)[0], value, hlo.full_like(value, 0))
+
+
+def stored_alone(value: ir.Value) -> ir.Value:
+    """Returns a value computed by itself, before who reads it, and for no one else to read.
+
+    A barrier's result lives where its operand does, which IREE does not regard: others that read
+    the operand would find what an operation has written to the result.
+    """
+    is_shared = len(list(value.uses)) > 1
+    return hlo.optimization_barrier(renewed(value) if is_shared else value)[0]
+
+
 @dataclasses.dataclass(frozen=True)
 class RewritePass(Pass):
     """A pass that visits every operation of certain names once.

@@ -155,10 +155,25 @@ PADDED_WINDOWS = Spec(
     seed=305,
 )
 
+# What was updated behind a barrier was updated before it as well.
+UPDATED_BEHIND_A_BARRIER = Spec(
+    shapes=(4, 1),
+    steps=(
+        Step("saving_checkpoint", 4, 7, 3),
+        Step("barrier", 0, 4, 1),
+        Step("set", 3, 3, 2),
+        Step("add", 2, 1, 4),
+    ),
+    transformations=("jvp", "checkpoint", "named_vmap"),
+    is_double=True,
+    seed=53,
+)
+
 
 def test_programs_that_were_wrong_once() -> None:
     assert list(_problems([KERNEL_OF_CONSTANTS], "of programs")) == []
-    assert list(_problems([READ_BY_SEVERAL, WRITTEN_TWICE, PADDED_WINDOWS], "none")) == []
+    drawn = [READ_BY_SEVERAL, WRITTEN_TWICE, PADDED_WINDOWS, UPDATED_BEHIND_A_BARRIER]
+    assert list(_problems(drawn, "none")) == []
 
 
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))

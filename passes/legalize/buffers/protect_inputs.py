@@ -13,11 +13,7 @@ from axir.passes.framework.base import Pass
 from axir.passes.legalize.copies import copied, is_worth_a_kernel
 from axir.passes.legalize.rewriting import find_operations, replace
 
-_KERNEL = "flow.dispatch"
-IN_PLACE = (
-    "stablehlo.scatter", "stablehlo.dynamic_update_slice", "stablehlo.sort", _KERNEL,
-)  # fmt: skip
-"""Operations whose result IREE writes over their first operands; kernels, over those they name."""
+from .storage import BARRIER, IN_PLACE, overwritten_places, sources
 
 DONATION_ATTRIBUTES = (
     "axir.donated",
@@ -27,20 +23,7 @@ DONATION_ATTRIBUTES = (
 )
 """Argument attributes by which a caller gives its array away. Ours is removed, IREE reads some."""
 
-# What may hand on its operand's storage, or fold to its operand. Scatter, sort and the like do not
-# stand here: by this pass they work on storage of their own.
-_FORWARDING = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "reshape bitcast_convert transpose slice dynamic_slice concatenate "
-        "convert broadcast_in_dim reverse pad select clamp real imag complex add subtract multiply "
-        "divide and or xor maximum minimum power shift_left shift_right_logical "
-        "shift_right_arithmetic negate not reduce gather"
-    ).split()
-)
 _HOST = f"{HOST}."
-_BARRIER = "stablehlo.optimization_barrier"
-_BRANCHING = ("stablehlo.if", "stablehlo.case")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,16 +120,6 @@ class _Storage:
     seen: dict[ir.Value, bool] = dataclasses.field(default_factory=dict)
 
 
-def overwritten_places(operation: ir.Operation) -> list[int]:
-    """Returns which operands an operation of `IN_PLACE` overwrites."""
-    if operation.name == _KERNEL:
-        places = [place.value for place in operation.attributes["tied_operands"]]
-        return [place for place in places if place >= 0]
-    if operation.name == "stablehlo.scatter":
-        return list(range((len(operation.operands) - 1) // 2))
-    return list(range(len(operation.operands) if operation.name == "stablehlo.sort" else 1))
-
-
 def signless(value: ir.Value) -> ir.Value:
     """Returns unsigned integers as signless ones of the same bits."""
     width = hlo.element_type_of(value).width
@@ -185,23 +158,10 @@ def _trace_unseen(value: ir.Value, reached: _Storage) -> bool:
     if operation.name == "func.call" and operation.attributes["callee"].value.startswith(_HOST):
         reached.host_results[value] = None
         return True
-    found = [_trace_storage(source, reached) for source in _sources(operation, value)]
-    if any(found) and operation.name == _BARRIER and operation not in reached.barriers:
+    found = [_trace_storage(source, reached) for source in sources(operation, value)]
+    if any(found) and operation.name == BARRIER and operation not in reached.barriers:
         reached.barriers.append(operation)
     return any(found)
-
-
-def _sources(operation: ir.Operation, result: ir.Value) -> list[ir.Value]:
-    """Returns the values whose storage a result may share."""
-    if operation.name in _FORWARDING:
-        return list(operation.operands)
-    if operation.name in ("stablehlo.while", _BARRIER):
-        return [operation.operands[ir.OpResult(result).result_number]]
-    if operation.name in _BRANCHING:
-        index = ir.OpResult(result).result_number
-        blocks = [region.blocks[0] for region in operation.regions]
-        return [block.operations[len(block.operations) - 1].operands[index] for block in blocks]
-    return list(operation.operands) if operation.name == "func.call" else []
 
 
 def donated_arguments(function: ir.Operation) -> list[int]:

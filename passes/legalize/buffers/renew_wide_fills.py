@@ -19,7 +19,7 @@ from axir.passes.legalize.rewriting import (
     replace,
 )
 
-from .protect_inputs import IN_PLACE, overwritten_places
+from .storage import IN_PLACE, overwritten_places
 
 _PAD = "stablehlo.pad"
 _VIEWS = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose")

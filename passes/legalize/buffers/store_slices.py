@@ -10,7 +10,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.rewriting import find_operations
+from axir.passes.legalize.rewriting import find_operations, stored_alone
 
 _GATHERS = ("stablehlo.gather", "stablehlo.reverse")
 _READERS = (*_GATHERS, "stablehlo.sort", "func.call")
@@ -35,8 +35,9 @@ class StoreSlices(Pass):
     2. Follow each back through slices, reshapes, transpositions and conversions.
     3. If one of these is a slice, and for gathers and reversals one with a step from neighbour to
        neighbour along the last of its dimensions of extent above 1, put an optimization barrier on
-       the operand. Gathers from slices of rows are left alone, and so are slices of everything:
-       they fold to what they are taken from, and a barrier there undoes `protect-inputs`.
+       the operand, of which sorts and functions get a copy if others read it, too. Gathers from
+       slices of rows are left alone, and so are slices of everything: they fold to what they are
+       taken from, and a barrier there undoes `protect-inputs`.
 
     Before::
 
@@ -57,11 +58,16 @@ class StoreSlices(Pass):
     def run(self, module: ir.Module) -> None:
         """Inserts the barriers."""
         for reader in find_operations(module.operation, _READERS):
-            least_stride = 2 if reader.name in _GATHERS else 1
+            only_reads = reader.name in _GATHERS
+            least_stride = 2 if only_reads else 1
             for index, operand in enumerate(reader.operands):
                 if _is_slice(operand, least_stride):
                     with ir.InsertionPoint(reader), reader.location:
-                        reader.operands[index] = hlo.optimization_barrier(operand)[0]
+                        reader.operands[index] = (
+                            hlo.optimization_barrier(operand)[0]
+                            if only_reads
+                            else stored_alone(operand)
+                        )
 
 
 def _is_slice(value: ir.Value, least_stride: int) -> bool:

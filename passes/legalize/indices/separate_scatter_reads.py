@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.rewriting import find_operations
+from axir.passes.legalize.rewriting import find_operations, stored_alone
 
 _BARRIER = "stablehlo.optimization_barrier"
 
@@ -24,7 +23,7 @@ class SeparateScatterReads(Pass):
 
     1. Visit every scatter whose indices are neither an argument nor a constant, or one of whose
        operands is a slice.
-    2. Let it read these through optimization barriers.
+    2. Let it read these through optimization barriers; copies of those that others read, too.
 
     Before::
 
@@ -50,7 +49,7 @@ class SeparateScatterReads(Pass):
                 is_fused = _is_computed(value) if place == count else _is_slice(value)
                 if is_fused:
                     with ir.InsertionPoint(scatter), scatter.location:
-                        scatter.operands[place] = hlo.optimization_barrier(value)[0]
+                        scatter.operands[place] = stored_alone(value)
 
 
 def _is_computed(value: ir.Value) -> bool:

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.buffers.protect_inputs import IN_PLACE, overwritten_places
-from axir.passes.legalize.rewriting import RewritePass, hidden_truths, innermost_loop_block
+from axir.passes.legalize.buffers.storage import IN_PLACE, overwritten_places
+from axir.passes.legalize.rewriting import RewritePass, innermost_loop_block, renewed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,9 +56,8 @@ class RenewLoopOperands(RewritePass):
             for index in overwritten_places(operation)
             if not _depends_on_arguments(operation.operands[index], block)
         ]
-        for index, truth in zip(fixed, hidden_truths(len(fixed)) if fixed else (), strict=True):
-            value = operation.operands[index]
-            operation.operands[index] = hlo.select(truth, value, hlo.full_like(value, 0))
+        for index in fixed:
+            operation.operands[index] = renewed(operation.operands[index])
 
 
 def _depends_on_arguments(value: ir.Value, block: ir.Block) -> bool:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.stablehlo_runner import CompilationError, Example, build, compile_module, run_examples
+from support.stablehlo_runner import (
+    CompilationError,
+    Example,
+    build,
+    compile_module,
+    deviations,
+    run_examples,
+)
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.pipeline import run_passes
@@ -55,7 +62,23 @@ def slice_example() -> Example:
     return Example("slice", (operand, np.arange(4, dtype=np.int32), updates), scatter_add, expected)
 
 
-EXAMPLES.append(slice_example())
+def shared_slice_example() -> Example:
+    """Updates of a slice that is read again afterwards."""
+    operand = RNG.integers(1, 5, size=(500, 3)).astype(np.float32)
+    indices = np.arange(40, dtype=np.int32)
+    updates = np.ones((40, 3), np.float32)
+
+    def builder(operand, indices, updates):
+        part = hlo.slice(hlo.sqrt(operand), (100, 0), (400, 3))
+        return *scatter_add(part, indices, updates), hlo.reverse(part, (0,))
+
+    part = np.sqrt(operand[100:400])
+    expected = part.copy()
+    expected[:40] += 1
+    return Example("shared_slice", (operand, indices, updates), builder, [expected, part[::-1]])
+
+
+EXAMPLES += [slice_example(), shared_slice_example()]
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +88,10 @@ def results():
 
 @pytest.mark.parametrize("case", EXAMPLES, ids=lambda case: case.name)
 def test_values(results, case: Example) -> None:
-    np.testing.assert_array_equal(results[case.name][0], case.expected)
+    assert deviations(results[case.name], case) == []
 
 
-@pytest.mark.parametrize("case", [EXAMPLES[0], EXAMPLES[-1]], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [EXAMPLES[0], EXAMPLES[-2]], ids=lambda case: case.name)
 def test_the_pass_is_still_needed(case: Example) -> None:
     module = build({case.name: (case.arguments, case.builder)})
     run_passes(module, EARLIER)

@@ -1,0 +1,92 @@
+"""Which operations write where other values are stored, and which values share what storage."""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.legalize.rewriting import defining_operation
+
+_KERNEL = "flow.dispatch"
+IN_PLACE = (
+    "stablehlo.scatter", "stablehlo.dynamic_update_slice", "stablehlo.sort", _KERNEL,
+)  # fmt: skip
+"""Operations whose result IREE writes over their first operands; kernels, over those they name."""
+
+BARRIER = "stablehlo.optimization_barrier"
+_BRANCHING = ("stablehlo.if", "stablehlo.case")
+_MOVES = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "reshape bitcast_convert transpose slice dynamic_slice concatenate convert "
+        "broadcast_in_dim reverse pad real imag reduce gather"
+    ).split()
+)
+_ARITHMETIC = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "select clamp complex add subtract multiply divide and or xor maximum minimum power "
+        "shift_left shift_right_logical shift_right_arithmetic negate not"
+    ).split()
+)
+# Scatter, sort and the like do not stand here: what they write to is storage of their own, or what
+# `protect-inputs` has copied.
+_FORWARDING = _MOVES | _ARITHMETIC
+
+
+def overwritten_places(operation: ir.Operation) -> list[int]:
+    """Returns which operands an operation of `IN_PLACE` overwrites."""
+    if operation.name == _KERNEL:
+        places = [place.value for place in operation.attributes["tied_operands"]]
+        return [place for place in places if place >= 0]
+    if operation.name == "stablehlo.scatter":
+        return list(range((len(operation.operands) - 1) // 2))
+    return list(range(len(operation.operands) if operation.name == "stablehlo.sort" else 1))
+
+
+def sources(operation: ir.Operation, result: ir.Value) -> list[ir.Value]:
+    """Returns the values whose storage a result may share, however unlikely that is."""
+    if operation.name in _FORWARDING:
+        return list(operation.operands)
+    if operation.name in ("stablehlo.while", BARRIER):
+        return [operation.operands[ir.OpResult(result).result_number]]
+    if operation.name in _BRANCHING:
+        index = ir.OpResult(result).result_number
+        blocks = [region.blocks[0] for region in operation.regions]
+        return [block.operations[len(block.operations) - 1].operands[index] for block in blocks]
+    return list(operation.operands) if operation.name == "func.call" else []
+
+
+def folded_sources(value: ir.Value) -> list[ir.Value]:
+    """Returns the values that a value may become when the compiler folds its operation away.
+
+    A move may be one that moves nothing, and arithmetic with a constant may change nothing.
+    """
+    operation = defining_operation(value)
+    if operation is None:
+        return []
+    if operation.name == "stablehlo.bitcast_convert":
+        return list(operation.operands)
+    if operation.name in _MOVES:
+        size = _element_count(value)
+        return [x for x in operation.operands if _element_count(x) == size]
+    if operation.name in _ARITHMETIC:
+        others = [x for x in operation.operands if not _is_constant(x)]
+        return others if len(others) < len(operation.operands) else []
+    if operation.name == BARRIER or operation.name in _BRANCHING:
+        return sources(operation, value)
+    return []
+
+
+def _element_count(value: ir.Value) -> int:
+    count = 1
+    for extent in hlo.shape_of(value):
+        count *= extent
+    return count
+
+
+def _is_constant(value: ir.Value) -> bool:
+    operation = defining_operation(value)
+    while operation is not None and operation.name == "stablehlo.broadcast_in_dim":
+        operation = defining_operation(operation.operands[0])
+    return operation is not None and operation.name == "stablehlo.constant"
