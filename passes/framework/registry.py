@@ -31,6 +31,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "expand-inverse-trigonometry",
         "expand-power",
         "expand-remainder",
+        "expand-rounding",
         "expand-trigonometry",
         "keep-denormal-halves",
         "keep-roundings",

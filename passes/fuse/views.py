@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from iree.compiler import ir
 
+from axir.dialect.builders.kernels import lanes as lane_numbers
 from axir.dialect.builders.scalars import (
     Scalar,
     broadcast,
@@ -34,6 +35,8 @@ from .values import (
     plus,
     times,
 )
+
+_LARGEST_OF_32_BITS = (1 << 31) - 1
 
 View = Callable[[ir.Operation, list[Value]], Value]
 
@@ -123,16 +126,20 @@ def _iota(created: ir.Operation, operands: list[Value]) -> Value:
     shape, element = _result(created)
     axis = ir.IntegerAttr(created.attributes["iota_dimension"]).value
 
+    # Counted in the width of the elements: vectors of indices are twice as wide.
+    is_float = isinstance(element, ir.FloatType)
+    counted = integer(64 if shape[axis] > _LARGEST_OF_32_BITS else 32) if is_float else element
+
     def read(position: Indices, lanes: int | None) -> Scalar:
-        number = index(position[axis])
+        number = operation("arith.index_cast", (index(position[axis]),), counted)
         if lanes is not None:
             number = broadcast(number, lanes)
             if axis == len(shape) - 1:
-                number = number + operation("vector.step", (), number.type)
-        if isinstance(element, ir.FloatType):
-            whole = operation("arith.index_cast", (number,), number.like(integer(64)))
-            return operation("arith.sitofp", (whole,), number.like(element))
-        return operation("arith.index_cast", (number,), number.like(element))
+                steps = lane_numbers(lanes)
+                number = number + operation("arith.index_cast", (steps,), number.type)
+        if is_float:
+            return operation("arith.sitofp", (number,), number.like(element))
+        return number
 
     return Computed(shape, element, read, cost=1)
 

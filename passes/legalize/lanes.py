@@ -257,6 +257,10 @@ def _convert(created: ir.Operation) -> Lanes:
         return lambda x: convert_float(x, target)
     if source == target:
         return lambda x: x
+    if source.width == 1:
+        kind = target if isinstance(target, ir.FloatType) else integer(target.width)
+        # A choice between two vectors is one instruction, a conversion of a mask three.
+        return lambda x: x.choose(constant(1, x.like(kind)), constant(0, x.like(kind)))
     if isinstance(target, ir.FloatType):
         to_float = "arith.uitofp" if _is_unsigned(created.operands[0]) else "arith.sitofp"
         return lambda x: operation(to_float, (x,), x.like(target))

@@ -34,6 +34,7 @@ STAGES: dict[str, Stage] = {
     "expand-inverse-trigonometry": looks_for("atan2 chlo.atan chlo.asin chlo.acos"),
     "expand-hyperbolic": looks_for(_HYPERBOLIC),
     "expand-cube-root": looks_for("cbrt"),
+    "expand-rounding": looks_for("round_nearest_even"),
     "define-digamma": looks_for("chlo.digamma"),
     "divide-by-signed": looks_for("divide remainder"),
     "expand-remainder": looks_for("remainder"),
@@ -98,7 +99,9 @@ _FUSIONS = ("split-complex-loops", "fuse-loops", "fuse-moves", "fuse-small-progr
 _GPUS = ("vulkan", "cuda", "rocm", "metal")
 _SPIRV = ("vulkan", "metal")
 _ONLY_ON = {
-    **dict.fromkeys(("scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)),
+    **dict.fromkeys(
+        ("expand-rounding", "scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)
+    ),
     "stabilize-sort": ("cpu", "vmvx"),
     **dict.fromkeys(
         ("accumulate-in-single", "sort-by-rank", "hide-negations", "refuse-unsupported"), _GPUS

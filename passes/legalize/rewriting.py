@@ -53,6 +53,15 @@ def defining_operation(value: ir.Value) -> ir.Operation | None:
     return owner.operation if isinstance(owner, (ir.Operation, ir.OpView)) else None
 
 
+def constant_behind(value: ir.Value) -> ir.Operation | None:
+    """Returns the constant that a value is, or repeats; None if it is computed."""
+    operation = defining_operation(value)
+    while operation is not None and operation.name == "stablehlo.broadcast_in_dim":
+        operation = defining_operation(operation.operands[0])
+    is_constant = operation is not None and operation.name == "stablehlo.constant"
+    return operation if is_constant else None
+
+
 def innermost_loop_block(operation: ir.Operation) -> ir.Block | None:
     """Returns the condition or body, of the loop next around an operation, in which it stands."""
     inner, outer = operation, operation.parent

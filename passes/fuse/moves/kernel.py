@@ -21,7 +21,7 @@ from axir.dialect.builders.scalars import Scalar, signless
 from axir.dialect.core.annotations import Returning
 from axir.passes.fuse.elementwise import formula_of, is_uniform
 from axir.passes.fuse.emitter import uniform
-from axir.passes.fuse.rearranged import Joined, picked
+from axir.passes.fuse.rearranged import Joined, Reshaped, picked
 from axir.passes.fuse.values import (
     Computed,
     Indices,
@@ -143,9 +143,7 @@ class _Reading:
         if made.name == "stablehlo.reduce":
             return self._reduced(made, *operands)
         if made.name == "stablehlo.reshape":
-            found = reshaped(operands[0], shape)
-            assert found is not None
-            return found
+            return _in_shape(operands[0], tuple(shape))
         if made.name in VIEWS:
             return VIEWS[made.name](made, operands)
         formula = formula_of(made)
@@ -194,6 +192,26 @@ class _Reading:
 
         sources = [_number(init), *parts]
         return self._computed_once(list(kind.shape), parts[0].element, formula, sources)
+
+
+def _in_shape(x: Value, shape: tuple[int, ...]) -> Value:
+    """Returns an array with fewer or more axes of extent 1.
+
+    Where the last one goes, what is computed is computed in the new shape: in vectors, along an
+    axis that was not the last.
+    """
+    if x.shape == shape:
+        return x
+    if isinstance(x, Number):
+        return Number(shape, x.scalar)
+    if isinstance(x, Reshaped):
+        return _in_shape(x.sources[0], shape)
+    if isinstance(x, Mapped) and x.shape[-1:] == (1,):
+        sources = [y if isinstance(y, Number) else _in_shape(y, shape) for y in x.sources]
+        return Mapped(shape, x.element, x.formula, sources, 0)
+    found = reshaped(x, list(shape))
+    assert found is not None
+    return found
 
 
 def _number(x: Value) -> Value:

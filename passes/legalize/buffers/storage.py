@@ -5,7 +5,7 @@ from __future__ import annotations
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.rewriting import defining_operation
+from axir.passes.legalize.rewriting import constant_behind, defining_operation
 
 _KERNEL = "flow.dispatch"
 IN_PLACE = (
@@ -71,7 +71,7 @@ def folded_sources(value: ir.Value) -> list[ir.Value]:
         size = _element_count(value)
         return [x for x in operation.operands if _element_count(x) == size]
     if operation.name in _ARITHMETIC:
-        others = [x for x in operation.operands if not _is_constant(x)]
+        others = [x for x in operation.operands if constant_behind(x) is None]
         return others if len(others) < len(operation.operands) else []
     if operation.name == BARRIER or operation.name in _BRANCHING:
         return sources(operation, value)
@@ -83,10 +83,3 @@ def _element_count(value: ir.Value) -> int:
     for extent in hlo.shape_of(value):
         count *= extent
     return count
-
-
-def _is_constant(value: ir.Value) -> bool:
-    operation = defining_operation(value)
-    while operation is not None and operation.name == "stablehlo.broadcast_in_dim":
-        operation = defining_operation(operation.operands[0])
-    return operation is not None and operation.name == "stablehlo.constant"

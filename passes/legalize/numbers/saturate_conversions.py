@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.types import numpy_dtype
-from axir.passes.legalize.rewriting import RewritePass
+from axir.passes.legalize.rewriting import RewritePass, constant_behind, defining_operation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +26,7 @@ class SaturateConversions(RewritePass):
        type that reaches it; otherwise infinity stands for it), take the largest integer.
     3. Where x <= the smallest integer, take that.
     4. Where x is nan, take 0.
+    5. Leave out a step where x is known to lie within the bound: it has been clamped.
 
     Conversion to truth values (x != 0) is right already.
 
@@ -52,13 +54,48 @@ class SaturateConversions(RewritePass):
             return None
         limits = np.iinfo(numpy_dtype(target))
         converted = hlo.convert(operand, target)
-        for is_outside, replacement in (
-            (hlo.compare(operand, _bound(operand, limits.max + 1), "GE"), limits.max),
-            (hlo.compare(operand, _bound(operand, limits.min), "LE"), limits.min),
-            (hlo.compare(operand, operand, "NE"), 0),
-        ):
+        outside = []
+        least, most = _range(operand)
+        if not most <= limits.max:
+            too_large = hlo.compare(operand, _bound(operand, limits.max + 1), "GE")
+            outside.append((too_large, limits.max))
+        if not least >= limits.min:
+            too_small = hlo.compare(operand, _bound(operand, limits.min), "LE")
+            outside.append((too_small, limits.min))
+        outside.append((hlo.compare(operand, operand, "NE"), 0))
+        for is_outside, replacement in outside:
             converted = hlo.select(is_outside, hlo.full_like(converted, replacement), converted)
         return converted
+
+
+def _range(value: ir.Value) -> tuple[float, float]:
+    """Returns between which numbers a value lies, unless it is nan, as far as constants tell."""
+    operation = defining_operation(value)
+    name = "" if operation is None else operation.name.removeprefix("stablehlo.")
+    if operation is None or name not in ("minimum", "maximum", "clamp"):
+        return -math.inf, math.inf
+    operands = list(operation.operands)
+    if name == "clamp":
+        low, _, high = map(_number, operands)
+        return -math.inf if low is None else low, math.inf if high is None else high
+    least, most = -math.inf, math.inf
+    for one, other in (operands, operands[::-1]):
+        number = _number(other)
+        if number is not None:
+            least, most = _range(one)
+            if name == "minimum":
+                return min(least, number), min(most, number)
+            return max(least, number), max(most, number)
+    return least, most
+
+
+def _number(value: ir.Value) -> float | None:
+    """Returns the one number of which a constant consists; None for anything else."""
+    constant = constant_behind(value)
+    if constant is None:
+        return None
+    dense = ir.DenseElementsAttr(constant.attributes["value"])
+    return float(dense.get_splat_value().value) if dense.is_splat else None
 
 
 def _bound(operand: ir.Value, bound: int) -> ir.Value:
