@@ -103,20 +103,15 @@ def _permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     count = math.prod(batch)
     flat, flat_pivots = order.reshape(count, size), pivots.reshape(count, pivots.shape[-1])
     if count < _MANY:
+        exchange = routine("laswp", np.dtype(np.float64))
         for row, exchanged in zip(flat, flat_pivots, strict=True):
-            row[:] = _exchanged(size, exchanged)
+            if exchanged.size:
+                row[:] = exchange(row.astype(np.float64)[:, None], exchanged)[:, 0]
         return order
     stack = np.arange(count)
     for i in range(pivots.shape[-1]):
         j = flat_pivots[:, i]
         flat[stack, j], flat[:, i] = flat[:, i].copy(), flat[stack, j]
-    return order
-
-
-def _exchanged(size: int, pivots: np.ndarray) -> list[int]:
-    order = list(range(size))
-    for i, j in enumerate(pivots.tolist()):
-        order[i], order[j] = order[j], order[i]
     return order
 
 

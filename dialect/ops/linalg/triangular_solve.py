@@ -117,11 +117,13 @@ def _evaluate(
         a = a.conj()
     solve = routine("trsm", b.dtype)
     operation = 0 if not transpose_a else 2 if conjugate_a else 1
+    # BLAS counts along columns first: what lies in rows is the transposed matrix to it. So it is
+    # asked for the transposed solution from the other side, and nothing is put in another order.
     for place in np.ndindex(*a.shape[:-2]):
         result[place] = solve(
-            1, a[place], b[place], side=not left_side, lower=lower, trans_a=operation,
+            1, a[place].T, b[place].T, side=left_side, lower=not lower, trans_a=operation,
             diag=unit_diagonal,
-        )  # fmt: skip
+        ).T  # fmt: skip
     return result
 
 
