@@ -85,16 +85,18 @@ def _evaluate(
     result = np.zeros(b.shape, b.dtype)
     if not b.size:
         return result
-    # Two calls of trsm: getrs wakes all threads of the library even for the smallest matrices.
-    apply = routine("trsm", b.dtype)
+    # Two calls of trsm: getrs wakes all threads of the library even for the smallest matrices. What
+    # lies in rows is the transposed matrix to BLAS, which solves from the other side.
+    trsm = routine("trsm", b.dtype)
     for place in np.ndindex(*b.shape[:-2]):
-        order, right, packed = permutation[place], b[place], factors[place]
+        order, packed = permutation[place], factors[place].T
+        right = b[place] if is_transposed else b[place][order]
         if is_transposed:
-            right = apply(1, packed, right, trans_a=1)
-            result[place][order] = apply(1, packed, right, lower=1, diag=1, trans_a=1)
+            found = trsm(1, packed, right.T, side=1, lower=1, trans_a=1)
+            result[place][order] = trsm(1, packed, found, side=1, diag=1, trans_a=1).T
         else:
-            right = apply(1, packed, right[order], lower=1, diag=1)
-            result[place] = apply(1, packed, right)
+            found = trsm(1, packed, right.T, side=1, diag=1)
+            result[place] = trsm(1, packed, found, side=1, lower=1).T
     return result
 
 
