@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from axir._trees import paths
+from axir._trees.plain import order_of_keys
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
@@ -27,9 +28,6 @@ _HOST_KINDS = frozenset((bool, int, float, complex, np.ndarray))
 # Numbers as arrays: one that programs are called with again and again lies on the device.
 _numbers: dict[tuple[type, complex, bool], ConcreteArray] = {}
 _NUMBER_LIMIT = 256
-# The order in which a tree has the entries of dictionaries with given keys.
-_orders: dict[tuple[UserObject, ...], tuple[UserObject, ...]] = {}
-_ORDER_LIMIT = 4096
 
 
 def signature(
@@ -104,11 +102,9 @@ def _walk(
 def _values(x: dict[UserObject, UserObject], key: list[UserObject]) -> UserObject:
     """Returns the values of a dictionary in the tree's order, or None if that is not known."""
     names = tuple(x)
-    order = _orders.get(names)
+    order = order_of_keys(names)
     if order is None:
-        order = _order_of(names)
-        if order is None:
-            return None
+        return None
     key += (dict, order)
     return x.values() if order == names else [x[name] for name in order]
 
@@ -151,12 +147,3 @@ def kept_number(x: complex) -> ConcreteArray:
             _numbers.clear()
         _numbers[key] = array
     return array
-
-
-def _order_of(names: tuple[UserObject, ...]) -> tuple[UserObject, ...] | None:
-    if not all(type(name) is str for name in names):
-        return None  # 1 and True are one key, but not one argument
-    if len(_orders) >= _ORDER_LIMIT:
-        _orders.clear()
-    order = _orders[names] = tuple(sorted(names))
-    return order

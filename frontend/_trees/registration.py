@@ -13,6 +13,7 @@ from axir.dialect.core.annotations import PyTree, UserObject
 from axir.dialect.core.errors import TreeError
 
 from .paths import KEYED, NAMESPACE, GetAttrKey, is_named_tuple
+from .plain import LEAF_KINDS
 
 Flatten = Callable[[UserObject], tuple[Iterable[PyTree], UserObject]]
 Unflatten = Callable[[UserObject, Sequence[PyTree]], UserObject]
@@ -45,6 +46,7 @@ def register_pytree_node(
             namespace=NAMESPACE,
         )
     is_named_tuple.cache_clear()
+    LEAF_KINDS.discard(nodetype)
     if flatten_with_keys_func is not None:
         KEYED[nodetype] = flatten_with_keys_func
 

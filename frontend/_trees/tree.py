@@ -19,6 +19,7 @@ from axir.dialect.core.annotations import Foreign, Options, PyTree, UserFunction
 from axir.dialect.core.errors import TreeError
 
 from .paths import NAMESPACE, KeyPath, keystr, leaves_and_paths
+from .plain import map_plain
 
 TreeDef = PyTreeSpec
 
@@ -89,9 +90,16 @@ def map(
     >>> map(lambda x, y: x + y, {"a": 1}, {"a": 2})
     {'a': 3}
     """
+    if not rest and is_leaf is None:
+        return map_plain(f, tree, _map_others)
     first, spec = flatten(tree, is_leaf)
     columns = [first, *(flatten_like(spec, other, "tree map") for other in rest)]
     return spec.unflatten([f(*row) for row in zip(*columns, strict=True)])
+
+
+def _map_others(f: UserFunction, tree: PyTree) -> PyTree:
+    values, spec = flatten(tree)
+    return spec.unflatten([f(value) for value in values])
 
 
 def flatten_like(spec: TreeDef, tree: PyTree, what: str) -> list[UserObject]:
