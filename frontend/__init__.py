@@ -13,81 +13,84 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from axir import dtypes, errors, numpy, tree
-from axir._devices.environment import print_environment_info
-from axir._devices.placement import (
-    Device,
-    block_until_ready,
-    copy_to_host_async,
-    default_backend,
-    device_count,
-    device_get,
-    device_put,
-    devices,
-    host_count,
-    host_id,
-    host_ids,
-    live_arrays,
-    local_device_count,
-    local_devices,
-    process_count,
-    process_index,
-    process_indices,
-)
-from axir._devices.shape_dtype_struct import ShapeDtypeStruct
-from axir._transforms.autodiff import grad, jvp, linearize, value_and_grad, vjp
-from axir._transforms.callbacks import effects_barrier, pure_callback
-from axir._transforms.checkpointing import checkpoint_policies, remat
-from axir._transforms.forward_backward import fwd_and_bwd
-from axir._transforms.jacobian import hessian, jacfwd, jacrev
-from axir._transforms.jit import clear_caches, jit
-from axir._transforms.parallel import pmap
-from axir._transforms.scopes import ensure_compile_time_eval, named_call, named_scope
-from axir._transforms.staging import eval_shape, make_jaxpr, typeof
-from axir._transforms.vectorize import vmap
-from axir.custom_derivatives import (
-    closure_convert,
-    custom_gradient,
-    custom_jvp,
-    custom_vjp,
-    linear_transpose,
-)
-from axir.dialect.core.annotations import UserObject
-from axir.dialect.core.array import Array
-from axir.dialect.core.config import (
-    allow_f16_reductions,
-    array_garbage_collection_guard,
-    auto_pcast,
-    check_tracer_leaks,
-    checking_leaks,
-    config,
-    debug_infs,
-    debug_key_reuse,
-    debug_nans,
-    default_device,
-    default_matmul_precision,
-    default_prng_impl,
-    disable_jit,
-    enable_checks,
-    enable_custom_prng,
-    enable_x64,
-    explain_cache_misses,
-    legacy_prng_key,
-    log_compiles,
-    make_user_context,
-    no_execution,
-    no_tracing,
-    numpy_dtype_promotion,
-    numpy_rank_promotion,
-    remove_size_one_mesh_axis_from_type,
-    softmax_custom_jvp,
-    thread_guard,
-    threefry_partitionable,
-    transfer_guard,
-    transfer_guard_device_to_device,
-    transfer_guard_device_to_host,
-    transfer_guard_host_to_device,
-)
+from axir._importing import paused_collection
+
+with paused_collection():
+    from axir import dtypes, errors, numpy, tree
+    from axir._devices.environment import print_environment_info
+    from axir._devices.placement import (
+        Device,
+        block_until_ready,
+        copy_to_host_async,
+        default_backend,
+        device_count,
+        device_get,
+        device_put,
+        devices,
+        host_count,
+        host_id,
+        host_ids,
+        live_arrays,
+        local_device_count,
+        local_devices,
+        process_count,
+        process_index,
+        process_indices,
+    )
+    from axir._devices.shape_dtype_struct import ShapeDtypeStruct
+    from axir._transforms.autodiff import grad, jvp, linearize, value_and_grad, vjp
+    from axir._transforms.callbacks import effects_barrier, pure_callback
+    from axir._transforms.checkpointing import checkpoint_policies, remat
+    from axir._transforms.forward_backward import fwd_and_bwd
+    from axir._transforms.jacobian import hessian, jacfwd, jacrev
+    from axir._transforms.jit import clear_caches, jit
+    from axir._transforms.parallel import pmap
+    from axir._transforms.scopes import ensure_compile_time_eval, named_call, named_scope
+    from axir._transforms.staging import eval_shape, make_jaxpr, typeof
+    from axir._transforms.vectorize import vmap
+    from axir.custom_derivatives import (
+        closure_convert,
+        custom_gradient,
+        custom_jvp,
+        custom_vjp,
+        linear_transpose,
+    )
+    from axir.dialect.core.annotations import UserObject
+    from axir.dialect.core.array import Array
+    from axir.dialect.core.config import (
+        allow_f16_reductions,
+        array_garbage_collection_guard,
+        auto_pcast,
+        check_tracer_leaks,
+        checking_leaks,
+        config,
+        debug_infs,
+        debug_key_reuse,
+        debug_nans,
+        default_device,
+        default_matmul_precision,
+        default_prng_impl,
+        disable_jit,
+        enable_checks,
+        enable_custom_prng,
+        enable_x64,
+        explain_cache_misses,
+        legacy_prng_key,
+        log_compiles,
+        make_user_context,
+        no_execution,
+        no_tracing,
+        numpy_dtype_promotion,
+        numpy_rank_promotion,
+        remove_size_one_mesh_axis_from_type,
+        softmax_custom_jvp,
+        thread_guard,
+        threefry_partitionable,
+        transfer_guard,
+        transfer_guard_device_to_device,
+        transfer_guard_device_to_host,
+        transfer_guard_host_to_device,
+    )
 
 if TYPE_CHECKING:  # type checkers take the module for no function
     from axir._transforms.checkpointing import checkpoint

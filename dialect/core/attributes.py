@@ -20,7 +20,7 @@ from iree.compiler import ir
 
 from . import dtypes
 from .annotations import Dtype, Foreign, HostArray, Param
-from .context import context
+from .context import bare_context
 from .errors import SerializationError
 from .types import element_type, numpy_dtype
 
@@ -40,7 +40,7 @@ def encode(value: Param) -> ir.Attribute:
     encoder = _ENCODERS.get(type(value))
     if encoder is None:
         encoder = _encoder_for(value)
-    with context(), ir.Location.unknown():
+    with bare_context(), ir.Location.unknown():
         return encoder(value)
 
 
@@ -60,7 +60,7 @@ def dense(value: HostArray) -> ir.Attribute:
         # Compared as bytes: -0.0 is not 0.0 here, and nan is nan.
         words = data.reshape(-1).view(np.uint8).reshape(data.size, -1)
         data = data.reshape(-1)[:1] if (words == words[0]).all() else data
-    with context(), ir.Location.unknown():
+    with bare_context(), ir.Location.unknown():
         shaped = ir.RankedTensorType.get(value.shape, element_type(value.dtype))
         return ir.DenseElementsAttr.get(data, type=shaped)
 

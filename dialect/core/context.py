@@ -8,21 +8,19 @@ live here: what a thread is doing (`state.py`), types (`types.py`) and the build
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 
 from . import dialect_modules
 from .state import state
 
-if TYPE_CHECKING:
-    pass
-
-_CONTEXT = ir.Context()
+# A context with all dialects takes 10 ms to make; they come with the first module that is lowered.
+_CONTEXT = ir.Context(load_on_create_dialects=["builtin", "func"])
 # The wheel's MLIR cannot register a dialect from Python: our ops stay unregistered in process, the
 # verifier is ours, and `iree-opt --irdl-file` is the second one.
 _CONTEXT.allow_unregistered_dialects = True
@@ -86,8 +84,15 @@ hidden_paths = HiddenPaths()
 _locations: dict[tuple[str, int, str], ir.Location] = {}
 
 
+def bare_context() -> ir.Context:
+    """Returns that context for what needs no dialects but `builtin` and `func`: what is traced."""
+    return _CONTEXT
+
+
+@functools.cache
 def context() -> ir.Context:
-    """Returns the MLIR context that all modules of this process share."""
+    """Returns the MLIR context that all modules of this process share, with all dialects."""
+    _CONTEXT.load_all_available_dialects()
     return _CONTEXT
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from .context import context
+from .context import bare_context
 
 Axes = frozenset[Hashable]
 NOWHERE: Axes = frozenset()
@@ -47,7 +47,7 @@ def as_encoding(axes: Axes) -> ir.Attribute:
     >>> print(as_encoding(frozenset(["i", 0])))
     [0, "i"]
     """
-    with context():
+    with bare_context():
         return ir.ArrayAttr.get(
             [
                 ir.IntegerAttr.get(ir.IntegerType.get_signless(64), name)

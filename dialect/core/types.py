@@ -13,7 +13,7 @@ from iree.compiler import ir
 
 from . import dtypes
 from .annotations import AnyDtype, Dtype, Options
-from .context import context
+from .context import bare_context
 from .errors import DTypeError, ShapeError
 from .extended_dtypes import KeyDtype, key_dtype
 from .fixed_options import check_layout
@@ -39,7 +39,7 @@ def _mlir_name(dtype: Dtype) -> str:
 
 
 def _element_types() -> dict[Dtype, ir.Type]:
-    with context():
+    with bare_context():
         table: dict[Dtype, ir.Type] = {dtypes.bool_: ir.IntegerType.get_signless(1)}
         for dtype in dtypes.SIGNED:
             table[dtype] = ir.IntegerType.get_signless(dtype.itemsize * 8)
@@ -71,7 +71,7 @@ def element_type(dtype: AnyDtype) -> ir.Type:
         return _ELEMENT_TYPES[dtype]
     except KeyError:
         if type(dtype) is KeyDtype:
-            with context():
+            with bare_context():
                 return ir.OpaqueType.get("jaxpr", f'key<"{dtype.impl.tag}">')
         raise DTypeError(f"dtype {dtype} has no MLIR type.") from None
 
@@ -153,7 +153,7 @@ class ShapedArray:
     def mlir(self) -> ir.Type:
         """The type as an MLIR ranked tensor type."""
         if self._mlir is None:
-            with context():
+            with bare_context():
                 unchecked = ir.Location.unknown()
                 self._mlir = ir.RankedTensorType.get(
                     self.shape,

@@ -16,7 +16,7 @@ from iree.compiler import ir
 
 from axir.dialect.core.annotations import Param, Params
 from axir.dialect.core.array import Array
-from axir.dialect.core.context import context
+from axir.dialect.core.context import bare_context
 from axir.dialect.core.memo import Memo, derived
 from axir.dialect.core.types import ShapedArray
 
@@ -195,7 +195,7 @@ def functions_in(value: Param) -> Iterator[Function]:
 
 def create_function_op(name: str, location: ir.Location) -> tuple[ir.Operation, ir.Block]:
     """Returns a detached `func.func` without arguments, and its empty body."""
-    with context():
+    with bare_context():
         empty = ir.FunctionType.get([], [])
         op = ir.Operation.create(
             "func.func",
@@ -214,7 +214,7 @@ def finish_function_op(
     op: ir.Operation, block: ir.Block, arguments: Sequence[Var], outputs: Sequence[Var]
 ) -> None:
     """Adds the `func.return` and sets the type, with weak types as argument and result marks."""
-    with context(), op.location:
+    with bare_context(), op.location:
         ir.Operation.create(
             "func.return", operands=[v.value for v in outputs], ip=ir.InsertionPoint(block)
         )

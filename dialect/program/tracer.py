@@ -25,7 +25,7 @@ from axir.dialect.core.annotations import (
 )
 from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.attributes import dense
-from axir.dialect.core.context import context, current_location, describe_location
+from axir.dialect.core.context import bare_context, current_location, describe_location
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import (
     ConcretizationTypeError,
@@ -420,7 +420,7 @@ class Trace:
 
     def constant(self, array: ConcreteArray) -> Literal:
         """Appends a `jaxpr.constant` op that holds an array in the text of the module."""
-        with context():
+        with bare_context():
             op = ir.Operation.create(
                 "jaxpr.constant",
                 [array.type.mlir],
