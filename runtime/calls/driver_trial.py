@@ -29,6 +29,9 @@ FOR_GOOD = -1
 _LONGEST_TRIAL_SECONDS = 1.0
 # A first call that takes longer does so for its own sake.
 _LONGEST_WARM_UP = 20e-3
+# Of calls that take this long one tells whether a driver loses, and three more would be felt.
+_LONG_CALL_SECONDS = 2e-3
+_CLEAR_LOSS_RATIO = 1.3
 _SYNC_FIRST = ("local-sync", "local-task")
 
 
@@ -68,14 +71,22 @@ class DriverTrial:
             if driver == self.driver and not self.calls_to_rest:
                 self._times[driver].append(seconds)
                 self._estimate(self._times[driver])
-                if len(self._times[driver]) == _CALLS_PER_DRIVER:
+                if len(self._times[driver]) == _CALLS_PER_DRIVER or self._loses():
                     self._go_on(min(self._times[driver]))
 
     def _estimate(self, times: list[float]) -> None:
-        if len(times) > 1:
-            self.seconds = min(times[1:])
-        elif times[0] >= _LONGEST_WARM_UP:
-            self.seconds = times[0]
+        counted = _counted(times)
+        if counted:
+            self.seconds = min(counted)
+
+    def _loses(self) -> bool:
+        """Tells whether the second driver need not be timed to the end."""
+        if self.driver == self._order[0]:
+            return False
+        first = min(_counted(self._times[self._order[0]]))
+        counted = _counted(self._times[self.driver])
+        is_long = first >= _LONG_CALL_SECONDS
+        return is_long and bool(counted) and min(counted) > first * _CLEAR_LOSS_RATIO
 
     def begin_again(self) -> None:
         """Begins the next trial after a rest."""
@@ -98,8 +109,13 @@ class DriverTrial:
             self.driver = second
 
     def _settle(self) -> None:
-        sync, task = (statistics.median(self._times[driver][1:]) for driver in _SYNC_FIRST)
+        sync, task = (statistics.median(_counted(self._times[name])) for name in _SYNC_FIRST)
         self.driver = "local-task" if task < sync * _WORTHWHILE_RATIO else "local-sync"
         self._estimate(self._times[self.driver])
         self.calls_to_rest = self._rest
         self._rest = min(4 * self._rest, _MOST_CALLS_BETWEEN_TRIALS)
+
+
+def _counted(times: list[float]) -> list[float]:
+    """Returns the times of calls that do not warm up."""
+    return times[times[0] < _LONGEST_WARM_UP :] if times else []

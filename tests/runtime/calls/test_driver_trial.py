@@ -25,7 +25,10 @@ def seconds(trial: DriverTrial, times: dict[str, float]) -> list[str]:
         (0, 2e-4, 1e-4, [SYNC] * 4 + [TASK] * 4, TASK),
         (0, 2e-4, 1.9e-4, [SYNC] * 4 + [TASK] * 4, SYNC),  # no worthwhile gain
         (0, 1e-2, 1.1e-2, [SYNC] * 4 + [TASK] * 4, SYNC),  # as on a busy machine
-        (0, 1e-2, 4e-2, [SYNC] * 4 + [TASK] * 4, SYNC),  # a loop of small steps
+        (0, 1e-3, 4e-3, [SYNC] * 4 + [TASK] * 4, SYNC),  # a loop of small steps
+        (0, 1e-2, 1.8e-2, [SYNC] * 4 + [TASK] * 2, SYNC),  # one call tells enough
+        (PARALLEL_OPERATIONS, 0.5, 0.3, [TASK] * 4 + [SYNC], TASK),  # without warming up
+        (PARALLEL_OPERATIONS, 0.3, 0.5, [TASK] * 4 + [SYNC] * 4, SYNC),
         (PARALLEL_OPERATIONS, 1e-3, 5e-3, [TASK] * 4 + [SYNC] * 4, SYNC),
         (PARALLEL_OPERATIONS, 1e-3, 6e-4, [TASK] * 4 + [SYNC] * 4, TASK),
         (PARALLEL_OPERATIONS, 100.0, 50.0, [TASK] * 4, TASK),  # one core would take too long
