@@ -484,6 +484,15 @@ _TABLE = (
         is_in_cache_key=True,
     ),
     Option(
+        "axir_kept_memory",
+        int,
+        256,
+        "MiB of freed memory that the process keeps, once it has computed on the CPU, for the "
+        "temporary arrays of the next program; 0 leaves it to the C library, which gives most of "
+        "it back to the system after each call.",
+        minimum=0,
+    ),
+    Option(
         "axir_collective_timeout",
         int,
         600,

@@ -46,6 +46,7 @@ from .buffers import (
     element_type,
 )
 from .fork_safety import abandon, call_in_forked_child
+from .freed_memory import keep_freed_memory
 from .gpu_features import GpuFeatures
 from .workers import with_workers
 
@@ -263,6 +264,7 @@ class CpuDevice(Device):
         if self.local_hardware_id and driver == "local-task":
             return local_devices(backend=self.platform)[0].handle(driver, threads)
         _export_libm()
+        keep_freed_memory()
         if driver == "local-task":
             # A driver looks at the flags of the process when it is made.
             with _flags_lock:
