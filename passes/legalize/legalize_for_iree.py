@@ -94,7 +94,7 @@ STAGES: dict[str, Stage] = {
 }
 """The passes in order, which matters (see `LegalizeForIree`), and what each looks for."""
 
-_ON_DEVICE = ("protect-inputs", "copy-returned-inputs")
+_ON_DEVICE = ("protect-inputs", "copy-returned-inputs", "branch-loops")
 _FUSIONS = ("split-complex-loops", "fuse-loops", "fuse-moves", "fuse-small-programs")
 _GPUS = ("vulkan", "cuda", "rocm", "metal")
 _SPIRV = ("vulkan", "metal")

@@ -12,6 +12,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.scalars import Scalar
 from axir.passes.framework.base import Pass
+from axir.passes.legalize.buffers.protect_inputs import signless, transfer
 from axir.passes.legalize.rewriting import hidden_truths, operations_in_order
 
 from .host_scalars import HostScalars, may_be_on_host, scalar_type
@@ -82,23 +83,24 @@ class BranchLoops(Pass):
     """
 
     name: ClassVar[str] = "branch-loops"
+    device: str = "__device_0"
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module that contain loops."""
         for function in module.body.operations:
             operation = function.operation
             if operation.name == "func.func" and operations_in_order(operation, (_WHILE,)):
-                _branch(operation)
+                _branch(operation, self.device)
 
 
-def _branch(function: ir.Operation) -> None:
+def _branch(function: ir.Operation, device: str) -> None:
     scalars = HostScalars()
     for operation in operations_in_order(function, (_WHILE, *_BRANCHES)):
         # The outer ones have been dissolved: what is still inside of something stays.
         if operation.parent != function:
             continue
         if operation.name == _WHILE:
-            _branch_loop(operation, scalars)
+            _branch_loop(operation, scalars, device)
         elif operations_in_order(operation, (_WHILE, "func.call")):
             _branch_choice(operation, scalars)
 
@@ -106,25 +108,73 @@ def _branch(function: ir.Operation) -> None:
 # Loops -------------------------------------------------------------------------------------------
 
 
-def _branch_loop(loop: ir.Operation, scalars: HostScalars) -> None:
-    condition, body = (region.blocks[0] for region in loop.regions)
+def _branch_loop(loop: ir.Operation, scalars: HostScalars, device: str) -> None:
     on_host = _host_carries(loop, scalars)
-    is_awaited = not _is_counted(loop, on_host, scalars)
     with loop.location:
         _renew_exchanged(loop, on_host)
-        end = _part_behind(loop)
-        with ir.InsertionPoint(loop):
-            _branch_to(condition, _passed(loop.operands, on_host, scalars))
-        for index, result in enumerate(loop.results):
-            tensor = condition.arguments[index]
-            for later in (body.arguments[index], result):
-                later.replace_all_uses_with(tensor)
-            with ir.InsertionPoint.at_block_begin(condition):
-                if index in on_host:
-                    number = condition.add_argument(scalar_type(tensor), loop.location)
-                    scalars.replace(tensor, number)
-                elif is_awaited:
-                    _await(tensor)
+        if _is_counted(loop, on_host, scalars):
+            _branch_counted(loop, on_host, scalars, device)
+        else:
+            _branch_awaited(loop, on_host, scalars)
+    loop.erase()
+
+
+def _branch_counted(
+    loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars, device: str
+) -> None:
+    """Dissolves a loop whose condition the host knows, before it and at the end of its body."""
+    condition, body = (region.blocks[0] for region in loop.regions)
+    question = _terminator(condition).operands[0]
+    numbers = [condition.arguments[index] for index in on_host]
+    end = _part_behind(loop)
+
+    def branch(values: Sequence[ir.Value]) -> None:
+        known = {x: scalars.as_scalar(values[i]) for x, i in zip(numbers, on_host, strict=True)}
+        tensors = [x for index, x in enumerate(values) if index not in on_host]
+        truth = scalars.as_scalar_where(question, known)
+        _branch_by(truth, body, end, [*tensors, *known.values()])
+
+    with ir.InsertionPoint(loop):
+        branch(
+            [
+                value if index in on_host else _placed(value, device)
+                for index, value in enumerate(loop.operands)
+            ]
+        )
+    # What is given to both blocks: the tensors first, then the numbers of the host.
+    tensors = [index for index in range(len(loop.results)) if index not in on_host]
+    for index in tensors:
+        loop.results[index].replace_all_uses_with(
+            end.add_argument(loop.results[index].type, loop.location)
+        )
+    old = list(body.arguments)
+    for block, values in ((body, old), (end, list(loop.results))):
+        for index in on_host:
+            number = block.add_argument(scalar_type(values[index]), loop.location)
+            with ir.InsertionPoint.at_block_begin(block):
+                scalars.replace(values[index], number)
+    _drop_arguments(body, on_host)
+    body.append_to(loop.block.region)
+    with _at_end(body) as terminator:
+        branch(list(terminator.operands))
+
+
+def _branch_awaited(loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars) -> None:
+    """Dissolves a loop whose condition is read from the device, in a block before the body."""
+    condition, body = (region.blocks[0] for region in loop.regions)
+    end = _part_behind(loop)
+    with ir.InsertionPoint(loop):
+        _branch_to(condition, _passed(loop.operands, on_host, scalars))
+    for index, result in enumerate(loop.results):
+        tensor = condition.arguments[index]
+        for later in (body.arguments[index], result):
+            later.replace_all_uses_with(tensor)
+        with ir.InsertionPoint.at_block_begin(condition):
+            if index in on_host:
+                number = condition.add_argument(scalar_type(tensor), loop.location)
+                scalars.replace(tensor, number)
+            else:
+                _await(tensor)
     for block in (condition, body):
         block.append_to(loop.block.region)
     with _at_end(condition) as terminator:
@@ -133,7 +183,17 @@ def _branch_loop(loop: ir.Operation, scalars: HostScalars) -> None:
         _branch_to(condition, _passed(terminator.operands, on_host, scalars))
     _drop_arguments(body, range(len(body.arguments)))
     _drop_arguments(condition, on_host)
-    loop.erase()
+
+
+def _placed(value: ir.Value, device: str) -> ir.Value:
+    """Returns what a loop begins with, of which IREE then knows where it lies.
+
+    It does not find that out for the arguments of blocks that branch to themselves, and copies them
+    in each pass to where they are.
+    """
+    if hlo.is_unsigned(value):
+        return hlo.bitcast_convert(transfer(signless(value), device), hlo.element_type_of(value))
+    return transfer(value, device)
 
 
 def _renew_exchanged(loop: ir.Operation, on_host: Sequence[int]) -> None:
@@ -339,12 +399,14 @@ def _branch_to(block: ir.Block, values: Sequence[ir.Value]) -> None:
     ir.Operation.create("cf.br", operands=values, successors=[block])
 
 
-def _branch_by(condition: ir.Value, on_true: ir.Block, on_false: ir.Block) -> None:
-    """Ends a block by a choice between two, neither of which takes values."""
-    segments = ir.DenseI32ArrayAttr.get([1, 0, 0])
+def _branch_by(
+    condition: ir.Value, on_true: ir.Block, on_false: ir.Block, values: Sequence[ir.Value] = ()
+) -> None:
+    """Ends a block by a choice between two, which take the same values."""
+    segments = ir.DenseI32ArrayAttr.get([1, len(values), len(values)])
     ir.Operation.create(
         "cf.cond_br",
-        operands=[_barrier(condition)],
+        operands=[_barrier(condition), *values, *values],
         successors=[on_true, on_false],
         attributes={"operandSegmentSizes": segments},
     )

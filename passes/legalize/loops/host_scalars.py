@@ -7,6 +7,8 @@ and the arithmetic on them. What does not: the control flow around it (`branch_l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from iree.compiler import ir
 
@@ -75,6 +77,10 @@ class HostScalars:
     def as_scalar(self, value: ir.Value) -> ir.Value:
         """Returns a tensor as a scalar: computed from known ones, or else read from the device."""
         return self._read(value) if self.roots(value) else self._computed(value, {})
+
+    def as_scalar_where(self, value: ir.Value, known: Mapping[ir.Value, ir.Value]) -> ir.Value:
+        """Returns a tensor as a scalar, computed from known ones and from these as well."""
+        return self._computed(value, dict(known))
 
     def _computed(self, value: ir.Value, made: dict[ir.Value, ir.Value]) -> ir.Value:
         """Returns a scalar from known ones; `made` holds what has been computed for it."""
