@@ -92,7 +92,17 @@ def renewed(value: ir.Value) -> ir.Value:
 
     They are chosen by a truth value that the compiler does not know.
     """
-    return hlo.select(hidden_truths(1)[0], value, hlo.full_like(value, 0))
+    constant = constant_behind(value)
+    # Between zeros and zeros there would be no choice.
+    is_zero = constant is not None and _is_zero(constant)
+    return hlo.select(hidden_truths(1)[0], value, hlo.full_like(value, int(is_zero)))
+
+
+def _is_zero(constant: ir.Operation) -> bool:
+    zero = hlo.full_like(constant.results[0], 0).owner.operation
+    equal = bool(zero.attributes["value"] == constant.attributes["value"])
+    zero.erase()
+    return equal
 
 
 def stored_alone(value: ir.Value) -> ir.Value:

@@ -15,6 +15,7 @@ from axir.passes.framework.base import Pass
 from axir.passes.legalize.buffers.protect_inputs import signless, transfer
 from axir.passes.legalize.rewriting import hidden_truths, operations_in_order
 
+from .carried_storage import overwritten_arguments, with_storage_of_their_own
 from .host_scalars import HostScalars, may_be_on_host, scalar_type
 
 _WHILE = "stablehlo.while"
@@ -94,13 +95,13 @@ class BranchLoops(Pass):
 
 
 def _branch(function: ir.Operation, device: str) -> None:
-    scalars = HostScalars()
+    scalars, placement = HostScalars(), _Placement(device)
     for operation in operations_in_order(function, (_WHILE, *_BRANCHES)):
         # The outer ones have been dissolved: what is still inside of something stays.
         if operation.parent != function:
             continue
         if operation.name == _WHILE:
-            _branch_loop(operation, scalars, device)
+            _branch_loop(operation, scalars, placement)
         elif operations_in_order(operation, (_WHILE, "func.call")):
             _branch_choice(operation, scalars)
 
@@ -108,47 +109,54 @@ def _branch(function: ir.Operation, device: str) -> None:
 # Loops -------------------------------------------------------------------------------------------
 
 
-def _branch_loop(loop: ir.Operation, scalars: HostScalars, device: str) -> None:
+@dataclasses.dataclass(frozen=True)
+class _Placement:
+    """Where arrays lie, and which arguments of blocks have memory that nobody else reads."""
+
+    device: str
+    owned: set[ir.Value] = dataclasses.field(default_factory=set)
+
+
+def _branch_loop(loop: ir.Operation, scalars: HostScalars, placement: _Placement) -> None:
     on_host = _host_carries(loop, scalars)
     with loop.location:
         _renew_exchanged(loop, on_host)
         if _is_counted(loop, on_host, scalars):
-            _branch_counted(loop, on_host, scalars, device)
+            _branch_counted(loop, on_host, scalars, placement)
         else:
             _branch_awaited(loop, on_host, scalars)
     loop.erase()
 
 
 def _branch_counted(
-    loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars, device: str
+    loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars, placement: _Placement
 ) -> None:
     """Dissolves a loop whose condition the host knows, before it and at the end of its body."""
     condition, body = (region.blocks[0] for region in loop.regions)
     question = _terminator(condition).operands[0]
     numbers = [condition.arguments[index] for index in on_host]
+    tensors = [index for index in range(len(loop.results)) if index not in on_host]
+    overwritten = overwritten_arguments(body)
+    changed = {place for place, index in enumerate(tensors) if index in overwritten}
     end = _part_behind(loop)
 
-    def branch(values: Sequence[ir.Value]) -> None:
+    def branch(values: Sequence[ir.Value], is_first: bool) -> None:
         known = {x: scalars.as_scalar(values[i]) for x, i in zip(numbers, on_host, strict=True)}
-        tensors = [x for index, x in enumerate(values) if index not in on_host]
+        passed = with_storage_of_their_own([values[i] for i in tensors], changed, placement.owned)
+        if is_first:
+            passed = [_placed(value, placement.device) for value in passed]
         truth = scalars.as_scalar_where(question, known)
-        _branch_by(truth, body, end, [*tensors, *known.values()])
+        _branch_by(truth, body, end, [*passed, *known.values()])
 
     with ir.InsertionPoint(loop):
-        branch(
-            [
-                value if index in on_host else _placed(value, device)
-                for index, value in enumerate(loop.operands)
-            ]
-        )
-    # What is given to both blocks: the tensors first, then the numbers of the host.
-    tensors = [index for index in range(len(loop.results)) if index not in on_host]
+        branch(list(loop.operands), True)
+    # Both blocks take the tensors first, then the numbers of the host.
     for index in tensors:
-        loop.results[index].replace_all_uses_with(
-            end.add_argument(loop.results[index].type, loop.location)
-        )
-    old = list(body.arguments)
-    for block, values in ((body, old), (end, list(loop.results))):
+        result = end.add_argument(loop.results[index].type, loop.location)
+        loop.results[index].replace_all_uses_with(result)
+        if index in overwritten:
+            placement.owned.update((result, body.arguments[index]))
+    for block, values in ((body, list(body.arguments)), (end, list(loop.results))):
         for index in on_host:
             number = block.add_argument(scalar_type(values[index]), loop.location)
             with ir.InsertionPoint.at_block_begin(block):
@@ -156,7 +164,7 @@ def _branch_counted(
     _drop_arguments(body, on_host)
     body.append_to(loop.block.region)
     with _at_end(body) as terminator:
-        branch(list(terminator.operands))
+        branch(list(terminator.operands), False)
 
 
 def _branch_awaited(loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars) -> None:

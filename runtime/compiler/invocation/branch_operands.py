@@ -50,13 +50,55 @@ def repair_branches(module: ir.Operation) -> int:
         return ir.WalkResult.ADVANCE
 
     module.walk(collect)
-    return sum(map(_part_references, branches)) + _pass_one_width(branches, others)
+    replaced = sum(map(_part_references, branches))
+    if replaced:
+        branches.clear()
+        others.clear()
+        module.walk(collect)
+    return replaced + _pass_one_width(branches, others)
 
 
 # References --------------------------------------------------------------------------------------
 
 
 def _part_references(branch: ir.Operation) -> int:
+    if branch.name == "vm.br":
+        return _part_passed(branch)
+    condition, *passed = branch.operands
+    edges: list[tuple[ir.Block, list[ir.Value]]] = []
+    replaced = 0
+    for block in branch.successors:
+        values, passed = passed[: len(block.arguments)], passed[len(block.arguments) :]
+        references = [x for x in values if _is_reference(x.type)]
+        if len(set(references)) < len(references):
+            # What is made before the choice is never released where it is not passed on.
+            edge = branch.block.create_after()
+            with ir.InsertionPoint(edge), branch.location:
+                jump = ir.Operation.create("vm.br", operands=values, successors=[block])
+            replaced += _part_passed(jump)
+            edges.append((edge, []))
+        else:
+            edges.append((block, values))
+    if replaced:
+        _rebuild_choice(branch, condition, edges)
+    return replaced
+
+
+def _rebuild_choice(
+    branch: ir.Operation, condition: ir.Value, edges: list[tuple[ir.Block, list[ir.Value]]]
+) -> None:
+    sizes = [1, *(len(values) for _, values in edges)]
+    with ir.InsertionPoint(branch), branch.location:
+        ir.Operation.create(
+            "vm.cond_br",
+            operands=[condition, *(x for _, values in edges for x in values)],
+            successors=[block for block, _ in edges],
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get(sizes)},
+        )
+    branch.erase()
+
+
+def _part_passed(branch: ir.Operation) -> int:
     # By reference, its latest copy: copies of the same value would be merged again.
     latest: dict[ir.Value, ir.Value] = {}
     replaced = 0

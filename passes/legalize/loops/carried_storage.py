@@ -1,0 +1,110 @@
+"""What a loop passes on from pass to pass, so that no two values lie in the same memory.
+
+The fact: an array that a branch passes to a block, and nobody reads behind the branch, IREE lets
+the block overwrite. It does so, too, where the branch passes that array twice, or two that are
+computed alike and thus become one: what is written to one of the block's arguments is then found in
+both.
+What does not live here: the blocks (`branch_loops.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders import scalars
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.legalize.buffers.storage import IN_PLACE, folded_sources, overwritten_places
+from axir.passes.legalize.copies import uniform_number
+from axir.passes.legalize.rewriting import defining_operation, renewed
+
+_WHILE = "stablehlo.while"
+# Wider numbers are filled in by kernels, of which IREE makes one for all arrays that are alike.
+_FILLED_WIDTHS = (8, 16, 32)
+# Values whose last operations are alike are taken for equal from this many on.
+_DEPTH = 4
+
+
+def overwritten_arguments(block: ir.Block) -> set[int]:
+    """Returns which arguments of a block, the body of a loop, operations in it may overwrite."""
+    places = {argument: index for index, argument in enumerate(block.arguments)}
+    found = set()
+    pending = [x for operation in block.operations for x in _overwritten(operation.operation)]
+    seen: set[ir.Value] = set()
+    while pending:
+        value = pending.pop()
+        if value in places:
+            found.add(places[value])
+        elif value not in seen:
+            seen.add(value)
+            pending += folded_sources(value)
+    return found
+
+
+def _overwritten(operation: ir.Operation) -> list[ir.Value]:
+    if operation.name == _WHILE:
+        places: Sequence[int] = sorted(overwritten_arguments(operation.regions[1].blocks[0]))
+    elif operation.name in IN_PLACE:
+        places = overwritten_places(operation)
+    else:
+        places = ()
+    return [operation.operands[place] for place in places]
+
+
+def with_storage_of_their_own(
+    values: Sequence[ir.Value], overwritten: set[int], owned: set[ir.Value]
+) -> list[ir.Value]:
+    """Returns what a branch passes, renewed where two might share memory.
+
+    Args:
+        values: The values.
+        overwritten: Which of them the block that takes them may overwrite: these are renewed unless
+            an operation has just overwritten them, or they are an argument of the block around
+            that nobody else reads.
+        owned: Arguments of blocks that were passed so.
+    """
+    kinds: set[Hashable] = set()
+    passed = []
+    for index, value in enumerate(values):
+        kind = (value.type, _kind(value, _DEPTH))
+        is_alone = kind not in kinds and (index not in overwritten or _is_owned(value, owned))
+        kinds.add(kind)
+        passed.append(value if is_alone else _made_alone(value))
+    return passed
+
+
+def _made_alone(value: ir.Value) -> ir.Value:
+    """Returns the same numbers in memory of their own."""
+    element = hlo.element_type_of(value)
+    is_filled = not hlo.is_complex(value) and not hlo.is_unsigned(value)
+    number = uniform_number(value) if is_filled and element.width in _FILLED_WIDTHS else None
+    if number is None:
+        return renewed(value)
+    # A fill, of a number that the compiler does not know: cheaper than a kernel that chooses.
+    hidden = ir.Operation.create(
+        "util.optimization_barrier",
+        results=[element],
+        operands=[scalars.constant(number, element).value],
+    )
+    return ir.Operation.create("flow.tensor.splat", results=[value.type], operands=hidden.results).result
+
+
+def _is_owned(value: ir.Value, owned: set[ir.Value]) -> bool:
+    """Tells whether a value has memory that only the one who asks reads from now on."""
+    operation = defining_operation(value)
+    if operation is not None and operation.name == "stablehlo.reshape":
+        return len(list(value.uses)) == 1 and _is_owned(operation.operands[0], owned)
+    is_fresh = value in owned if operation is None else operation.name in IN_PLACE
+    return is_fresh and len(list(value.uses)) == 1
+
+
+def _kind(value: ir.Value, depth: int) -> Hashable:
+    """Returns what equal values have in common: how they are computed, to some depth."""
+    operation = defining_operation(value)
+    if operation is None:
+        return value
+    attributes = tuple((name, operation.attributes[name]) for name in operation.attributes)
+    operands = tuple(_kind(x, depth - 1) for x in operation.operands) if depth else ()
+    number = ir.OpResult(value).result_number
+    return operation.name, number, attributes, operands
