@@ -169,10 +169,20 @@ UPDATED_BEHIND_A_BARRIER = Spec(
     seed=53,
 )
 
+# Two arrays that a loop changes in place began as the same zeros, and lay in the same memory.
+TWO_STACKS = Spec(
+    shapes=(2,),
+    steps=(Step("tangents_of_loop", 1, 3, 1048576),),
+    transformations=("jit", "linearize"),
+    is_double=True,
+    seed=650,
+)
+
 
 def test_programs_that_were_wrong_once() -> None:
     assert list(_problems([KERNEL_OF_CONSTANTS], "of programs")) == []
     drawn = [READ_BY_SEVERAL, WRITTEN_TWICE, PADDED_WINDOWS, UPDATED_BEHIND_A_BARRIER]
+    drawn.append(TWO_STACKS)
     assert list(_problems(drawn, "none")) == []
 
 

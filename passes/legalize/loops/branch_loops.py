@@ -36,19 +36,26 @@ class BranchLoops(Pass):
     or does not end and takes the process with it. Loops that stop on an error are of this kind.
     Between blocks values are passed by the branches, one by one, and nothing can differ.
 
+    A loop that the host counts is asked at the end of its body whether there is another pass, and
+    once before it. Then IREE sees that nobody reads an array behind the branch that passes it, and
+    lets the body change parts of it in place: it copied all of what a scan stacks in each pass.
+
     1. Visit each loop, and each branch around a loop or a call, from the outermost on.
     2. Part the block behind it. The condition, the body and what follows become blocks that branch
-       to each other; the carried values are the arguments of the condition's.
+       to each other; the carried values are the arguments of the condition's, or, where the host
+       counts, of the body and of what follows.
     3. Integers of rank 0 that the host can compute (counters and what follows from them) are passed
        as scalars, as is the condition, so that the host waits for the device in no pass. Those that
        the condition needs are read once, before the loop.
-    4. Hide every condition behind a barrier: where IREE finds out that a loop has no pass, its
+    4. Where the host counts, transfer what the loop begins with to the device, and give to each
+       carried value memory of its own (`carried_storage.py`).
+    5. Hide every condition behind a barrier: where IREE finds out that a loop has no pass, its
        canonicalization of what can no longer be reached does not always end.
-    5. Where a condition is read from the device, put barriers on the tensors at the head of the
+    6. Where a condition is read from the device, put barriers on the tensors at the head of the
        loop, for which the host then waits as well. IREE gives up on programs in which it has to
        follow from block to block what has to be waited for ("failed to solve for timepoint
        coverage"), such as branches and loops four deep; behind a barrier nothing is left to follow.
-    6. Where arrays change their places from pass to pass, compute every fourth anew, by a choice
+    7. Where arrays change their places from pass to pass, compute every fourth anew, by a choice
        between it and zeros whose truth value the compiler does not know. Else IREE follows their
        sizes until it gives up ("int arithmetic optimization failed to converge").
 
@@ -77,6 +84,19 @@ class BranchLoops(Pass):
           cf.br ^condition(%4 : tensor<f32>)
         ^end:
           return %x
+
+    and of a loop that adds `%a` up for as long as a counter `%i` is less than 3::
+
+          %0 = flow.tensor.transfer %a : tensor<f32> to #hal.device.promise<@__device_0>
+          cf.cond_br %true, ^body(%0, %c0 : tensor<f32>, i32), ^end(%0, %c0 : tensor<f32>, i32)
+        ^body(%x: tensor<f32>, %i: i32):
+          %1 = stablehlo.add %x, %x
+          %2 = arith.addi %i, %c1 : i32
+          %3 = arith.cmpi slt, %2, %c3 : i32
+          %4 = util.optimization_barrier %3 : i1
+          cf.cond_br %4, ^body(%1, %2 : tensor<f32>, i32), ^end(%1, %2 : tensor<f32>, i32)
+        ^end(%y: tensor<f32>, %n: i32):
+          return %y
 
     Precondition: passes that look for loops have run, and `sign-unsigned-data`, for the sake of
     what converts numbers of the host. Loops in the bodies of reductions, sorts and the like are

@@ -82,12 +82,9 @@ def _made_alone(value: ir.Value) -> ir.Value:
     if number is None:
         return renewed(value)
     # A fill, of a number that the compiler does not know: cheaper than a kernel that chooses.
-    hidden = ir.Operation.create(
-        "util.optimization_barrier",
-        results=[element],
-        operands=[scalars.constant(number, element).value],
-    )
-    return ir.Operation.create("flow.tensor.splat", results=[value.type], operands=hidden.results).result
+    known = scalars.constant(number, element).value
+    hidden = ir.Operation.create("util.optimization_barrier", [element], [known]).result
+    return ir.Operation.create("flow.tensor.splat", [value.type], [hidden]).result
 
 
 def _is_owned(value: ir.Value, owned: set[ir.Value]) -> bool:

@@ -11,8 +11,10 @@ The facts (IREE 3.12 and 3.13), both about the moves between registers that a br
   overwritten before it is read, but as if the second half of a pair were no register. Where a block
   takes numbers of both sizes, one that is still needed may be lost.
 
-So no reference is passed twice: the second and later occurrences are replaced by the result of an
-operation whose value is the same, the choice between the reference, if it is not null, and null.
+So no reference is passed twice to one block: the second and later occurrences are replaced by the
+result of an operation whose value is the same, the choice between the reference, if it is not
+null, and null. Such a copy is made where control has already chosen the block: one that is made
+before and not passed on is never released, and what it refers to stays in memory for good.
 And numbers of 32 bits are passed as 64 bits to blocks that also take such. What does not live here:
 running the compiler (`invoker.py`).
 """

@@ -48,6 +48,35 @@ def test_every_reference_is_passed_once() -> None:
             assert len(set(numbers)) == 1
 
 
+CHOICE = """
+vm.module public @module {
+  vm.func private @choose(%flag: i32, %a: !vm.ref<!hal.buffer>, %b: !vm.ref<!hal.buffer>) {
+    vm.cond_br %flag, ^bb1(%a, %b : !vm.ref<!hal.buffer>, !vm.ref<!hal.buffer>),
+        ^bb2(%a, %flag, %a : !vm.ref<!hal.buffer>, i32, !vm.ref<!hal.buffer>)
+  ^bb1(%0: !vm.ref<!hal.buffer>, %1: !vm.ref<!hal.buffer>):
+    vm.return
+  ^bb2(%2: !vm.ref<!hal.buffer>, %3: i32, %4: !vm.ref<!hal.buffer>):
+    vm.return
+  }
+}
+"""
+
+
+def test_copies_are_made_behind_the_choice_that_passes_them() -> None:
+    with ir.Context():
+        module = ir.Module.parse(CHOICE)
+        assert repair_branches(module.operation) == 1
+        assert module.operation.verify()
+        function = module.body.operations[0].regions[0].blocks[0].operations[0]
+        entry = function.regions[0].blocks[0].operations
+        # The block that takes two arrays takes them as before; the other one, by a block between.
+        assert [operation.operation.name for operation in entry] == ["vm.cond_br"]
+        assert len(entry[0].operands) == 3
+        (jump,) = _branches(module)
+        assert len({jump.operands[0], jump.operands[2]}) == 2
+        assert jump.operands[2].owner.operation.block == jump.block
+
+
 def test_copies_are_chosen_from_the_value_itself() -> None:
     with ir.Context():
         module = ir.Module.parse(REPEATED)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from iree.compiler import ir
+from support.memory import resident_memory
 from support.stablehlo_runner import (
     CompilationError,
     Example,
@@ -15,9 +18,16 @@ from support.stablehlo_runner import (
     text_after,
 )
 
+import axir
+import axir.numpy as jnp
+from axir import lax
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.program.function_tracing import trace_function
+from axir.passes.framework.pipeline import run_passes
+from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import Target
 from axir.runtime import compile_module as compile_repaired
+from axir.runtime.compiler.compilation import compile_object
 
 X = np.array([1, 2, 3, 4])
 
@@ -281,3 +291,39 @@ def test_a_module_without_loops_stays_as_it_is() -> None:
 
     example = Example("chosen", (X, True), chosen, [X])
     assert text_after(example, "branch-loops") == text_after(example, "")
+
+
+# What scans stack -------------------------------------------------------------------------------
+
+
+def powers(x):
+    """Steps of a large array, all of which are stacked."""
+
+    def step(grid, _):
+        grid = jnp.tanh(grid @ grid)  # too much for one kernel of all steps
+        return grid, grid
+
+    return lax.scan(step, x, None, length=6)
+
+
+def test_a_scan_copies_into_its_stack_what_it_adds_alone():
+    x = jnp.ones((400, 400)) / 400
+    function = trace_function(powers, [x.type], name="powers")
+    module = lower_functions({"main": function})
+    run_passes(module, "legalize-for-iree,tune-for-cpu")
+    text, _ = compile_object(module, Target(linkage="object"), "powers")
+    copies = re.findall(r"stream.cmd.copy .*, %c(\d+) :", text)
+    # What the loop begins with, and one step after the other; never the stack.
+    assert set(copies) == {str(x.nbytes)}
+
+
+def test_calls_of_loops_leave_no_memory_behind():
+    function = axir.jit(lambda x: axir.grad(lambda x: (powers(x)[1] ** 2).sum())(x))
+    x = jnp.ones((400, 400)) / 400
+    used = []
+    for _ in range(3):
+        for _ in range(8):
+            function(x).block_until_ready()
+        used.append(resident_memory())
+    # What a call leaves would be one of its arrays, or all of a stack.
+    assert used[-1] - used[0] < 4 * x.nbytes
