@@ -1,0 +1,50 @@
+"""Memory that calls have freed: kept for the next call, unless somebody else decides."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+FAULTS = """
+import resource
+import axir, axir.numpy as jnp
+from axir.runtime.device.freed_memory import keep_freed_memory
+
+def model(x):
+    return [jnp.sort(jnp.sin(x * n), axis=0)[0].sum() for n in range(3)]
+
+function, x = axir.jit(model), jnp.ones((500, 1000))
+for _ in range(20):
+    axir.block_until_ready(function(x))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    axir.block_until_ready(function(x))
+print(keep_freed_memory(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def _run(**variables: str) -> tuple[bool, int]:
+    environment = {**os.environ, "AXIR_NUM_THREADS": "1", **variables}
+    run = subprocess.run(
+        [sys.executable, "-c", FAULTS], capture_output=True, text=True, env=environment, check=True
+    )
+    is_kept, faults = run.stdout.split()
+    return is_kept == "True", int(faults)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's limits: runs on Linux")
+def test_calls_take_their_memory_from_earlier_ones() -> None:
+    assert "MALLOC_TRIM_THRESHOLD_" not in os.environ
+    is_kept, faults = _run()
+    _, faults_before = _run(AXIR_KEPT_MEMORY="0")
+    assert is_kept
+    assert 4 * faults < faults_before
+
+
+@pytest.mark.parametrize("variable", ["AXIR_KEPT_MEMORY", "MALLOC_TRIM_THRESHOLD_"])
+def test_who_sets_limits_of_their_own_has_them(variable: str) -> None:
+    is_kept, _ = _run(**{variable: "0"})
+    assert not is_kept
