@@ -73,6 +73,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "legalize.contractions": (
         "accumulate-in-single",
+        "clamp-unsigned-operands",
         "fill-empty-dot",
         "hide-negations",
         "negate-products",

@@ -50,6 +50,7 @@ STAGES: dict[str, Stage] = {
     "fit-conv-windows": looks_for("convolution"),
     "select-boolean-operands": looks_for("convert"),
     "widen-unsigned-dot": looks_for(_CONTRACTIONS),
+    "clamp-unsigned-operands": looks_for("convert"),
     "split-complex-loops": looks_for("while"),
     "expand-c-functions": looks_for(_ANY),
     "fuse-small-programs": looks_for(_ANY),
@@ -135,10 +136,11 @@ class LegalizeForIree(Pass):
        `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`, on
        GPUs `accumulate-in-single`, `split-complex-conv`, `split-complex-dot`, for Vulkan
        `split-grouped-convolutions`, `fit-conv-windows`, `select-boolean-operands` and
-       `widen-unsigned-dot`, in any order. Then `split-complex-loops`, on CPUs and unless `fuses` is
-       off, and `expand-c-functions`, unless the program has a C library; then, on CPUs and unless
-       `fuses` is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of
-       numbers are written out, while gathers and scatters are as they came.
+       `widen-unsigned-dot`, in any order, then `clamp-unsigned-operands`. Then
+       `split-complex-loops`, on CPUs and unless `fuses` is off, and `expand-c-functions`, unless
+       the program has a C library; then, on CPUs and unless `fuses` is off,
+       `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
+       out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
