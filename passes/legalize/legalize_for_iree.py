@@ -69,6 +69,7 @@ STAGES: dict[str, Stage] = {
     "pad-windows": looks_for("reduce_window"),
     "split-complex-pad": looks_for("pad", is_complex=True),
     "split-complex-constants": looks_for("constant", is_complex=True),
+    "take-complex-parts": looks_for("complex"),
     "reduce-in-single": looks_for("reduce"),
     "negate-products": looks_for("reduce"),
     "hide-negations": looks_for("reduce"),
@@ -146,7 +147,7 @@ class LegalizeForIree(Pass):
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.
     4. `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`,
-       because `drop-scatter` pads too; then `split-complex-constants`.
+       because `drop-scatter` pads too; then `split-complex-constants`, then `take-complex-parts`.
     5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
        makes some of; `limit-fusion` and `limit-scalar-fusion`; for Vulkan `keep-roundings`; for
        GPUs `refuse-unsupported` with the types that are `missing`; and `separate-views`, when all
