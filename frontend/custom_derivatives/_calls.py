@@ -419,13 +419,17 @@ def closes_over_abstract(result: PyTree, kind: str, name: str) -> bool:
     """Tells whether a call without traced arguments gave values of which only types are known.
 
     Raises:
-        UnexpectedTracerError: if it gave values of a trace that is being differentiated.
+        UnexpectedTracerError: if it gave values that depend on what is being differentiated.
     """
     tracers = [x for x in tree.leaves(result) if type(x) is Tracer]
-    trace = innermost(chosen(tracers, inexact([x.type for x in tracers])))
-    if trace is not None and trace.environment is not None:
+    found = chosen(tracers, inexact([x.type for x in tracers]))
+    trace = innermost(found)
+    if trace is None or trace.environment is None:
+        return trace is not None
+    # Loops over constants are recorded, too: such a value is the trace's, and moves with nothing.
+    if any(reached(x.owner, [x], [x.owner.environment is not None])[0] for x in found):
         raise closed_over_error(kind, name)
-    return trace is not None
+    return False
 
 
 def leaked_in_rule(kind: str, rule: str, error: UnexpectedTracerError) -> UnexpectedTracerError:

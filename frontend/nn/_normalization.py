@@ -112,7 +112,9 @@ def log_softmax(x: UserObject, axis: UserObject = -1, where: UserObject = None) 
     sums = total(exp(shifted), axis, keepdims=True)
     if mask is not None:
         sums = select_n(eq(sums, constant(0, sums.dtype)), sums, constant(1, sums.dtype))
-    return sub(shifted, spread(log(sums), shifted.shape))
+    result = sub(shifted, spread(log(sums), shifted.shape))
+    # Selected once more, so that what is masked moves with nothing.
+    return result if mask is None else select_n(mask, constant(-np.inf, result.dtype), result)
 
 
 def logmeanexp(

@@ -47,6 +47,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "split-complex-dot",
         "split-complex-loops",
         "split-complex-pad",
+        "take-complex-parts",
     ),
     "legalize.indices": (
         "clamp-gather",
@@ -73,6 +74,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "legalize.contractions": (
         "accumulate-in-single",
+        "clamp-unsigned-operands",
         "fill-empty-dot",
         "hide-negations",
         "negate-products",

@@ -50,6 +50,7 @@ STAGES: dict[str, Stage] = {
     "fit-conv-windows": looks_for("convolution"),
     "select-boolean-operands": looks_for("convert"),
     "widen-unsigned-dot": looks_for(_CONTRACTIONS),
+    "clamp-unsigned-operands": looks_for("convert"),
     "split-complex-loops": looks_for("while"),
     "expand-c-functions": looks_for(_ANY),
     "fuse-small-programs": looks_for(_ANY),
@@ -68,6 +69,7 @@ STAGES: dict[str, Stage] = {
     "pad-windows": looks_for("reduce_window"),
     "split-complex-pad": looks_for("pad", is_complex=True),
     "split-complex-constants": looks_for("constant", is_complex=True),
+    "take-complex-parts": looks_for("complex"),
     "reduce-in-single": looks_for("reduce"),
     "negate-products": looks_for("reduce"),
     "hide-negations": looks_for("reduce"),
@@ -135,16 +137,17 @@ class LegalizeForIree(Pass):
        `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`, on
        GPUs `accumulate-in-single`, `split-complex-conv`, `split-complex-dot`, for Vulkan
        `split-grouped-convolutions`, `fit-conv-windows`, `select-boolean-operands` and
-       `widen-unsigned-dot`, in any order. Then `split-complex-loops`, on CPUs and unless `fuses` is
-       off, and `expand-c-functions`, unless the program has a C library; then, on CPUs and unless
-       `fuses` is off, `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of
-       numbers are written out, while gathers and scatters are as they came.
+       `widen-unsigned-dot`, in any order, then `clamp-unsigned-operands`. Then
+       `split-complex-loops`, on CPUs and unless `fuses` is off, and `expand-c-functions`, unless
+       the program has a C library; then, on CPUs and unless `fuses` is off,
+       `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
+       out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.
     4. `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`,
-       because `drop-scatter` pads too; then `split-complex-constants`.
+       because `drop-scatter` pads too; then `split-complex-constants`, then `take-complex-parts`.
     5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
        makes some of; `limit-fusion` and `limit-scalar-fusion`; for Vulkan `keep-roundings`; for
        GPUs `refuse-unsupported` with the types that are `missing`; and `separate-views`, when all

@@ -13,6 +13,7 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axis
+from axir.numpy._arguments.promotion import promote_arguments
 from axir.numpy._shape.joining import concatenate, stack
 from axir.numpy._shape.manipulation import expand_dims
 
@@ -47,7 +48,8 @@ class _Grid:
     def __getitem__(self, index: IndexLike) -> UserObject:
         if isinstance(index, slice):
             return _range(index)
-        axes = meshgrid(*map(_range, index), indexing="ij", sparse=self._is_sparse)
+        ranges = promote_arguments(self._name, *map(_range, index))
+        axes = meshgrid(*ranges, indexing="ij", sparse=self._is_sparse)
         return list(axes) if self._is_sparse else stack(axes)
 
 

@@ -5,15 +5,30 @@ Integers become floats. What does not live here: powers (`arithmetic.py`).
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from axir.custom_derivatives import SymbolicZero, custom_jvp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import ArrayLike, UserFunction, UserObject
 from axir.dialect.ops.elementwise import arithmetic as elementwise
 from axir.dialect.ops.elementwise import transcendental as lax
-from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, neg, select_n, square, sub
+from axir.dialect.ops.elementwise.arithmetic import (
+    add,
+    and_,
+    div,
+    eq,
+    is_finite,
+    mul,
+    neg,
+    not_,
+    select_n,
+    square,
+    sub,
+)
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type
 from axir.dialect.ops.elementwise.conversion import conj as complex_conjugate
 from axir.dialect.ops.elementwise.conversion import imag as imaginary
@@ -114,9 +129,51 @@ def _difference(x: Value, y: Value) -> Value:
 
 
 def _distance(x: Value, y: Value) -> Value:
-    """|x - y|, whose slope is taken for zero where x = y, as the symmetry of x and y asks for."""
-    difference = _difference(x, y)
-    return mul(difference, elementwise.sign(difference))
+    """Returns |x - y|, which is zero also for equal infinities."""
+    return elementwise.abs(_difference(x, y))
+
+
+def _with_shares(function: Callable[[Value, Value], Value], scale: float) -> UserFunction:
+    """Returns the logarithm of a sum of two powers with its derivative: the share of each power.
+
+    What is computed has kinks where x = y, which cancel, but not in derivatives of its parts.
+
+    Args:
+        function: Computes the logarithm.
+        scale: The natural logarithm of the base.
+    """
+    function = custom_jvp(function)
+
+    def rule(
+        primals: tuple[Value, Value], tangents: tuple[UserObject, UserObject]
+    ) -> tuple[Value, UserObject]:
+        x, y = primals
+        out = function(x, y)
+        is_infinite = and_(eq(x, y), not_(is_finite(x)))
+        gap = select_n(is_infinite, sub(x, y), _like(0.0, x))
+        gap = gap if scale == 1 else mul(gap, _like(scale, x))
+        moved = [
+            mul(lax.logistic(part), tangent)
+            for part, tangent in zip((gap, neg(gap)), tangents, strict=True)
+            if type(tangent) is not SymbolicZero
+        ]
+        if not moved:
+            return out, SymbolicZero.from_primal_value(out)
+        return out, functools.reduce(add, moved)
+
+    function.defjvp(rule, symbolic_zeros=True)
+    return function
+
+
+@functools.partial(_with_shares, scale=1.0)
+def _log_of_sum(x: Value, y: Value) -> Value:
+    return add(elementwise.max(x, y), lax.log1p(lax.exp(neg(_distance(x, y)))))
+
+
+@functools.partial(_with_shares, scale=math.log(2.0))
+def _log2_of_sum(x: Value, y: Value) -> Value:
+    excess = div(lax.log1p(lax.exp2(neg(_distance(x, y)))), _like(math.log(2.0), x))
+    return add(elementwise.max(x, y), excess)
 
 
 @evaluated_by(np.logaddexp, (dtypes.float32, dtypes.float64))
@@ -126,8 +183,7 @@ def _logaddexp(x: Value, y: Value) -> Value:
         largest = maximum(x, y)
         smallest = sub(add(x, y), largest)
         return add(largest, lax.log1p(lax.exp(_difference(smallest, largest))))
-    distance = _distance(x, y)
-    return add(elementwise.max(x, y), lax.log1p(lax.exp(neg(distance))))
+    return _log_of_sum(x, y)
 
 
 @evaluated_by(np.logaddexp2, (dtypes.float32, dtypes.float64))
@@ -135,9 +191,7 @@ def _logaddexp2(x: Value, y: Value) -> Value:
     if dtypes.is_complex(x.dtype):
         scale = constant(math.log(2.0), x.dtype, True)
         return div(_logaddexp(mul(x, scale), mul(y, scale)), scale)
-    distance = _distance(x, y)
-    excess = div(lax.log1p(lax.exp2(neg(distance))), _like(math.log(2.0), x))
-    return add(elementwise.max(x, y), excess)
+    return _log2_of_sum(x, y)
 
 
 logaddexp = binary(

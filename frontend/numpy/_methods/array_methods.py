@@ -23,7 +23,7 @@ from axir.numpy._arguments.promotion import SCALARS, constant, dtype_argument, n
 from axir.numpy._arrays import scalar_types
 from axir.numpy._arrays.creation import array
 from axir.numpy._elementwise import arithmetic, exponential, logic
-from axir.numpy._indexing import indexing, selection
+from axir.numpy._indexing import edits, indexing, placing, selection
 from axir.numpy._indexing.index_update import At
 from axir.numpy._products import products as linear_algebra
 from axir.numpy._reductions import cumulative, moments, positions, reductions
@@ -149,7 +149,9 @@ _METHODS: dict[str, UserFunction] = {
     "any": reductions.any,
     "argmax": positions.argmax,
     "argmin": positions.argmin,
+    "argpartition": sorting.argpartition,
     "argsort": sorting.argsort,
+    "choose": placing.choose,
     "clip": selection.clip,
     "conj": exponential.conjugate,
     "conjugate": exponential.conjugate,
@@ -241,6 +243,13 @@ def _to_device(self: Value, device: UserObject, *, stream: None = None) -> Value
     return device_put(self, device)
 
 
+def _compress(
+    self: Value, condition: ArrayLike, axis: int | None = None, **options: UserObject
+) -> Value:
+    """Returns the slices along an axis that a condition chooses; see `axir.numpy.compress`."""
+    return edits.compress(condition, self, axis, **options)
+
+
 def _contains(self: Value, element: ArrayLike) -> bool:
     """Tells whether any element of a vector is equal to a value."""
     if self.ndim != 1:
@@ -266,6 +275,7 @@ def _install_methods() -> None:
         transpose=_transpose,
         flatten=_flatten,
         astype=_astype,
+        compress=_compress,
         copy=_copy,
         view=_view,
         to_device=_to_device,

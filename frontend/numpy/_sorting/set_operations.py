@@ -385,6 +385,15 @@ def _chosen(name: str, x: Value, mask: Value, size: UserObject, fill_value: Arra
     return select_n(lt(places, x.shape[0]), filler, take_places(x, places, 0))
 
 
+def _smallest(ordered: Value, mask: Value) -> Value | None:
+    """Returns the first element that a mask chooses, 0 if it chooses none; None of no elements."""
+    if not ordered.size:
+        return None
+    first = reshape(take_places(ordered, _places_of(mask, 1), 0), ())
+    chooses = ne(reduce_sum(convert_element_type(mask, np.int32), (0,)), 0)
+    return select_n(chooses, constant(0, ordered.dtype), first)
+
+
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -410,9 +419,8 @@ def intersect1d(
     runs = _sorted_runs(reshape(first, (first.size, 1)), True)
     ordered = reshape(runs.rows, (first.size,))
     mask = and_(runs.is_first, isin(ordered, second))
-    if fill_value is None and size is not None and ordered.size:
-        fill_value = take_places(ordered, _places_of(mask, 1), 0)
-        fill_value = reshape(fill_value, ())
+    if fill_value is None and size is not None:
+        fill_value = _smallest(ordered, mask)
     values = _chosen("intersect1d", ordered, mask, size, fill_value)
     if not return_indices:
         return values
@@ -444,7 +452,7 @@ def setxor1d(
     Args:
         ar1, ar2: Arrays.
         assume_unique: Accepted for compatibility; not needed.
-        size, fill_value: As of `unique`; missing results are 0 by default.
+        size, fill_value: As of `unique`; missing results are the smallest one by default.
 
     >>> import axir.numpy as jnp
     >>> jnp.setxor1d(jnp.array([3, 1]), jnp.array([1, 2]))
@@ -455,4 +463,7 @@ def setxor1d(
     runs = _sorted_runs(reshape(both, (both.size, 1)), True)
     ordered = reshape(runs.rows, (both.size,))
     is_shared = and_(isin(ordered, first), isin(ordered, second))
-    return _chosen("setxor1d", ordered, and_(runs.is_first, not_(is_shared)), size, fill_value)
+    mask = and_(runs.is_first, not_(is_shared))
+    if fill_value is None and size is not None:
+        fill_value = _smallest(ordered, mask)
+    return _chosen("setxor1d", ordered, mask, size, fill_value)

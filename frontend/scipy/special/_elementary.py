@@ -108,12 +108,23 @@ def _product_of_logarithm(
     return mul(x, logarithm(select_n(and_(is_zero, not_(is_regular)), y, weak_constant(1, y))))
 
 
+def _slope(x: Value, y: Value, lowest: int) -> Value:
+    """Returns x over the distance of y from the lowest, 0 where both are 0.
+
+    Elsewhere it is the quotient also for an x of 0, whose derivative by x is not 0.
+    """
+    distance = sub(y, weak_constant(lowest, y))
+    is_open = and_(eq(x, weak_constant(0, x)), eq(distance, weak_constant(0, y)))
+    quotient = div(x, select_n(is_open, distance, weak_constant(1, y)))
+    return select_n(is_open, quotient, weak_constant(0, x))
+
+
 def _with_partials(
     logarithm: Callable[[Value], Value], lowest: int
 ) -> Callable[[Value, Value], Value]:
     """Returns x times a logarithm of y, differentiated without what is left out of it.
 
-    The derivative by x is the logarithm also where x is 0, and then the one by y is 0.
+    The derivative by x is the logarithm also where x is 0.
     """
 
     @custom_jvp
@@ -128,9 +139,7 @@ def _with_partials(
         if type(dx) is not SymbolicZero:
             terms.append(mul(dx, logarithm(y)))
         if type(dy) is not SymbolicZero:
-            is_zero = eq(x, weak_constant(0, x))
-            slope = select_n(is_zero, div(x, sub(y, weak_constant(lowest, y))), weak_constant(0, x))
-            terms.append(mul(dy, slope))
+            terms.append(mul(dy, _slope(x, y, lowest)))
         out = product(x, y)
         if not terms:
             return out, SymbolicZero.from_primal_value(out)

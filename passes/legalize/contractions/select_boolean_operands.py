@@ -13,7 +13,7 @@ from axir.passes.legalize.rewriting import RewritePass
 from .widen_unsigned_dot import CONTRACTIONS
 
 # What a value may pass on its way to a contraction without ceasing to be a converted one.
-_MOVES = ("stablehlo.reshape", "stablehlo.transpose", "stablehlo.broadcast_in_dim")
+_MOVES = tuple(f"stablehlo.{n}" for n in ("reshape", "transpose", "broadcast_in_dim", "slice"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,14 +44,15 @@ class SelectBooleanOperands(RewritePass):
         """Builds the selection."""
         mask, result = operation.operands[0], operation.results[0]
         is_mask = hlo.element_type_of(mask) == ir.IntegerType.get_signless(1)
-        if not is_mask or hlo.is_complex(result) or not _reaches_contraction(result):
+        if not is_mask or hlo.is_complex(result) or not reaches_contraction(result):
             return None
         return hlo.select(mask, hlo.full_like(result, 1), hlo.full_like(result, 0))
 
 
-def _reaches_contraction(value: ir.Value) -> bool:
+def reaches_contraction(value: ir.Value) -> bool:
+    """Tells whether a contraction takes a value, directly or moved."""
     users = [use.owner for use in value.uses]
     return any(
-        user.name in CONTRACTIONS or (user.name in _MOVES and _reaches_contraction(user.results[0]))
+        user.name in CONTRACTIONS or (user.name in _MOVES and reaches_contraction(user.results[0]))
         for user in users
     )

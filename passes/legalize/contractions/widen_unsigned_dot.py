@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -15,15 +16,17 @@ CONTRACTIONS = ("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution
 
 @dataclasses.dataclass(frozen=True)
 class WidenUnsignedDot(RewritePass):
-    """Widens unsigned operands before a contraction with a wider result.
+    """Widens unsigned operands before a contraction with a wider result, or one of floats.
 
     The fact: IREE takes the operands of ui8 x ui8 -> i32 for signed, so that 255 counts as -1; it
     looks through conversions to find that form, so that writing them out does not help, unless
     an optimization barrier stands between.
 
-    1. Find contractions with an unsigned operand that is narrower than the result.
-    2. Convert both operands to the result's type, bitcast to signed, through an optimization
-       barrier.
+    1. Find contractions with an unsigned operand that is narrower than the result, or whose result
+       is of floats. Of floats, convert both operands to the result's type; the conversions are for
+       `clamp-unsigned-operands`.
+    2. Otherwise convert both operands to the result's type, bitcast to signed, through an
+       optimization barrier.
     3. Contract in the signed type, whose additions and products have the same bits, and bitcast.
 
     Before::
@@ -45,9 +48,11 @@ class WidenUnsignedDot(RewritePass):
         """Builds the contraction of the widened operands."""
         result = operation.results[0]
         element = hlo.element_type_of(result)
+        unsigned = [operand for operand in operation.operands if hlo.is_unsigned(operand)]
+        if isinstance(element, ir.FloatType) and unsigned:
+            return _contract(operation, [hlo.convert(o, element) for o in operation.operands])
         if not isinstance(element, ir.IntegerType) or not any(
-            hlo.is_unsigned(operand) and hlo.element_type_of(operand).width < element.width
-            for operand in operation.operands
+            hlo.element_type_of(operand).width < element.width for operand in unsigned
         ):
             return None
         signed = ir.IntegerType.get_signless(element.width)
@@ -55,11 +60,16 @@ class WidenUnsignedDot(RewritePass):
             hlo.optimization_barrier(hlo.bitcast_convert(hlo.convert(operand, element), signed))[0]
             for operand in operation.operands
         ]
-        contracted = hlo.build(
-            operation.name.split(".")[1],
-            operation.name,
-            operands,
-            [hlo.tensor_type(result.type.shape, signed)],
-            {name: operation.attributes[name] for name in operation.attributes},
-        ).result
-        return hlo.bitcast_convert(contracted, element)
+        return hlo.bitcast_convert(_contract(operation, operands), element)
+
+
+def _contract(operation: ir.Operation, operands: Sequence[ir.Value]) -> ir.Value:
+    """Builds the contraction that `operation` is of other operands, in their element type."""
+    element = hlo.element_type_of(operands[0])
+    return hlo.build(
+        operation.name.split(".")[1],
+        operation.name,
+        operands,
+        [hlo.tensor_type(operation.results[0].type.shape, element)],
+        {name: operation.attributes[name] for name in operation.attributes},
+    ).result

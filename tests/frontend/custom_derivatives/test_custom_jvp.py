@@ -414,6 +414,19 @@ def test_constants_may_be_closed_over() -> None:
     assert float(axir.jit(lambda y: axir.grad(axir.jit(closing_over(y)))(3.0))(2.0)) == 2
 
 
+def test_what_loops_compute_of_constants_does_not_move() -> None:
+    @axir.custom_jvp
+    def doubled(x: Any) -> Any:
+        return axir.vmap(lambda x: lax.while_loop(lambda x: x < 10, lambda x: 2 * x, x))(x)
+
+    doubled.defjvp(lambda p, t: (doubled(p[0]), 2 * t[0]))
+    function = lambda y: jnp.sum(doubled(jnp.array([3.0, 5.0])) * y)  # noqa: E731
+    assert float(axir.grad(function)(2.0)) == 22
+    assert float(axir.jvp(function, (2.0,), (1.0,))[1]) == 22
+    assert float(axir.jit(axir.grad(function))(2.0)) == 22
+    assert float(axir.grad(axir.grad(lambda y: function(y) * y))(2.0)) == 44
+
+
 @pytest.mark.parametrize("wrap", [axir.jit, lambda f: axir.vmap(f, (None, 0))])
 def test_traced_constants_of_rules_become_operands(wrap: Any) -> None:
     def total(x: Any) -> Any:

@@ -276,3 +276,18 @@ def test_complex_parameters_are_drawn_as_by_jax(distribution: str) -> None:
         draws = ours(axir.random.key(0), (50, 40))
     np.testing.assert_allclose(draws, theirs(jax.random.key(0), (50, 40)), rtol=1e-5, atol=1e-7)
     assert abs(np.var(draws) - 2 / 50) < 0.002
+
+
+def test_masked_results_of_log_softmax_move_with_nothing() -> None:
+    mask = np.array([True, False, True])
+
+    def weighted(x: Any) -> Any:
+        return (axir.nn.log_softmax(x, where=mask) * np.array([1.0, 2.0, 3.0])).sum()
+
+    gradient = axir.grad(weighted)(jnp.array([0.5, 4.0, 0.5]))
+    np.testing.assert_allclose(gradient, [-1, 0, 1], atol=1e-6)
+
+
+def test_curvature_of_softplus_at_zero() -> None:
+    assert float(axir.grad(axir.grad(axir.nn.softplus))(0.0)) == 0.25
+    assert float(axir.grad(axir.grad(axir.nn.log_sigmoid))(0.0)) == -0.25

@@ -166,6 +166,8 @@ def test_methods_with_several_forms() -> None:
             lambda x: x.imag, lambda x: x.sum(axis=0, keepdims=True), lambda x: x.mean(-1),
             lambda x: x.argmax(axis=1), lambda x: x.flatten("F"), lambda x: x.clip(max=1),
             lambda x: x.dot(x.T), lambda x: x.max(0).searchsorted(2),
+            lambda x: x.compress(np.array([True, False, True]), axis=1),
+            lambda x: x.compress(np.array([True])),
         ):  # fmt: skip
             check(form, x)
     check(
@@ -176,6 +178,8 @@ def test_methods_with_several_forms() -> None:
         ),
         F,
     )
+    check(lambda places, x: places.choose([x[0], x[1]]), np.array([1, 0, 1]), F)
+    np.testing.assert_array_equal(from_numpy(F[1]).argpartition(0)[0], 2)
     assert from_numpy(F).item(1, 0) == 4.0
     assert from_numpy(F).tolist() == F.tolist()
 

@@ -75,6 +75,8 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "mgrid": lambda m: m.mgrid[0:2, 0:3],
     "mgrid of a count": lambda m: m.mgrid[0:1:3j],
     "ogrid": lambda m: m.ogrid[0:2, 0:3],
+    "mgrid of a count and integers": lambda m: m.mgrid[0:1:3j, 0:2],
+    "ogrid of a count and integers": lambda m: m.ogrid[0:1:3j, 0:2],
 }
 
 

@@ -144,6 +144,9 @@ def test_sets(name: str) -> None:
     check(name, first, second.astype(np.float32))
     check(name, first, second, size=8)
     check(name, first, second, size=2)
+    check(name, first, first[:1], size=8)
+    check(name, first, first, size=8)
+    check(name, first, first + 100, size=20)
 
 
 def test_intersection_with_indices() -> None:

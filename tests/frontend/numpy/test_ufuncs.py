@@ -280,6 +280,14 @@ def test_gradients_of_logaddexp(name: str) -> None:
     assert np.isnan(axir.grad(function)(np.nan, 0.0))
 
 
+@pytest.mark.parametrize(("name", "scale"), [("logaddexp", 1.0), ("logaddexp2", np.log(2))])
+def test_second_derivatives_of_logaddexp_where_both_are_equal(name: str, scale: float) -> None:
+    function = getattr(jnp, name)
+    for evaluate in (axir.hessian(function, (0, 1)), axir.jit(axir.hessian(function, (0, 1)))):
+        curvature = np.array(evaluate(0.5, 0.5))
+        np.testing.assert_allclose(curvature, scale / 4 * np.array([[1, -1], [-1, 1]]), rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("name", "args"),
     [

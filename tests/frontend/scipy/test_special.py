@@ -156,3 +156,10 @@ def test_gradients_of_products_with_logarithms_at_the_edge() -> None:
     for transform in (lambda f: f, axir.jit):
         found = transform(axir.vmap(axir.grad(special.entr)))(x)
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "mixed"), [("xlogy", 1 / 0.3), ("xlog1py", 1 / 1.3)])
+def test_mixed_derivatives_of_products_with_logarithms_at_zero(name: str, mixed: float) -> None:
+    curvature = axir.hessian(getattr(special, name), (0, 1))(0.0, 0.3)
+    np.testing.assert_allclose(np.array(curvature), [[0, mixed], [mixed, 0]], rtol=1e-6)
+    assert float(axir.grad(getattr(special, name), 1)(0.0, 0.0)) == 0

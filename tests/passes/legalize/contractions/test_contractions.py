@@ -1,4 +1,4 @@
-"""`widen-unsigned-dot`, `select-boolean-operands` and `fill-empty-dot`."""
+"""What contractions make of unsigned and boolean operands, and of none: passes before them."""
 
 from __future__ import annotations
 
@@ -80,6 +80,49 @@ def test_unsigned_values(results: dict[str, list[np.ndarray]], example: Example)
 
 def test_without_the_pass_unsigned_values_are_wrong() -> None:
     example = UNSIGNED[0]
+    assert deviations(run_examples([example])[example.name], example) != []
+
+
+def converted_example(source: str, element: str, move=lambda value: value) -> Example:
+    """Returns the product of unsigned numbers that are converted first, then moved."""
+    a = RNG.integers(0, np.iinfo(source).max, size=(33, 20), endpoint=True, dtype=source)
+    b = RNG.integers(-9, 9, size=(20, 17)).astype(element)
+
+    def build(a, b):
+        return dot(element)(move(hlo.convert(a, np.dtype(element))), b)
+
+    exact = a.astype(np.int64) @ b.astype(np.int64)
+    return Example(f"{source}_to_{element}", (a, b), build, exact.astype(element))
+
+
+def moved(value):
+    return hlo.reshape(hlo.reshape(value, (3, 11, 20)), (33, 20))
+
+
+CONVERTED = [
+    converted_example("uint8", "float32"),
+    converted_example("uint8", "int32"),
+    converted_example("uint16", "float32", moved),
+    converted_example("uint16", "uint32"),
+    converted_example("uint32", "float64"),
+    unsigned_example("uint8", "uint8", "float32"),
+]
+
+
+@pytest.fixture(scope="module")
+def converted_results() -> dict[str, list[np.ndarray]]:
+    return run_examples(CONVERTED, "widen-unsigned-dot,clamp-unsigned-operands")
+
+
+@pytest.mark.parametrize("example", CONVERTED, ids=lambda e: e.name)
+def test_values_converted_from_unsigned_ones(
+    converted_results: dict[str, list[np.ndarray]], example: Example
+) -> None:
+    assert deviations(converted_results[example.name], example) == []
+
+
+def test_without_the_pass_values_converted_from_unsigned_ones_are_wrong() -> None:
+    example = CONVERTED[0]
     assert deviations(run_examples([example])[example.name], example) != []
 
 
