@@ -166,6 +166,15 @@ class JitFunction:
         self._outside_refs: dict[UserObject, tuple[UserObject, ...]] = {}
         _functions.add(self)
 
+    def share_programs(self, function: UserFunction, options: Options) -> None:
+        """Shares programs with all that was made of one function with equal options.
+
+        Args:
+            function: What this one's function was made of.
+            options: How; what is not hashable is shared with nothing.
+        """
+        self._entries = _table_of(function, options)
+
     def __repr__(self) -> str:
         return f"<axir.jit of {self._function!r}>"
 

@@ -94,6 +94,9 @@ def pmap(
 
     donated = _numbers(donate_argnums)
     alone = JitFunction(whole, static, (), donated, (), None, False, None)
+    places = None if available is None else tuple(available)
+    options = (axis_name, in_axes, out_axes, static, places, backend, axis_size, donated)
+    alone.share_programs(fun, ("pmap", *options))
 
     @wraps(fun)
     def mapped(*args: Options, **kwargs: Options) -> UserObject:

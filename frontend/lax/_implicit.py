@@ -14,8 +14,10 @@ from axir.custom_derivatives._zeros import zero_from_primal
 from axir.dialect.core.annotations import ArrayLike, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import CustomRuleError, TreeError
 from axir.dialect.core.manual_axes import NOWHERE
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.custom_rules.linear_solve import Functions, solve_linear
+from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.function import Function
@@ -60,7 +62,7 @@ class _System:
                 f"has structure {self.structure}.",
                 "matvec and solve map trees like b to trees like b.",
             )
-        values = [as_value(x) for x in leaves]
+        values = list(map(_in_dtype_of, leaves, self.types))
         for x, expected in zip(values, self.types, strict=True):
             if (x.type.shape, x.type.dtype) != (expected.shape, expected.dtype):
                 raise CustomRuleError(
@@ -199,9 +201,7 @@ def custom_root(
     (2.0, 0.25)
     """
     check_callable(f, "custom_root")
-    guess = tree.map(as_value, initial_guess)
-    # All traced values become arguments: the rule may run after their traces have ended.
-    converted, consts = hoist(_keeping(f, guess), guess, is_const=lambda x: True)
+    converted, consts, guess = _converted(f, tree.map(as_value, initial_guess))
     converted.__name__ = function_name(f)
     count = len(consts)
 
@@ -213,7 +213,12 @@ def custom_root(
 
     def solve_tangent(x: ArrayLike, right: ArrayLike, *parameters: UserObject) -> UserObject:
         _, product = linearize(lambda y: converted(y, *parameters), x)
-        return custom_linear_solve(product, right, tangent_solve, tangent_solve)
+
+        def multiply(vector: UserObject) -> UserObject:
+            same = tree.structure(vector) == tree.structure(x)
+            return product(tree.map(_in_dtype_of, vector, x) if same else vector)
+
+        return custom_linear_solve(multiply, right, tangent_solve, tangent_solve)
 
     # What the solvers themselves close over does not influence the root.
     solver, further = hoist(solved, guess, *consts, is_const=lambda x: True)
@@ -236,15 +241,42 @@ def custom_root(
     return (x, auxiliary) if has_aux else x
 
 
-def _keeping(
+def _converted(
     f: Callable[[UserObject], UserObject], guess: UserObject
+) -> tuple[UserFunction, list, UserObject]:
+    """Makes traced values that a function closes over arguments, and fits the guess to it.
+
+    Returns:
+        The function, which takes a guess and these values; the values; and the guess, weak numbers
+        of which have the dtypes that the function makes of them, as in loops.
+    """
+    while True:
+        types: list[ShapedArray] = []
+        # All traced values become arguments: the rule may run after their traces have ended.
+        converted, consts = hoist(_keeping(f, guess, types), guess, is_const=lambda x: True)
+        leaves, structure = tree.flatten(guess)
+        is_fitting = [
+            not x.weak_type or x.dtype == t.dtype or x.shape != t.shape
+            for x, t in zip(leaves, types, strict=True)
+        ]
+        if all(is_fitting):
+            return converted, consts, guess
+        guess = structure.unflatten(
+            x if fits else convert_element_type(x, t.dtype)
+            for x, t, fits in zip(leaves, types, is_fitting, strict=True)
+        )
+
+
+def _keeping(
+    f: Callable[[UserObject], UserObject], guess: UserObject, types: list[ShapedArray]
 ) -> Callable[[UserObject], UserObject]:
-    """Checks that a function returns trees like the guess."""
+    """Checks that a function returns trees like the guess, and notes the types in them."""
 
     @wraps(f)
     def checked(x: ArrayLike) -> UserObject:
         result = f(x)
         _check_structure(result, guess, "f")
+        types[:] = [as_value(leaf).type for leaf in tree.leaves(result)]
         return result
 
     return checked
@@ -258,6 +290,12 @@ def _check_structure(result: PyTree, guess: UserObject, name: str) -> None:
             f"structure {wanted}.",
             "f and solve return trees like initial_guess.",
         )
+
+
+def _in_dtype_of(value: ArrayLike, x: UserObject) -> UserObject:
+    """Gives a weak number, such as the 1.0 that solvers of scalars take, another one's dtype."""
+    value = as_value(value)
+    return convert_element_type(value, x.dtype) if value.weak_type else value
 
 
 def _zero_tangent(x: ArrayLike) -> UserObject:

@@ -130,11 +130,12 @@ class CompiledFunction:
         donated: tuple[int, ...] = (),
         waits: bool = True,
     ):
+        # Before simplification: a branch that is known to be chosen may have other weak types.
+        self.result_types = function.output_types
         with span("simplify", "compiler", function=function.name):
             function = simplify_function(function, is_final=True)
         self.function = function
         self.device = device
-        self.result_types = function.output_types
         self.donated = donated
         self._is_empty = not function.outputs and not has_effects(function)
         # None if the function is not or could not be compiled, and is evaluated.

@@ -110,14 +110,12 @@ def _infer(*types: ShapedArray, branches: tuple[Function, ...]) -> list[ShapedAr
             f"cond: the index must be an int32 scalar, but is {index}.",
             "Convert a truth value with x.astype(numpy.int32).",
         )
+    # Where branches differ in weak types, the first one's hold, as in JAX.
     first = branches[0].output_types
     for number, branch in enumerate(branches):
         check_arguments(f"cond: branch {number}", branch, operands)
         check_results(f"cond: branch {number}, like branch 0,", branch, first)
-    return [
-        t.update(weak_type=all(b.output_types[place].weak_type for b in branches))
-        for place, t in enumerate(first)
-    ]
+    return list(first)
 
 
 def _evaluate(

@@ -18,7 +18,7 @@ from axir.dialect.core.annotations import Param
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.errors import ParameterError, ReverseModeError
 from axir.dialect.core.memo import derived
-from axir.dialect.core.symbolic_zeros import Marks, Zero, chosen, moving, spread
+from axir.dialect.core.symbolic_zeros import Marks, Zero, chosen, inverted, moving, spread
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import select_n
 from axir.dialect.ops.reductions.reduce import reduce_or
@@ -217,9 +217,20 @@ def _linearize(
     outs = while_primitive.bind(*primals, **params)
     change = _While(tangents, **params)
     carry = _active_carry(change.body, moving(change.second), moving(change.carry))
-    if not any(carry):
-        return outs, list(map(Zero.from_primal_value, outs))
+    if not any(chosen(carry, inverted(_handed_on(change)))):
+        # What moves leaves the loop as it came: nothing has to be kept for the way back.
+        return outs, [
+            tangent if is_active else Zero.from_primal_value(x)
+            for tangent, is_active, x in zip(change.carry, carry, outs, strict=True)
+        ]
     return outs, _value_and_jvp(primals, tangents, **params)[1]
+
+
+def _handed_on(loop: _While) -> Marks:
+    """Tells which carried values no pass changes."""
+    carried = loop.body.inputs[len(loop.second) :]
+    # By identity: variables are not compared.
+    return tuple(a is b for a, b in zip(carried, loop.body.outputs, strict=True))
 
 
 class _NoTranspose(Unsupported):

@@ -405,7 +405,7 @@ def _infer_select(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if not cases:
         raise ParameterError("select_n needs at least one case.")
     if which.dtype not in (dtypes.bool_, dtypes.int32):
-        raise DTypeError(f"select_n: the selector must be bool or int32, not {which.dtype}.")
+        raise DTypeError(f"select_n: the selector must be a bool or an integer, not {which.dtype}.")
     if which.dtype == dtypes.bool_ and len(cases) > 2:
         raise ParameterError(f"select_n: a bool selector chooses among 2 cases, not {len(cases)}.")
     if any(case.dtype != cases[0].dtype for case in cases):
@@ -504,8 +504,22 @@ _select_n = declare(
 
 
 def select_n(which: Operand, *cases: Operand) -> Value:
-    """Chooses elementwise: case 0 where `which` is False (or 0), case 1 where it is True (or 1)."""
+    """Chooses elementwise: case 0 where `which` is False (or 0), case 1 where it is True (or 1).
+
+    Integers outside of the cases that there are choose the first or the last one.
+    """
+    if getattr(which, "dtype", None) not in (dtypes.bool_, dtypes.int32):
+        which = _as_selector(as_value(which), len(cases))
     return _select_n.bind(which, *match_scalars(*cases))
+
+
+def _as_selector(which: Value, count: int) -> Value:
+    """Returns integers of any dtype as int32, after they are limited to the numbers of cases."""
+    if not dtypes.is_integer(which.dtype):
+        return which
+    last = np.minimum(count - 1, np.iinfo(which.dtype).max)
+    low, high = (np.array(n, which.dtype) for n in (0, last))
+    return conversion.convert_element_type(clamp(low, which, high), np.int32)
 
 
 def _clamp_term(tangent: Value, is_active: Value, out: Value) -> Value:

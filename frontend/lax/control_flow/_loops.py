@@ -112,7 +112,9 @@ def fori_loop(
 
     Args:
         lower, upper: Scalars of one dtype, usually integers; floats are counted up by 1, too.
-        body_fun: From the index and the value to a value of the same structure and types.
+        body_fun: From the index and the value to a value of the same structure and types. The
+            index has the dtype of the bounds, or, if both are known integers, that of a Python
+            integer, which gives way to other dtypes.
         init_val: The first value, a tree of arrays.
         unroll: Number of passes that are written out in one pass of the loop; True for all of
             them. Only for bounds that are known.
@@ -129,7 +131,9 @@ def fori_loop(
     first, last = _bounds(lower, upper)
     is_known = type(first) is ConcreteArray and type(last) is ConcreteArray
     if is_known and dtypes.is_integer(first.dtype):
-        length = max(int(last) - int(first), 0)
+        # Of bounds that are known only the numbers count: the index is a Python integer's.
+        start = int(first)
+        length = max(int(last) - start, 0)
         if not length and config.jax_disable_jit:
             return init_val  # no pass tells the types of a scan's results
 
@@ -139,7 +143,7 @@ def fori_loop(
 
         (_, result), _ = scan(
             Adapted(body_fun, "fori scan", advance),
-            (first, init_val),
+            (start, init_val),
             None,
             length,
             unroll=1 if unroll is None else unroll,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import index as as_index
 
+import numpy as np
+
 from axir._transforms.carried_refs import scanned
 from axir._transforms.vectorize import vmap
 from axir._trees import tree
@@ -191,6 +193,8 @@ def unroll_count(unroll: UserObject, length: int) -> int:
 
 
 def _integer(value: UserObject, name: str) -> int:
+    if isinstance(value, (float, np.floating)) and value.is_integer():
+        return int(value)
     try:
         return as_index(value)
     except ConcretizationTypeError:

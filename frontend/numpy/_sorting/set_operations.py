@@ -13,14 +13,14 @@ import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.core.errors import ConcretizationTypeError
+from axir.dialect.core.errors import ConcretizationTypeError, ParameterError
 from axir.dialect.ops.elementwise.arithmetic import and_, eq, lt, ne, not_, or_, select_n, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.reductions.cumulative import cumsum
 from axir.dialect.ops.reductions.reduce import reduce_or, reduce_sum
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
-from axir.dialect.ops.shape.constants import iota
+from axir.dialect.ops.shape.constants import full_like, iota
 from axir.dialect.ops.shape.rearranging import concatenate, reshape
 from axir.dialect.ops.sorting.sort import sort as lax_sort
 from axir.dialect.program.rules import Value
@@ -84,6 +84,9 @@ def _index_dtype() -> np.dtype:
 def _sorted_runs(rows: Value, equal_nan: bool) -> _Runs:
     """Sorts rows (entries along axis 0) lexicographically and compares neighbours."""
     extent, width = rows.shape
+    if dtypes.is_complex(rows.dtype):
+        # Whatever is a NaN in one part: as one value such numbers stand together, at the end.
+        rows = select_n(ne(rows, rows), rows, full_like(rows, complex(np.nan, 0)))
     places = iota(_index_dtype(), extent)
     columns = [reshape(slice_in_dim(rows, i, i + 1, axis=1), (extent,)) for i in range(width)]
     if not width:
@@ -169,6 +172,7 @@ def unique(
 
     Raises:
         ConcretizationTypeError: while tracing without `size`.
+        ParameterError: if nothing but `fill_value`, which is not given, could be the result.
 
     >>> import axir.numpy as jnp
     >>> jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
@@ -206,6 +210,12 @@ def _filled_rows(
 ) -> Value:
     number, width = starts.shape[0], rows.shape[1]
     if not rows.shape[0]:
+        if number and fill_value is None:
+            raise ParameterError(
+                f"jnp.unique: there is nothing to fill {number} results with: the input is of "
+                "size zero, and fill_value is not given.",
+                "Pass fill_value.",
+            )
         fill = 0 if fill_value is None else fill_value
         filler = convert_element_type(array_argument("unique", fill), rows.dtype)
         return broadcast_in_dim(filler, (number, width), ())
@@ -385,13 +395,9 @@ def _chosen(name: str, x: Value, mask: Value, size: UserObject, fill_value: Arra
     return select_n(lt(places, x.shape[0]), filler, take_places(x, places, 0))
 
 
-def _smallest(ordered: Value, mask: Value) -> Value | None:
-    """Returns the first element that a mask chooses, 0 if it chooses none; None of no elements."""
-    if not ordered.size:
-        return None
-    first = reshape(take_places(ordered, _places_of(mask, 1), 0), ())
-    chooses = ne(reduce_sum(convert_element_type(mask, np.int32), (0,)), 0)
-    return select_n(chooses, constant(0, ordered.dtype), first)
+def _smallest(ordered: Value, mask: Value) -> Value:
+    """Returns the first element that a mask chooses of sorted ones; 0 if it chooses none."""
+    return reshape(_chosen("unique", ordered, mask, 1, 0), ())
 
 
 def intersect1d(
@@ -409,7 +415,8 @@ def intersect1d(
         ar1, ar2: Arrays.
         assume_unique: Accepted for compatibility; not needed.
         return_indices: Whether to return where they occur first in each array as well.
-        size, fill_value: As of `unique`; missing results are the smallest one by default.
+        size, fill_value: As of `unique`; missing results are the smallest one by default, or 0
+            if there is none.
 
     >>> import axir.numpy as jnp
     >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3]))
@@ -425,6 +432,9 @@ def intersect1d(
     if not return_indices:
         return values
     number = values.shape[0]
+    if not (first.size and second.size):
+        extents = [constant(x.size, runs.order.dtype) for x in (first, second)]
+        return values, *(broadcast_in_dim(extent, (number,), ()) for extent in extents)
     places = _places_of(mask, number)
     own = take_places(runs.order, places, 0)
     other = _sorted_runs(reshape(second, (second.size, 1)), True)
@@ -452,7 +462,11 @@ def setxor1d(
     Args:
         ar1, ar2: Arrays.
         assume_unique: Accepted for compatibility; not needed.
-        size, fill_value: As of `unique`; missing results are the smallest one by default.
+        size, fill_value: As of `unique`; missing results are the smallest one by default, or 0
+            if there is none.
+
+    Returns:
+        The elements. NaNs are equal to nothing: one that is in both arrays stands there twice.
 
     >>> import axir.numpy as jnp
     >>> jnp.setxor1d(jnp.array([3, 1]), jnp.array([1, 2]))
@@ -464,6 +478,11 @@ def setxor1d(
     ordered = reshape(runs.rows, (both.size,))
     is_shared = and_(isin(ordered, first), isin(ordered, second))
     mask = and_(runs.is_first, not_(is_shared))
+    if dtypes.is_inexact(both.dtype):
+        # NaNs are a run at the end, of which the first is chosen, and for both arrays the last.
+        has_nan = [reduce_or(ne(x, x), (0,)) for x in (first, second)]
+        is_last = eq(iota(np.int32, both.size), constant(both.size - 1, np.dtype(np.int32)))
+        mask = or_(mask, and_(is_last, and_(*has_nan)))
     if fill_value is None and size is not None:
         fill_value = _smallest(ordered, mask)
     return _chosen("setxor1d", ordered, mask, size, fill_value)

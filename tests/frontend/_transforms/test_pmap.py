@@ -49,6 +49,21 @@ def test_static_arguments_are_passed_on() -> None:
         axir.pmap(lambda x: x, static_broadcasted_argnums=4)(X)
 
 
+def test_maps_of_one_function_share_programs() -> None:
+    traces = []
+
+    def double(x):
+        traces.append(x.shape)
+        return x * 2
+
+    for _ in range(2):
+        axir.pmap(double)(X)
+        axir.pmap(double, "i")(X)
+        axir.pmap(double, in_axes=[0])(X)  # options that cannot be compared
+    assert len(traces) <= 4
+    np.testing.assert_array_equal(axir.pmap(double, out_axes=1)(X), 2 * np.asarray(X).T)
+
+
 def test_too_few_devices_are_counted() -> None:
     with pytest.raises(DeviceNotFoundError, match="extent 3, but there are 1 devices"):
         axir.pmap(lambda x: x)(jnp.ones(3))

@@ -185,3 +185,18 @@ def test_solvers_of_a_root_may_close_over_what_is_differentiated() -> None:
 def test_roots_have_the_structure_of_the_guess(f: Any, solve: Any, name: str) -> None:
     with pytest.raises(TreeError, match=f"custom_root: {name} returned a value of structure"):
         lax.custom_root(f, 0.0, solve, lambda f, x: x)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_weak_guess_takes_the_dtype_that_the_function_makes_of_it(wide: bool) -> None:
+    def root(a: Any) -> Any:
+        def newton(f: Any, x: Any) -> Any:
+            return lax.fori_loop(0, 12, lambda i, x: x - f(x) / (2 * x), x)
+
+        return lax.custom_root(lambda x: x * x - a, 1, newton, lambda g, y: y / g(1.0))
+
+    a = np.float32(4)
+    with axir.enable_x64(wide):
+        for function, expected in ((root, 2.0), (axir.jit(root), 2.0), (axir.grad(root), 0.25)):
+            result = function(a)
+            assert (result.dtype, float(result)) == (np.float32, pytest.approx(expected))

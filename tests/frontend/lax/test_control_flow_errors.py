@@ -220,3 +220,12 @@ def test_forward_mode_of_while_works_inside_linearize() -> None:
     )
     assert float(value) == pytest.approx(5.0625)
     assert float(push(1.0)) == pytest.approx(4 * 1.5**3)
+
+
+def test_reverse_mode_passes_through_what_no_pass_changes() -> None:
+    def squared(x: Any, count: Any) -> Any:
+        return lax.fori_loop(0, count, lambda i, c: (c[0], c[1] + 1), (x * x, 0))[0]
+
+    assert float(axir.jit(axir.grad(squared))(3.0, 4)) == 6.0
+    rows = axir.jit(axir.vmap(axir.grad(squared)))(jnp.arange(3.0), jnp.arange(3))
+    assert rows.tolist() == [0.0, 2.0, 4.0]

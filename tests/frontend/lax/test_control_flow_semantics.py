@@ -37,7 +37,17 @@ WEAK_CASES = {
     "fori of arrays": lambda np_, lax_: lax_.fori_loop(
         np_.int8(0), np_.int8(3), lambda i, c: c + i, np_.int8(1)
     ),
+    "fori index of known bounds": lambda np_, lax_: lax_.fori_loop(
+        np_.int16(0), np.int16(3), lambda i, c: c + i, np_.int8(1)
+    ),
     "cond": lambda np_, lax_: lax_.cond(True, lambda: 1, lambda: np_.int32(2)),
+    "cond of a weak second": lambda np_, lax_: lax_.cond(True, lambda: np_.int32(2), lambda: 1),
+    "switch of a weak first": lambda np_, lax_: lax_.switch(
+        1, [lambda: 1.0, lambda: np_.float32(2), lambda: 3.0]
+    ),
+    "scan of a whole length": lambda np_, lax_: lax_.scan(
+        lambda c, _: (c * 2, c), 1, None, length=4 / 2
+    ),
     "cond weak": lambda np_, lax_: lax_.cond(2, lambda x: x, lambda x: x + 1, 1.0),
     "switch": lambda np_, lax_: lax_.switch(np_.uint8(1), [lambda x: x, lambda x: -x], 1),
     "switch of one": lambda np_, lax_: lax_.switch(5, [lambda x: x + 1], np_.int8(1)),

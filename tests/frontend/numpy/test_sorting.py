@@ -149,7 +149,38 @@ def test_sets(name: str) -> None:
     check(name, first, first + 100, size=20)
 
 
+def test_sets_of_special_numbers() -> None:
+    nan = np.array([np.nan, 1, np.nan, 0, -0.0], np.float32)
+    for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d"):
+        check(name, nan, np.array([np.nan, 2], np.float32))
+        check(name, nan, np.array([2, 3], np.float32))
+    parts = np.array([1 + 2j, complex(0, np.nan), complex(np.nan, 1), 1, complex(np.inf, 0)])
+    for name in ("unique", "unique_values"):
+        check(name, parts.astype(np.complex64))
+    check("setxor1d", parts.astype(np.complex64), parts[:3].astype(np.complex64))
+
+
+@pytest.mark.parametrize("name", ["union1d", "intersect1d", "setdiff1d", "setxor1d"])
+def test_sets_without_elements(name: str) -> None:
+    none, some = np.zeros((0,), np.float32), np.array([2, 1], np.float32)
+    for pair in ((none, some), (some, none), (none, none), (some, some)):
+        check(name, *pair)
+        check(name, *pair, size=3, fill_value=7)
+    check(name, some, none, size=3)
+
+
+def test_what_is_filled_up_with() -> None:
+    some = np.array([2, 1], np.float32)
+    check("intersect1d", some, some + 5, size=2)
+    check("setxor1d", some, some, size=2)
+    check("setxor1d", some, some + 1, size=5)
+
+
 def test_intersection_with_indices() -> None:
+    none, some = np.zeros((0,), np.int32), np.array([2, 1], np.int32)
+    check("intersect1d", none, some, return_indices=True)
+    ours = jnp.intersect1d(from_numpy(some), from_numpy(none), return_indices=True, size=2)
+    assert [x.tolist() for x in ours] == [[0, 0], [2, 2], [0, 0]]  # JAX raises an error
     first, second = np.array([3, 1, 4, 1, 5]), np.array([5, 9, 1, 5, 1])
     check("intersect1d", first.astype(np.int32), second.astype(np.int32), return_indices=True)
 
@@ -172,6 +203,7 @@ ERRORS = [
     ("searchsorted", (np.ones(2), 1.0), {"method": "guess"}, "invalid value for argument 'method'"),
     ("digitize", (1.0, np.ones((2, 2))), {}, "must be a 1-dimensional array"),
     ("partition", (np.ones(3), 3), {}, "kth=3 is out of range"),
+    ("unique", (np.ones(0),), {"size": 2}, "fill_value is not given"),
 ]
 
 

@@ -179,6 +179,18 @@ def test_gradients_sum_over_stretched_extents() -> None:
             np.testing.assert_allclose(ours, theirs, rtol=2e-5)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32"])
+def test_integers_of_any_dtype_choose(dtype: str) -> None:
+    which = np.array([0, 1, 2, -5, 100, 1]).astype(dtype)
+    cases = [np.full(6, n, np.float32) for n in (10, 20, 30)]
+    expected = np.asarray(jax.lax.select_n(which, *cases))
+    for choose in (lax.select_n, axir.jit(lax.select_n)):
+        np.testing.assert_array_equal(np.asarray(choose(which, *cases)), expected)
+    assert float(lax.select_n(np.int64(1), np.float32(2), np.float32(3))) == 3
+    with pytest.raises(DTypeError, match="the selector must be a bool or an integer"):
+        lax.select_n(np.float32(1), np.float32(2), np.float32(3))
+
+
 def test_choices_and_limits_do_not_stretch() -> None:
     x, row = np.ones((2, 3), np.float32), np.ones((1, 3), np.float32)
     for call in (
