@@ -54,11 +54,12 @@ def map_plain(
         return f(tree)
     if tree is None:
         return None
+    order: tuple[UserObject, ...] = ()
     if kind is dict:
-        order = order_of_keys(tuple(tree))
-        if order is None:
+        known = order_of_keys(tuple(tree))
+        if known is None:
             return map_others(f, tree)
-        children = [tree[key] for key in order]
+        order, children = known, [tree[key] for key in known]
     elif kind is list or kind is tuple:
         children = tree
     else:
