@@ -93,7 +93,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "limit-fusion",
         "limit-scalar-fusion",
         "protect-inputs",
-        "renew-wide-fills",
+        "renew-fills",
         "separate-views",
         "store-dilations",
         "store-exponentials",

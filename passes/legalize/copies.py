@@ -11,12 +11,16 @@ from collections.abc import Callable
 
 from iree.compiler import ir
 
+from axir.dialect.builders import scalars
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch, loop, when
 from axir.dialect.builders.scalars import Scalar, broadcast, index
+from axir.passes.legalize.rewriting import renewed
 
 _VECTOR_BYTES = 64
 _MOST_WORKGROUPS = 8
+# Wider numbers are filled in by kernels, of which IREE makes one for all arrays that are alike.
+_FILLED_WIDTHS = (8, 16, 32)
 # A workgroup's share of a copy.
 _SHARE_BYTES = 1 << 18
 
@@ -154,3 +158,19 @@ def uniform_number(value: ir.Value) -> float | None:
     if not dense.is_splat:
         return None
     return dense.get_splat_value().value
+
+
+def made_alone(value: ir.Value) -> ir.Value:
+    """Returns the same numbers in memory of their own, which no other array shares.
+
+    An array filled with a number of up to 32 bits is filled by itself, with a number that the
+    compiler does not know; any other is chosen by a kernel.
+    """
+    element = hlo.element_type_of(value)
+    is_filled = not hlo.is_complex(value) and not hlo.is_unsigned(value)
+    number = uniform_number(value) if is_filled and element.width in _FILLED_WIDTHS else None
+    if number is None:
+        return renewed(value)
+    known = scalars.constant(number, element).value
+    hidden = ir.Operation.create("util.optimization_barrier", [element], [known]).result
+    return ir.Operation.create("flow.tensor.splat", [value.type], [hidden]).result

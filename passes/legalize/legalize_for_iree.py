@@ -90,7 +90,7 @@ STAGES: dict[str, Stage] = {
     "store-widened": looks_for("convert select linalg.generic"),
     "store-dilations": looks_for("pad"),
     "store-slices": looks_for("gather reverse sort func.call"),
-    "renew-wide-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
+    "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
     "branch-loops": looks_for("while"),
 }
@@ -155,7 +155,7 @@ class LegalizeForIree(Pass):
     6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
        `store-positions`, `store-reductions` and `store-widened`, `store-dilations`, `store-slices`,
-       `renew-wide-fills` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
+       `renew-fills` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.

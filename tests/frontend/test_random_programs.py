@@ -178,11 +178,20 @@ TWO_STACKS = Spec(
     seed=650,
 )
 
+# Two pads by zeros became one dispatch, and worked in the same array.
+TWO_PADS = Spec(
+    shapes=(3, 2),
+    steps=(Step("einsum", 0, 2, 4), Step("einsum", 3, 3, 4)),
+    transformations=("grad", "jvp"),
+    is_double=False,
+    seed=277,
+)
+
 
 def test_programs_that_were_wrong_once() -> None:
     assert list(_problems([KERNEL_OF_CONSTANTS], "of programs")) == []
     drawn = [READ_BY_SEVERAL, WRITTEN_TWICE, PADDED_WINDOWS, UPDATED_BEHIND_A_BARRIER]
-    drawn.append(TWO_STACKS)
+    drawn += [TWO_STACKS, TWO_PADS]
     assert list(_problems(drawn, "none")) == []
 
 

@@ -13,15 +13,11 @@ from collections.abc import Hashable, Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.builders import scalars
-from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.buffers.storage import IN_PLACE, folded_sources, overwritten_places
-from axir.passes.legalize.copies import uniform_number
-from axir.passes.legalize.rewriting import defining_operation, renewed
+from axir.passes.legalize.copies import made_alone
+from axir.passes.legalize.rewriting import defining_operation
 
 _WHILE = "stablehlo.while"
-# Wider numbers are filled in by kernels, of which IREE makes one for all arrays that are alike.
-_FILLED_WIDTHS = (8, 16, 32)
 # Values whose last operations are alike are taken for equal from this many on.
 _DEPTH = 4
 
@@ -70,21 +66,8 @@ def with_storage_of_their_own(
         kind = (value.type, _kind(value, _DEPTH))
         is_alone = kind not in kinds and (index not in overwritten or _is_owned(value, owned))
         kinds.add(kind)
-        passed.append(value if is_alone else _made_alone(value))
+        passed.append(value if is_alone else made_alone(value))
     return passed
-
-
-def _made_alone(value: ir.Value) -> ir.Value:
-    """Returns the same numbers in memory of their own."""
-    element = hlo.element_type_of(value)
-    is_filled = not hlo.is_complex(value) and not hlo.is_unsigned(value)
-    number = uniform_number(value) if is_filled and element.width in _FILLED_WIDTHS else None
-    if number is None:
-        return renewed(value)
-    # A fill, of a number that the compiler does not know: cheaper than a kernel that chooses.
-    known = scalars.constant(number, element).value
-    hidden = ir.Operation.create("util.optimization_barrier", [element], [known]).result
-    return ir.Operation.create("flow.tensor.splat", [value.type], [hidden]).result
 
 
 def _is_owned(value: ir.Value, owned: set[ir.Value]) -> bool:

@@ -1,4 +1,4 @@
-// RUN: axir opt %s -p renew-wide-fills > %t
+// RUN: axir opt %s -p renew-fills > %t
 // RUN: filecheck %s --input-file %t
 
 // Two pads by a number of 64 bits have arrays of their own.

@@ -1,4 +1,4 @@
-"""`renew-wide-fills`: arrays filled with a 64-bit number, each made for itself."""
+"""`renew-fills`: arrays filled with a number, each made for itself."""
 
 from __future__ import annotations
 
@@ -63,12 +63,16 @@ EXAMPLES = [
     pads("between", (X, Y, Z), 7.3, (1, 2, 1), (2, 1, 1), (0, 3, 1)),
     pads("nothing", (X[:0], Y[:0], Z), 7.3, (1, 2, 0), (2, 1, 0), (0, -2, 0)),
     pads("cut", (X, Y, Z), 7.3, (-1, 4, 0), (4, -1, 0), (-1, 4, 0)),
+    pads("zeros", (X, Y), 0.0, *EQUAL[:2]),
+    pads("halves_that_are_equal", WHOLE[:2], -1, *EQUAL[:2]),
+    pads("of_32_bits", (X.astype(np.float32), Y.astype(np.float32)), 7.0, *EQUAL[:2]),
+    pads("truths", (X > 2, Y > 12), True, *EQUAL[:2]),
     Example("updates", (X, Y, Z), updated, list(map(filled_around, (X, Y, Z), (0, 4, 2)))),
 ]
 
 
 def test_values() -> None:
-    results = run_examples(EXAMPLES, "renew-wide-fills")
+    results = run_examples(EXAMPLES, "renew-fills")
     assert [(e.name, d) for e in EXAMPLES for d in deviations(results[e.name], e)] == []
 
 
@@ -85,11 +89,9 @@ def test_without_the_pass_one_array_is_worked_on_for_all() -> None:
     [
         pads("one", (X,), 7.3, (1, 2, 0)),
         pads("of_different_sizes", (X, Y), 7.3, (1, 2, 0), (1, 1, 0)),
-        pads("of_zeros", (X, Y), 0.0, *EQUAL[:2]),
-        pads("of_halves_that_are_equal", WHOLE[:2], -1, *EQUAL[:2]),
-        pads("of_32_bits", (X.astype(np.float32),) * 2, 7.3, *EQUAL[:2]),
+        pads("of_32_bits_between", (X.astype(np.float32),) * 2, 7.0, (1, 2, 1), (2, 1, 1)),
     ],
     ids=lambda e: e.name,
 )
 def test_others_stay(example: Example) -> None:
-    assert text_after(example, "renew-wide-fills") == text_after(example, "")
+    assert text_after(example, "renew-fills") == text_after(example, "")
