@@ -296,7 +296,7 @@ def deserialize(blob: bytes | bytearray) -> UserObject:
         BundleError, BundleVersionError: if they are damaged, or of a newer axir.
 
     >>> deserialize(export(lambda x: x + 1)(1.0).serialize())(2.0)
-    Array(3., dtype=float32)
+    Array(3., dtype=float32, weak_type=True)
     """
     return _only(open_bundle(bytes(blob)))
 

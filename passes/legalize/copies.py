@@ -19,8 +19,9 @@ from axir.passes.legalize.rewriting import renewed
 
 _VECTOR_BYTES = 64
 _MOST_WORKGROUPS = 8
-# Wider numbers are filled in by kernels, of which IREE makes one for all arrays that are alike.
-_FILLED_WIDTHS = (8, 16, 32)
+# Wider numbers are filled in by kernels, of which IREE makes one for all arrays that are alike; the
+# host has no floats of 16 bits.
+_FILLED_WIDTH = 32
 # A workgroup's share of a copy.
 _SHARE_BYTES = 1 << 18
 
@@ -163,12 +164,12 @@ def uniform_number(value: ir.Value) -> float | None:
 def made_alone(value: ir.Value) -> ir.Value:
     """Returns the same numbers in memory of their own, which no other array shares.
 
-    An array filled with a number of up to 32 bits is filled by itself, with a number that the
-    compiler does not know; any other is chosen by a kernel.
+    An array filled with a number of 32 bits is filled by itself, with a number that the compiler
+    does not know; any other is chosen by a kernel.
     """
     element = hlo.element_type_of(value)
     is_filled = not hlo.is_complex(value) and not hlo.is_unsigned(value)
-    number = uniform_number(value) if is_filled and element.width in _FILLED_WIDTHS else None
+    number = uniform_number(value) if is_filled and element.width == _FILLED_WIDTH else None
     if number is None:
         return renewed(value)
     known = scalars.constant(number, element).value

@@ -69,7 +69,7 @@ STAGES: dict[str, Stage] = {
     "pad-windows": looks_for("reduce_window"),
     "split-complex-pad": looks_for("pad", is_complex=True),
     "split-complex-constants": looks_for("constant", is_complex=True),
-    "take-complex-parts": looks_for("complex"),
+    "take-complex-parts": looks_for("real imag"),
     "reduce-in-single": looks_for("reduce"),
     "negate-products": looks_for("reduce"),
     "hide-negations": looks_for("reduce"),

@@ -244,10 +244,16 @@ def _to_device(self: Value, device: UserObject, *, stream: None = None) -> Value
 
 
 def _compress(
-    self: Value, condition: ArrayLike, axis: int | None = None, **options: UserObject
+    self: Value,
+    condition: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+    out: None = None,
 ) -> Value:
     """Returns the slices along an axis that a condition chooses; see `axir.numpy.compress`."""
-    return edits.compress(condition, self, axis, **options)
+    return edits.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
 def _contains(self: Value, element: ArrayLike) -> bool:

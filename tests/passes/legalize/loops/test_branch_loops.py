@@ -321,9 +321,9 @@ def test_calls_of_loops_leave_no_memory_behind():
     function = axir.jit(lambda x: axir.grad(lambda x: (powers(x)[1] ** 2).sum())(x))
     x = jnp.ones((400, 400)) / 400
     used = []
-    for _ in range(3):
-        for _ in range(8):
+    for _ in range(2):
+        for _ in range(40):
             function(x).block_until_ready()
         used.append(resident_memory())
-    # What a call leaves would be one of its arrays, or all of a stack.
-    assert used[-1] - used[0] < 4 * x.nbytes
+    # What each call left would be one of its arrays, or all of a stack.
+    assert used[1] - used[0] < 20 * x.nbytes
