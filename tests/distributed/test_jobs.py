@@ -31,8 +31,9 @@ def test_two_processes_compute_together(kind: str, ended: Callable[..., Said]) -
     codes, said = ended(kind, "program")
     for index in range(2):
         assert f"process {index} is content" in said, said
-        assert f"process {index} was told" in said, said
-    # By MPI a process that has failed does not wait for the others.
+    # By MPI a process that has failed does not wait for the others, which then may end unheard.
+    told = [index for index in range(2) if f"process {index} was told" in said]
+    assert told == [0, 1] or (kind == "mpi" and told), said
     assert all(code == 0 for code in codes) or kind == "mpi", said
 
 
