@@ -60,12 +60,13 @@ def with_storage_of_their_own(
             that nobody else reads.
         owned: Arguments of blocks that were passed so.
     """
-    kinds: set[Hashable] = set()
+    kinds = _Kinds()
+    seen: set[tuple[ir.Type, int]] = set()
     passed = []
     for index, value in enumerate(values):
-        kind = (value.type, _kind(value, _DEPTH))
-        is_alone = kind not in kinds and (index not in overwritten or _is_owned(value, owned))
-        kinds.add(kind)
+        kind = (value.type, kinds.of(value))
+        is_alone = kind not in seen and (index not in overwritten or _is_owned(value, owned))
+        seen.add(kind)
         passed.append(value if is_alone else made_alone(value))
     return passed
 
@@ -79,12 +80,25 @@ def _is_owned(value: ir.Value, owned: set[ir.Value]) -> bool:
     return is_fresh and len(list(value.uses)) == 1
 
 
-def _kind(value: ir.Value, depth: int) -> Hashable:
-    """Returns what equal values have in common: how they are computed, to some depth."""
-    operation = defining_operation(value)
-    if operation is None:
-        return value
-    attributes = tuple((name, operation.attributes[name]) for name in operation.attributes)
-    operands = tuple(_kind(x, depth - 1) for x in operation.operands) if depth else ()
-    number = ir.OpResult(value).result_number
-    return operation.name, number, attributes, operands
+class _Kinds:
+    """Numbers of values: equal ones have the same, as they are computed alike to some depth."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[ir.Value, int], int] = {}
+        self._numbers: dict[Hashable, int] = {}
+
+    def of(self, value: ir.Value, depth: int = _DEPTH) -> int:
+        """Returns the number of a value."""
+        key = (value, depth)
+        if key not in self._known:
+            description = self._description(value, depth)
+            self._known[key] = self._numbers.setdefault(description, len(self._numbers))
+        return self._known[key]
+
+    def _description(self, value: ir.Value, depth: int) -> Hashable:
+        operation = defining_operation(value)
+        if operation is None:
+            return value
+        attributes = tuple((name, operation.attributes[name]) for name in operation.attributes)
+        operands = tuple(self.of(x, depth - 1) for x in operation.operands) if depth else ()
+        return operation.name, ir.OpResult(value).result_number, attributes, operands
