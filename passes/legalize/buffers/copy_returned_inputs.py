@@ -7,11 +7,10 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.rewriting import find_operations, replace
 
-from .protect_inputs import signless, transfer
+from .protect_inputs import transfer
 
 _VIEWS = ("stablehlo.reshape", "stablehlo.bitcast_convert")
 _BARRIER = "stablehlo.optimization_barrier"
@@ -64,10 +63,4 @@ def _copy_returned(function: ir.Operation, device: str) -> None:
             source = views[source]
         if isinstance(source, ir.BlockArgument):
             with ir.InsertionPoint(terminator), function.location:
-                terminator.operands[index] = _copy(value, device)
-
-
-def _copy(value: ir.Value, device: str) -> ir.Value:
-    if not hlo.is_unsigned(value):
-        return transfer(value, device)
-    return hlo.bitcast_convert(transfer(signless(value), device), hlo.element_type_of(value))
+                terminator.operands[index] = transfer(value, device)

@@ -101,9 +101,6 @@ class ProtectInputs(Pass):
         with place, location:
             if self.platform == "cpu" and is_worth_a_kernel(value):
                 copy = copied(value, None)
-            elif hlo.is_unsigned(value):
-                moved = transfer(signless(value), self.device)
-                copy = hlo.bitcast_convert(moved, hlo.element_type_of(value))
             else:
                 copy = transfer(value, self.device)
         for owner, number in uses:
@@ -120,14 +117,12 @@ class _Storage:
     seen: dict[ir.Value, bool] = dataclasses.field(default_factory=dict)
 
 
-def signless(value: ir.Value) -> ir.Value:
-    """Returns unsigned integers as signless ones of the same bits."""
-    width = hlo.element_type_of(value).width
-    return hlo.bitcast_convert(value, ir.IntegerType.get_signless(width))
-
-
 def transfer(value: ir.Value, device: str) -> ir.Value:
-    """Copies a value that is not unsigned to a device; IREE does not transfer unsigned integers."""
+    """Copies a value to a device; unsigned integers, which IREE does not transfer, as signless."""
+    if hlo.is_unsigned(value):
+        element = hlo.element_type_of(value)
+        bits = hlo.bitcast_convert(value, ir.IntegerType.get_signless(element.width))
+        return hlo.bitcast_convert(transfer(bits, device), element)
     # Made here for the few programs that need it: it loads a dialect of IREE, which takes 20 ms.
     target = ir.Attribute.parse(f"#hal.device.promise<@{device}>")
     return ir.Operation.create(

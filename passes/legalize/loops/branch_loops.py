@@ -12,7 +12,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.scalars import Scalar
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.buffers.protect_inputs import signless, transfer
+from axir.passes.legalize.buffers.protect_inputs import transfer
 from axir.passes.legalize.rewriting import hidden_truths, operations_in_order
 
 from .carried_storage import overwritten_arguments, with_storage_of_their_own
@@ -164,7 +164,9 @@ def _branch_counted(
         known = {x: scalars.as_scalar(values[i]) for x, i in zip(numbers, on_host, strict=True)}
         passed = with_storage_of_their_own([values[i] for i in tensors], changed, placement.owned)
         if is_first:
-            passed = [_placed(value, placement.device) for value in passed]
+            # IREE does not find out where the arguments of blocks lie that branch to themselves,
+            # and would copy them in each pass to where they are.
+            passed = [transfer(value, placement.device) for value in passed]
         truth = scalars.as_scalar_where(question, known)
         _branch_by(truth, body, end, [*passed, *known.values()])
 
@@ -211,17 +213,6 @@ def _branch_awaited(loop: ir.Operation, on_host: Sequence[int], scalars: HostSca
         _branch_to(condition, _passed(terminator.operands, on_host, scalars))
     _drop_arguments(body, range(len(body.arguments)))
     _drop_arguments(condition, on_host)
-
-
-def _placed(value: ir.Value, device: str) -> ir.Value:
-    """Returns what a loop begins with, of which IREE then knows where it lies.
-
-    It does not find that out for the arguments of blocks that branch to themselves, and copies them
-    in each pass to where they are.
-    """
-    if hlo.is_unsigned(value):
-        return hlo.bitcast_convert(transfer(signless(value), device), hlo.element_type_of(value))
-    return transfer(value, device)
 
 
 def _renew_exchanged(loop: ir.Operation, on_host: Sequence[int]) -> None:
