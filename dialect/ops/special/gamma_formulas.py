@@ -55,7 +55,7 @@ _DIGAMMA_SERIES = (
     0.007575757575757576, -0.021092796092796094, 0.08333333333333333, -0.4432598039215686,
     3.0539543302701198,
 )  # fmt: skip
-_EULER_MACLAURIN = (
+EULER_MACLAURIN = (
     0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07,
     2.08767569878681e-08, -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13,
     8.586062056277845e-15, -2.174868698558062e-16, 5.5090028283602295e-18,
@@ -174,7 +174,7 @@ def digamma(x: Number) -> Number:
     return select(is_reflected, reflected, upper)
 
 
-_SUMMED = 10  # leading terms of the zeta function that are added one by one
+SUMMED = 10  # leading terms of the zeta function that are added one by one
 
 
 def zeta(s: Number, q: Number) -> Number:
@@ -183,13 +183,13 @@ def zeta(s: Number, q: Number) -> Number:
     The first terms are added, the rest is their integral, half a term and Euler-Maclaurin
     corrections (DLMF 25.11.5). q <= 0 takes integer s only; q = 0, -1, ... gives infinity.
     """
-    terms = [np.arange(float(_SUMMED))]
+    terms = [np.arange(float(SUMMED))]
     total = sum_over(lambda k, s, q: power(q + k, -s), terms, [s, q])
-    last = q + _SUMMED
+    last = q + SUMMED
     final = power(last, -s)
     inverse = 1 / last
     factor, correction = s * inverse, constant_like(s, 0.0)
-    for k, coefficient in enumerate(_EULER_MACLAURIN):
+    for k, coefficient in enumerate(EULER_MACLAURIN):
         correction = correction + coefficient * factor
         factor = factor * ((s + (2 * k + 1)) * inverse) * ((s + (2 * k + 2)) * inverse)
     total = total + final * (last / (s - 1) + 0.5 + correction)

@@ -3,7 +3,7 @@
 The evaluator is SciPy's function where there is one; what is compiled is the formula in
 `gamma_formulas.py`, `incomplete_gamma.py`, `incomplete_beta.py` or `bessel_formulas.py`, written
 out in StableHLO. Derivatives are those of DLMF (chapters 5, 8, 10, 25). Where JAX has none, there
-is none: in the parameters of `betainc`, the order of `polygamma`, the exponent of `zeta`.
+is none: in the parameters of `betainc` and the order of `polygamma`.
 
 At the edges values are SciPy's, also where JAX's formulas give others: igamma(0, x) = 1,
 igammac(inf, x) = 1 and polygamma(n, inf) = 0 are nan there, and zeta(s, 0) is infinite for s < 1.
@@ -36,6 +36,7 @@ from axir.dialect.program.rules import Operand, Value
 from . import bessel_formulas, gamma_formulas, incomplete_beta, incomplete_gamma
 from .formula_ops import few_samples, no_derivative, not_written, written
 from .single_elements import quick_for_one
+from .zeta_slope import zeta_in_exponent
 
 _POSITIVE = (0.0, -0.0, 0.5, 1.0, 2.5, 12.0, -1.0, np.inf, -np.inf, np.nan)
 _ALL = (0.0, -0.0, 0.5, 1.0, 2.0, -0.5, -1.0, -2.5, 1e-3, 20.0, 300.0, 1e4, np.inf, -np.inf, np.nan)
@@ -155,7 +156,7 @@ zeta: Traceable = written(
         FLOAT,
         operands=("x", "q"),
         jvp=[
-            no_derivative("zeta", 0, "its exponent"),
+            lambda dx, out, x, q: mul(dx, zeta_in_exponent(x, q)),
             lambda dq, out, x, q: mul(dq, mul(neg(x), zeta(add(x, 1), q))),
         ],
         samples=few_samples(2, 1.2, 9.0, (*_POSITIVE, 2.0, -1.5), 64.0, dtypes.float16),

@@ -11,15 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from axir._devices.placement import device_put
-from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserFunction, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
-from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.ops.elementwise.conversion import bitcast_convert_type
-from axir.dialect.ops.shape.rearranging import reshape as reshape_operation
+from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
-from axir.numpy._arguments.promotion import SCALARS, constant, dtype_argument, not_an_array
+from axir.numpy._arguments.promotion import SCALARS, not_an_array
 from axir.numpy._arrays import scalar_types
 from axir.numpy._arrays.creation import array
 from axir.numpy._elementwise import arithmetic, exponential, logic
@@ -30,7 +27,7 @@ from axir.numpy._reductions import cumulative, moments, positions, reductions
 from axir.numpy._shape import diagonals, joining, manipulation
 from axir.numpy._sorting import sorting
 
-from . import array_placement
+from . import absent_attributes, array_placement, bit_views
 
 # Operators -------------------------------------------------------------------------------------
 
@@ -209,35 +206,6 @@ def _copy(self: Value) -> Value:
     return array(self, copy=True)
 
 
-def _view(self: Value, dtype: DTypeLike = None) -> Value:
-    """Reinterprets the bits as another dtype; the last axis grows or shrinks with its width."""
-    if dtype is None:
-        return self
-    new = dtype_argument("ndarray.view", dtype)
-    if dtypes.bool_ in (self.dtype, new):
-        if self.dtype == new:
-            return self
-        if new == dtypes.bool_:
-            byte = _view(self, dtypes.uint8)
-            return logic.not_equal(byte, constant(0, dtypes.uint8))
-        return _view(scalar_types.astype(self, dtypes.uint8), new)
-    if dtypes.is_complex(self.dtype) != dtypes.is_complex(new):
-        raise DTypeError(f"An array of {self.dtype} cannot be viewed as {new}.")
-    old_size, new_size = self.dtype.itemsize, new.itemsize
-    if old_size == new_size:
-        return bitcast_convert_type(self, new)
-    if not self.ndim or (self.shape[-1] * old_size) % new_size:
-        raise ShapeError(
-            f"{self.type} cannot be viewed as {new}: the size of its last axis in bytes must be a "
-            f"multiple of {new_size}."
-        )
-    last = self.shape[-1] * old_size // new_size
-    if old_size > new_size:
-        return reshape_operation(bitcast_convert_type(self, new), (*self.shape[:-1], last))
-    grouped = (*self.shape[:-1], last, new_size // old_size)
-    return bitcast_convert_type(reshape_operation(self, grouped), new)
-
-
 def _to_device(self: Value, device: UserObject, *, stream: None = None) -> Value:
     """Moves the array to a device."""
     return device_put(self, device)
@@ -283,7 +251,8 @@ def _install_methods() -> None:
         astype=_astype,
         compress=_compress,
         copy=_copy,
-        view=_view,
+        view=bit_views.view,
+        byteswap=bit_views.byteswap,
         to_device=_to_device,
         __array_namespace__=_array_namespace,
         __contains__=_contains,
@@ -297,6 +266,7 @@ def _install_methods() -> None:
     }
     for name, getter in properties.items():
         setattr(Array, name, property(getter))
+    absent_attributes.install()
     array_placement.install()
 
 

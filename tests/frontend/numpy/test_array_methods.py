@@ -16,6 +16,7 @@ import axir.numpy as jnp
 from axir import errors
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.errors import DTypeError, NonArrayArgumentError
+from axir.numpy._methods.absent_attributes import _WAYS_OUT, AbsentAttributeError
 
 F = np.array([[1.5, -2.0, 3.0], [4.0, 5.5, -6.0]], np.float32)
 I = np.array([[1, -2, 3], [4, 5, -6]], np.int32)  # noqa: E741
@@ -196,6 +197,27 @@ def test_views_of_bits() -> None:
             from_numpy(F).view("float64")
     with pytest.raises(DTypeError, match="cannot be viewed"):
         from_numpy(F).view("complex64")
+
+
+def test_bytes_in_reverse() -> None:
+    for dtype in ("int16", "uint32", "int8", "float16", "float32", "complex64"):
+        x = F.astype(dtype)
+        np.testing.assert_array_equal(
+            np.asarray(from_numpy(x).byteswap()).view(np.uint8), x.byteswap().view(np.uint8)
+        )
+    np.testing.assert_array_equal(axir.jit(lambda x: x.byteswap())(I), I.byteswap())
+
+
+@pytest.mark.parametrize("name", _WAYS_OUT)
+def test_what_numpy_has_for_arrays_that_change_says_the_way_out(name: str) -> None:
+    x = jnp.arange(3.0)
+    assert hasattr(np.asarray(x), name) or name == "itemset"  # NumPy 2 has it no more
+    assert not hasattr(x, name)
+    with pytest.raises(AbsentAttributeError) as raised:
+        axir.jit(lambda x: getattr(x, name))(x)
+    first, _, last = str(raised.value).splitlines()
+    assert first.startswith(f"Arrays have no attribute {name!r}: they never change")
+    assert last.strip() == f"{_WAYS_OUT[name]}."
 
 
 def test_devices() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -126,14 +127,21 @@ def test_second_derivatives_are_those_of_jax(name: str) -> None:
     np.testing.assert_allclose(float(got), float(want), rtol=1e-4)
 
 
+@pytest.mark.parametrize(("s", "q"), [(1.01, 2.0), (1.5, 100.0), (3.0, 1.0), (20.0, 0.3)])
+def test_derivatives_of_zeta_in_its_exponent(s: float, q: float) -> None:
+    with axir.enable_x64():
+        slope = axir.grad(axir.lax.zeta)
+        assert float(slope(s, q)) == pytest.approx(float(mpmath.zeta(s, q, 1)), rel=1e-14)
+        second = float(mpmath.diff(lambda s: mpmath.zeta(s, q), s, 2))
+        assert float(axir.grad(slope)(s, q)) == pytest.approx(second, rel=1e-14)
+
+
 def test_derivatives_in_parameters_are_refused() -> None:
     lax = axir.lax
     with pytest.raises(UnsupportedRuleError, match="no derivative in its parameter a"):
         axir.grad(lax.betainc)(1.0, 2.0, 0.5)
     with pytest.raises(UnsupportedRuleError, match="no derivative in its order m"):
         axir.grad(lax.polygamma)(1.0, 2.0)
-    with pytest.raises(UnsupportedRuleError, match="no derivative in its exponent"):
-        axir.grad(lax.zeta)(2.0, 2.0)
     with pytest.raises(UnsupportedRuleError, match="not differentiated again"):
         axir.grad(lax.random_gamma_grad)(2.0, 2.0)
 
