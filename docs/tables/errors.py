@@ -73,7 +73,10 @@ def _offer(offered: dict[str, set[str]], found: type) -> str:
     if f"\n## {name}\n" in EXPLAINED.read_text():
         return f"[at length]({EXPLAINED.name}#{name.lower()})"
     texts = offered[name]
-    return "each message has its own" if len(texts) > LIMIT else " · ".join(sorted(texts))
+    is_made = any(not any(map(str.isalpha, text)) for text in texts)  # of what is elsewhere
+    if is_made or len(texts) > LIMIT:
+        return "each message has its own"
+    return " · ".join(sorted(texts))
 
 
 def _ways_out() -> dict[str, set[str]]:
