@@ -5,9 +5,10 @@ What does not live here: the calls (`executable.py`).
 
 from __future__ import annotations
 
-import statistics
 import threading
 from collections.abc import Sequence
+
+import numpy as np
 
 from axir.dialect.program.costs import PARALLEL_OPERATIONS
 from axir.runtime.device.workers import thread_count
@@ -109,7 +110,7 @@ class DriverTrial:
             self.driver = second
 
     def _settle(self) -> None:
-        sync, task = (statistics.median(_counted(self._times[name])) for name in _SYNC_FIRST)
+        sync, task = (np.median(_counted(self._times[name])) for name in _SYNC_FIRST)
         self.driver = "local-task" if task < sync * _WORTHWHILE_RATIO else "local-sync"
         self._estimate(self._times[self.driver])
         self.calls_to_rest = self._rest

@@ -17,8 +17,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import platformdirs
-
 from axir.dialect.core.config import config
 
 _LOGGER = logging.getLogger(__name__)
@@ -38,7 +36,11 @@ _EVICTION_TARGET = 0.9
 def cache_directory() -> Path:
     """Returns the folder of compiled programs: `axir_cache_dir`, else the user's cache folder."""
     chosen = config.axir_cache_dir
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("axir"))
+    if chosen:
+        return Path(chosen)
+    import platformdirs  # late: programs that compile nothing need no folder
+
+    return Path(platformdirs.user_cache_dir("axir"))
 
 
 class ProgramCache:

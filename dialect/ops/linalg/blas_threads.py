@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import TypeAlias
 
 import numpy as np
-import threadpoolctl
 
 from axir.dialect.core.annotations import Param, Returning
 
@@ -50,6 +49,8 @@ def _symbol(library: ctypes.CDLL, name: str) -> _Symbol:
 @functools.cache
 def _libraries(has_scipy: bool) -> list[_Library]:
     """Returns the copies of OpenBLAS; SciPy's is there once SciPy's linear algebra is imported."""
+    import threadpoolctl  # late: it looks for libraries as it is imported
+
     return [
         _Library(found.dynlib)
         for found in threadpoolctl.ThreadpoolController().lib_controllers

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from iree.compiler import ir
@@ -274,7 +274,7 @@ def _with_stack_beside_nan(samples: list[Sample]) -> list[Sample]:
     return [*samples, dataclasses.replace(samples[0], args=args, is_smooth=False)]
 
 
-Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype], np.ndarray]
+Draw: TypeAlias = "Callable[[np.random.Generator, tuple[int, ...], np.dtype], np.ndarray]"
 
 
 def drawn_samples(

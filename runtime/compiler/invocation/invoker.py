@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
+from iree.compiler import ir
 from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
 from .argument_checks import remove_argument_checks
@@ -31,8 +32,13 @@ BYTECODE_MAGIC = b"ML\xefR"
 _COMPILATIONS_PER_SESSION = 200
 _ERROR_SEVERITY = 2
 MARK = "mark"
-# Between these, executables are translated to machine code, side by side.
-_PARALLEL_PHASES = ("executable-sources", "executable-targets")
+# A flag of the tool `iree-compile`, not of a session: the C API has a function for it.
+UNVERIFIED = "--verify=false"
+# The compiler stops after these. In the second to last, executables are translated to machine code,
+# side by side.
+_PHASES = ("dispatch-creation", "executable-sources", "executable-targets", "end")
+_MARKED_PHASES = (_PHASES[0], MARKED_PHASE, *_PHASES[1:])
+_PARALLEL_PHASE = _PHASES[-2]
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
     None, ctypes.c_int, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t, ctypes.c_void_p
 )
@@ -48,6 +54,14 @@ def _enable_callback_diagnostics() -> ctypes._NamedFuncPointer:
     function = ctypes_dl._dylib.ireeCompilerInvocationEnableCallbackDiagnostics
     function.restype = None
     function.argtypes = [ctypes.c_void_p, ctypes.c_int, _DIAGNOSTIC_CALLBACK, ctypes.c_void_p]
+    return function
+
+
+@cache
+def _set_verification() -> ctypes._NamedFuncPointer:
+    function = ctypes_dl._dylib.ireeCompilerInvocationSetVerifyIR
+    function.restype = None
+    function.argtypes = [ctypes.c_void_p, ctypes.c_bool]
     return function
 
 
@@ -83,7 +97,7 @@ class Invoker:
 
         Args:
             source: the module.
-            flags: those of the session.
+            flags: those of the session, and perhaps `UNVERIFIED`.
             report: called with each error that the compiler diagnoses.
             option: whether the program looks at what it is called with; or `MARK`, if it tells when
                 its dispatches begin and end, and looks.
@@ -94,12 +108,19 @@ class Invoker:
         Raises:
             RejectedFlagsError: the flags are not legal.
         """
-        with self._session(flags) as session, _invocation(session, source, report) as invocation:
-            if invocation is None or not _execute(session, invocation, option == MARK):
-                return None
+        verifies, flags = _verification(flags)
+        with (
+            self._session(flags) as session,
+            _invocation(session, source, report, verifies) as invocation,
+        ):
             try:
-                return _bytecode(session, invocation, checks_arguments=bool(option))
-            except (ValueError, RuntimeError) as error:  # the bytecode cannot be written
+                if invocation is None or not _execute(
+                    session, invocation, option == MARK, verifies
+                ):
+                    return None
+                return _bytecode(invocation, checks_arguments=bool(option))
+            except (ir.MLIRError, ValueError, RuntimeError) as error:
+                # A pass made what is not legal, or the bytecode cannot be written.
                 report(str(error))
                 return None
 
@@ -125,8 +146,12 @@ class Invoker:
 
         with tempfile.TemporaryDirectory(prefix="axir-") as folder:
             path = os.path.join(folder, "kernels.o")
-            flags = (*flags, f"--iree-llvmcpu-static-library-output-path={path}")
-            with _invocation(self._new_session(flags), source, report) as invocation:
+            # Who builds a model waits for a C++ compiler, too: each pass is looked at.
+            _, flags = _verification(flags)
+            session = self._new_session(
+                (*flags, f"--iree-llvmcpu-static-library-output-path={path}")
+            )
+            with _invocation(session, source, report, verifies=True) as invocation:
                 if invocation is None:
                     return None
                 set_phases(invocation, to=HOST_PHASE)
@@ -167,9 +192,14 @@ class Invoker:
         return session
 
 
+def _verification(flags: tuple[str, ...]) -> tuple[bool, tuple[str, ...]]:
+    """Tells whether to verify what passes make, and which flags are the session's."""
+    return UNVERIFIED not in flags, tuple(flag for flag in flags if flag != UNVERIFIED)
+
+
 @contextmanager
 def _invocation(
-    session: Session, source: bytes, report: Callable[[str], None]
+    session: Session, source: bytes, report: Callable[[str], None], verifies: bool
 ) -> Iterator[Invocation | None]:
     """Lends an invocation that has read a module; None if that is not possible."""
 
@@ -184,31 +214,38 @@ def _invocation(
         is_text = not source.startswith(BYTECODE_MAGIC)
         buffer = source + b"\0" if is_text else source
         is_good = invocation.parse_source(Source.wrap_buffer(session, buffer))
+        _set_verification()(invocation._inv_p, verifies)  # what was read is verified always
         yield invocation if is_good else None
     finally:
         invocation.close()
 
 
-def _execute(session: Session, invocation: Invocation, marks_dispatches: bool) -> bool:
+def _execute(
+    session: Session, invocation: Invocation, marks_dispatches: bool, verifies: bool
+) -> bool:
     """Compiles to a VM module; tells whether that went well.
 
     Threads help where many executables are translated. The passes before and after see one module
     and a function or two: shared out, they take 15% more processor time and no less of the clock.
+
+    Raises:
+        ir.MLIRError: what passes made is not legal, though each of them went well, since none but
+            the last one of a phase was looked at.
     """
     start = None
-    if marks_dispatches:
-        if not _compile_between(session, invocation, None, MARKED_PHASE):
+    for phase in _MARKED_PHASES if marks_dispatches else _PHASES:
+        if not _compile_between(session, invocation, start, phase):
             return False
+        # Only a context that Python owns can outlive what Python holds of the module.
+        assert session.context is not None
         module = invocation.export_module()
-        mark_dispatches(module)
+        if not verifies:
+            module.verify()
+        if phase == MARKED_PHASE:
+            mark_dispatches(module)
         invocation.import_module(module)
-        start = MARKED_PHASE
-    first, last = _PARALLEL_PHASES
-    return (
-        _compile_between(session, invocation, start, first)
-        and _compile_between(session, invocation, first, last, is_parallel=True)
-        and _compile_between(session, invocation, last, "end")
-    )
+        start = phase
+    return True
 
 
 def _compile_between(
@@ -216,19 +253,14 @@ def _compile_between(
     invocation: Invocation,
     start: str | None,
     end: str,
-    is_parallel: bool = False,
 ) -> bool:
-    # Only a context that Python owns can outlive what Python holds of the module.
-    context = session.context
-    assert context is not None
-    context.enable_multithreading(is_parallel)
+    assert session.context is not None
+    session.context.enable_multithreading(end == _PARALLEL_PHASE)
     set_phases(invocation, start=start, to=end)
     return invocation.execute()
 
 
-def _bytecode(session: Session, invocation: Invocation, checks_arguments: bool) -> bytes:
-    # Only a context that Python owns can outlive what Python holds of the module.
-    assert session.context is not None
+def _bytecode(invocation: Invocation, checks_arguments: bool) -> bytes:
     lowered = invocation.export_module()
     repair_branches(lowered)
     if not checks_arguments:
