@@ -1,4 +1,7 @@
-"""Many functions in one IREE program: called by name (`Programs`), or all at once (`Results`).
+"""Many functions in one IREE program: called by name (`Programs`), or all at once.
+
+All at once are run what was traced into one function (`Results`), or what became functions of a
+module of their own, each as users compile it, and is called by one more (`Programs.run_all`).
 
 Some ops lower to calls of Python functions where the code runs in this process, and otherwise to
 portable code: `differs_without_host_calls` tells which functions need testing in both forms.
@@ -11,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from iree.compiler import ir
+from iree.compiler.dialects import func
 
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import HostCallNeededError, UnsupportedByDeviceError
@@ -34,6 +39,7 @@ LEGALIZATION = "legalize-for-iree{fuses=false}"
 # Longer modules compile no faster per function. But a function that compiles without optimizations
 # only has all of its module compiled twice, and one that does not compile has it cut in halves.
 _FUNCTIONS_PER_PROGRAM = 25
+_ALL = "all_functions"
 REFUSALS = (HostCallNeededError, UnsupportedByDeviceError)
 
 
@@ -60,6 +66,8 @@ class Programs:
         fuses: Whether small programs and loops become kernels, as what users run does. What is
             compiled for large arrays is tested at small ones, hence not.
         passes: A pipeline of passes that run before.
+        joins: Whether the functions are run together (`run_all`), not one by one: that one function
+            can be called takes the compiler as long as a small kernel.
         device: Where to run; the default device by default.
 
     Attributes:
@@ -74,6 +82,7 @@ class Programs:
         *,
         fuses: bool = False,
         passes: str = "",
+        joins: bool = False,
         device: Device | None = None,
     ):
         self.device = device or default_device()
@@ -81,9 +90,11 @@ class Programs:
         legalization = f"legalize-for-iree{{fuses={str(fuses).lower()},platform={platform}}}"
         self._passes = ",".join(filter(None, (passes, legalization)))
         self.with_host_calls = with_host_calls and platform == "cpu"
+        self.joins = joins
         self.failures: dict[str, str] = {}
         self.refused: set[str] = set()
         self._programs: dict[str, Program] = {}
+        self._result_counts = {name: len(f.outputs) for name, f in functions.items()}
         items = list(functions.items())
         for start in range(0, len(items), _FUNCTIONS_PER_PROGRAM):
             self._compile(items[start : start + _FUNCTIONS_PER_PROGRAM])
@@ -94,6 +105,8 @@ class Programs:
             calls: list[HostCall] | None = [] if self.with_host_calls else None
             module = lower_functions(dict(items), self.device.platform, host_functions=calls)
             run_passes(module, self._passes)
+            if self.joins:
+                _join(module)
             text = module.operation.get_asm(enable_debug_info=True)
             binary = compile_module(text, Target.of_device(self.device), items[0][0])
             program = Program(binary, self.device, calls or ())
@@ -111,9 +124,45 @@ class Programs:
 
     def __call__(self, name: str, *args: np.ndarray) -> list[np.ndarray]:
         """Runs a function on the device; random keys are there as their words."""
+        return self._run(self._programs[name], name, args)
+
+    def run_all(self, arguments: Mapping[str, Sequence[np.ndarray]]) -> dict[str, list[np.ndarray]]:
+        """Returns what each function that compiles returns for its arguments."""
+        found: dict[str, list[np.ndarray]] = {}
+        for program, group in itertools.groupby(self._programs.items(), lambda item: item[1]):
+            names = [name for name, _ in group]
+            given = [x for name in names for x in arguments[name]]
+            results = iter(self._run(program, _ALL, given))
+            for name in names:
+                found[name] = list(itertools.islice(results, self._result_counts[name]))
+        return found
+
+    def _run(self, program: Program, name: str, args: Sequence[np.ndarray]) -> list[np.ndarray]:
         buffers = [self.device.put(words_of(x)) for x in args]
-        results = self._programs[name].function(name)(buffers)
-        return [buffer.to_numpy() for buffer in results]
+        return [buffer.to_numpy() for buffer in program.function(name)(buffers)]
+
+
+def _join(module: ir.Module) -> None:
+    """Adds a function of the arguments of all public functions, which alone remains public."""
+    with module.context, ir.Location.unknown():
+        functions = [
+            op
+            for op in module.body.operations
+            if isinstance(op, func.FuncOp) and "sym_visibility" not in op.attributes
+        ]
+        kinds = [op.type for op in functions]
+        inputs = [kind for whole in kinds for kind in whole.inputs]
+        outputs = [kind for whole in kinds for kind in whole.results]
+        with ir.InsertionPoint(module.body):
+            joined = func.FuncOp(_ALL, ir.FunctionType.get(inputs, outputs))
+        with ir.InsertionPoint(joined.add_entry_block()):
+            given = iter(joined.arguments)
+            results = []
+            for function, kind in zip(functions, kinds, strict=True):
+                operands = list(itertools.islice(given, len(kind.inputs)))
+                results += func.CallOp(function, operands).results
+                function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+            func.ReturnOp(results)
 
 
 class Results:
