@@ -66,7 +66,7 @@ def pytest_unconfigure() -> None:
 def bounded_memory() -> Iterator[None]:
     """Has JAX forget its compiled programs, 1.5 MB for each op and shape, before they fill GBs."""
     global _resident_after_clearing
-    _share_context_of_jax()
+    _hasten_jax()
     yield
     if resident_memory() - _resident_after_clearing > MAX_GROWTH:
         if "jax" in sys.modules:
@@ -76,11 +76,13 @@ def bounded_memory() -> Iterator[None]:
         _resident_after_clearing = resident_memory()
 
 
-def _share_context_of_jax() -> None:
+def _hasten_jax() -> None:
     """Has JAX compile all in one context of MLIR: one for each takes a quarter of its time."""
     lowering = sys.modules.get("jax._src.interpreters.mlir")
     if lowering is not None and KNOWS_JAX and not hasattr(lowering.make_ir_context, "cache_info"):
         lowering.make_ir_context = functools.cache(lowering.make_ir_context)
+        # No folder is given, but each program's key is made.
+        sys.modules["jax"].config.update("jax_enable_compilation_cache", False)
 
 
 @pytest.fixture
