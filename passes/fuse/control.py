@@ -103,8 +103,10 @@ class _Carried:
         self.inits = inits
         self.places: list[Memory | str] = []
         self.is_temporary: list[bool] = []
-        # Memory that the loop also reads as it was before, or that has been taken, is not free.
-        adopted = set(map(id, read))
+        # Memory that the loop also reads as it was before, or carries on so, is not free; nor is
+        # what has been taken.
+        kept = [init for init, changes in zip(inits, is_changed, strict=True) if not changes]
+        adopted = set(map(id, (*read, *kept)))
         for init, place, changes in zip(inits, places, is_changed, strict=True):
             self.is_temporary.append(False)
             if not changes:

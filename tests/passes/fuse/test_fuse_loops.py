@@ -176,11 +176,23 @@ def large_state(x: Any) -> Any:
     return lax.fori_loop(0, 3, lambda i, x: (x[::-1] @ x.T / 99) @ x + x * 0.5, x)
 
 
+def began_alike(x: Any) -> Any:
+    """An array of the kernel's own, which one carry keeps as it is and another one changes."""
+
+    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        kept, changed, n = state
+        return kept, jnp.roll(changed, 1) * 0.75, n + 1
+
+    rows = jnp.concatenate([x, x * 0.5, -x])
+    return lax.while_loop(lambda state: state[2] < 3, step, (rows, rows, 0))
+
+
 CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "newton": (newton, (np.float32(7),)),
     "exchanged": (exchanged, (floats(37), floats(37), floats(37))),
     "mirrored": (mirrored, (floats(23), floats(23))),
     "read_after_update": (read_after_update, (floats(7),)),
+    "began_alike": (began_alike, (floats(5),)),
     "began_elsewhere": (began_elsewhere, (floats(19),)),
     "began_with_what_is_read": (began_with_what_is_read, (floats(5),)),
     "handed_on": (handed_on, (floats(21),)),
