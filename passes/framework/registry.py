@@ -21,6 +21,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     "partition": ("partition",),
     "legalize": ("legalize-for-iree",),
     "legalize.numbers": (
+        "compute-splats-once",
         "convert-by-single",
         "count-zeros-of-words",
         "define-digamma",

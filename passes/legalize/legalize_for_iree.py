@@ -25,6 +25,7 @@ _HYPERBOLIC = (
 
 STAGES: dict[str, Stage] = {
     "store-narrow-elements": looks_for("func.func constant convert", is_narrow=True),
+    "compute-splats-once": looks_for(_ANY),
     "sort-by-digits": looks_for("sort"),
     "sort-by-rank": looks_for("sort"),
     "expand-fft": looks_for("fft"),
@@ -130,7 +131,8 @@ _ONLY_ON = {
 class LegalizeForIree(Pass):
     """Rewrites a StableHLO module into what IREE compiles and computes right.
 
-    1. `store-narrow-elements`, so that no other pass meets them; `sort-by-digits` on CPUs,
+    1. `store-narrow-elements`, so that no other pass meets them; `compute-splats-once`, while all
+       elementwise operations are operations; `sort-by-digits` on CPUs,
        `sort-by-rank` on GPUs, and `expand-fft`, which leave all kinds of operations behind; then
        functions of numbers, in any order: each of the passes takes those of its own types.
     2. For Vulkan `divide-by-signed`, `expand-remainder` and `count-zeros-of-words`.

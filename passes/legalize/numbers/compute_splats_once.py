@@ -1,0 +1,115 @@
+"""`compute-splats-once`: what is computed of equal numbers only is computed of one of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.rewriting import defining_operation, operations_in_order, replace
+
+OPERATIONS = tuple(
+    f"stablehlo.{name}"
+    for name in (
+        "abs add and atan2 cbrt ceil clamp compare complex convert cosine "
+        "count_leading_zeros divide exponential exponential_minus_one floor imag is_finite log "
+        "log_plus_one logistic maximum minimum multiply negate not or popcnt power real "
+        "reduce_precision remainder round_nearest_afz round_nearest_even rsqrt select shift_left "
+        "shift_right_arithmetic shift_right_logical sign sine sqrt subtract tan tanh xor"
+    ).split()
+) + tuple(
+    f"chlo.{name}"
+    for name in (
+        "acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc lgamma "
+        "next_after polygamma sinh square tan zeta"
+    ).split()
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class ComputeSplatsOnce(Pass):
+    """Moves elementwise operations on constants of equal elements in front of the broadcast.
+
+    The fact: of an elementwise operation that reads nothing but such constants, IREE makes a
+    `linalg.generic` without inputs; where it is fused with a reduction, nothing says any longer how
+    many elements there are, and a sum, a product or a matrix product takes the first one alone:
+    `sum(exp(full(6, 2.0)))` was exp(2.0), at every level of optimization. Tracing computes such
+    arrays before; they come of imported modules, and of loops of one pass that are written out.
+
+    1. Visit each elementwise operation whose operands are numbers, or constants whose elements are
+       all equal, and not all of them numbers.
+    2. Do the same to the numbers, and broadcast the result.
+
+    Before::
+
+        %0 = stablehlo.constant dense<2.0> : tensor<6xf32>
+        %1 = stablehlo.exponential %0 : tensor<6xf32>
+
+    After::
+
+        %0 = stablehlo.constant dense<2.0> : tensor<f32>
+        %1 = stablehlo.exponential %0 : tensor<f32>
+        %2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f32>) -> tensor<6xf32>
+    """
+
+    name: ClassVar[str] = "compute-splats-once"
+
+    def run(self, module: ir.Module) -> None:
+        """Visits the operations in the order of the program: those before have been moved."""
+        known: set[ir.Value] = set()  # numbers computed of constants
+        for operation in operations_in_order(module.operation, OPERATIONS):
+            if not all(_is_known(operand, known) for operand in operation.operands):
+                continue
+            [result] = operation.results
+            if not result.type.shape:
+                known.add(result)
+                continue
+            with ir.InsertionPoint(operation), operation.location:
+                computed = _computed_of(operation, list(map(_number, operation.operands)))
+                known.add(computed)
+                replace(operation, hlo.broadcast_scalar(computed, result.type.shape))
+
+
+def _is_known(value: ir.Value, known: set[ir.Value]) -> bool:
+    """Tells whether all elements of a value are one number, which is computed of constants."""
+    operation = defining_operation(value)
+    if operation is None:
+        return False
+    if operation.name == "stablehlo.broadcast_in_dim":
+        number = operation.operands[0]
+        return not number.type.shape and _is_known(number, known)
+    if operation.name == "stablehlo.constant":
+        elements = operation.attributes["value"]
+        return isinstance(elements, ir.DenseElementsAttr) and elements.is_splat
+    return value in known
+
+
+def _number(value: ir.Value) -> ir.Value:
+    """Returns the number that all elements of a known value are."""
+    if not value.type.shape:
+        return value
+    operation = value.owner.operation
+    if operation.name == "stablehlo.broadcast_in_dim":
+        return operation.operands[0]
+    kind = hlo.tensor_type((), value.type.element_type)
+    number = operation.attributes["value"].get_splat_value()
+    if isinstance(number, ir.ArrayAttr):  # of which the Python bindings make no splat
+        parts = [ir.FloatAttr(part).value for part in number]
+        return hlo.full(complex(*parts), (), value.type.element_type)
+    attributes = {"value": ir.DenseElementsAttr.get_splat(kind, number)}
+    return ir.Operation.create("stablehlo.constant", results=[kind], attributes=attributes).results[
+        0
+    ]
+
+
+def _computed_of(operation: ir.Operation, numbers: list[ir.Value]) -> ir.Value:
+    """Returns the result of an operation for numbers."""
+    return ir.Operation.create(
+        operation.name,
+        results=[hlo.tensor_type((), operation.results[0].type.element_type)],
+        operands=numbers,
+        attributes={name: operation.attributes[name] for name in operation.attributes},
+    ).results[0]
