@@ -19,6 +19,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.context import context
 from axir.dialect.core.types import element_type, numpy_dtype
 from axir.passes.framework.pipeline import run_passes
+from axir.runtime.compiler.invocation.invoker import UNVERIFIED
 from axir.runtime.compiler.linker import linker_flags
 from axir.runtime.compiler.target import Target
 
@@ -225,7 +226,8 @@ def compile_module(module: ir.Module, flags: Sequence[str] = ()) -> bytes:
         with source.open("wb") as file:
             module.operation.write_bytecode(file)
         tool = Path(sys.executable).parent / "iree-compile"
-        command = [tool, source, "-o", target, *Target().flags(), *linker_flags(), *flags]
+        usual = [flag for flag in Target().flags() if flag != UNVERIFIED]
+        command = [tool, source, "-o", target, *usual, *linker_flags(), *flags]
         finished = subprocess.run(command, capture_output=True, text=True, check=False)
         if finished.returncode:
             raise CompilationError(f"exit status {finished.returncode}\n{finished.stderr[:4000]}")

@@ -76,4 +76,4 @@ def test_without_the_pass_they_do_not_compile(index: int) -> None:
     chosen = simple if index == 0 else EXAMPLES[index]
     module = build({"f": (chosen.arguments, chosen.builder)})
     with pytest.raises(CompileError, match="invalid accumulator"):
-        compile_module(str(module), Target())
+        compile_module(str(module), Target(opt_level=0))  # which is verified
