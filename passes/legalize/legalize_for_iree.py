@@ -25,7 +25,7 @@ _HYPERBOLIC = (
 
 STAGES: dict[str, Stage] = {
     "store-narrow-elements": looks_for("func.func constant convert", is_narrow=True),
-    "compute-splats-once": looks_for(_ANY),
+    "compute-splats-once": looks_for("constant"),
     "sort-by-digits": looks_for("sort"),
     "sort-by-rank": looks_for("sort"),
     "expand-fft": looks_for("fft"),
