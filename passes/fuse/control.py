@@ -103,10 +103,10 @@ class _Carried:
         self.inits = inits
         self.places: list[Memory | str] = []
         self.is_temporary: list[bool] = []
-        # Memory that the loop also reads as it was before, or carries on so, is not free; nor is
-        # what has been taken.
+        # What the loop also reads as it was before, or carries on so, keeps its memory; that of the
+        # others may be taken once.
         kept = [init for init, changes in zip(inits, is_changed, strict=True) if not changes]
-        adopted = set(map(id, (*read, *kept)))
+        readers = [*read, *kept]
         for init, place, changes in zip(inits, places, is_changed, strict=True):
             self.is_temporary.append(False)
             if not changes:
@@ -114,7 +114,7 @@ class _Carried:
             elif isinstance(init, Number):
                 self.places.append("number")
             else:
-                self.places.append(place or self._place(init, adopted))
+                self.places.append(place or self._place(init, readers))
                 if place is not None:
                     emitter.fill(place, init)
         self.numbers = tuple(
@@ -123,11 +123,11 @@ class _Carried:
             if place == "number" and isinstance(init, Number)
         )
 
-    def _place(self, init: Value, adopted: set[int]) -> Memory:
+    def _place(self, init: Value, readers: list[Value]) -> Memory:
         """Returns the memory of a value that nobody needs any longer, or a copy of it."""
         is_free = isinstance(init, Stored) and init.is_own and init.holders == 1
-        if isinstance(init, Stored) and is_free and id(init) not in adopted:
-            adopted.add(id(init))
+        if isinstance(init, Stored) and is_free and not any(reads(x, init.memory) for x in readers):
+            readers.append(init)
             self.is_temporary[-1], init.is_temporary = init.is_temporary, False
             return init.memory
         stored = self.emitter.allocate(init.shape, init.element)

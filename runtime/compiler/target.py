@@ -73,7 +73,7 @@ _FUSION_FLAGS = (
     "--iree-llvmcpu-reassociate-fp-reductions",
     "--iree-dispatch-creation-enable-aggressive-fusion",
 )
-# To look after each pass whether all operations are still legal takes a fifth to a quarter of the
+# To look after each pass whether all operations are still legal takes a seventh to a quarter of the
 # compiler's time. What fails is compiled again without optimizations, and looked at.
 _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
     0: ("--iree-opt-const-eval=false", _SINGLE_USE_FUSION),

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,21 @@ import pytest
 GOLDEN_TESTS = Path(__file__).parents[1] / "filecheck"
 
 
-def run_lit(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def run_lit(*paths: Path, options: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
     lit = Path(sysconfig.get_path("scripts")) / "lit"
-    command = [sys.executable, str(lit), "-v", *options, str(folder)]
+    command = [sys.executable, str(lit), "-v", *options, *map(str, paths)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
-    """What lit says of each file, and its output: one lit, in one process as the other tests."""
+def results(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[str, str]]:
+    """What one lit says of the files that are to be tested, and its output."""
+    tests = [item for item in request.session.items if item.path == request.path]
+    files = [test.callspec.params["path"] for test in tests if hasattr(test, "callspec")]
     report = tmp_path_factory.mktemp("lit") / "report.json"
-    finished = run_lit(GOLDEN_TESTS, "-j1", "--output", str(report))
+    finished = run_lit(*files, options=("-j1", "--output", str(report)))
     assert report.exists(), finished.stdout + finished.stderr
     tests = json.loads(report.read_text())["tests"]
     return {test["name"].partition(" :: ")[2]: (test["code"], test["output"]) for test in tests}

@@ -8,7 +8,10 @@ import sys
 import pytest
 
 # SciPy serves evaluators and frontend functions, which import it when they are called.
-UNLOADED = ("scipy", "opt_einsum", "jax", "jaxlib", "rich", "click")
+UNLOADED = (
+    "scipy", "opt_einsum", "jax", "jaxlib", "rich", "click", "platformdirs", "statistics",
+    "threadpoolctl",
+)  # fmt: skip
 
 
 def modules_loaded_by(statement: str) -> set[str]:
@@ -24,6 +27,13 @@ def test_importing_loads_no_rarely_used_package(module: str) -> None:
     loaded = modules_loaded_by(f"import {module}")
     assert "numpy" in loaded
     assert loaded.isdisjoint(UNLOADED), sorted(loaded.intersection(UNLOADED))
+
+
+def test_what_importing_makes_is_not_looked_at_for_garbage() -> None:
+    program = "import gc, axir; print(len(gc.get_objects(0)) + len(gc.get_objects(1)))"
+    command = [sys.executable, "-c", program]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert int(finished.stdout) < 5000  # of some 100,000
 
 
 def test_the_check_sees_what_a_call_loads() -> None:

@@ -106,7 +106,7 @@ class Programs:
             module = lower_functions(dict(items), self.device.platform, host_functions=calls)
             run_passes(module, self._passes)
             if self.joins:
-                _join(module)
+                _join(module, [name for name, _ in items])
             text = module.operation.get_asm(enable_debug_info=True)
             binary = compile_module(text, Target.of_device(self.device), items[0][0])
             program = Program(binary, self.device, calls or ())
@@ -142,14 +142,11 @@ class Programs:
         return [buffer.to_numpy() for buffer in program.function(name)(buffers)]
 
 
-def _join(module: ir.Module) -> None:
-    """Adds a function of the arguments of all public functions, which alone remains public."""
+def _join(module: ir.Module, names: Sequence[str]) -> None:
+    """Adds a function of the arguments of functions, in their order, which alone remains public."""
     with module.context, ir.Location.unknown():
-        functions = [
-            op
-            for op in module.body.operations
-            if isinstance(op, func.FuncOp) and "sym_visibility" not in op.attributes
-        ]
+        symbols = ir.SymbolTable(module.operation)
+        functions = [symbols[name] for name in names]
         kinds = [op.type for op in functions]
         inputs = [kind for whole in kinds for kind in whole.inputs]
         outputs = [kind for whole in kinds for kind in whole.results]

@@ -49,7 +49,7 @@ def _symbol(library: ctypes.CDLL, name: str) -> _Symbol:
 @functools.cache
 def _libraries(has_scipy: bool) -> list[_Library]:
     """Returns the copies of OpenBLAS; SciPy's is there once SciPy's linear algebra is imported."""
-    import threadpoolctl  # late: it looks for libraries as it is imported
+    import threadpoolctl  # late: linear algebra alone needs it
 
     return [
         _Library(found.dynlib)

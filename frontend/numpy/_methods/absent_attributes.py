@@ -32,7 +32,7 @@ _WAYS_OUT = {
 class _Absent:
     """A descriptor that says what to write in place of an attribute."""
 
-    def __set_name__(self, owner: type, name: str) -> None:
+    def __init__(self, name: str):
         self.name = name
 
     def __get__(self, array: UserObject, owner: type) -> NoReturn:
@@ -46,6 +46,4 @@ class _Absent:
 def install() -> None:
     """Gives arrays and tracers the errors; called once, when `axir.numpy` is imported."""
     for name in _WAYS_OUT:
-        absent = _Absent()
-        absent.__set_name__(Array, name)
-        setattr(Array, name, absent)
+        setattr(Array, name, _Absent(name))

@@ -9,24 +9,18 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
+from axir.passes.legalize.buffers.limit_fusion import ELEMENTWISE
 from axir.passes.legalize.rewriting import defining_operation, operations_in_order, replace
 
-OPERATIONS = tuple(
-    f"stablehlo.{name}"
-    for name in (
-        "abs add and atan2 cbrt ceil clamp compare complex convert cosine "
-        "count_leading_zeros divide exponential exponential_minus_one floor imag is_finite log "
-        "log_plus_one logistic maximum minimum multiply negate not or popcnt power real "
-        "reduce_precision remainder round_nearest_afz round_nearest_even rsqrt select shift_left "
-        "shift_right_arithmetic shift_right_logical sign sine sqrt subtract tan tanh xor"
-    ).split()
-) + tuple(
+# What moves elements computes nothing; a conversion of bits may change the shape.
+_OTHERS = ("bitcast_convert", "broadcast_in_dim", "reshape", "slice", "transpose")
+OPERATIONS = ELEMENTWISE - {"linalg.generic", *(f"stablehlo.{name}" for name in _OTHERS)} | {
     f"chlo.{name}"
     for name in (
         "acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc lgamma "
         "next_after polygamma sinh square tan zeta"
     ).split()
-)  # fmt: skip
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,9 +94,8 @@ def _number(value: ir.Value) -> ir.Value:
         parts = [ir.FloatAttr(part).value for part in number]
         return hlo.full(complex(*parts), (), value.type.element_type)
     attributes = {"value": ir.DenseElementsAttr.get_splat(kind, number)}
-    return ir.Operation.create("stablehlo.constant", results=[kind], attributes=attributes).results[
-        0
-    ]
+    constant = ir.Operation.create("stablehlo.constant", results=[kind], attributes=attributes)
+    return constant.results[0]
 
 
 def _computed_of(operation: ir.Operation, numbers: list[ir.Value]) -> ir.Value:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from iree.compiler import ir
 
+from axir.passes.legalize.rewriting import operations_in_order
 from axir.runtime import Target
 from axir.runtime.compiler.invocation import invoker
 from axir.runtime.compiler.invocation.invoker import UNVERIFIED, Invoker
@@ -31,15 +32,7 @@ def test_optimized_programs_alone_are_compiled_unverified() -> None:
 
 def exchange_dispatches(module: ir.Operation) -> None:
     """Puts the second dispatch before the first one, whose result it takes."""
-    found: list[ir.Operation] = []
-
-    def collect(operation: ir.Operation) -> ir.WalkResult:
-        if operation.name == "flow.dispatch.workgroups":
-            found.append(operation)
-        return ir.WalkResult.ADVANCE
-
-    module.walk(collect)
-    first, second = found
+    first, second = operations_in_order(module, ["flow.dispatch.workgroups"])
     second.move_before(first)
 
 
