@@ -48,7 +48,6 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "split-complex-dot",
         "split-complex-loops",
         "split-complex-pad",
-        "take-complex-parts",
     ),
     "legalize.indices": (
         "clamp-gather",
@@ -97,7 +96,6 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "renew-fills",
         "separate-views",
         "store-dilations",
-        "store-exponentials",
         "store-positions",
         "store-reductions",
         "store-slices",

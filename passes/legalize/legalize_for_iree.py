@@ -25,7 +25,7 @@ _HYPERBOLIC = (
 
 STAGES: dict[str, Stage] = {
     "store-narrow-elements": looks_for("func.func constant convert", is_narrow=True),
-    "compute-splats-once": looks_for("constant"),
+    "compute-splats-once": looks_for("broadcast_in_dim constant"),
     "sort-by-digits": looks_for("sort"),
     "sort-by-rank": looks_for("sort"),
     "expand-fft": looks_for("fft"),
@@ -70,7 +70,6 @@ STAGES: dict[str, Stage] = {
     "pad-windows": looks_for("reduce_window"),
     "split-complex-pad": looks_for("pad", is_complex=True),
     "split-complex-constants": looks_for("constant", is_complex=True),
-    "take-complex-parts": looks_for("real imag"),
     "reduce-in-single": looks_for("reduce"),
     "negate-products": looks_for("reduce"),
     "hide-negations": looks_for("reduce"),
@@ -85,7 +84,6 @@ STAGES: dict[str, Stage] = {
     "protect-inputs": looks_for(_ANY),
     "copy-returned-inputs": looks_for(_ANY),
     "separate-scatter-reads": looks_for("scatter"),
-    "store-exponentials": looks_for("exponential"),
     "store-positions": looks_for("iota"),
     "store-reductions": looks_for("broadcast_in_dim"),
     "store-widened": looks_for("convert select linalg.generic"),
@@ -149,13 +147,13 @@ class LegalizeForIree(Pass):
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.
     4. `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`,
-       because `drop-scatter` pads too; then `split-complex-constants`, then `take-complex-parts`.
+       because `drop-scatter` pads too; then `split-complex-constants`.
     5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
        makes some of; `limit-fusion` and `limit-scalar-fusion`; for Vulkan `keep-roundings`; for
        GPUs `refuse-unsupported` with the types that are `missing`; and `separate-views`, when all
        elementwise operations are there. Then `sign-unsigned-data` and `loop-over-windows`.
     6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
-       `copy-returned-inputs`, `separate-scatter-reads`, `store-exponentials`, for Vulkan
+       `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan
        `store-positions`, `store-reductions` and `store-widened`, `store-dilations`, `store-slices`,
        `renew-fills` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.

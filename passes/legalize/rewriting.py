@@ -14,6 +14,19 @@ from axir.passes.framework.base import Pass
 
 Replacement: TypeAlias = ir.Value | Sequence[ir.Value] | None
 
+ELEMENTWISE = frozenset(("linalg.generic",)) | frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "abs add and atan2 bitcast_convert broadcast_in_dim cbrt ceil clamp compare complex "
+        "convert cosine count_leading_zeros divide exponential exponential_minus_one floor imag "
+        "is_finite log log_plus_one logistic maximum minimum multiply negate not or popcnt power "
+        "real reduce_precision remainder reshape round_nearest_afz round_nearest_even rsqrt "
+        "select shift_left shift_right_arithmetic shift_right_logical sign sine slice sqrt "
+        "subtract tan tanh transpose xor"
+    ).split()
+)
+"""The operations that IREE computes element by element, and fuses with each other."""
+
 
 def find_operations(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
     """All operations of these names below `root`, inner before outer ones.

@@ -187,6 +187,24 @@ TWO_PADS = Spec(
     seed=277,
 )
 
+# Sums of two products, and of what else reads them, were one dispatch.
+SUMS_OF_PRODUCTS = Spec(
+    shapes=(1,),
+    steps=(Step("psum", 3, 2, 4), Step("matmul", 5, 4, 4), Step("cond", 4, 2, 4)),
+    transformations=("jit", "jit", "jacfwd"),
+    is_double=False,
+    seed=785,
+)
+
+# As here, though in loops.
+SUMS_IN_LOOPS = Spec(
+    shapes=(2, 4),
+    steps=(Step("mapped_loop", 6, 1, 188), Step("loop", 7, 2, 727818)),
+    transformations=(),
+    is_double=False,
+    seed=482,
+)
+
 # A loop of one pass, written out, made a sum of constants of which one was added.
 SUM_OF_CONSTANTS = Spec(
     shapes=(5,),
@@ -209,7 +227,7 @@ CARRIED_TWICE = Spec(
 def test_programs_that_were_wrong_once() -> None:
     assert list(_problems([KERNEL_OF_CONSTANTS, CARRIED_TWICE], "of programs")) == []
     drawn = [READ_BY_SEVERAL, WRITTEN_TWICE, PADDED_WINDOWS, UPDATED_BEHIND_A_BARRIER]
-    drawn += [TWO_STACKS, TWO_PADS, SUM_OF_CONSTANTS]
+    drawn += [TWO_STACKS, TWO_PADS, SUMS_OF_PRODUCTS, SUMS_IN_LOOPS, SUM_OF_CONSTANTS]
     assert list(_problems(drawn, "none")) == []
 
 

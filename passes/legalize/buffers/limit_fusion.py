@@ -9,19 +9,8 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.rewriting import find_operations, operations_in_order
+from axir.passes.legalize.rewriting import ELEMENTWISE, find_operations, operations_in_order
 
-ELEMENTWISE = frozenset(("linalg.generic",)) | frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "abs add and atan2 bitcast_convert broadcast_in_dim cbrt ceil clamp compare complex "
-        "convert cosine count_leading_zeros divide exponential exponential_minus_one floor imag "
-        "is_finite log log_plus_one logistic maximum minimum multiply negate not or popcnt power "
-        "real reduce_precision remainder reshape round_nearest_afz round_nearest_even rsqrt "
-        "select shift_left shift_right_arithmetic shift_right_logical sign sine slice sqrt "
-        "subtract tan tanh transpose xor"
-    ).split()
-)
 _FREE = frozenset(("stablehlo.constant", "stablehlo.iota"))
 
 
@@ -29,8 +18,9 @@ _FREE = frozenset(("stablehlo.constant", "stablehlo.iota"))
 class LimitFusion(Pass):
     """Breaks up elementwise computations of very many arrays.
 
-    The fact: IREE fuses elementwise operations without limit, but a dispatch can bind 32 buffers;
-    the compiled program of a sum of 40 arguments fails to load ("binding count 41 > 32").
+    The fact: IREE fuses elementwise operations without limit, but a dispatch can bind 32 buffers.
+    With the fusions that axir leaves off the compiled program of a sum of 40 arrays fails to load
+    ("binding count 41 > 32"), without them one of 40 broadcast numbers.
 
     1. Go through the operations of each function in order, and keep for each value the set of
        arrays that its fused computation reads. Constants count for nothing; the result of

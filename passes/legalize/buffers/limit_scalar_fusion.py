@@ -10,9 +10,12 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.rewriting import defining_operation, find_operations, operations_in_order
-
-from .limit_fusion import ELEMENTWISE
+from axir.passes.legalize.rewriting import (
+    ELEMENTWISE,
+    defining_operation,
+    find_operations,
+    operations_in_order,
+)
 
 
 @dataclasses.dataclass(frozen=True)

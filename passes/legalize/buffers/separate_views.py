@@ -12,9 +12,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.dimension_numbers import dimension_numbers
-from axir.passes.legalize.rewriting import find_operations
-
-from .limit_fusion import ELEMENTWISE
+from axir.passes.legalize.rewriting import ELEMENTWISE, find_operations
 
 Axes: TypeAlias = tuple[frozenset[int], ...]
 # An operand: the number of its operation in the function, and its place there.

@@ -9,9 +9,12 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.rewriting import defining_operation, operations_in_order, replace
-
-from .limit_fusion import ELEMENTWISE
+from axir.passes.legalize.rewriting import (
+    ELEMENTWISE,
+    defining_operation,
+    operations_in_order,
+    replace,
+)
 
 _REDUCTIONS = frozenset(("stablehlo.dot_general", "stablehlo.reduce"))
 _CALL, _CONSTANT, _IOTA = "func.call", "stablehlo.constant", "stablehlo.iota"

@@ -8,9 +8,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.rewriting import RewritePass, defining_operation
-
-from .limit_fusion import ELEMENTWISE
+from axir.passes.legalize.rewriting import ELEMENTWISE, RewritePass, defining_operation
 
 _REDUCTIONS = frozenset(("stablehlo.dot_general", "stablehlo.reduce", "func.call"))
 _SEARCHED = 64

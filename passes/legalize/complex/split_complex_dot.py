@@ -15,9 +15,8 @@ from axir.passes.legalize.rewriting import RewritePass
 class SplitComplexDot(RewritePass):
     """Multiplies the real and the imaginary parts of complex tensors.
 
-    The fact: IREE makes real products of complex ones itself, and where a product of a product is
-    added to something, `p + m @ (p @ m)`, its fused kernels compute other numbers than these. Made
-    here they also become kernels of our own, as other real products do.
+    The fact: IREE makes real products of complex ones itself, after all passes of axir. Made here
+    they become kernels of our own, as other real products do.
 
     1. Take the parts of both operands.
     2. Contract each part of one with each of the other.

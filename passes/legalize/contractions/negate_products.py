@@ -11,8 +11,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.types import numpy_dtype
-from axir.passes.legalize.buffers.limit_fusion import ELEMENTWISE
-from axir.passes.legalize.rewriting import RewritePass, defining_operation
+from axir.passes.legalize.rewriting import ELEMENTWISE, RewritePass, defining_operation
 
 _PRODUCTS = frozenset(("stablehlo.multiply", "linalg.generic"))
 # What IREE looks through when it puts a product into the loops of a sum.

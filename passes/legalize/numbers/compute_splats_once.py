@@ -9,8 +9,12 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.buffers.limit_fusion import ELEMENTWISE
-from axir.passes.legalize.rewriting import defining_operation, operations_in_order, replace
+from axir.passes.legalize.rewriting import (
+    ELEMENTWISE,
+    defining_operation,
+    operations_in_order,
+    replace,
+)
 
 # What moves elements computes nothing; a conversion of bits may change the shape.
 _OTHERS = ("bitcast_convert", "broadcast_in_dim", "reshape", "slice", "transpose")
@@ -25,16 +29,18 @@ OPERATIONS = ELEMENTWISE - {"linalg.generic", *(f"stablehlo.{name}" for name in 
 
 @dataclasses.dataclass(frozen=True)
 class ComputeSplatsOnce(Pass):
-    """Moves elementwise operations on constants of equal elements in front of the broadcast.
+    """Moves elementwise operations on arrays of equal elements in front of the broadcast.
 
-    The fact: of an elementwise operation that reads nothing but such constants, IREE makes a
-    `linalg.generic` without inputs; where it is fused with a reduction, nothing says any longer how
-    many elements there are, and a sum, a product or a matrix product takes the first one alone:
-    `sum(exp(full(6, 2.0)))` was exp(2.0), at every level of optimization. Tracing computes such
-    arrays before; they come of imported modules, and of loops of one pass that are written out.
+    The facts: of an elementwise operation that reads nothing but constants of equal elements, IREE
+    makes a `linalg.generic` without inputs; where it is fused with a reduction, nothing says any
+    longer how many elements there are, and a sum, a product or a matrix product takes the first one
+    alone: `sum(exp(full(6, 2.0)))` was exp(2.0), at every level of optimization. Tracing computes
+    such arrays before; they come of imported modules, and of loops of one pass that are written
+    out. Where numbers are no constants IREE computes the right ones, but does what this pass does
+    after all of axir's, so that `limit-scalar-fusion` could not count them.
 
-    1. Visit each elementwise operation whose operands are numbers, or constants whose elements are
-       all equal, and not all of them numbers.
+    1. Visit each elementwise operation whose operands are numbers, broadcast numbers, or constants
+       whose elements are all equal, and not all of them numbers.
     2. Do the same to the numbers, and broadcast the result.
 
     Before::
@@ -53,36 +59,32 @@ class ComputeSplatsOnce(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Visits the operations in the order of the program: those before have been moved."""
-        known: set[ir.Value] = set()  # numbers computed of constants
         for operation in operations_in_order(module.operation, OPERATIONS):
-            if not all(_is_known(operand, known) for operand in operation.operands):
-                continue
             [result] = operation.results
-            if not result.type.shape:
-                known.add(result)
+            if not result.type.shape or not all(map(_is_splat, operation.operands)):
                 continue
             with ir.InsertionPoint(operation), operation.location:
                 computed = _computed_of(operation, list(map(_number, operation.operands)))
-                known.add(computed)
                 replace(operation, hlo.broadcast_scalar(computed, result.type.shape))
 
 
-def _is_known(value: ir.Value, known: set[ir.Value]) -> bool:
-    """Tells whether all elements of a value are one number, which is computed of constants."""
+def _is_splat(value: ir.Value) -> bool:
+    """Tells whether all elements of a value are known to be one number."""
+    if not value.type.shape:
+        return True
     operation = defining_operation(value)
     if operation is None:
         return False
     if operation.name == "stablehlo.broadcast_in_dim":
-        number = operation.operands[0]
-        return not number.type.shape and _is_known(number, known)
+        return not operation.operands[0].type.shape
     if operation.name == "stablehlo.constant":
         elements = operation.attributes["value"]
         return isinstance(elements, ir.DenseElementsAttr) and elements.is_splat
-    return value in known
+    return False
 
 
 def _number(value: ir.Value) -> ir.Value:
-    """Returns the number that all elements of a known value are."""
+    """Returns the number that all elements of a value are."""
     if not value.type.shape:
         return value
     operation = value.owner.operation

@@ -13,6 +13,7 @@ from axir.passes.framework.pipeline import run_passes
 
 RNG = np.random.default_rng(0)
 MANY = tuple(RNG.integers(0, 100, size=5).astype(np.float32) for _ in range(100))
+NUMBERS = tuple(array[0] for array in MANY)
 
 
 def chain(*arrays):
@@ -40,12 +41,17 @@ def joined(*arrays):
     return hlo.concatenate([hlo.add(array, arrays[0]) for array in arrays], 0)
 
 
+def repeated(*numbers):
+    return chain(*(hlo.broadcast_in_dim(number, (3,), ()) for number in numbers))
+
+
 TOTAL = sum(MANY)
 EXAMPLES = [
     Example("chain", MANY, chain, TOTAL),
     Example("tree", MANY, tree, TOTAL),
     Example("results", MANY[:40], many_results, [sum(MANY[:40]) * array for array in MANY[:40]]),
     Example("unsigned", MANY, unsigned, TOTAL.astype(np.uint32)),
+    Example("repeated", NUMBERS, repeated, np.full(3, sum(NUMBERS))),
     Example("joined", MANY[:40], joined, np.concatenate([a + MANY[0] for a in MANY[:40]])),
 ]
 
@@ -67,5 +73,5 @@ def test_small_computations_stay_whole() -> None:
 
 
 def test_without_the_pass_the_program_does_not_load() -> None:
-    with pytest.raises(Exception, match="binding count"):
-        Compiled(build({"f": (MANY, chain)}))
+    with pytest.raises(Exception, match="101 bindings"):
+        Compiled(build({"f": (NUMBERS, repeated)}))

@@ -47,6 +47,12 @@ def vectors_between(*numbers):
     return [hlo.add(total, x) for x in numbers]
 
 
+def sum_of_vectors(*numbers):
+    """Of equal elements, so that IREE adds numbers."""
+    vectors = [hlo.broadcast_in_dim(hlo.multiply(x, x), (3,), ()) for x in numbers]
+    return functools.reduce(hlo.add, vectors)
+
+
 SUM_OF_SQUARES = sum(x * x for x in NUMBERS)
 EXAMPLES = [
     Example("squares", NUMBERS, squares, [x * x for x in NUMBERS]),
@@ -59,13 +65,14 @@ EXAMPLES = [
     ),
     Example("listed", NUMBERS, listed_squares, np.square(NUMBERS)),
     Example("mixed", WHOLE[:35], mixed_with_the_rest, mixed_with_the_rest_of(*WHOLE[:35])),
+    Example("sum", NUMBERS * 2, sum_of_vectors, np.full(3, 2 * SUM_OF_SQUARES)),
     Example("vectors", NUMBERS, vectors_between, [SUM_OF_SQUARES + x for x in NUMBERS]),
 ]
 
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, list[np.ndarray]]:
-    return run_examples(EXAMPLES, "limit-fusion,limit-scalar-fusion")
+    return run_examples(EXAMPLES, "compute-splats-once,limit-fusion,limit-scalar-fusion")
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
