@@ -9,23 +9,29 @@ from pathlib import Path
 
 import click
 
-from axir.runtime import cpp
-
-from .bench import bench
-from .compile import compile_
-from .completion import completion
-from .diff import diff
 from .group import Group, verbose_option
-from .info import cache, info, passes
-from .inspect import inspect
-from .opt import opt
-from .run import run
-from .transforms import grad, vmap
 
 __all__ = ["cli", "main"]
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+VERBS = {
+    "inspect": "inspect.inspect",
+    "diff": "diff.diff",
+    "opt": "opt.opt",
+    "grad": "transforms.grad",
+    "vmap": "transforms.vmap",
+    "compile": "compile.compile_",
+    "run": "run.run",
+    "bench": "bench.bench",
+    "info": "info.info",
+    "cache": "info.cache",
+    "passes": "info.passes",
+    "completion": "completion.completion",
+}
+"""The verbs, and where in this folder they are defined."""
+
+
+@click.group(cls=Group, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="axir", prog_name="axir")
 @click.option(
     "--cmake-dir",
@@ -49,25 +55,10 @@ def cli() -> None:
 
 
 def _print_cmake_dir(context: click.Context) -> None:
+    from axir.runtime import cpp  # late: no verb but those of C++ needs it
+
     click.echo(Path(cpp.__file__).parent / "cmake")
     context.exit()
-
-
-for verb in (
-    inspect,
-    diff,
-    opt,
-    grad,
-    vmap,
-    compile_,
-    run,
-    bench,
-    info,
-    cache,
-    passes,
-    completion,
-):
-    cli.add_command(verb)
 
 
 def main() -> None:

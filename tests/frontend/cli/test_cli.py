@@ -518,6 +518,19 @@ class TestTheRest:
         assert "Traceback" not in result.stderr
         assert "Traceback" in axir_command("-vv", "broken").stderr
 
+    def test_a_verb_starts_without_the_files_of_others(self, model: Path) -> None:
+        code = f"""if True:
+            import sys
+            from axir.cli import cli
+            cli(["opt", {str(model)!r}, "-p", "jvp"], standalone_mode=False)
+            print(*(name for name in sys.modules if name.startswith("axir.cli.")), file=sys.stderr)
+            """
+        found = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stderr
+        assert "axir.cli.opt" in found
+        assert not any(f"axir.cli.{name}" in found for name in ("compile", "bench", "inspect"))
+
     def test_colour_only_where_it_is_wanted(self, monkeypatch: Any) -> None:
         monkeypatch.delenv("NO_COLOR", raising=False)
         monkeypatch.setenv("TERM", "xterm")

@@ -32,12 +32,16 @@ def splat(number: Any, dtype: Any = np.float32) -> ir.Value:
     return hlo.full(number, _SHAPE, dtype)
 
 
+def given(number: ir.Value) -> ir.Value:
+    return hlo.broadcast_in_dim(number, _SHAPE, ())
+
+
 def repeated(number: Any) -> ir.Value:
     return hlo.broadcast_in_dim(hlo.full(number, (), np.float32), _SHAPE, ())
 
 
 EXAMPLES = [
-    Example("given", (np.float32(3),), lambda x: total(hlo.negate(hlo.broadcast_in_dim(x, _SHAPE, ()))), np.float32(-18)),
+    Example("given", (np.float32(3),), lambda x: total(hlo.negate(given(x))), np.float32(-18)),
     example("negated", lambda: hlo.negate(splat(2)), -2),
     example("of_a_broadcast", lambda: hlo.negate(repeated(2)), -2),
     example("chain", lambda: hlo.negate(hlo.sqrt(splat(16))), -4),
@@ -46,7 +50,7 @@ EXAMPLES = [
     example("of_truths", lambda: hlo.convert(splat(True, bool), np.float32), 1),
     example("of_complex", lambda: hlo.abs(splat(3 + 4j, np.complex64)), 5),
     example("chosen", lambda: hlo.select(hlo.full(False, (), bool), splat(2), splat(5)), 5),
-    example("chosen_by_many", lambda: hlo.select(splat(False, bool), splat(2), hlo.negate(splat(3))), -3),
+    example("all_chosen", lambda: hlo.select(splat(False, bool), splat(2), hlo.abs(splat(-3))), 3),
 ]  # fmt: skip
 
 
