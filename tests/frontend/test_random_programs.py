@@ -15,7 +15,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, seed, settings
 from hypothesis import strategies as st
 from support.op_programs import Programs
-from support.random_programs import Spec, Step, disagreement, loop_specs, nearby, specs
+from support.random_programs import (
+    Spec,
+    Step,
+    disagreement,
+    loop_specs,
+    nearby,
+    specs,
+    usual_size,
+)
 
 import axir
 from axir.dialect.core.config import config
@@ -75,7 +83,7 @@ def _problems(drawn: list[Spec], kernels: str) -> Iterator[str]:
             yield f"{spec}\n  does not run: {error}"
             continue
         for index, values in enumerate(zip(results, want, moved, strict=True)):
-            problem = disagreement(*values)
+            problem = disagreement(*values, usual_size(want))
             if problem:
                 yield f"{spec}\n  result {index}: {problem}"
 

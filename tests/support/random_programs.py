@@ -224,13 +224,22 @@ def _epsilon(x: Any) -> float:
     return float(np.finfo(x.dtype).eps)
 
 
-def disagreement(got: np.ndarray, want: np.ndarray, moved: np.ndarray) -> str | None:
+def usual_size(results: Sequence[np.ndarray]) -> float:
+    """The size of the largest finite number among the results of a program, from 1 to 100."""
+    sizes = [np.abs(x[np.isfinite(x)]) for x in results if dtypes.is_inexact(x.dtype)]
+    return float(np.clip(max((x.max(initial=0.0) for x in sizes), default=1.0), 1.0, 100.0))
+
+
+def disagreement(
+    got: np.ndarray, want: np.ndarray, moved: np.ndarray, size: float = 1.0
+) -> str | None:
     """Tells how a result differs from the expected one, beyond what rounding explains.
 
     Args:
         got: The result.
         want: What it should be.
         moved: The same for nearby arguments, which shows how much rounding matters here.
+        size: The size of numbers in the program.
     """
     if (got.shape, got.dtype) != (want.shape, want.dtype):
         return f"{got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
@@ -246,7 +255,7 @@ def disagreement(got: np.ndarray, want: np.ndarray, moved: np.ndarray) -> str | 
         difference = np.nanmax(np.abs(got - want), initial=0.0)
     if not np.isfinite(scale) or sensitivity > 0.05 * scale:
         return None  # too ill-conditioned to tell
-    # What cancels to zero was of the size of the arguments before, each rounded: a few times
-    # the rounding of a number of size one is allowed whatever the size of the result.
-    allowed = 300 * _epsilon(want) * max(scale, 1e-2) + 2 * sensitivity
+    # What cancels to zero was of the size of other numbers before, each rounded: a few times
+    # the rounding of a number of that size is allowed whatever the size of the result.
+    allowed = 300 * _epsilon(want) * max(scale, 1e-2 * size) + 2 * sensitivity
     return None if difference <= allowed else f"differs by {difference}, allowed is {allowed}"
