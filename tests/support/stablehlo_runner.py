@@ -21,7 +21,7 @@ from axir.dialect.core.types import element_type, numpy_dtype
 from axir.passes.framework.pipeline import run_passes
 from axir.runtime.compiler.invocation.invoker import UNVERIFIED
 from axir.runtime.compiler.linker import linker_flags
-from axir.runtime.compiler.target import Target
+from axir.runtime.compiler.target import Target, process_flags
 
 from .run_report import counted
 
@@ -228,8 +228,9 @@ def compile_module(module: ir.Module, flags: Sequence[str] = ()) -> bytes:
         with source.open("wb") as file:
             module.operation.write_bytecode(file)
         tool = Path(sys.executable).parent / "iree-compile"
-        usual = [flag for flag in Target().flags() if flag != UNVERIFIED]
-        command = [tool, source, "-o", target, *usual, *linker_flags(), *flags]
+        usual = Target().flags()
+        verified = [flag for flag in (*process_flags(usual), *usual) if flag != UNVERIFIED]
+        command = [tool, source, "-o", target, *verified, *linker_flags(), *flags]
         finished = subprocess.run(command, capture_output=True, text=True, check=False)
         if finished.returncode:
             raise CompilationError(f"exit status {finished.returncode}\n{finished.stderr[:4000]}")

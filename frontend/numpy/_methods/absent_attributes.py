@@ -1,4 +1,4 @@
-"""What NumPy's arrays have and arrays that never change cannot: the way out for each name."""
+"""Attributes that arrays cannot have, or not while they are traced: the way out for each name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import NoReturn
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import AxirError
+from axir.dialect.program.tracer import Tracer
 
 
 class AbsentAttributeError(AxirError, AttributeError):
-    """An attribute of NumPy's arrays that arrays of axir do not have, since they never change."""
+    """An attribute that other arrays have: of those that change, or that lie somewhere."""
 
 
 _WAYS_OUT = {
@@ -29,21 +30,36 @@ _WAYS_OUT = {
 }
 
 
+_IMMUTABLE = (
+    "Arrays have no attribute {!r}: they never change, and where their elements lie is not for "
+    "programs to see."
+)
+
+_WAYS_OUT_OF_TRACES = {
+    "copy_to_host_async": "Copy the function's results",
+    "device": "Ask the function's arguments before it is called, or its results",
+    "is_ready": "Ask the function's results",
+    "sharding": "axir.debug.inspect_array_sharding tells how an array will be spread over devices",
+}
+_TRACED = (
+    "Traced arrays have no attribute {!r}: they are still to be computed, wherever their program "
+    "runs."
+)
+
+
 class _Absent:
     """A descriptor that says what to write in place of an attribute."""
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, what: str, way_out: str):
+        self.error = what.format(name), f"{way_out}."
 
     def __get__(self, array: UserObject, owner: type) -> NoReturn:
-        raise AbsentAttributeError(
-            f"Arrays have no attribute {self.name!r}: they never change, and where their elements "
-            "lie is not for programs to see.",
-            f"{_WAYS_OUT[self.name]}.",
-        )
+        raise AbsentAttributeError(*self.error)
 
 
 def install() -> None:
     """Gives arrays and tracers the errors; called once, when `axir.numpy` is imported."""
-    for name in _WAYS_OUT:
-        setattr(Array, name, _Absent(name))
+    for name, way_out in _WAYS_OUT.items():
+        setattr(Array, name, _Absent(name, _IMMUTABLE, way_out))
+    for name, way_out in _WAYS_OUT_OF_TRACES.items():
+        setattr(Tracer, name, _Absent(name, _TRACED, way_out))

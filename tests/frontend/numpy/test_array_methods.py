@@ -16,7 +16,11 @@ import axir.numpy as jnp
 from axir import errors
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.errors import DTypeError, NonArrayArgumentError
-from axir.numpy._methods.absent_attributes import _WAYS_OUT, AbsentAttributeError
+from axir.numpy._methods.absent_attributes import (
+    _WAYS_OUT,
+    _WAYS_OUT_OF_TRACES,
+    AbsentAttributeError,
+)
 
 F = np.array([[1.5, -2.0, 3.0], [4.0, 5.5, -6.0]], np.float32)
 I = np.array([[1, -2, 3], [4, 5, -6]], np.int32)  # noqa: E741
@@ -218,6 +222,18 @@ def test_what_numpy_has_for_arrays_that_change_says_the_way_out(name: str) -> No
     first, _, last = str(raised.value).splitlines()
     assert first.startswith(f"Arrays have no attribute {name!r}: they never change")
     assert last.strip() == f"{_WAYS_OUT[name]}."
+
+
+@pytest.mark.parametrize("name", _WAYS_OUT_OF_TRACES)
+def test_what_is_known_of_results_only_says_so_while_tracing(name: str) -> None:
+    x = jnp.arange(3.0)
+    assert hasattr(x, name)
+    with pytest.raises(AbsentAttributeError) as raised:
+        axir.jit(lambda x: getattr(x, name))(x)
+    first, _, last = str(raised.value).splitlines()
+    assert first.startswith(f"Traced arrays have no attribute {name!r}: they are still to be")
+    assert last.strip() == f"{_WAYS_OUT_OF_TRACES[name]}."
+    assert not axir.grad(lambda x: x.sum() * hasattr(x, name))(x).any()
 
 
 def test_devices() -> None:
