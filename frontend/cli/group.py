@@ -79,11 +79,11 @@ class Group(_AsWritten, click.Group):
         self._verbs = verbs
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the verbs, sorted."""
+        """Returns the names of the verbs, sorted."""
         return sorted({*self._verbs, *self.commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A verb, or None if there is none of that name."""
+        """Returns a verb, or None if there is none of that name."""
         if cmd_name not in self.commands and cmd_name in self._verbs:
             file, name = self._verbs[cmd_name].split(".")
             module = importlib.import_module(f".{file}", __package__)

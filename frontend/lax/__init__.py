@@ -51,36 +51,38 @@ from axir.dialect.ops.elementwise.arithmetic import (
     add,
     ceil,
     clamp,
-    clz,
     div,
-    eq,
     floor,
-    ge,
-    gt,
     is_finite,
-    le,
-    lt,
     max,
     min,
     mul,
-    ne,
     neg,
     nextafter,
-    population_count,
     rem,
     round,
-    select_n,
-    shift_left,
-    shift_right_arithmetic,
-    shift_right_logical,
     sign,
     square,
     sub,
 )
-from axir.dialect.ops.elementwise.arithmetic import and_ as bitwise_and
-from axir.dialect.ops.elementwise.arithmetic import not_ as bitwise_not
-from axir.dialect.ops.elementwise.arithmetic import or_ as bitwise_or
-from axir.dialect.ops.elementwise.arithmetic import xor as bitwise_xor
+from axir.dialect.ops.elementwise.comparison import and_ as bitwise_and
+from axir.dialect.ops.elementwise.comparison import (
+    clz,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    ne,
+    population_count,
+    select_n,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+)
+from axir.dialect.ops.elementwise.comparison import not_ as bitwise_not
+from axir.dialect.ops.elementwise.comparison import or_ as bitwise_or
+from axir.dialect.ops.elementwise.comparison import xor as bitwise_xor
 from axir.dialect.ops.elementwise.conversion import (
     bitcast_convert_type,
     conj,

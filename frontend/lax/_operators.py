@@ -13,7 +13,8 @@ from axir.dialect.core.annotations import ArrayLike, PyTree, UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import KeyDtype
 from axir.dialect.ops.calls import optimization_barrier as barrier
-from axir.dialect.ops.elementwise.arithmetic import add, lt, rem, select_n
+from axir.dialect.ops.elementwise.arithmetic import add, rem
+from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.conversion import stop_gradient as _stop_gradient
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather

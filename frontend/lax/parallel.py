@@ -23,7 +23,8 @@ from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.state import state
 from axir.dialect.ops.collectives import axis_exchanges as exchanges
 from axir.dialect.ops.collectives import axis_reductions as collectives
-from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, select_n
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape.constants import full_like

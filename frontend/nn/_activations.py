@@ -14,21 +14,10 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    clamp,
-    div,
-    ge,
-    gt,
-    le,
-    lt,
-    mul,
-    neg,
-    select_n,
-    square,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, clamp, div, mul, neg, square
 from axir.dialect.ops.elementwise.arithmetic import max as maximum
 from axir.dialect.ops.elementwise.arithmetic import min as minimum
+from axir.dialect.ops.elementwise.comparison import ge, gt, le, lt, select_n
 from axir.dialect.ops.elementwise.transcendental import (
     erfc,
     exp,

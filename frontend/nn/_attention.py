@@ -9,7 +9,8 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError
-from axir.dialect.ops.elementwise.arithmetic import add, and_, ge, le, lt, mul, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import add, mul, sub
+from axir.dialect.ops.elementwise.comparison import and_, ge, le, lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, broadcast_shapes
 from axir.dialect.ops.shape.constants import broadcasted_iota

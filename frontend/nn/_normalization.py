@@ -13,8 +13,9 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, select_n, square, sub
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, square, sub
 from axir.dialect.ops.elementwise.arithmetic import max as maximum
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type, stop_gradient
 from axir.dialect.ops.elementwise.transcendental import exp, log, rsqrt
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim

@@ -12,7 +12,8 @@ from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError
-from axir.dialect.ops.elementwise.arithmetic import add, div, eq, floor, lt, mul, neg, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, sub
+from axir.dialect.ops.elementwise.comparison import eq, lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.transcendental import log, log1p
 from axir.dialect.ops.indexing.static_slicing import index_in_dim

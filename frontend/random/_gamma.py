@@ -18,21 +18,9 @@ from axir.custom_derivatives import custom_jvp
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, PyTree, UserObject
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    and_,
-    div,
-    eq,
-    ge,
-    le,
-    mul,
-    neg,
-    or_,
-    select_n,
-    square,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, square, sub
 from axir.dialect.ops.elementwise.arithmetic import max as larger
+from axir.dialect.ops.elementwise.comparison import and_, eq, ge, le, or_, select_n
 from axir.dialect.ops.elementwise.conversion import stop_gradient
 from axir.dialect.ops.elementwise.transcendental import exp, log, pow, sqrt
 from axir.dialect.ops.indexing.static_slicing import index_in_dim

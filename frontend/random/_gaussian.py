@@ -15,17 +15,8 @@ import numpy as np
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    clamp,
-    div,
-    le,
-    mul,
-    nextafter,
-    select_n,
-    square,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, clamp, div, mul, nextafter, square, sub
+from axir.dialect.ops.elementwise.comparison import le, select_n
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, stop_gradient
 from axir.dialect.ops.elementwise.transcendental import erf, erf_inv, exp, sqrt
 from axir.dialect.ops.reductions.reduce import reduce_sum

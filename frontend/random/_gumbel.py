@@ -12,21 +12,18 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
+from axir.dialect.ops.elementwise.arithmetic import add, mul, neg, sub
+from axir.dialect.ops.elementwise.comparison import (
     and_,
     clz,
     eq,
     ge,
     lt,
-    mul,
-    neg,
     not_,
     or_,
     select_n,
     shift_left,
     shift_right_logical,
-    sub,
 )
 from axir.dialect.ops.elementwise.conversion import bitcast_convert_type
 from axir.dialect.ops.elementwise.transcendental import log, log1p

@@ -13,7 +13,8 @@ import ml_dtypes
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
-from axir.dialect.ops.elementwise.arithmetic import abs, add, div, lt, mul, neg, select_n, sign, sub
+from axir.dialect.ops.elementwise.arithmetic import abs, add, div, mul, neg, sign, sub
+from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.transcendental import exp, log, log1p, pow, sqrt, tan
 from axir.dialect.program.rules import Value
 

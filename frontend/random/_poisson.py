@@ -15,24 +15,18 @@ from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
+from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, square, sub
+from axir.dialect.ops.elementwise.comparison import (
     and_,
-    div,
     eq,
-    floor,
     ge,
     gt,
     le,
     lt,
-    mul,
     ne,
-    neg,
     not_,
     or_,
     select_n,
-    square,
-    sub,
 )
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.transcendental import log, sqrt

@@ -14,20 +14,8 @@ from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, ShapeError
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    and_,
-    clamp,
-    gt,
-    le,
-    max,
-    mul,
-    or_,
-    rem,
-    select_n,
-    shift_right_logical,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, clamp, max, mul, rem, sub
+from axir.dialect.ops.elementwise.comparison import and_, gt, le, or_, select_n, shift_right_logical
 from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, convert_element_type
 from axir.dialect.ops.random import threefry
 from axir.dialect.ops.shape.broadcasting import broadcast_shapes

@@ -10,7 +10,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.ops.elementwise.arithmetic import add, and_, le, lt, min, mul, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import add, min, mul, sub
+from axir.dialect.ops.elementwise.comparison import and_, le, lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.elementwise.transcendental import log

@@ -6,7 +6,8 @@ import axir.numpy as jnp
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import MatrixShapeError, ParameterError
-from axir.dialect.ops.elementwise.arithmetic import eq, mul, select_n
+from axir.dialect.ops.elementwise.arithmetic import mul
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.linalg import matrices
 from axir.dialect.ops.linalg.cholesky import cholesky as lower_triangle
 from axir.dialect.ops.linalg.lu import lu as packed_lu

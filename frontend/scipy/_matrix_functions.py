@@ -13,19 +13,8 @@ from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.control_flow.flat_loops import fori_values
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    and_,
-    ceil,
-    div,
-    eq,
-    gt,
-    max,
-    min,
-    mul,
-    select_n,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, ceil, div, max, min, mul, sub
+from axir.dialect.ops.elementwise.comparison import and_, eq, gt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type, stop_gradient
 from axir.dialect.ops.elementwise.transcendental import exp2, log, sqrt
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_update_slice

@@ -11,7 +11,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserObject
 from axir.dialect.core.array import as_array
 from axir.dialect.core.errors import ParameterError, ShapeError
-from axir.dialect.ops.elementwise.arithmetic import select_n
+from axir.dialect.ops.elementwise.comparison import select_n
 from axir.dialect.ops.linalg.matrices import conjugated
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import concatenate, reshape

@@ -13,7 +13,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.ops.collectives.axis_exchanges import ppermute_primitive
 from axir.dialect.ops.collectives.axis_reductions import axis_index_primitive
-from axir.dialect.ops.elementwise.arithmetic import add, and_, ge, lt, mul, not_, or_, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import add, mul, sub
+from axir.dialect.ops.elementwise.comparison import and_, ge, lt, not_, or_, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim

@@ -12,7 +12,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import axis_index_primitive, psum_primitive
 from axir.dialect.ops.control_flow.closed_bodies import trace_body
 from axir.dialect.ops.control_flow.conditional import bind_cond
-from axir.dialect.ops.elementwise.arithmetic import and_, eq
+from axir.dialect.ops.elementwise.comparison import and_, eq
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.program.layouts import MeshAxes

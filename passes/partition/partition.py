@@ -28,7 +28,8 @@ from axir.dialect.ops.collectives.axis_reductions import (
     pmin_primitive,
     psum_primitive,
 )
-from axir.dialect.ops.elementwise.arithmetic import add, mul, select_n
+from axir.dialect.ops.elementwise.arithmetic import add, mul
+from axir.dialect.ops.elementwise.comparison import select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.program.dimensions import Dimensions

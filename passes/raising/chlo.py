@@ -10,7 +10,8 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Foreign, Param, Returning
 from axir.dialect.core.array import from_numpy
 from axir.dialect.ops.elementwise import arithmetic, conversion, transcendental
-from axir.dialect.ops.elementwise.arithmetic import abs, eq
+from axir.dialect.ops.elementwise.arithmetic import abs
+from axir.dialect.ops.elementwise.comparison import eq
 from axir.dialect.ops.elementwise.multiply_high import mulhi
 from axir.dialect.ops.sorting.sort import top_k
 from axir.dialect.ops.special import special_functions as special

@@ -10,7 +10,7 @@ from iree.compiler import ir
 from axir.dialect.ops.control_flow.closed_bodies import trace_body
 from axir.dialect.ops.control_flow.conditional import bind_cond
 from axir.dialect.ops.control_flow.while_loop import bind_while
-from axir.dialect.ops.elementwise.arithmetic import lt, select_n
+from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.rules import Value
 

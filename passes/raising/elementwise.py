@@ -8,21 +8,15 @@ from iree.compiler import ir
 from axir.dialect.core import dtypes
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.ops.calls.optimization_barrier import optimization_barrier
-from axir.dialect.ops.elementwise import arithmetic, conversion, precision, transcendental
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    and_,
-    eq,
-    ge,
-    gt,
-    le,
-    lt,
-    mul,
-    ne,
-    or_,
-    select_n,
-    xor,
+from axir.dialect.ops.elementwise import (
+    arithmetic,
+    comparison,
+    conversion,
+    precision,
+    transcendental,
 )
+from axir.dialect.ops.elementwise.arithmetic import add, mul
+from axir.dialect.ops.elementwise.comparison import and_, eq, ge, gt, le, lt, ne, or_, select_n, xor
 from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, convert_element_type
 from axir.dialect.program.rules import Value
 
@@ -32,14 +26,14 @@ from .table import RaisingContext, raises, raises_elementwise, result_type
 raises_elementwise(
     {
         "stablehlo.abs": arithmetic.abs,
-        "stablehlo.and": arithmetic.and_,
+        "stablehlo.and": comparison.and_,
         "stablehlo.atan2": transcendental.atan2,
         "stablehlo.cbrt": transcendental.cbrt,
         "stablehlo.ceil": arithmetic.ceil,
         "stablehlo.clamp": arithmetic.clamp,
         "stablehlo.complex": conversion.complex_,
         "stablehlo.cosine": transcendental.cos,
-        "stablehlo.count_leading_zeros": arithmetic.clz,
+        "stablehlo.count_leading_zeros": comparison.clz,
         "stablehlo.divide": arithmetic.div,
         "stablehlo.exponential": transcendental.exp,
         "stablehlo.exponential_minus_one": transcendental.expm1,
@@ -51,24 +45,24 @@ raises_elementwise(
         "stablehlo.maximum": arithmetic.max,
         "stablehlo.minimum": arithmetic.min,
         "stablehlo.negate": arithmetic.neg,
-        "stablehlo.not": arithmetic.not_,
-        "stablehlo.or": arithmetic.or_,
-        "stablehlo.popcnt": arithmetic.population_count,
+        "stablehlo.not": comparison.not_,
+        "stablehlo.or": comparison.or_,
+        "stablehlo.popcnt": comparison.population_count,
         "stablehlo.power": transcendental.pow,
         "stablehlo.remainder": arithmetic.rem,
         "stablehlo.round_nearest_afz": lambda x: arithmetic.round(x, 0),
         "stablehlo.round_nearest_even": lambda x: arithmetic.round(x, 1),
         "stablehlo.rsqrt": transcendental.rsqrt,
-        "stablehlo.shift_left": arithmetic.shift_left,
-        "stablehlo.shift_right_arithmetic": arithmetic.shift_right_arithmetic,
-        "stablehlo.shift_right_logical": arithmetic.shift_right_logical,
+        "stablehlo.shift_left": comparison.shift_left,
+        "stablehlo.shift_right_arithmetic": comparison.shift_right_arithmetic,
+        "stablehlo.shift_right_logical": comparison.shift_right_logical,
         "stablehlo.sign": arithmetic.sign,
         "stablehlo.sine": transcendental.sin,
         "stablehlo.sqrt": transcendental.sqrt,
         "stablehlo.subtract": arithmetic.sub,
         "stablehlo.tan": transcendental.tan,
         "stablehlo.tanh": transcendental.tanh,
-        "stablehlo.xor": arithmetic.xor,
+        "stablehlo.xor": comparison.xor,
     }
 )
 

@@ -12,7 +12,7 @@ from axir.dialect.core.annotations import Dtype, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.state import outside_traces
 from axir.dialect.core.types import ShapedArray, numpy_dtype
-from axir.dialect.ops.elementwise import arithmetic
+from axir.dialect.ops.elementwise import arithmetic, comparison
 from axir.dialect.ops.reductions.arg_reduce import argmax, argmin
 from axir.dialect.ops.reductions.computations import IDENTITIES, apply_elementwise, single_op
 from axir.dialect.ops.reductions.folding import greatest, least
@@ -39,9 +39,9 @@ MONOIDS: dict[str, tuple[Traceable, Traceable]] = {
     "mul": (arithmetic.mul, reduce_prod),
     "max": (arithmetic.max, reduce_max),
     "min": (arithmetic.min, reduce_min),
-    "and": (arithmetic.and_, reduce_and),
-    "or": (arithmetic.or_, reduce_or),
-    "xor": (arithmetic.xor, reduce_xor),
+    "and": (comparison.and_, reduce_and),
+    "or": (comparison.or_, reduce_or),
+    "xor": (comparison.xor, reduce_xor),
 }
 """Operations that reductions of their own exist for, and these."""
 

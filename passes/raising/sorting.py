@@ -13,7 +13,8 @@ from iree.compiler import ir
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.attributes import dense_to_numpy
-from axir.dialect.ops.elementwise.arithmetic import neg, not_
+from axir.dialect.ops.elementwise.arithmetic import neg
+from axir.dialect.ops.elementwise.comparison import not_
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.sorting.sort import sort
 from axir.dialect.program.rules import Value

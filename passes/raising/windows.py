@@ -11,7 +11,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import from_numpy
 from axir.dialect.core.state import outside_traces
-from axir.dialect.ops.elementwise.arithmetic import ge, le
+from axir.dialect.ops.elementwise.comparison import ge, le
 from axir.dialect.ops.reductions.computations import single_op
 from axir.dialect.ops.reductions.cumulative import cummax, cummin, cumprod, cumsum
 from axir.dialect.ops.shape.padding import pad

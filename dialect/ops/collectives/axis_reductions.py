@@ -19,7 +19,8 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.manual_axes import in_order
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import div, eq, mul
+from axir.dialect.ops.elementwise.arithmetic import div, mul
+from axir.dialect.ops.elementwise.comparison import eq
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import zero_tangent
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather

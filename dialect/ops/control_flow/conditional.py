@@ -28,7 +28,8 @@ from axir.dialect.core.symbolic_zeros import (
 )
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import spread_cotangents
-from axir.dialect.ops.elementwise.arithmetic import clamp, eq, select_n
+from axir.dialect.ops.elementwise.arithmetic import clamp
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import stop_gradient
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from axir.dialect.core.array import from_numpy
-from axir.dialect.ops.elementwise.arithmetic import add, lt
+from axir.dialect.ops.elementwise.arithmetic import add
+from axir.dialect.ops.elementwise.comparison import lt
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.rules import Operand, Value

@@ -12,7 +12,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import NestedNumbers, Options, UserFunction
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
-from axir.dialect.ops.elementwise.arithmetic import add, gt, lt, mul, neg, not_, square
+from axir.dialect.ops.elementwise.arithmetic import add, mul, neg, square
+from axir.dialect.ops.elementwise.comparison import gt, lt, not_
 from axir.dialect.ops.elementwise.family import edge_array
 from axir.dialect.ops.elementwise.transcendental import cos, exp, sin
 from axir.dialect.ops.later_ops import flat_loops, scan

@@ -20,7 +20,7 @@ from axir.dialect.core.errors import ParameterError, ReverseModeError
 from axir.dialect.core.memo import derived
 from axir.dialect.core.symbolic_zeros import Marks, Zero, chosen, inverted, moving, spread
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import select_n
+from axir.dialect.ops.elementwise.comparison import select_n
 from axir.dialect.ops.reductions.reduce import reduce_or
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.program.costs import COMPILED_PASS, compilation_time, interpretation_time

@@ -26,7 +26,8 @@ from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import HostArrays, Operand, Value
 
 from . import integer_evaluation as bits
-from .arithmetic import add, and_, div, eq, mul, neg, select_n, square, sub
+from .arithmetic import add, div, mul, neg, square, sub
+from .comparison import and_, eq, select_n
 from .conversion import convert_element_type
 from .family import (
     EDGES,

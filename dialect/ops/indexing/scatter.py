@@ -27,16 +27,8 @@ from axir.dialect.core.annotations import (
 from axir.dialect.core.errors import UnsupportedRuleError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    build_maximum,
-    build_minimum,
-    div,
-    eq,
-    mul,
-    neg,
-    select_n,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, build_maximum, build_minimum, div, mul, neg
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.family import ANY, NUMBER, full, instantiate, match_scalars
 from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.movement import SMOOTH, moved_values

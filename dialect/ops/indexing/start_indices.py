@@ -17,7 +17,8 @@ from axir.dialect.core.annotations import Positions, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, scalar
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import add, lt, select_n
+from axir.dialect.ops.elementwise.arithmetic import add
+from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import INTEGER, as_value, full, match_scalars
 from axir.dialect.ops.shape.rearranging import broadcast_in_dim, concatenate

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from axir.dialect.ops.elementwise.arithmetic import add, div, eq, ge, gt, lt, mul, ne, sub
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
+from axir.dialect.ops.elementwise.comparison import eq, ge, gt, lt, ne
 from axir.dialect.ops.elementwise.transcendental import sqrt
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.reductions.arg_reduce import argmax

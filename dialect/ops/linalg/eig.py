@@ -10,7 +10,8 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Params
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import div, eq, mul, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import div, mul, sub
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import complex_, imag
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.reductions.arg_reduce import argmax

@@ -10,17 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.ops.elementwise.arithmetic import (
-    and_,
-    div,
-    eq,
-    ge,
-    gt,
-    lt,
-    mul,
-    neg,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import div, mul, neg, sub
+from axir.dialect.ops.elementwise.comparison import and_, eq, ge, gt, lt
 from axir.dialect.ops.elementwise.conversion import complex_, imag, real
 from axir.dialect.ops.reductions.arg_reduce import argmax
 from axir.dialect.ops.shape.rearranging import concatenate, reshape

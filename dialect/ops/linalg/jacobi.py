@@ -17,18 +17,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options
 from axir.dialect.ops.control_flow.flat_loops import while_values
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    and_,
-    div,
-    eq,
-    gt,
-    lt,
-    max,
-    mul,
-    neg,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, div, max, mul, neg, sub
+from axir.dialect.ops.elementwise.comparison import and_, eq, gt, lt
 from axir.dialect.ops.elementwise.conversion import complex_, imag, real
 from axir.dialect.ops.elementwise.transcendental import rsqrt, sqrt
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather

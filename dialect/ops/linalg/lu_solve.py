@@ -16,7 +16,8 @@ from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ShapeError, UnsupportedRuleError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import eq, neg, select_n
+from axir.dialect.ops.elementwise.arithmetic import neg
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import stop_gradient
 from axir.dialect.ops.elementwise.family import add_tangents
 from axir.dialect.ops.reductions.reduce import reduce_sum

@@ -12,7 +12,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import AnyDtype
 from axir.dialect.core.array import as_array, scalar
 from axir.dialect.ops.contraction.dot_general import dot_general
-from axir.dialect.ops.elementwise.arithmetic import add, div, eq, ge, mul, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
+from axir.dialect.ops.elementwise.comparison import eq, ge, select_n
 from axir.dialect.ops.elementwise.conversion import complex_, conj, imag, real
 from axir.dialect.ops.indexing.static_slicing import slice as static_slice
 from axir.dialect.ops.reductions.reduce import reduce_sum

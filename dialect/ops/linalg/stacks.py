@@ -14,7 +14,8 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.ops.control_flow.flat_loops import fori_values
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
-from axir.dialect.ops.elementwise.arithmetic import add, and_, div, eq, ge, max, mul, select_n
+from axir.dialect.ops.elementwise.arithmetic import add, div, max, mul
+from axir.dialect.ops.elementwise.comparison import and_, eq, ge, select_n
 from axir.dialect.ops.elementwise.conversion import imag, real
 from axir.dialect.ops.elementwise.transcendental import sqrt
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice

@@ -11,7 +11,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import UnsupportedRuleError
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample

@@ -10,7 +10,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.errors import ParameterError, ShapeError, UnsupportedRuleError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, neg, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, sub
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.family import add_tangents, as_value
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.rearranging import concatenate, reshape

@@ -22,11 +22,10 @@ from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
+from axir.dialect.ops.elementwise.arithmetic import add, mul
+from axir.dialect.ops.elementwise.comparison import (
     and_,
     lt,
-    mul,
     or_,
     select_n,
     shift_left,

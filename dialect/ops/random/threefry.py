@@ -25,8 +25,8 @@ from axir.dialect.core.config import config
 from axir.dialect.core.extended_dtypes import PRNGImpl
 from axir.dialect.core.places import place_of_part, settled
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
+from axir.dialect.ops.elementwise.arithmetic import add
+from axir.dialect.ops.elementwise.comparison import (
     eq,
     or_,
     select_n,

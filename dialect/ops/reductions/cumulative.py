@@ -14,21 +14,15 @@ from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import (
     add,
-    and_,
     build_maximum,
     build_minimum,
-    eq,
-    gt,
     is_finite,
-    lt,
     mul,
-    ne,
-    or_,
-    select_n,
     sub,
 )
 from axir.dialect.ops.elementwise.arithmetic import max as maximum
 from axir.dialect.ops.elementwise.arithmetic import min as minimum
+from axir.dialect.ops.elementwise.comparison import and_, eq, gt, lt, ne, or_, select_n
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, imag, real
 from axir.dialect.ops.elementwise.family import COMPLEX, FLOAT, NUMBER, as_value, edge_rows, full
 from axir.dialect.ops.elementwise.transcendental import exp, log

@@ -22,15 +22,8 @@ from axir.dialect.core.errors import DTypeError
 from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    build_maximum,
-    build_minimum,
-    div,
-    eq,
-    mul,
-    select_n,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, build_maximum, build_minimum, div, mul
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.family import (
     ANY,
     BITS,

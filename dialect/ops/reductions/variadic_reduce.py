@@ -15,7 +15,8 @@ from axir.dialect.core.array import from_numpy
 from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import add, gt, mul, select_n
+from axir.dialect.ops.elementwise.arithmetic import add, mul
+from axir.dialect.ops.elementwise.comparison import gt, select_n
 from axir.dialect.ops.elementwise.family import edge_rows, instantiate
 from axir.dialect.ops.elementwise.transcendental import exp, log
 from axir.dialect.ops.shape.movement import batch_size

@@ -13,7 +13,8 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import sub
+from axir.dialect.ops.elementwise.comparison import select_n
 from axir.dialect.ops.elementwise.family import full, instantiate, match_scalars
 from axir.dialect.ops.later_ops import rearranging, reduce, static_slicing
 from axir.dialect.program.dimensions import Dimensions, by_position

@@ -16,18 +16,8 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.formula import Term
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserFunction
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    div,
-    eq,
-    floor,
-    lt,
-    mul,
-    neg,
-    select_n,
-    square,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, square, sub
+from axir.dialect.ops.elementwise.comparison import eq, lt, select_n
 from axir.dialect.ops.elementwise.family import (
     COMPLEX,
     FLOAT,

@@ -16,7 +16,8 @@ import numpy as np
 from axir.dialect.builders.formula import evaluate_formula, lower_formula
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import NestedNumbers
-from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, neg, select_n, sign, sub
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, sign, sub
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.family import (
     FLOAT,
     Sampling,

@@ -16,7 +16,7 @@ from axir.dialect.core.array import from_numpy
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import max as larger_of
-from axir.dialect.ops.elementwise.arithmetic import or_, select_n
+from axir.dialect.ops.elementwise.comparison import or_, select_n
 from axir.dialect.ops.elementwise.family import instantiate
 from axir.dialect.ops.reductions.computations import (
     Computation,

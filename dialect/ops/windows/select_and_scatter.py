@@ -18,7 +18,7 @@ from axir.dialect.core.annotations import DTypeLike, Param, Params
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_zeros import is_undefined_primal
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import and_, ge, le, lt, ne, or_, select_n
+from axir.dialect.ops.elementwise.comparison import and_, ge, le, lt, ne, or_, select_n
 from axir.dialect.ops.elementwise.family import FLOAT, ORDERED, edge_rows, full, random_values
 from axir.dialect.ops.indexing.scatter import ScatterDimensionNumbers, scatter_add
 from axir.dialect.ops.reductions.folding import accumulator_dtype, check_dtype, spaced_values

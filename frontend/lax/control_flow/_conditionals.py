@@ -18,7 +18,8 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.control_flow.closed_bodies import Body
 from axir.dialect.ops.control_flow.conditional import bind_cond
-from axir.dialect.ops.elementwise.arithmetic import clamp, ne
+from axir.dialect.ops.elementwise.arithmetic import clamp
+from axir.dialect.ops.elementwise.comparison import ne
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value
 

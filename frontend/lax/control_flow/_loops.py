@@ -16,7 +16,8 @@ from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, Parame
 from axir.dialect.core.manual_axes import NOWHERE
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.control_flow.while_loop import bind_while
-from axir.dialect.ops.elementwise.arithmetic import add, lt
+from axir.dialect.ops.elementwise.arithmetic import add
+from axir.dialect.ops.elementwise.comparison import lt
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 
 from ._body_tracing import (

@@ -6,7 +6,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError
-from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.reductions.reduce import reduce_and
 from axir.dialect.program.rules import Value
@@ -62,7 +62,7 @@ def array_equal(a1: UserObject, a2: UserObject, equal_nan: bool = False) -> Valu
 def _equal(a1: Value, a2: Value, equal_nan: bool) -> Value:
     result = equal(a1, a2)
     if equal_nan:
-        result = lax.or_(result, lax.and_(isnan(a1), isnan(a2)))
+        result = comparison.or_(result, comparison.and_(isnan(a1), isnan(a2)))
     return result
 
 

@@ -11,7 +11,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.array import Array, from_numpy
 from axir.dialect.core.errors import ShapeError
-from axir.dialect.ops.elementwise.arithmetic import add, eq, ge, lt, select_n
+from axir.dialect.ops.elementwise.arithmetic import add
+from axir.dialect.ops.elementwise.comparison import eq, ge, lt, select_n
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.constants import iota_beside

@@ -15,6 +15,7 @@ from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import (
     complex_,
     convert_element_type,
@@ -64,12 +65,12 @@ def _like(value: UserObject, x: Value) -> Array:
 
 add = binary(
     "add", lax.add, "Sum; of bools their logical or.",
-    promotion=promote_arguments, domain=NUMBER, on_bool=lax.or_,
+    promotion=promote_arguments, domain=NUMBER, on_bool=comparison.or_,
 )  # fmt: skip
 subtract = binary("subtract", lax.sub, "Difference.", promotion=promote_arguments, domain=NUMBER)
 multiply = binary(
     "multiply", lax.mul, "Product; of bools their logical and.",
-    promotion=promote_arguments, domain=NUMBER, on_bool=lax.and_,
+    promotion=promote_arguments, domain=NUMBER, on_bool=comparison.and_,
 )  # fmt: skip
 true_divide = divide = binary(
     "divide", lax.div, "Quotient; that of integers is a float.", promotion=promote_inexact
@@ -84,15 +85,15 @@ def _floor_divide(x: Value, y: Value) -> Value:
         return lax.div(x, y)
     if dtypes.is_integer(x.dtype):
         quotient = lax.div(x, y)
-        is_rounded = lax.ne(lax.rem(x, y), _like(0, x))
-        is_negative = lax.ne(lax.sign(x), lax.sign(y))
+        is_rounded = comparison.ne(lax.rem(x, y), _like(0, x))
+        is_negative = comparison.ne(lax.sign(x), lax.sign(y))
         lowered = lax.sub(quotient, _like(1, x))
-        return lax.select_n(lax.and_(is_rounded, is_negative), quotient, lowered)
+        return comparison.select_n(comparison.and_(is_rounded, is_negative), quotient, lowered)
     # x - (x mod y) is a multiple of y up to rounding, which the last step removes.
     quotient = lax.div(lax.sub(x, _remainder(x, y)), y)
     by_zero = stop_gradient(lax.div(stop_gradient(x), stop_gradient(y)))
     whole = lax.round(quotient, TO_NEAREST_EVEN)
-    return lax.select_n(lax.eq(y, _like(0, y)), whole, by_zero)
+    return comparison.select_n(comparison.eq(y, _like(0, y)), whole, by_zero)
 
 
 @evaluated_by(np.remainder, _REAL)
@@ -100,12 +101,12 @@ def _remainder(x: Value, y: Value) -> Value:
     require_real("remainder", x)
     truncated, zero = lax.rem(x, y), _like(0, x)
     if dtypes.is_integer(x.dtype):  # as in NumPy, nothing is left of a division by zero
-        truncated = lax.select_n(lax.eq(y, zero), truncated, zero)
+        truncated = comparison.select_n(comparison.eq(y, zero), truncated, zero)
     if dtypes.is_unsigned(x.dtype):
         return truncated
-    is_of_other_sign = lax.ne(lax.lt(truncated, zero), lax.lt(y, zero))
-    must_move = lax.and_(is_of_other_sign, lax.ne(truncated, zero))
-    return lax.select_n(must_move, truncated, lax.add(truncated, y))
+    is_of_other_sign = comparison.ne(comparison.lt(truncated, zero), comparison.lt(y, zero))
+    must_move = comparison.and_(is_of_other_sign, comparison.ne(truncated, zero))
+    return comparison.select_n(must_move, truncated, lax.add(truncated, y))
 
 
 floor_divide = binary(
@@ -210,15 +211,15 @@ def _integer_power(x: Value, y: Value) -> Value:
         digits = 8 * y.dtype.itemsize - (not dtypes.is_unsigned(y.dtype))
     base, exponent, result = x, y, one
     for digit in range(digits):
-        is_set = lax.ne(lax.and_(exponent, one), zero)
-        result = lax.select_n(is_set, result, lax.mul(result, base))
+        is_set = comparison.ne(comparison.and_(exponent, one), zero)
+        result = comparison.select_n(is_set, result, lax.mul(result, base))
         if digit < digits - 1:
             base = lax.mul(base, base)
-            exponent = lax.shift_right_logical(exponent, one)
+            exponent = comparison.shift_right_logical(exponent, one)
     if dtypes.is_unsigned(y.dtype):
         return result
-    vanishes = lax.and_(lax.lt(y, zero), lax.ne(lax.abs(x), one))
-    return lax.select_n(vanishes, result, zero)
+    vanishes = comparison.and_(comparison.lt(y, zero), comparison.ne(lax.abs(x), one))
+    return comparison.select_n(vanishes, result, zero)
 
 
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
@@ -240,7 +241,7 @@ def _choose(name: str, is_better: UserObject, of_ordered: UserObject) -> UserObj
             return of_ordered(x, y)
         # As NumPy, complex numbers compare by real part, then by imaginary part.
         prefers_first = logical_or(is_better(x, y), isnan(x))
-        return lax.select_n(*_one_shape(prefers_first, y, x))
+        return comparison.select_n(*_one_shape(prefers_first, y, x))
 
     choose.__name__ = name
     return choose
@@ -273,8 +274,8 @@ minimum = binary(
 
 def _ignoring_nan(is_better: UserObject) -> UserObject:
     def choose(x: Value, y: Value) -> Value:
-        takes_first = lax.or_(is_better(x, y), isnan(y))
-        return lax.select_n(*_one_shape(takes_first, y, x))
+        takes_first = comparison.or_(is_better(x, y), isnan(y))
+        return comparison.select_n(*_one_shape(takes_first, y, x))
 
     return choose
 
@@ -425,10 +426,12 @@ def _round_integers(x: Value, unit: int) -> Value:
     rest = remainder(x, unit)
     lower = subtract(x, rest)
     doubled = multiply(rest, 2)
-    is_odd = lax.eq(remainder(floor_divide(lower, unit), 2), _like(1, x))
-    is_half = lax.eq(doubled, _like(unit, x))
-    goes_up = lax.or_(lax.gt(doubled, _like(unit, x)), lax.and_(is_half, is_odd))
-    return lax.select_n(goes_up, lower, add(lower, unit))
+    is_odd = comparison.eq(remainder(floor_divide(lower, unit), 2), _like(1, x))
+    is_half = comparison.eq(doubled, _like(unit, x))
+    goes_up = comparison.or_(
+        comparison.gt(doubled, _like(unit, x)), comparison.and_(is_half, is_odd)
+    )
+    return comparison.select_n(goes_up, lower, add(lower, unit))
 
 
 # Divisors --------------------------------------------------------------------------------------
@@ -460,12 +463,12 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Value:
     zero, one = _like(0, x), _like(1, x)
     # Consecutive Fibonacci numbers take longest: 1.44 divisions per bit.
     for _ in range(int(1.4405 * 8 * x.dtype.itemsize) + 1):
-        is_done = lax.eq(y, zero)
+        is_done = comparison.eq(y, zero)
         if type(is_done) is ConcreteArray and is_done.host().all():
             break
-        divisor = lax.select_n(is_done, y, one)
-        rest = lax.select_n(is_done, lax.rem(x, divisor), zero)
-        x, y = lax.select_n(is_done, y, x), rest
+        divisor = comparison.select_n(is_done, y, one)
+        rest = comparison.select_n(is_done, lax.rem(x, divisor), zero)
+        x, y = comparison.select_n(is_done, y, x), rest
     return lax.add(x, y) if x.shape != y.shape else x
 
 
@@ -482,6 +485,6 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Value:
     """
     x, y = _integers("lcm", x1, x2)
     divisor = gcd(x, y)
-    is_zero = lax.eq(divisor, _like(0, divisor))
-    safe = lax.select_n(is_zero, divisor, _like(1, divisor))
+    is_zero = comparison.eq(divisor, _like(0, divisor))
+    safe = comparison.select_n(is_zero, divisor, _like(1, divisor))
     return lax.mul(x, lax.div(y, safe))

@@ -9,6 +9,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import DTypeError
 from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, convert_element_type
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.elementwise.transcendental import exp2
@@ -40,10 +41,10 @@ def _like(value: UserObject, x: Value) -> Value:
 def _sign_bit(x: Value) -> Value:
     require_real("signbit", x)
     if not dtypes.is_float(x.dtype):
-        return lax.lt(x, _like(0, x)) if x.dtype in dtypes.SIGNED else _nowhere(x)
+        return comparison.lt(x, _like(0, x)) if x.dtype in dtypes.SIGNED else _nowhere(x)
     signed = np.dtype(f"int{8 * x.dtype.itemsize}")
     bits = bitcast_convert_type(x, signed) if signed != dtypes.int64 else _high_word(x)
-    return lax.lt(bits, constant(0, bits.dtype))
+    return comparison.lt(bits, constant(0, bits.dtype))
 
 
 def _nowhere(x: Value) -> Value:
@@ -68,7 +69,7 @@ def _copy_sign(x: Value, y: Value) -> Value:
     require_real("copysign", x)
     magnitude = lax.abs(x)
     choices = broadcast_arguments("copysign", _sign_bit(y), magnitude, lax.neg(magnitude))
-    return lax.select_n(*choices)
+    return comparison.select_n(*choices)
 
 
 copysign = binary(
@@ -98,8 +99,10 @@ def spacing(x: ArrayLike, /) -> Value:
 def _heaviside(x: Value, y: Value) -> Value:
     require_real("heaviside", x)
     zero, one = _like(0.0, x), _like(1.0, x)
-    step = lax.select_n(lax.lt(x, zero), lax.select_n(lax.gt(x, zero), x, one), zero)
-    return lax.select_n(*broadcast_arguments("heaviside", lax.eq(x, zero), step, y))
+    step = comparison.select_n(
+        comparison.lt(x, zero), comparison.select_n(comparison.gt(x, zero), x, one), zero
+    )
+    return comparison.select_n(*broadcast_arguments("heaviside", comparison.eq(x, zero), step, y))
 
 
 heaviside = binary(
@@ -121,8 +124,8 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Value, Value]:
     (x,) = promote_inexact("modf", x)
     require_real("modf", x)
     whole = copysign(lax.round_toward_zero(x), x)
-    is_infinite = lax.eq(lax.abs(x), _like(np.inf, x))
-    fraction = lax.select_n(is_infinite, lax.sub(x, whole), _like(0.0, x))
+    is_infinite = comparison.eq(lax.abs(x), _like(np.inf, x))
+    fraction = comparison.select_n(is_infinite, lax.sub(x, whole), _like(0.0, x))
     return copysign(fraction, x), whole
 
 
@@ -179,19 +182,21 @@ def frexp(x: ArrayLike, /) -> tuple[Value, Value]:
     x = convert_element_type(x, x.dtype)
     info = ml_dtypes.finfo(x.dtype)
     # Denormal numbers become normal first.
-    is_small = lax.lt(lax.abs(x), _like(float(info.smallest_normal), x))
+    is_small = comparison.lt(lax.abs(x), _like(float(info.smallest_normal), x))
     scale = _like(2.0**info.nmant, x)
-    scaled = lax.select_n(is_small, x, lax.mul(x, scale))
-    is_special = lax.or_(lax.eq(x, _like(0.0, x)), lax.not_(lax.is_finite(x)))
+    scaled = comparison.select_n(is_small, x, lax.mul(x, scale))
+    is_special = comparison.or_(comparison.eq(x, _like(0.0, x)), comparison.not_(lax.is_finite(x)))
     exponent = _binary_exponent(scaled, info)
     one = constant(1, dtypes.int32)
-    normal = lax.select_n(is_special, exponent, one)
-    shift = lax.select_n(is_small, constant(0, dtypes.int32), constant(info.nmant, dtypes.int32))
+    normal = comparison.select_n(is_special, exponent, one)
+    shift = comparison.select_n(
+        is_small, constant(0, dtypes.int32), constant(info.nmant, dtypes.int32)
+    )
     mantissa = ldexp(scaled, lax.neg(normal))
     zero = constant(0, dtypes.int32)
     return (
-        lax.select_n(is_special, mantissa, x),
-        lax.select_n(is_special, lax.sub(normal, shift), zero),
+        comparison.select_n(is_special, mantissa, x),
+        comparison.select_n(is_special, lax.sub(normal, shift), zero),
     )
 
 
@@ -201,7 +206,7 @@ def _binary_exponent(x: Value, info: UserObject) -> Value:
         word, mantissa_bits = _high_word(x), info.nmant - 32
     else:
         word, mantissa_bits = bitcast_convert_type(x, dtypes.int32), info.nmant
-    biased = lax.shift_right_logical(word, constant(mantissa_bits, dtypes.int32))
-    biased = lax.and_(biased, constant(2 ** (info.bits - info.nmant - 1) - 1, dtypes.int32))
+    biased = comparison.shift_right_logical(word, constant(mantissa_bits, dtypes.int32))
+    biased = comparison.and_(biased, constant(2 ** (info.bits - info.nmant - 1) - 1, dtypes.int32))
     # Exponent field 1 stands for 2**minexp, whose mantissa in [0.5, 1) has exponent minexp + 1.
     return lax.add(biased, constant(int(info.minexp), dtypes.int32))

@@ -15,6 +15,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Options, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import convert_element_type, imag, real
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.program.op_table import name_parameters
@@ -41,10 +42,18 @@ __all__ = [ "bitwise_and", "bitwise_count", "bitwise_invert",
 # Comparisons -----------------------------------------------------------------------------------
 
 equal = binary(
-    "equal", lax.eq, "Whether elements are equal.", promotion=promote_arguments, domain=NUMBER
+    "equal",
+    comparison.eq,
+    "Whether elements are equal.",
+    promotion=promote_arguments,
+    domain=NUMBER,
 )
 not_equal = binary(
-    "not_equal", lax.ne, "Whether elements differ.", promotion=promote_arguments, domain=NUMBER
+    "not_equal",
+    comparison.ne,
+    "Whether elements differ.",
+    promotion=promote_arguments,
+    domain=NUMBER,
 )
 
 
@@ -54,7 +63,7 @@ def _ordering(operation: Callable[..., Value], strict: Callable[..., Value]) -> 
             return operation(x, y)
         # As NumPy, complex numbers compare by real part, then by imaginary part.
         first, second = strict(real(x), real(y)), operation(imag(x), imag(y))
-        return lax.or_(first, lax.and_(lax.eq(real(x), real(y)), second))
+        return comparison.or_(first, comparison.and_(comparison.eq(real(x), real(y)), second))
 
     return apply
 
@@ -62,28 +71,28 @@ def _ordering(operation: Callable[..., Value], strict: Callable[..., Value]) -> 
 _REAL = (*INTEGER, *FLOAT)
 greater = binary(
     "greater",
-    _ordering(lax.gt, lax.gt),
+    _ordering(comparison.gt, comparison.gt),
     "Whether x > y.",
     promotion=promote_arguments,
     domain=_REAL,
 )
 greater_equal = binary(
     "greater_equal",
-    _ordering(lax.ge, lax.gt),
+    _ordering(comparison.ge, comparison.gt),
     "Whether x >= y.",
     promotion=promote_arguments,
     domain=_REAL,
 )
 less = binary(
     "less",
-    _ordering(lax.lt, lax.lt),
+    _ordering(comparison.lt, comparison.lt),
     "Whether x < y.",
     promotion=promote_arguments,
     domain=_REAL,
 )
 less_equal = binary(
     "less_equal",
-    _ordering(lax.le, lax.lt),
+    _ordering(comparison.le, comparison.lt),
     "Whether x <= y.",
     promotion=promote_arguments,
     domain=_REAL,
@@ -96,7 +105,7 @@ def as_bool(name: str, x: ArrayLike, position: int = 0) -> Value:
     """Returns whether the elements of an argument differ from zero."""
     x = array_argument(name, x, position)
     dtype = x.type.dtype
-    return x if dtype == dtypes.bool_ else lax.ne(x, constant(0, dtype, True))
+    return x if dtype == dtypes.bool_ else comparison.ne(x, constant(0, dtype, True))
 
 
 def promote_bool(name: str, *args: Options) -> list[Value]:
@@ -110,11 +119,15 @@ def _logical(
     return binary(name, operation, summary, promotion=promote_bool, domain=BOOL)
 
 
-logical_and = _logical("logical_and", lax.and_, "Whether both differ from zero.")
-logical_or = _logical("logical_or", lax.or_, "Whether at least one differs from zero.")
-logical_xor = _logical("logical_xor", lax.xor, "Whether exactly one differs from zero.")
+logical_and = _logical("logical_and", comparison.and_, "Whether both differ from zero.")
+logical_or = _logical("logical_or", comparison.or_, "Whether at least one differs from zero.")
+logical_xor = _logical("logical_xor", comparison.xor, "Whether exactly one differs from zero.")
 logical_not = unary(
-    "logical_not", lax.not_, "Whether elements are zero.", promotion=promote_bool, domain=BOOL
+    "logical_not",
+    comparison.not_,
+    "Whether elements are zero.",
+    promotion=promote_bool,
+    domain=BOOL,
 )
 
 # Bits ------------------------------------------------------------------------------------------
@@ -128,12 +141,12 @@ def _bitwise(
     )
 
 
-bitwise_and = _bitwise("bitwise_and", lax.and_, "Bits set in both integers.")
-bitwise_or = _bitwise("bitwise_or", lax.or_, "Bits set in at least one of two integers.")
-bitwise_xor = _bitwise("bitwise_xor", lax.xor, "Bits set in exactly one of two integers.")
+bitwise_and = _bitwise("bitwise_and", comparison.and_, "Bits set in both integers.")
+bitwise_or = _bitwise("bitwise_or", comparison.or_, "Bits set in at least one of two integers.")
+bitwise_xor = _bitwise("bitwise_xor", comparison.xor, "Bits set in exactly one of two integers.")
 bitwise_not = bitwise_invert = invert = unary(
     "invert",
-    lax.not_,
+    comparison.not_,
     "Integer with all bits flipped.",
     promotion=promote_arguments,
     domain=(*BOOL, *INTEGER),
@@ -142,12 +155,14 @@ bitwise_not = bitwise_invert = invert = unary(
 
 def _shift_right(x: Value, y: Value) -> Value:
     is_unsigned = dtypes.is_unsigned(x.dtype)
-    return (lax.shift_right_logical if is_unsigned else lax.shift_right_arithmetic)(x, y)
+    return (comparison.shift_right_logical if is_unsigned else comparison.shift_right_arithmetic)(
+        x, y
+    )
 
 
 left_shift = bitwise_left_shift = binary(
     "left_shift",
-    lax.shift_left,
+    comparison.shift_left,
     "Integer with its bits shifted left by y places.",
     promotion=promote_numeric,
     domain=INTEGER,
@@ -163,7 +178,7 @@ right_shift = bitwise_right_shift = binary(
 
 def _count_bits(x: Value) -> Value:
     magnitude = lax.abs(x) if np.issubdtype(x.dtype, np.signedinteger) else x
-    return convert_element_type(lax.population_count(magnitude), dtypes.uint8)
+    return convert_element_type(comparison.population_count(magnitude), dtypes.uint8)
 
 
 bitwise_count = unary(
@@ -183,20 +198,20 @@ def _everywhere(value: bool, x: Value) -> Array:
 
 def _is_finite(x: Value) -> Value:
     if dtypes.is_complex(x.dtype):
-        return lax.and_(lax.is_finite(real(x)), lax.is_finite(imag(x)))
+        return comparison.and_(lax.is_finite(real(x)), lax.is_finite(imag(x)))
     return lax.is_finite(x) if dtypes.is_float(x.dtype) else _everywhere(True, x)
 
 
 def _is_infinite(x: Value) -> Value:
     if dtypes.is_complex(x.dtype):
-        return lax.or_(_is_infinite(real(x)), _is_infinite(imag(x)))
+        return comparison.or_(_is_infinite(real(x)), _is_infinite(imag(x)))
     if not dtypes.is_float(x.dtype):
         return _everywhere(False, x)
-    return lax.eq(lax.abs(x), constant(math.inf, x.dtype))
+    return comparison.eq(lax.abs(x), constant(math.inf, x.dtype))
 
 
 def _is_nan(x: Value) -> Value:
-    return lax.ne(x, x) if dtypes.is_inexact(x.dtype) else _everywhere(False, x)
+    return comparison.ne(x, x) if dtypes.is_inexact(x.dtype) else _everywhere(False, x)
 
 
 def _test(name: str, operation: UserObject, summary: str) -> Callable[[UserObject], Value]:
@@ -213,7 +228,7 @@ def _is_infinity(name: str, value: float) -> Callable[..., Value]:
         require_real(name, x)
         if not dtypes.is_float(x.dtype):
             return _everywhere(False, x)
-        return lax.eq(x, constant(value, x.dtype))
+        return comparison.eq(x, constant(value, x.dtype))
 
     return apply
 
@@ -226,11 +241,11 @@ def _has_imaginary_part(x: Value) -> Value:
     if not dtypes.is_complex(x.dtype):
         return _everywhere(False, x)
     part = imag(x)
-    return lax.ne(part, constant(0.0, part.dtype))
+    return comparison.ne(part, constant(0.0, part.dtype))
 
 
 iscomplex = _test("iscomplex", _has_imaginary_part, "Whether the imaginary part is not zero.")
-isreal = _test("isreal", lambda x: lax.not_(_has_imaginary_part(x)), "Whether it is zero.")
+isreal = _test("isreal", lambda x: comparison.not_(_has_imaginary_part(x)), "Whether it is zero.")
 name_parameters(iscomplex, "x")
 name_parameters(isreal, "x")
 
@@ -268,11 +283,11 @@ def isclose(
     rtol, atol = (_tolerance(x, magnitude) for x in (rtol, atol))
     distance = lax.abs(lax.sub(a, b))
     limit = lax.add(atol, lax.mul(rtol, lax.abs(b)))
-    both_finite = lax.and_(_is_finite(a), _is_finite(b))
-    is_close = lax.and_(both_finite, lax.le(distance, limit))
-    result = lax.or_(is_close, lax.eq(a, b))
+    both_finite = comparison.and_(_is_finite(a), _is_finite(b))
+    is_close = comparison.and_(both_finite, comparison.le(distance, limit))
+    result = comparison.or_(is_close, comparison.eq(a, b))
     if equal_nan:
-        result = lax.or_(result, lax.and_(_is_nan(a), _is_nan(b)))
+        result = comparison.or_(result, comparison.and_(_is_nan(a), _is_nan(b)))
     return result
 
 

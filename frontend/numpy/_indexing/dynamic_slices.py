@@ -24,6 +24,7 @@ from axir.dialect.core.errors import (
     ShapeError,
 )
 from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.shape.constants import full_like, iota
 from axir.dialect.program.rules import Value
@@ -184,7 +185,7 @@ class Cut(NamedTuple):
         """Returns whether a block lies in the array as whole."""
         zero = constant(0, self.start.dtype)
         last = constant(self.extent - self.size, self.start.dtype)
-        return lax.and_(lax.ge(self.start, zero), lax.le(self.start, last))
+        return comparison.and_(comparison.ge(self.start, zero), comparison.le(self.start, last))
 
     def places(self) -> tuple[UserObject, ...]:
         """Returns the index of its entries, all out of bounds if a block is not inside."""
@@ -192,7 +193,7 @@ class Cut(NamedTuple):
         positions = lax.add(steps, broadcast_value(self.start, (self.size,)))
         if self.is_block:
             outside = full_like(positions, self.extent)
-            positions = lax.select_n(self.is_inside(), outside, positions)
+            positions = comparison.select_n(self.is_inside(), outside, positions)
         return (*[slice(None)] * self.axis, positions)
 
 
@@ -259,4 +260,4 @@ def _counted(start: UserObject, extent: int, wraps: bool) -> Value:
     if not wraps or dtypes.is_unsigned(start.dtype):
         return start
     zero, end = constant(0, start.dtype), constant(extent, start.dtype)
-    return lax.select_n(lax.lt(start, zero), start, lax.add(start, end))
+    return comparison.select_n(comparison.lt(start, zero), start, lax.add(start, end))

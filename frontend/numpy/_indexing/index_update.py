@@ -16,6 +16,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, IndexLike, Options, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing import scatter as scatters
 from axir.dialect.ops.indexing.dynamic_slicing import (
@@ -271,7 +272,7 @@ def _update_cut(
     old = block_of(x, cut)
     new = update(old, cut.rest, kind, values, **options)
     if options["mode"] not in (CLIP, PROMISE_IN_BOUNDS):
-        new = lax.select_n(cut.is_inside(), old, new)
+        new = comparison.select_n(cut.is_inside(), old, new)
     return dynamic_update_slice_in_dim(x, new, cut.start, cut.axis, allow_negative_indices=False)
 
 
@@ -403,7 +404,7 @@ def _write_strided(x: Value, block: Value, bounds: list[tuple[int, int, int]]) -
         for (start, limit, stride), extent in zip(bounds, x.shape, strict=True)
     ]
     spread = pad(block, constant(0, x.dtype, False), config)
-    return lax.select_n(from_numpy(is_written), x, spread)
+    return comparison.select_n(from_numpy(is_written), x, spread)
 
 
 # Computed positions ----------------------------------------------------------------------------
@@ -434,7 +435,7 @@ def _update_scalars(
     values = _block_values(values, index, old.shape, kind)
     new = _cast(_COMBINE[kind](old, values), block)
     if is_inside is not None:
-        new = lax.select_n(is_inside, old, new)
+        new = comparison.select_n(is_inside, old, new)
     return dynamic_update_slice(block, new, starts, allow_negative_indices=False)
 
 
@@ -444,18 +445,18 @@ def _wrapped(position: Value, extent: int, wraps: bool) -> Value:
     if position.dtype.itemsize < 4:
         position = convert_element_type(position, dtypes.int32)
     zero, end = constant(0, position.dtype), constant(extent, position.dtype)
-    return lax.select_n(lax.lt(position, zero), position, lax.add(position, end))
+    return comparison.select_n(comparison.lt(position, zero), position, lax.add(position, end))
 
 
 def _is_within(position: Value, extent: int) -> Value:
     if position.dtype.itemsize < 4:
         position = convert_element_type(position, dtypes.int32)
-    is_low = lax.lt(position, constant(extent, position.dtype))
-    return lax.and_(lax.ge(position, constant(0, position.dtype)), is_low)
+    is_low = comparison.lt(position, constant(extent, position.dtype))
+    return comparison.and_(comparison.ge(position, constant(0, position.dtype)), is_low)
 
 
 def _both(first: Value | None, second: Value) -> Value:
-    return second if first is None else lax.and_(first, second)
+    return second if first is None else comparison.and_(first, second)
 
 
 # Positions in arrays ---------------------------------------------------------------------------
@@ -509,4 +510,4 @@ def _update_by_mask(x: UserObject, index: IndexLike, kind: str, values: UserObje
     if mask.ndim < x.ndim:
         chosen = broadcast_in_dim(mask, x.shape, tuple(range(mask.ndim)))
     new = _cast(_COMBINE[kind](x, values), x)
-    return lax.select_n(chosen, x, new)
+    return comparison.select_n(chosen, x, new)

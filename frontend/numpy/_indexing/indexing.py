@@ -18,6 +18,7 @@ from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.places import common_place, place_of_part, place_of_result
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_slice_in_dim
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
@@ -317,7 +318,7 @@ def _in_range(positions: Value, extent: int, wraps: bool) -> Value:
     if type(positions) is ConcreteArray and (positions.host() >= 0).all():
         return positions
     wrapped = lax.add(positions, constant(extent, dtype))
-    return lax.select_n(lax.lt(positions, constant(0, dtype)), positions, wrapped)
+    return comparison.select_n(comparison.lt(positions, constant(0, dtype)), positions, wrapped)
 
 
 def gather_numbers(layout: Layout, axes: tuple[int, ...]) -> GatherDimensionNumbers:

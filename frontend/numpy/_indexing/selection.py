@@ -14,6 +14,7 @@ from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError
 from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, imag, real
 from axir.dialect.ops.indexing.scatter import ScatterDimensionNumbers, scatter
 from axir.dialect.ops.reductions.cumulative import cumsum
@@ -183,11 +184,11 @@ def nan_to_num(
     posinf = float(info.max) if posinf is None else posinf
     neginf = float(info.min) if neginf is None else neginf
     infinity = constant(math.inf, x.dtype)
-    tests = (isnan(x), lax.eq(x, infinity), lax.eq(x, constant(-math.inf, x.dtype)))
+    tests = (isnan(x), comparison.eq(x, infinity), comparison.eq(x, constant(-math.inf, x.dtype)))
     result = convert_element_type(x, x.dtype)
     for test, value in zip(tests, (nan, posinf, neginf), strict=True):
         value = convert_element_type(array_argument("nan_to_num", value), x.dtype)
-        result = lax.select_n(*broadcast_arguments("nan_to_num", test, result, value))
+        result = comparison.select_n(*broadcast_arguments("nan_to_num", test, result, value))
     return result
 
 
@@ -250,7 +251,7 @@ def _padded_nonzero(a: Value, size: int, fill_value: ArrayLike) -> tuple[Value, 
     # The n-th element that is set goes to place n; those that are not go beyond the end.
     count = cumsum(convert_element_type(is_set, integer), 0)
     beyond = constant(size, integer)
-    places = lax.select_n(is_set, beyond, lax.sub(count, constant(1, integer)))
+    places = comparison.select_n(is_set, beyond, lax.sub(count, constant(1, integer)))
     flat = scatter(
         filled((size,), -1, integer),
         reshape(places, (a.size, 1)),
@@ -258,7 +259,7 @@ def _padded_nonzero(a: Value, size: int, fill_value: ArrayLike) -> tuple[Value, 
         ScatterDimensionNumbers((), (0,), (0,)),
         mode="drop",
     )
-    is_padding = lax.lt(flat, constant(0, integer))
+    is_padding = comparison.lt(flat, constant(0, integer))
     results = []
     stride = a.size
     for extent, fill in zip(a.shape, fills, strict=True):
@@ -266,7 +267,7 @@ def _padded_nonzero(a: Value, size: int, fill_value: ArrayLike) -> tuple[Value, 
         along = lax.div(flat, constant(_divisor(stride), integer))
         along = lax.rem(along, constant(_divisor(extent), integer))
         fill = convert_element_type(array_argument("nonzero", 0 if fill is None else fill), integer)
-        results.append(lax.select_n(is_padding, along, fill))
+        results.append(comparison.select_n(is_padding, along, fill))
     return tuple(results)
 
 

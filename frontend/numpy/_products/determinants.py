@@ -9,7 +9,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, PyTree
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
-from axir.dialect.ops.elementwise.arithmetic import add, div, eq, mul, ne, rem, select_n, sign, sub
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, rem, sign, sub
+from axir.dialect.ops.elementwise.comparison import eq, ne, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.transcendental import log
 from axir.dialect.ops.indexing.static_slicing import index_in_dim

@@ -13,7 +13,8 @@ from axir.custom_derivatives import custom_jvp
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, PrecisionLike, PyTree, UserObject
 from axir.dialect.core.errors import AxisError, MatrixShapeError, ParameterError
-from axir.dialect.ops.elementwise.arithmetic import add, div, gt, mul, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
+from axir.dialect.ops.elementwise.comparison import gt, select_n
 from axir.dialect.ops.linalg.lu_solve import solve as solve_square
 from axir.dialect.ops.linalg.matrices import (
     adjoint,

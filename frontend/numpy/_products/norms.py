@@ -10,7 +10,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Options, UserObject
 from axir.dialect.core.errors import MatrixShapeError, ParameterError
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
-from axir.dialect.ops.elementwise.arithmetic import div, gt, mul, ne
+from axir.dialect.ops.elementwise.arithmetic import div, mul
+from axir.dialect.ops.elementwise.comparison import gt, ne
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.transcendental import pow as power
 from axir.dialect.ops.elementwise.transcendental import sqrt

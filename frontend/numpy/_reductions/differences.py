@@ -10,7 +10,8 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import AxirError, ParameterError
-from axir.dialect.ops.elementwise.arithmetic import add, div, mul, ne, sub
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
+from axir.dialect.ops.elementwise.comparison import ne
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.rearranging import concatenate, reshape

@@ -10,7 +10,8 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise import transcendental as lax
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
-from axir.dialect.ops.elementwise.arithmetic import add, is_finite, lt, mul, ne, select_n, sign, sub
+from axir.dialect.ops.elementwise.arithmetic import add, is_finite, mul, sign, sub
+from axir.dialect.ops.elementwise.comparison import lt, ne, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type, real, stop_gradient
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, spread

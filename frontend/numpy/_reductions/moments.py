@@ -16,7 +16,8 @@ from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserFuncti
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import div, gt, mul, select_n, square, sub
+from axir.dialect.ops.elementwise.arithmetic import div, mul, square, sub
+from axir.dialect.ops.elementwise.comparison import gt, select_n
 from axir.dialect.ops.elementwise.conversion import conj, real
 from axir.dialect.ops.elementwise.transcendental import sqrt
 from axir.dialect.ops.reductions.folding import accumulator_dtype

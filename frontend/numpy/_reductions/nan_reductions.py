@@ -8,7 +8,8 @@ import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
-from axir.dialect.ops.elementwise.arithmetic import div, eq, ne, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import div, sub
+from axir.dialect.ops.elementwise.comparison import eq, ne, select_n
 from axir.dialect.ops.elementwise.transcendental import sqrt
 from axir.dialect.ops.reductions.folding import accumulator_dtype, greatest, least
 from axir.dialect.program.rules import Value

@@ -9,7 +9,7 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.ops.elementwise.arithmetic import eq, not_, select_n
+from axir.dialect.ops.elementwise.comparison import eq, not_, select_n
 from axir.dialect.ops.reductions import arg_reduce
 from axir.dialect.ops.reductions.folding import greatest, least
 from axir.dialect.ops.shape.rearranging import reshape

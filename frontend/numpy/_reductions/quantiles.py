@@ -14,22 +14,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
 from axir.dialect.core.array import scalar
 from axir.dialect.core.errors import ParameterError, ShapeError
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    ceil,
-    clamp,
-    div,
-    eq,
-    floor,
-    le,
-    lt,
-    mul,
-    ne,
-    not_,
-    or_,
-    select_n,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, ceil, clamp, div, floor, mul, sub
+from axir.dialect.ops.elementwise.comparison import eq, le, lt, ne, not_, or_, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.indexing.static_slicing import index_in_dim

@@ -16,9 +16,10 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.ops.elementwise.arithmetic import add, and_, mul, ne, or_, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import add, mul, sub
 from axir.dialect.ops.elementwise.arithmetic import max as maximum
 from axir.dialect.ops.elementwise.arithmetic import min as minimum
+from axir.dialect.ops.elementwise.comparison import and_, ne, or_, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.reductions import reduce
 from axir.dialect.ops.shape.rearranging import reshape

@@ -18,7 +18,7 @@ from axir.dialect.core.errors import (
     ParameterError,
     ShapeError,
 )
-from axir.dialect.ops.elementwise.arithmetic import le
+from axir.dialect.ops.elementwise.comparison import le
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim

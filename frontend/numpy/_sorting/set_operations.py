@@ -14,7 +14,8 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import ConcretizationTypeError, ParameterError
-from axir.dialect.ops.elementwise.arithmetic import and_, eq, lt, ne, not_, or_, select_n, sub
+from axir.dialect.ops.elementwise.arithmetic import sub
+from axir.dialect.ops.elementwise.comparison import and_, eq, lt, ne, not_, or_, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.reductions.cumulative import cumsum

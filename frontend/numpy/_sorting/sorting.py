@@ -14,18 +14,8 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
 from axir.dialect.core.errors import AxirError, DTypeError, ParameterError
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    and_,
-    eq,
-    le,
-    lt,
-    ne,
-    not_,
-    or_,
-    select_n,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, sub
+from axir.dialect.ops.elementwise.comparison import and_, eq, le, lt, ne, not_, or_, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type, imag, real
 from axir.dialect.ops.indexing.static_slicing import index_in_dim
 from axir.dialect.ops.reductions.reduce import reduce_sum

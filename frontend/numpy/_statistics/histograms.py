@@ -17,6 +17,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import array_argument, constant, inexact_dtype, promote_inexact
@@ -138,11 +139,11 @@ def _limits(a: Value, limits: UserObject, dtype: np.dtype) -> tuple[Value, Value
         low, high = (converted(f(a), dtype) for f in (minimum, maximum))
     else:
         low, high = constant(0, dtype), constant(1, dtype)
-    is_single = lax.eq(low, high)
+    is_single = comparison.eq(low, high)
     half = constant(0.5, dtype)
     return (
-        lax.select_n(is_single, low, lax.sub(low, half)),
-        lax.select_n(is_single, high, lax.add(high, half)),
+        comparison.select_n(is_single, low, lax.sub(low, half)),
+        comparison.select_n(is_single, high, lax.add(high, half)),
     )
 
 
@@ -152,7 +153,7 @@ def _bin_numbers(x: Value, edges: Value) -> Value:
     The last bin contains its upper edge.
     """
     numbers = searchsorted(edges, x, side="right")
-    is_last = lax.eq(*_spread_last(x, edges))
+    is_last = comparison.eq(*_spread_last(x, edges))
     last = constant(edges.shape[0] - 1, numbers.dtype)
     return where(is_last, last, numbers)
 

@@ -15,6 +15,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import complex_ as complex_of
 from axir.dialect.ops.elementwise.conversion import conj, imag, real
 from axir.dialect.ops.shape.rearranging import transpose
@@ -164,8 +165,9 @@ def unwrap(
     wrapped = add(remainder(subtract(steps, lowest), period), lowest)
     if not is_whole or not period % 2:
         # A step of half a period keeps its direction.
-        is_edge = lax.and_(
-            lax.eq(wrapped, constant(lowest, p.dtype)), lax.gt(steps, constant(0, p.dtype))
+        is_edge = comparison.and_(
+            comparison.eq(wrapped, constant(lowest, p.dtype)),
+            comparison.gt(steps, constant(0, p.dtype)),
         )
         wrapped = where(is_edge, constant(half, p.dtype), wrapped)
     correction = subtract(wrapped, steps)

@@ -9,20 +9,8 @@ from collections.abc import Callable
 from axir.custom_derivatives import SymbolicZero, custom_jvp
 from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
 from axir.dialect.ops.elementwise import transcendental as lax
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    and_,
-    div,
-    eq,
-    ge,
-    gt,
-    lt,
-    mul,
-    neg,
-    not_,
-    select_n,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, sub
+from axir.dialect.ops.elementwise.comparison import and_, eq, ge, gt, lt, not_, select_n
 from axir.dialect.program.rules import Value
 from axir.nn._normalization import log_softmax as log_softmax_along
 from axir.nn._normalization import softmax as softmax_along

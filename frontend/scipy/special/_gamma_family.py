@@ -10,23 +10,10 @@ import numpy as np
 
 from axir.dialect.core.annotations import ArrayLike, HostArray, UserObject
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.ops.elementwise.arithmetic import (
-    add,
-    and_,
-    div,
-    eq,
-    floor,
-    gt,
-    lt,
-    mul,
-    ne,
-    neg,
-    or_,
-    select_n,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, sub
 from axir.dialect.ops.elementwise.arithmetic import max as larger
 from axir.dialect.ops.elementwise.arithmetic import min as smaller
+from axir.dialect.ops.elementwise.comparison import and_, eq, gt, lt, ne, or_, select_n
 from axir.dialect.ops.elementwise.transcendental import exp, log, log1p, scipy_function
 from axir.dialect.ops.special import special_functions as lax
 from axir.dialect.ops.special.gamma_formulas import STIRLING

@@ -5,16 +5,8 @@ from __future__ import annotations
 import math
 
 from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.ops.elementwise.arithmetic import (
-    div,
-    eq,
-    gt,
-    mul,
-    neg,
-    select_n,
-    square,
-    sub,
-)
+from axir.dialect.ops.elementwise.arithmetic import div, mul, neg, square, sub
+from axir.dialect.ops.elementwise.comparison import eq, gt, select_n
 from axir.dialect.ops.elementwise.transcendental import erfc, expm1, log, log1p
 from axir.dialect.ops.special.integrals import erfcx
 from axir.dialect.ops.special.integrals import ndtri as quantile

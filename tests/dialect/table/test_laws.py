@@ -14,7 +14,8 @@ from support.op_cases import differences
 from axir.dialect.core.array import as_array
 from axir.dialect.ops import OPS
 from axir.dialect.ops.contraction.dot_general import dot_general
-from axir.dialect.ops.elementwise.arithmetic import add, clamp, max, min, mul, select_n
+from axir.dialect.ops.elementwise.arithmetic import add, clamp, max, min, mul
+from axir.dialect.ops.elementwise.comparison import select_n
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from axir.dialect.ops.indexing.static_slicing import slice as static_slice
 from axir.dialect.ops.reductions.reduce import reduce_max, reduce_sum

@@ -13,7 +13,8 @@ from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.errors import VerificationError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.control_flow.flat_loops import cond_values, fori_values, while_values
-from axir.dialect.ops.elementwise.arithmetic import add, gt, lt, mul
+from axir.dialect.ops.elementwise.arithmetic import add, mul
+from axir.dialect.ops.elementwise.comparison import gt, lt
 from axir.dialect.ops.elementwise.transcendental import sin
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.module_writer import write_module

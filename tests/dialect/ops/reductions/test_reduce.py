@@ -18,6 +18,7 @@ from axir.dialect.core.errors import AxirError, AxisError, DTypeError, Parameter
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise import arithmetic as elementwise
+from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.transcendental import exp, log
 from axir.dialect.ops.reductions.arg_reduce import argmax, argmin
 from axir.dialect.ops.reductions.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
@@ -245,9 +246,9 @@ def test_known_monoids_become_special_reductions(computation: Any, init: Any, na
 def test_known_monoids_of_bits() -> None:
     x = array([6, 3], np.uint8)
     for computation, init, name in (
-        (elementwise.and_, 255, "reduce_and"),
-        (elementwise.or_, 0, "reduce_or"),
-        (elementwise.xor, 0, "reduce_xor"),
+        (comparison.and_, 255, "reduce_and"),
+        (comparison.or_, 0, "reduce_or"),
+        (comparison.xor, 0, "reduce_xor"),
     ):
         found = primitives(lambda v: reduce(v, np.uint8(init), computation, (0,)), x)  # noqa: B023
         assert found == [name]
@@ -263,8 +264,8 @@ def test_reduction_by_a_computation(extent: int) -> None:
 
 def test_reduction_of_several_arrays_keeps_their_order() -> None:
     def first_largest(lhs: Any, rhs: Any) -> Any:
-        is_later = elementwise.lt(lhs[0], rhs[0])
-        return tuple(elementwise.select_n(is_later, a, b) for a, b in zip(lhs, rhs, strict=True))
+        is_later = comparison.lt(lhs[0], rhs[0])
+        return tuple(comparison.select_n(is_later, a, b) for a, b in zip(lhs, rhs, strict=True))
 
     values = array([[1, 7, 7, 3, 7], [2, 2, 1, 0, 1]])
     labels = array([[0, 1, 2, 3, 4]] * 2, np.int32)
@@ -372,7 +373,7 @@ def test_reduction_along_no_axes_is_the_operand() -> None:
             "reduce: operands must be of one shape, but are float32[2,3] and bool[2].",
         ),
         (
-            lambda: reduce(MATRIX, 0.0, elementwise.gt, (0,)),
+            lambda: reduce(MATRIX, 0.0, comparison.gt, (0,)),
             DTypeError,
             "must return values of the types of the initial values (float32[]), but returns "
             "(bool[]).",
