@@ -88,6 +88,7 @@ STAGES: dict[str, Stage] = {
     "store-reductions": looks_for("broadcast_in_dim"),
     "store-widened": looks_for("convert select linalg.generic"),
     "store-dilations": looks_for("pad"),
+    "store-updates": looks_for("dynamic_update_slice"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
@@ -153,8 +154,8 @@ class LegalizeForIree(Pass):
        GPUs `refuse-unsupported` with the types that are `missing`; and `separate-views`, when all
        elementwise operations are there. Then `sign-unsigned-data` and `loop-over-windows`.
     6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
-       `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan
-       `store-positions`, `store-reductions` and `store-widened`, `store-dilations`, `store-slices`,
+       `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions`,
+       `store-reductions` and `store-widened`, `store-dilations`, `store-updates`, `store-slices`,
        `renew-fills` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 

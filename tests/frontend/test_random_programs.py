@@ -232,10 +232,34 @@ CARRIED_TWICE = Spec(
 )
 
 
+# What an array is updated by was written before others had read the array, by another shape.
+UPDATED_TOO_EARLY = Spec(
+    shapes=(4, 5, 1),
+    steps=(
+        Step("rounded", 2, 0, 1),
+        Step("fourier", 4, 7, 4),
+        Step("cholesky", 6, 1, 1),
+        Step("complex_product", 4, 6, 4),
+        Step("dynamic_update", 4, 3, 5),
+        Step("atan", 6, 6, 2),
+    ),
+    transformations=(),
+    is_double=True,
+    seed=255,
+)
+
+
 def test_programs_that_were_wrong_once() -> None:
     assert list(_problems([KERNEL_OF_CONSTANTS, CARRIED_TWICE], "of programs")) == []
     drawn = [READ_BY_SEVERAL, WRITTEN_TWICE, PADDED_WINDOWS, UPDATED_BEHIND_A_BARRIER]
-    drawn += [TWO_STACKS, TWO_PADS, SUMS_OF_PRODUCTS, SUMS_IN_LOOPS, SUM_OF_CONSTANTS]
+    drawn += [
+        TWO_STACKS,
+        TWO_PADS,
+        SUMS_OF_PRODUCTS,
+        SUMS_IN_LOOPS,
+        SUM_OF_CONSTANTS,
+        UPDATED_TOO_EARLY,
+    ]
     assert list(_problems(drawn, "none")) == []
 
 
