@@ -249,6 +249,16 @@ UPDATED_TOO_EARLY = Spec(
 )
 
 
+# Two loops, as blocks that did nothing but pass arrays on: one got lost.
+PASSED_ON = Spec(
+    shapes=(2, 6, 5),
+    steps=(Step("loop", 7, 7, 7725), Step("tangents_of_loop", 6, 0, 2606)),
+    transformations=("jvp", "named_vmap"),
+    is_double=True,
+    seed=160,
+)
+
+
 def test_programs_that_were_wrong_once() -> None:
     assert list(_problems([KERNEL_OF_CONSTANTS, CARRIED_TWICE], "of programs")) == []
     drawn = [READ_BY_SEVERAL, WRITTEN_TWICE, PADDED_WINDOWS, UPDATED_BEHIND_A_BARRIER]
@@ -259,6 +269,7 @@ def test_programs_that_were_wrong_once() -> None:
         SUMS_IN_LOOPS,
         SUM_OF_CONSTANTS,
         UPDATED_TOO_EARLY,
+        PASSED_ON,
     ]
     assert list(_problems(drawn, "none")) == []
 

@@ -55,7 +55,9 @@ class BranchLoops(Pass):
        loop, for which the host then waits as well. IREE gives up on programs in which it has to
        follow from block to block what has to be waited for ("failed to solve for timepoint
        coverage"), such as branches and loops four deep; behind a barrier nothing is left to follow.
-    7. Where arrays change their places from pass to pass, compute every fourth anew, by a choice
+    7. What no pass changes is read where it is. (Where a block did nothing but pass arrays on, a program
+       ended in "indirect buffer reference slot 0 is out range".)
+    8. Where arrays change their places from pass to pass, compute every fourth anew, by a choice
        between it and zeros whose truth value the compiler does not know. Else IREE follows their
        sizes until it gives up ("int arithmetic optimization failed to converge").
 
@@ -138,6 +140,7 @@ class _Placement:
 
 
 def _branch_loop(loop: ir.Operation, scalars: HostScalars, placement: _Placement) -> None:
+    _read_unchanged(loop)
     on_host = _host_carries(loop, scalars)
     with loop.location:
         _renew_exchanged(loop, on_host)
@@ -146,6 +149,18 @@ def _branch_loop(loop: ir.Operation, scalars: HostScalars, placement: _Placement
         else:
             _branch_awaited(loop, on_host, scalars)
     loop.erase()
+
+
+def _read_unchanged(loop: ir.Operation) -> None:
+    """Lets what reads a carried value that no pass changes read what the loop begins with."""
+    condition, body = (region.blocks[0] for region in loop.regions)
+    end = _terminator(body)
+    overwritten = overwritten_arguments(body)
+    for index, first in enumerate(loop.operands):
+        argument = body.arguments[index]
+        if end.operands[index] == argument and index not in overwritten:
+            for later in (condition.arguments[index], argument, loop.results[index]):
+                later.replace_all_uses_with(first)
 
 
 def _branch_counted(

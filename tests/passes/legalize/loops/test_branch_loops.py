@@ -285,6 +285,27 @@ def test_what_the_condition_needs_is_read_once_before_the_loop() -> None:
     assert "tensor.extract" not in inside
 
 
+def test_what_no_pass_changes_is_read_where_it_is() -> None:
+    def scaled(x, factor, count):
+        """`count` products of x with a factor that the loop carries, and the factor."""
+        return hlo.while_(
+            [x, factor, count],
+            lambda x, factor, left: hlo.compare(left, number(0), "GT"),
+            lambda x, factor, left: [
+                hlo.multiply(x, factor),
+                factor,
+                hlo.subtract(left, number(1)),
+            ],
+        )
+
+    x = X.astype(np.float32)
+    example = Example("scaled", (x, x, np.int32(2)), scaled, [x**3, x, np.int32(0)])
+    text = text_after(example, "branch-loops")
+    assert re.search(r"stablehlo.multiply %\w+, %arg1", text)
+    assert re.search(r"return %\w+, %arg1, ", text)
+    assert deviations(run_examples([example], "branch-loops")["scaled"], example) == []
+
+
 def test_a_module_without_loops_stays_as_it_is() -> None:
     def chosen(x, predicate):
         return hlo.if_(predicate, lambda: [x], lambda: [hlo.negate(x)], [x.type])
