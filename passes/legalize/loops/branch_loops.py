@@ -55,8 +55,8 @@ class BranchLoops(Pass):
        loop, for which the host then waits as well. IREE gives up on programs in which it has to
        follow from block to block what has to be waited for ("failed to solve for timepoint
        coverage"), such as branches and loops four deep; behind a barrier nothing is left to follow.
-    7. What no pass changes is read where it is. (Where a block did nothing but pass arrays on, a program
-       ended in "indirect buffer reference slot 0 is out range".)
+    7. What no pass changes is read where it is. (Where a block did nothing but pass arrays on, a
+       program ended in "indirect buffer reference slot 0 is out range".)
     8. Where arrays change their places from pass to pass, compute every fourth anew, by a choice
        between it and zeros whose truth value the compiler does not know. Else IREE follows their
        sizes until it gives up ("int arithmetic optimization failed to converge").
