@@ -7,6 +7,7 @@ import math
 from iree.compiler import ir
 
 from axir.passes.legalize.regions import captured_by, operations_of
+from axir.passes.legalize.rewriting import operations_in_order
 
 from .code import Code
 from .elementwise import can_compute, cost_of, formula_of, is_uniform
@@ -94,6 +95,8 @@ class Fitness:
             callee = self._code.functions[ir.FlatSymbolRefAttr(created.attributes["callee"]).value]
             if not len(callee.regions[0].blocks):
                 raise _Unfit("it calls a function of the host")
+            if any(map(_is_table, operations_in_order(callee, ("stablehlo.constant",)))):
+                raise _Unfit("it calls a function with a table of numbers")
             return self._work(operations_of(callee)[0])
         if created.name == "flow.dispatch":
             if not can_inline(created, self._code):
@@ -110,6 +113,11 @@ class Fitness:
             raise _Unfit("there is no rule for a scatter of several arrays")
         position = 0 if created.name == "stablehlo.reduce" else 2
         return _size(created.operands[position])
+
+
+def _is_table(constant: ir.Operation) -> bool:
+    """Tells whether a constant is one that a kernel reads from memory."""
+    return not is_uniform(constant.results[0])
 
 
 def _work_on_elements(created: ir.Operation) -> int:

@@ -259,8 +259,18 @@ PASSED_ON = Spec(
 )
 
 
+# A loop that became a kernel called a function with a table of numbers.
+CALLED_TABLE = Spec(
+    shapes=(3,),
+    steps=(Step("tangents_of_loop", 7, 7, 79131), Step("mapped_loop", 4, 4, 38588)),
+    transformations=("checkpoint", "checkpoint"),
+    is_double=True,
+    seed=216,
+)
+
+
 def test_programs_that_were_wrong_once() -> None:
-    assert list(_problems([KERNEL_OF_CONSTANTS, CARRIED_TWICE], "of programs")) == []
+    assert list(_problems([KERNEL_OF_CONSTANTS, CARRIED_TWICE, CALLED_TABLE], "of programs")) == []
     drawn = [READ_BY_SEVERAL, WRITTEN_TWICE, PADDED_WINDOWS, UPDATED_BEHIND_A_BARRIER]
     drawn += [
         TWO_STACKS,
