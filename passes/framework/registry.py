@@ -37,6 +37,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "keep-denormal-halves",
         "keep-roundings",
         "refuse-unsupported",
+        "round-to-bfloat16",
         "saturate-conversions",
         "store-narrow-elements",
         "sign-unsigned-data",

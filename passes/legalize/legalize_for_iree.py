@@ -43,6 +43,7 @@ STAGES: dict[str, Stage] = {
     "saturate-conversions": looks_for("convert"),
     "keep-denormal-halves": looks_for("convert"),
     "convert-by-single": looks_for("convert"),
+    "round-to-bfloat16": looks_for("convert"),
     "fill-empty-dot": looks_for(_CONTRACTIONS),
     "accumulate-in-single": looks_for(_CONTRACTIONS),
     "split-complex-conv": looks_for("convolution", is_complex=True),
@@ -135,9 +136,9 @@ class LegalizeForIree(Pass):
        `sort-by-rank` on GPUs, and `expand-fft`, which leave all kinds of operations behind; then
        functions of numbers, in any order: each of the passes takes those of its own types.
     2. For Vulkan `divide-by-signed`, `expand-remainder` and `count-zeros-of-words`.
-       `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `fill-empty-dot`, on
-       GPUs `accumulate-in-single`, `split-complex-conv`, `split-complex-dot`, for Vulkan
-       `split-grouped-convolutions`, `fit-conv-windows`, `select-boolean-operands` and
+       `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `round-to-bfloat16`,
+       `fill-empty-dot`, on GPUs `accumulate-in-single`, `split-complex-conv`, `split-complex-dot`,
+       for Vulkan `split-grouped-convolutions`, `fit-conv-windows`, `select-boolean-operands` and
        `widen-unsigned-dot`, in any order, then `clamp-unsigned-operands`. Then
        `split-complex-loops`, on CPUs and unless `fuses` is off, and `expand-c-functions`, unless
        the program has a C library; then, on CPUs and unless `fuses` is off,

@@ -24,6 +24,7 @@ from axir.dialect.core.errors import (
 from axir.dialect.core.places import settled
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import pvary
+from axir.dialect.ops.elementwise.comparison import ne
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full as repeated
 from axir.dialect.ops.shape.broadcasting import expand_dims
@@ -189,14 +190,14 @@ def _as_array(value: UserObject, dtype: np.dtype | None) -> Value:
 
 def _converted(value: Value, dtype: np.dtype, weak_type: bool = False) -> Value:
     if dtypes.is_complex(value.dtype) and not dtypes.is_complex(dtype):
-        value = real(value)
+        value = ne(value, repeated((), 0, value.dtype)) if dtype == dtypes.bool_ else real(value)
     return convert_element_type(value, dtype, weak_type)
 
 
 def _from_host(value: UserObject, dtype: np.dtype) -> Array:
     # Weak types do not survive a dtype that was asked for; NumPy checks the range of integers.
     host = np.asarray(value)
-    if host.dtype.kind == "c" and not dtypes.is_complex(dtype):
+    if host.dtype.kind == "c" and not dtypes.is_complex(dtype) and dtype != dtypes.bool_:
         host = host.real
     source = value if type(value) in SCALARS else host
     if type(source) is complex:
@@ -464,7 +465,10 @@ def empty_like(
 def converted(
     value: UserObject, dtype: np.dtype, weak_type: bool = False, name: str = "array"
 ) -> Value:
-    """Returns a value in a dtype; of complex numbers the real part where the dtype is real."""
+    """Returns a value in a dtype; of complex numbers the real part where the dtype is real.
+
+    As bool, what is not zero is True.
+    """
     # Python integers may exceed the default dtype, so they go straight to the one asked for.
     if type(value) is int or type(value) is bool:
         return cast(value, dtype, weak_type)

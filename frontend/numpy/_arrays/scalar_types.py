@@ -263,7 +263,7 @@ def astype(
     """Returns an array converted to another dtype.
 
     Floats become integers by rounding toward zero, and stay in the integer's range; complex numbers
-    become real by dropping the imaginary part.
+    become real by dropping the imaginary part. As bool, what is not zero is True.
 
     Args:
         x: Array or scalar.

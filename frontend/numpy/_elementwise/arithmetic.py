@@ -96,12 +96,19 @@ def _floor_divide(x: Value, y: Value) -> Value:
     return comparison.select_n(comparison.eq(y, _like(0, y)), whole, by_zero)
 
 
+@evaluated_by(np.fmod, _REAL)
+def _fmod(x: Value, y: Value) -> Value:
+    truncated = lax.rem(x, y)
+    if not dtypes.is_integer(x.dtype):
+        return truncated
+    zero = _like(0, x)  # as in NumPy, nothing is left of a division by zero
+    return comparison.select_n(comparison.eq(y, zero), truncated, zero)
+
+
 @evaluated_by(np.remainder, _REAL)
 def _remainder(x: Value, y: Value) -> Value:
     require_real("remainder", x)
-    truncated, zero = lax.rem(x, y), _like(0, x)
-    if dtypes.is_integer(x.dtype):  # as in NumPy, nothing is left of a division by zero
-        truncated = comparison.select_n(comparison.eq(y, zero), truncated, zero)
+    truncated, zero = _fmod(x, y), _like(0, x)
     if dtypes.is_unsigned(x.dtype):
         return truncated
     is_of_other_sign = comparison.ne(comparison.lt(truncated, zero), comparison.lt(y, zero))
@@ -125,7 +132,7 @@ remainder = mod = binary(
 )
 fmod = binary(
     "fmod",
-    lax.rem,
+    _fmod,
     "Remainder of division toward zero, with the sign of the dividend.",
     promotion=promote_numeric,
     domain=_REAL,

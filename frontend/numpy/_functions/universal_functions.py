@@ -245,7 +245,7 @@ class ufunc:
 
         Args:
             a: Array of at least one axis.
-            axis: The axis.
+            axis: The axis; None for all elements in a row.
             dtype: dtype of the result.
             out: Only None.
 
@@ -259,10 +259,12 @@ class ufunc:
         """
         self._check_binary("accumulate")
         reject_out(self.__name__, out)
-        if axis is None or isinstance(axis, tuple):
+        if isinstance(axis, tuple):
             raise ParameterError(
                 f"jnp.{self.__name__}.accumulate goes along one axis, not {axis!r}."
             )
+        if axis is None:
+            a, axis = array_argument(self.__name__, a).reshape(-1), 0
         if self._own["accumulate"] is not None:
             return self._own["accumulate"](a, axis=axis, dtype=dtype)
         from axir.lax import scan  # late: loops are loaded when a program uses one

@@ -40,7 +40,7 @@ from axir.numpy._arguments.promotion import (
     constant,
     dtype_and_weakness,
 )
-from axir.numpy._arrays.creation import converted
+from axir.numpy._arrays.creation import array, converted
 from axir.numpy._elementwise import arithmetic
 
 from .dynamic_slices import Cut, cut_of
@@ -232,6 +232,8 @@ def update(
         x = converted(x, arithmetic.divide(full_like(x, 1, shape=()), 1).dtype)
     if type(values) is int and dtypes.is_integer(x.dtype):
         values = constant(values, x.dtype, weak_type=True)  # what fits the array need fit no other
+    if isinstance(values, (list, tuple)):
+        values = array(values)
     values = _fitting(x, array_argument(f"ndarray.at[...].{kind}", values), kind)
     cut = cut_of(x.shape, index, wrap_negative_indices)
     if cut is not None:

@@ -124,7 +124,7 @@ def _vector_norm(x: Value, ord: UserObject, axes: Axes, keepdims: bool) -> Value
         return sqrt(total(squared(x), **options))
     sizes = absolute(x)
     if ord == math.inf:
-        return largest(sizes, **options)
+        return largest(sizes, initial=0, **options)
     if ord == -math.inf:
         return least(sizes, **options)
     if ord == 0:

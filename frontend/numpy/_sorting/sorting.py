@@ -218,13 +218,13 @@ def _partitioned(name: str, a: ArrayLike, kth: int, axis: int) -> tuple[Value, i
 
 
 def sort_complex(a: ArrayLike) -> Value:
-    """Sorts along axis 0 by real, then imaginary part; the result is complex.
+    """Sorts along the last axis by real, then imaginary part; the result is complex.
 
     >>> import axir.numpy as jnp
     >>> jnp.sort_complex(jnp.array([2.0, 1.0]))
     Array([1.+0.j, 2.+0.j], dtype=complex64)
     """
-    a, axis = _along("sort_complex", a, 0)
+    a, axis = _along("sort_complex", a, -1)
     result = lax_sort(a, axis)
     return convert_element_type(result, dtypes.promote_types(result.dtype, dtypes.complex64))
 

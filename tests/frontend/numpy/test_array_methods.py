@@ -236,6 +236,38 @@ def test_what_is_known_of_results_only_says_so_while_tracing(name: str) -> None:
     assert not axir.grad(lambda x: x.sum() * hasattr(x, name))(x).any()
 
 
+def test_what_is_not_zero_is_true() -> None:
+    z = np.array([3j, 0, 1], np.complex64)
+    for made in (
+        from_numpy(z).astype(bool),
+        axir.jit(lambda z: z.astype(bool))(z),
+        jnp.asarray(z, dtype=bool),
+        jnp.array([3j, 0, 1], dtype=bool),
+    ):
+        np.testing.assert_array_equal(made, [True, False, True])
+    assert jnp.bool_(3j)
+
+
+def test_lists_update_parts() -> None:
+    x = jnp.zeros(4)
+    np.testing.assert_array_equal(x.at[:3].set([1, 2, 3]), [1, 2, 3, 0])
+    np.testing.assert_array_equal(axir.jit(lambda x: x.at[1:].add((1, 2, 3)))(x), [0, 1, 2, 3])
+
+
+def test_small_cases_are_those_of_numpy() -> None:
+    empty = np.zeros((0, 3), np.float32)
+    np.testing.assert_array_equal(
+        jnp.linalg.vector_norm(empty, ord=np.inf, axis=0), np.zeros(3, np.float32)
+    )
+    assert jnp.linalg.norm(jnp.zeros(0), ord=np.inf) == 0
+    for function in (jnp.fmod, axir.jit(jnp.fmod)):
+        np.testing.assert_array_equal(
+            function(np.array([5, -7, 7]), np.array([0, 3, 3])), [0, -1, 1]
+        )
+    x = np.arange(6).reshape(2, 3)
+    np.testing.assert_array_equal(jnp.add.accumulate(x, axis=None), np.cumsum(x))
+
+
 def test_devices() -> None:
     x = from_numpy(F)
     assert x.devices() == {x.device} == {axir.devices()[0]}

@@ -53,6 +53,7 @@ def test_lexsort() -> None:
 
 def test_sort_complex() -> None:
     check("sort_complex", integers(5).astype(np.float32))
+    check("sort_complex", (integers(6) + 1j * integers(6, seed=1)).astype("c8").reshape(2, 3))
     check("sort_complex", (integers(5) + 1j * integers(5, seed=1)).astype(np.complex64))
 
 

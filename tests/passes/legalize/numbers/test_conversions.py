@@ -1,4 +1,4 @@
-"""`saturate-conversions`, `keep-denormal-halves` and `convert-by-single`."""
+"""`saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `round-to-bfloat16`."""
 
 from __future__ import annotations
 
@@ -155,3 +155,49 @@ def test_integers_become_bf16() -> None:
     )
     results = run_examples(examples, "convert-by-single")
     assert [d for e in examples for d in deviations(results[e.name], e)] == []
+
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+SINGLES = np.array(
+    [*EDGES, 0.3, 1 + 2.0**-8, 1 + 3 * 2.0**-8, 3.4e38, 1e-40], np.float32
+)  # fmt: skip
+
+
+def read_at_once(x):
+    """What is left of a conversion whose result the same dispatch reads."""
+    return hlo.abs(hlo.convert(hlo.convert(x, BFLOAT16), np.float32))
+
+
+def _nearest(values):
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32).astype(BFLOAT16).astype(np.float32)
+
+
+ROUNDED = [
+    Example(
+        name,
+        (values,),
+        read_at_once,
+        np.abs(_nearest(values)),
+    )
+    for name, values in (
+        ("single", SINGLES),
+        ("double", SINGLES[:-1].astype(np.float64)),
+        ("half", np.array(EDGES[:8], np.float16)),
+    )
+]
+
+
+def test_what_is_read_at_once_is_rounded() -> None:
+    results = run_examples(ROUNDED, "round-to-bfloat16")
+    for rounded in ROUNDED:
+        assert deviations(results[rounded.name], rounded) == []
+
+
+def test_rounding_to_bfloat16_is_still_needed() -> None:
+    assert deviations(run_examples(ROUNDED[:1])["single"], ROUNDED[0]) != []
+
+
+def test_what_is_only_returned_is_converted_as_it_is() -> None:
+    returned = Example("returned", (SINGLES,), lambda x: hlo.convert(x, BFLOAT16), SINGLES)
+    assert text_after(returned, "round-to-bfloat16") == text_after(returned, "")
