@@ -99,8 +99,8 @@ def test_what_is_right_already_stays() -> None:
           %0 = stablehlo.tanh %x : tensor<4x4xf32>
           %1 = stablehlo.dot_general %0, %x, contracting_dims = [1] x [0]
             : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-          %2 = stablehlo.convert %1 : (tensor<4x4xf32>) -> tensor<4x4xbf16>
-          %3 = stablehlo.convert %2 : (tensor<4x4xbf16>) -> tensor<4x4xf32>
+          %2 = stablehlo.convert %1 : (tensor<4x4xf32>) -> tensor<4x4xf16>
+          %3 = stablehlo.convert %2 : (tensor<4x4xf16>) -> tensor<4x4xf32>
           return %3 : tensor<4x4xf32>
         }
         """
