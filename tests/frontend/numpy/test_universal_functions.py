@@ -143,7 +143,7 @@ def test_copies_and_pickles_of_named_ones_are_themselves() -> None:
         (lambda: jnp.subtract.reduce(jnp.ones(0)), "Pass initial"),
         (lambda: jnp.subtract.reduce(jnp.ones(2), where=np.array([True, False])), "needs initial"),
         (lambda: jnp.add.reduceat(jnp.ones(2), 1.5), "vector of integers"),
-        (lambda: jnp.add.accumulate(jnp.ones(2), axis=None), "one axis"),
+        (lambda: jnp.add.accumulate(jnp.ones(2), axis=(0, 1)), "one axis"),
         (lambda: jnp.frompyfunc(jnp.sin, 0, 1), "must be positive"),
         (lambda: jnp.ufunc(jnp.sin, 1, 1, nargs=3), "nargs"),
     ],
