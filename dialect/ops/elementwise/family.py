@@ -2,7 +2,7 @@
 
 An elementwise op needs `evaluate`, `lower`, its domain and its derivatives; shape inference,
 broadcasting, batching, and the bookkeeping of differentiation are the family's.
-The ops themselves stand in `arithmetic.py` and `transcendental.py`.
+The ops themselves stand in `arithmetic.py`, `comparison.py` and `transcendental.py`.
 """
 
 from __future__ import annotations

@@ -15,10 +15,9 @@ from axir.custom_derivatives import SymbolicZero, custom_jvp
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserFunction, UserObject
 from axir.dialect.ops.elementwise import arithmetic as elementwise
-from axir.dialect.ops.elementwise import comparison as compare_ops
 from axir.dialect.ops.elementwise import transcendental as lax
 from axir.dialect.ops.elementwise.arithmetic import add, div, is_finite, mul, neg, square, sub
-from axir.dialect.ops.elementwise.comparison import and_, eq, not_, select_n
+from axir.dialect.ops.elementwise.comparison import and_, eq, gt, not_, or_, select_n
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type
 from axir.dialect.ops.elementwise.conversion import conj as complex_conjugate
 from axir.dialect.ops.elementwise.conversion import imag as imaginary
@@ -199,10 +198,10 @@ def _hypot(x: Value, y: Value) -> Value:
     larger, smaller = elementwise.max(x, y), elementwise.min(x, y)
     one, zero = _like(1.0, x), _like(0.0, x)
     # Scaled by the larger side, so that no square overflows.
-    is_plain = compare_ops.and_(compare_ops.gt(larger, zero), elementwise.is_finite(larger))
+    is_plain = and_(gt(larger, zero), elementwise.is_finite(larger))
     ratio = div(smaller, select_n(is_plain, one, larger))
     length = mul(larger, lax.sqrt(add(one, square(select_n(is_plain, zero, ratio)))))
-    infinite = compare_ops.or_(eq(x, _like(math.inf, x)), eq(y, _like(math.inf, y)))
+    infinite = or_(eq(x, _like(math.inf, x)), eq(y, _like(math.inf, y)))
     return select_n(infinite, length, _like(math.inf, x))
 
 

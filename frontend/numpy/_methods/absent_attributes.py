@@ -51,10 +51,10 @@ class _Absent:
     """A descriptor that says what to write in place of an attribute."""
 
     def __init__(self, name: str, what: str, way_out: str):
-        self.error = what.format(name), f"{way_out}."
+        self.message, self.way_out = what.format(name), way_out
 
     def __get__(self, array: UserObject, owner: type) -> NoReturn:
-        raise AbsentAttributeError(*self.error)
+        raise AbsentAttributeError(self.message, f"{self.way_out}.")
 
 
 def install() -> None:
