@@ -96,6 +96,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "protect-inputs",
         "renew-fills",
         "separate-views",
+        "slice-reshaped",
         "store-dilations",
         "store-positions",
         "store-reductions",

@@ -81,6 +81,7 @@ STAGES: dict[str, Stage] = {
     "separate-views": looks_for("broadcast_in_dim reshape transpose dot_general"),
     "sign-unsigned-data": looks_for("reverse reduce_window convert"),
     "loop-over-windows": looks_for("reduce_window"),
+    "slice-reshaped": looks_for("slice"),
     "bypass-barriers": looks_for("optimization_barrier"),
     "protect-inputs": looks_for(_ANY),
     "copy-returned-inputs": looks_for(_ANY),
@@ -153,7 +154,8 @@ class LegalizeForIree(Pass):
     5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
        makes some of; `limit-fusion` and `limit-scalar-fusion`; for Vulkan `keep-roundings`; for
        GPUs `refuse-unsupported` with the types that are `missing`; and `separate-views`, when all
-       elementwise operations are there. Then `sign-unsigned-data` and `loop-over-windows`.
+       elementwise operations are there. Then `sign-unsigned-data` and `loop-over-windows`, and
+       `slice-reshaped`, when all slices are there.
     6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions`,
        `store-reductions` and `store-widened`, `store-dilations`, `store-updates`, `store-slices`,

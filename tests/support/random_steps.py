@@ -223,6 +223,9 @@ OPERATIONS: dict[str, Callable[[Value, Value, int], Value]] = {
     "matrix": unary(matrix),
     "transpose": unary(jnp.transpose),
     "expand": lambda x, y, choice: jnp.expand_dims(x, choice % (x.ndim + 1)),
+    "element": lambda x, y, choice: vector(x)[choice % x.size :][:1].reshape(
+        (1,) * (1 + choice % 3)
+    ),
     "pad": unary(lambda x: lax.pad(x, jnp.zeros((), x.dtype), [(1, -1, 1)] * x.ndim)),
     "padded": lambda x, y, choice: lax.pad(
         x, jnp.asarray(0.3, x.dtype), [(choice % 2, 1, 0)] * x.ndim
