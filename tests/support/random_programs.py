@@ -43,13 +43,17 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """A program, and the transformations around it from the innermost to the outermost."""
+    """A program, and the transformations around it from the innermost to the outermost.
+
+    It returns the last of its values: with all of them results are read by what follows, too.
+    """
 
     shapes: tuple[int, ...]
     steps: tuple[Step, ...]
     transformations: tuple[str, ...]
     is_double: bool
     seed: int
+    returns: int = 2
 
     def arguments(self) -> list[Array]:
         """Random arguments of the program."""
@@ -74,7 +78,7 @@ class Spec:
             # Most of the operations want operands of one dtype, some steps give another.
             second = bounded(values[step.second % len(values)]).astype(first.dtype)
             values.append(OPERATIONS[step.op](first, second, step.choice))
-        return tuple(values[-2:])
+        return tuple(values[-self.returns :])
 
     def function(self) -> Function:
         """The transformed program as a traced function."""
@@ -200,6 +204,7 @@ def _programs(
         st.lists(st.sampled_from(sorted(TRANSFORMATIONS)), max_size=transformations).map(tuple),
         st.booleans(),
         st.integers(0, 1000),
+        st.sampled_from((2, 2, 9)),
     ).filter(is_valid)
 
 
