@@ -29,6 +29,7 @@ def lies_where_told(function: Callable[P, Value]) -> Callable[P, Value]:
 
     @wraps(function)
     def placed(*args: Options, out_sharding: Options = None, **options: Options) -> Value:
-        return laid_out(function(*args, **options), placed.__name__, out_sharding)
+        result = function(*args, **options)
+        return result if out_sharding is None else laid_out(result, placed.__name__, out_sharding)
 
     return cast(Callable[P, Value], placed)

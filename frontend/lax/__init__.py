@@ -20,13 +20,12 @@ from collections.abc import Sequence
 from axir._primitive_names import primitive_named
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.ops.contraction.algorithms import DotAlgorithm, DotAlgorithmPreset
-from axir.dialect.ops.contraction.dot_general import batch_matmul, dot, dot_general
+from axir.dialect.ops.contraction.dot_general import batch_matmul
 from axir.dialect.ops.contraction.ragged_dot import (
     RaggedDotDimensionNumbers,
     ragged_dot,
     ragged_dot_general,
 )
-from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated
 from axir.dialect.ops.convolution.functions import (
     conv,
     conv_general_shape_tuple,
@@ -152,12 +151,9 @@ from axir.dialect.ops.reductions.reduce import (
     reduce_min,
     reduce_or,
     reduce_prod,
-    reduce_sum,
     reduce_xor,
 )
 from axir.dialect.ops.shape.broadcasting import (
-    broadcast,
-    broadcast_in_dim,
     broadcast_shapes,
     broadcast_to_rank,
     expand_dims,
@@ -171,7 +167,6 @@ from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import (
     collapse,
     concatenate,
-    reshape,
     rev,
     squeeze,
     transpose,
@@ -199,6 +194,15 @@ from . import linalg
 from ._accuracy import AccuracyMode, Tolerance
 from ._filled import broadcasted_iota, full, full_like
 from ._implicit import custom_linear_solve, custom_root
+from ._laid_out import (
+    broadcast,
+    broadcast_in_dim,
+    conv_general_dilated,
+    dot,
+    dot_general,
+    reduce_sum,
+    reshape,
+)
 from ._operators import Precision, dtype, index_take, optimization_barrier, stop_gradient, tie_in
 from ._platforms import empty, platform_dependent, rng_uniform
 from ._ragged_exchange import ragged_all_to_all

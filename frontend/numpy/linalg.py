@@ -202,8 +202,9 @@ def qr(a: ArrayLike, mode: str = "reduced") -> UserObject:
             the reduced form; 'raw': the reflections whose product is q, packed with r.
 
     Returns:
-        `QRResult`, or r; for 'raw' the transposed packed form (..., n, m), and the factors of the
-        reflections, of shape (..., min(m, n)), as `axir.lax.linalg.ormqr` takes them.
+        `QRResult`, or r; for 'raw' a `QRResult` of the transposed packed form (..., n, m) and the
+        factors of the reflections, of shape (..., min(m, n)), as `axir.lax.linalg.ormqr` takes
+        them.
 
     Raises:
         MatrixShapeError: for fewer than two axes.
@@ -217,7 +218,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> UserObject:
     check_matrix("jnp.linalg.qr", a.type)
     if mode == "raw":
         packed, taus = geqrf(a)
-        return matrix_transpose(packed), taus
+        return QRResult(matrix_transpose(packed), taus)
     if mode not in ("reduced", "full", "r", "complete"):
         raise ParameterError(
             f"jnp.linalg.qr: mode={mode!r} must be 'reduced', 'complete', 'r' or 'raw'."

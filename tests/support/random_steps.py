@@ -228,7 +228,7 @@ OPERATIONS: dict[str, Callable[[Value, Value, int], Value]] = {
     ),
     "pad": unary(lambda x: lax.pad(x, jnp.zeros((), x.dtype), [(1, -1, 1)] * x.ndim)),
     "padded": lambda x, y, choice: lax.pad(
-        x, jnp.asarray(0.3, x.dtype), [(choice % 2, 1, 0)] * x.ndim
+        x, jnp.asarray(0.3, x.dtype), [(choice % 2, 1, choice // 2 % 2)] * x.ndim
     ),
     "filled": lambda x, y, choice: jnp.full(9, 0.7, x.dtype).at[choice % 5].set(jnp.mean(x)),
     "concatenate": lambda x, y, choice: jnp.concatenate([vector(x), vector(y)]),

@@ -347,7 +347,7 @@ def dot_general(
         precision: None, 'default', 'high' or 'highest', or a pair of these for the two operands; or
             a `DotAlgorithm`, a `DotAlgorithmPreset` or its name.
         preferred_element_type: dtype to accumulate in, and of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result of `axir.lax`'s function is to lie; here None.
 
     Returns:
         An array with the batch axes, then the free axes of lhs, then those of rhs.

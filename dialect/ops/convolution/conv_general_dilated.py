@@ -262,7 +262,7 @@ def conv_general_dilated(
         batch_group_count: Number of groups of the batch, likewise.
         precision: None, 'default', 'high' or 'highest', or a pair of these.
         preferred_element_type: dtype to accumulate in, and of the result.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result of `axir.lax`'s function is to lie; here None.
 
     Returns:
         An array with a batch, a feature and n spatial dimensions.

@@ -108,6 +108,7 @@ def start_operands(
 
     Raises:
         DTypeError: for arrays of several dtypes; Python integers take that of the others.
+        NegativeStartError: for negative Python integers that may not be negative.
     """
     if isinstance(start_indices, Sequence):
         starts: list[Operand] = list(start_indices)
@@ -129,6 +130,12 @@ def start_operands(
     kinds = {x.dtype for x in starts if type(x) is not int}  # type: ignore[union-attr]
     if len(kinds) > 1:
         raise _unlike(name, [as_value(start).aval for start in starts])
+    for start, extent, may_wrap in zip(starts, operand.shape, wraps, strict=True):
+        if type(start) is int and start < 0 and not may_wrap:
+            raise NegativeStartError(
+                f"{name}: the start index {start} of a dimension of extent {extent} is negative.",
+                "allow_negative_indices=True lets it count from the end.",
+            )
     wrapped = [
         _wrap(start, extent) if may_wrap else start
         for start, extent, may_wrap in zip(starts, operand.shape, wraps, strict=True)

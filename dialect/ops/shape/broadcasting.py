@@ -171,7 +171,7 @@ def broadcast_in_dim(
         shape: Shape of the result.
         broadcast_dimensions: For each dimension of the operand, in increasing order, the dimension
             of the result that it becomes. Dimensions of extent 1 stretch.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result of `axir.lax`'s function is to lie; here None.
 
     Raises:
         ShapeError: if the dimensions do not fit.

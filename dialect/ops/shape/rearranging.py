@@ -213,7 +213,7 @@ def reshape(
         operand: The array.
         new_sizes: Shape of the result, of as many elements.
         dimensions: A permutation of the dimensions to apply first.
-        out_sharding: Only None; there is one layout.
+        out_sharding: Where the result of `axir.lax`'s function is to lie; here None.
 
     Raises:
         ShapeError: if the number of elements differs, or `dimensions` is no permutation.

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, IndexLike, Options, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
@@ -120,6 +121,7 @@ class Reference:
     | `mode` | for positions out of bounds: 'drop' (the default) leaves the update out, 'clip' moves the position inside, 'promise_in_bounds' promises that there are none |
     | `indices_are_sorted`, `unique_indices` | promises that may speed a scatter up |
     | `wrap_negative_indices` | whether negative positions count from the end |
+    | `out_sharding` | where the result is to lie: a sharding, or a `PartitionSpec` |
 
     >>> import axir.numpy as jnp
     >>> jnp.zeros(3).at[1].set(5.0)
@@ -135,6 +137,7 @@ class Reference:
     def __repr__(self) -> str:
         return f"{self._array!r}.at[{self._index!r}]"
 
+    @lies_where_told
     def get(
         self,
         *,
@@ -143,6 +146,7 @@ class Reference:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         wrap_negative_indices: bool = True,
+        out_sharding: Options = None,
     ) -> Value:
         """Returns the part itself; `mode='fill'` takes `fill_value` out of bounds."""
         return read(
@@ -155,38 +159,47 @@ class Reference:
             wrap_negative_indices=wrap_negative_indices,
         )
 
+    @lies_where_told
     def set(self, values: ArrayLike, **options: Options) -> Value:
         """Replaces the part by values that broadcast to its shape."""
         return update(self._array, self._index, "set", values, **options)
 
+    @lies_where_told
     def add(self, values: ArrayLike, **options: Options) -> Value:
         """Adds values to the part; an element named twice is added to twice."""
         return update(self._array, self._index, "add", values, **options)
 
+    @lies_where_told
     def subtract(self, values: ArrayLike, **options: Options) -> Value:
         """Subtracts values from the part."""
         return update(self._array, self._index, "subtract", values, **options)
 
+    @lies_where_told
     def multiply(self, values: ArrayLike, **options: Options) -> Value:
         """Multiplies the part with values."""
         return update(self._array, self._index, "multiply", values, **options)
 
+    @lies_where_told
     def divide(self, values: ArrayLike, **options: Options) -> Value:
         """Divides the part by values."""
         return update(self._array, self._index, "divide", values, **options)
 
+    @lies_where_told
     def power(self, values: ArrayLike, **options: Options) -> Value:
         """Raises the part to powers."""
         return update(self._array, self._index, "power", values, **options)
 
+    @lies_where_told
     def min(self, values: ArrayLike, **options: Options) -> Value:
         """Takes the smaller ones of the part and of values."""
         return update(self._array, self._index, "min", values, **options)
 
+    @lies_where_told
     def max(self, values: ArrayLike, **options: Options) -> Value:
         """Takes the larger ones of the part and of values."""
         return update(self._array, self._index, "max", values, **options)
 
+    @lies_where_told
     def apply(self, func: Callable[[Value], Value], **options: Options) -> Value:
         """Replaces the part by an elementwise function of it.
 

@@ -362,8 +362,10 @@ def _read_along(
 # take ------------------------------------------------------------------------------------------
 
 
-def _positions(name: str, indices: ArrayLike) -> Value:
+def _positions(name: str, indices: ArrayLike, *, takes_bools: bool = False) -> Value:
     indices = array_argument(name, indices, 1)
+    if takes_bools and (indices.dtype == dtypes.bool_ or not indices.size):
+        return convert_element_type(indices, dtypes.int32)  # an array of nothing is one of floats
     if dtypes.kind(indices.dtype) not in "iu":
         raise DTypeError(
             f"jnp.{name}: indices must be integers, not {indices.dtype}.",
@@ -395,7 +397,7 @@ def take(
 
     Args:
         a: The array.
-        indices: Integers of any shape, which takes the place of the axis.
+        indices: Integers of any shape, which takes the place of the axis; False is 0, True is 1.
         axis: The axis; without it `a` is flattened first.
         out: Must be None.
         mode: What happens out of bounds: 'fill' (the default), 'clip', 'wrap' (modulo the extent)
@@ -415,7 +417,7 @@ def take(
     """
     reject_out("take", out)
     a = array_argument("take", a)
-    positions = _positions("take", indices)
+    positions = _positions("take", indices, takes_bools=True)
     if (
         type(a) is ConcreteArray
         and type(positions) is ConcreteArray

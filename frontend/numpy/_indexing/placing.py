@@ -18,6 +18,7 @@ from axir.dialect.core.errors import (
     ParameterError,
     ShapeError,
 )
+from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axis, reject_out
@@ -59,8 +60,8 @@ def put(
 
     Args:
         a: The array.
-        ind: Positions, integers of any shape; negative ones count from the end, but with 'clip'
-            they are out of bounds.
+        ind: Positions, integers of any shape (False is 0, True is 1); negative ones count from the
+            end, but with 'clip' they are out of bounds.
         v: Values, repeated as often as needed.
         mode: For positions out of bounds: None and 'clip' move them inside, 'wrap' takes them
             modulo the size.
@@ -75,7 +76,10 @@ def put(
     Array([7., 0., 8., 0.], dtype=float32)
     """
     _reject_in_place("put", inplace)
-    a, positions = array_argument("put", a, 0), _integers("put", ind)
+    a, positions = array_argument("put", a, 0), array_argument("put", ind, 1)
+    if positions.dtype == dtypes.bool_ or not positions.size:
+        positions = convert_element_type(positions, dtypes.int32)
+    positions = _integers("put", positions)
     values = array_argument("put", v, 2)
     if not positions.size or not values.size or not a.size:
         return a

@@ -12,7 +12,7 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
-from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError
+from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, imag, real
@@ -223,6 +223,7 @@ def nonzero(
 
     Raises:
         ConcretizationTypeError: under `jit`, without `size`.
+        ShapeError: for a scalar, which has no axes.
 
     >>> import axir.numpy as jnp
     >>> jnp.nonzero(jnp.array([0, 5, 0, 7]))
@@ -230,7 +231,10 @@ def nonzero(
     """
     a = array_argument("nonzero", a)
     if a.ndim == 0:
-        a = reshape(a, (1,))
+        raise ShapeError(
+            f"jnp.nonzero: {a.type} is a scalar, and an index of it names no axis.",
+            "Take jnp.atleast_1d(x), or bool(x).",
+        )
     if size is None:
         use = "to count the elements that are not zero; pass size=... to fix their number"
         found = np.nonzero(concrete_host(a, use))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
     ArrayLike,
@@ -34,6 +35,7 @@ Shape = tuple[int, ...]
 Step = tuple[tuple[int, ...], tuple[str, ...], str]
 
 
+@lies_where_told
 def einsum(
     subscripts: UserObject,
     /,
@@ -57,7 +59,7 @@ def einsum(
         optimize: How opt_einsum chooses the order of contractions: 'auto', 'optimal', 'greedy',
             True, False (the first two each time), or a path.
         precision, preferred_element_type: As in `matmul`.
-        out_sharding: Accepted for compatibility; must be None.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
         _dot_general: What multiplies pairs of operands, called as `axir.lax.dot_general` is:
             libraries replace it.
 
@@ -73,8 +75,6 @@ def einsum(
     Array(5., dtype=float32)
     """
     reject_out("einsum", out)
-    if out_sharding is not None:
-        raise ParameterError("jnp.einsum: out_sharding must be None.", "Leave it out.")
     subscripts, arrays = _arguments(subscripts, operands)
     values = promote_arguments("einsum", *arrays)
     dtype, is_weak = values[0].dtype, all(x.type.weak_type for x in values)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, PrecisionLike, UserObject
 from axir.dialect.core.array import ConcreteArray
@@ -37,6 +38,7 @@ _MATMUL_NUMBERS = {
 # Products over one axis ------------------------------------------------------------------------
 
 
+@lies_where_told
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
@@ -52,7 +54,7 @@ def matmul(
         b: Array of shape (..., k, m), or a vector of k elements.
         precision: None, 'default', 'high' or 'highest', or a pair of these for the operands.
         preferred_element_type: dtype to accumulate in, and of the result.
-        out_sharding: Accepted for compatibility; must be None.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Returns:
         An array of shape (..., n, m), without n or m where that operand is a vector.
@@ -71,7 +73,6 @@ def matmul(
             return _bind_dot_general(
                 a, b, dimension_numbers=numbers, precision=None, preferred_element_type=None
             )
-    _reject_sharding("matmul", out_sharding)
     a, b = promote_arguments("matmul", a, b)
     _check_matmul(a, b)
     return _batched_matmul("matmul", a, b, precision, preferred_element_type)
@@ -93,14 +94,6 @@ def _plain_product(a: ArrayLike, b: ArrayLike) -> UserObject:
     ):
         return None
     return numbers
-
-
-def _reject_sharding(name: str, out_sharding: UserObject) -> None:
-    if out_sharding is not None:
-        raise ParameterError(
-            f"jnp.{name}: out_sharding must be None, since arrays live on one device.",
-            "Leave it out.",
-        )
 
 
 def _check_matmul(a: Value, b: Value) -> None:
@@ -149,6 +142,7 @@ def _batched_matmul(
     return result if order == tuple(range(len(places))) else transpose(result, order)
 
 
+@lies_where_told
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -179,7 +173,6 @@ def dot(
             return _bind_dot_general(
                 a, b, dimension_numbers=numbers, precision=None, preferred_element_type=None
             )
-    _reject_sharding("dot", out_sharding)
     a, b = promote_arguments("dot", a, b)
     contract: UserObject = ((), ())
     if a.ndim and b.ndim:
@@ -322,6 +315,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Value:
 # Products over several axes, or none -----------------------------------------------------------
 
 
+@lies_where_told
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -351,7 +345,6 @@ def tensordot(
     >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((4, 3)), axes=((1, 2), (1, 0)))
     Array([12., 12.], dtype=float32)
     """
-    _reject_sharding("tensordot", out_sharding)
     a, b = promote_arguments("tensordot", a, b)
     contract = _contracting_axes(a, b, axes)
     _check_contraction("tensordot", a, b, contract)

@@ -1,4 +1,4 @@
-"""`store-dilations`: what a pad spreads out is no part of a further pad."""
+"""`store-dilations`: what a pad spreads out is no part of another pad."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.rewriting import RewritePass
+from axir.passes.legalize.rewriting import RewritePass, defining_operation
+
+from .storage import folded_sources
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,10 +19,13 @@ class StoreDilations(RewritePass):
 
     The fact: such a pad becomes a `tensor.insert_slice` with strides. IREE folds a `tensor.pad` of
     its result, which windows have, too, into the insertion and drops the strides: the elements
-    stood side by side.
+    stood side by side. A `tensor.pad` by the same number that is spread out it folds, too, and
+    takes the place of an element after the first pad for that before the strides.
 
     1. Visit each pad with padding between elements.
     2. Let its users read an optimization barrier of it.
+    3. If its operand may come to be a pad when the compiler has folded what is between the two, let
+       it read an optimization barrier of that.
 
     Before::
 
@@ -40,8 +45,25 @@ class StoreDilations(RewritePass):
     operations: ClassVar[tuple[str, ...]] = ("stablehlo.pad",)
 
     def rewrite(self, operation: ir.Operation) -> None:
-        """Puts a barrier behind a pad."""
+        """Puts a barrier behind a pad, and one between it and a pad before."""
         if any(ir.DenseI64ArrayAttr(operation.attributes["interior_padding"])):
+            if _is_padded(operation.operands[0]):
+                operation.operands[0] = hlo.optimization_barrier(operation.operands[0])[0]
             with ir.InsertionPoint.after(operation):
                 stored = hlo.optimization_barrier(operation.result)[0]
             operation.result.replace_all_uses_except(stored, stored.owner.operation)
+
+
+def _is_padded(value: ir.Value) -> bool:
+    """Tells whether a value is a pad, or what may be folded to one."""
+    pending, seen = [value], set[ir.Value]()
+    while pending:
+        value = pending.pop()
+        operation = defining_operation(value)
+        if operation is None or value in seen:
+            continue
+        if operation.name == "stablehlo.pad":
+            return True
+        seen.add(value)
+        pending += folded_sources(value)
+    return False
