@@ -15,7 +15,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Positions, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, scalar
-from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.errors import DTypeError, OutOfBoundsError, ParameterError, ShapeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add
 from axir.dialect.ops.elementwise.comparison import lt, select_n
@@ -27,6 +27,10 @@ from axir.dialect.program.rules import LoweringContext, Operand, Value
 from .static_slicing import index_in_dim
 
 _INDEX_LIMIT = np.iinfo(np.int32).max
+
+
+class NegativeStartError(OutOfBoundsError, ValueError):
+    """A start index is negative where that does not mean to count from the end."""
 
 
 def check_number(name: str, what: str, count: int, operand: ShapedArray) -> None:

@@ -308,9 +308,10 @@ def argwhere(
            [1, 0]], dtype=int32)
     """
     a = array_argument("argwhere", a)
+    if not a.ndim:  # an index of a scalar names no axis: there is a row or none
+        (found,) = nonzero(reshape(a, (1,)), size=size, fill_value=fill_value)
+        return reshape(found, (found.size, 1))[:, :0]
     found = nonzero(a, size=size, fill_value=fill_value)
-    if not a.ndim:
-        return reshape(found[0], (found[0].size, 1))[:, :0]
     return concatenate([reshape(positions, (positions.size, 1)) for positions in found], 1)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, PrecisionLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated
@@ -14,7 +15,7 @@ from axir.dialect.ops.convolution.types import ConvolutionShapeError
 from axir.dialect.ops.elementwise.conversion import conj
 from axir.dialect.ops.shape.rearranging import reshape, rev
 from axir.dialect.program.rules import Value
-from axir.numpy._arguments.promotion import promote_inexact
+from axir.numpy._arguments.promotion import promote_inexact, promote_numeric
 
 __all__ = ["convolve", "correlate"]
 
@@ -34,7 +35,7 @@ def convolve(
 
     Args:
         a: Vector of length M.
-        v: Vector of length N; integers become floats.
+        v: Vector of length N; integers become floats, unless an integer dtype is preferred.
         mode: 'full' for all M + N - 1 elements that are not empty sums; 'same' for the middle
             max(M, N) of them; 'valid' for those whose terms all exist.
         precision: As in `lax.conv_general_dilated`.
@@ -48,7 +49,7 @@ def convolve(
     >>> jnp.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 0.5]))
     Array([1. , 2.5, 4. , 1.5], dtype=float32)
     """
-    a, v = _vectors("convolve", a, v, mode)
+    a, v = _vectors("convolve", a, v, mode, preferred_element_type)
     if a.shape < v.shape:
         a, v = v, a
     start, size = _middle(mode, a.shape[0], v.shape[0])
@@ -63,7 +64,7 @@ def correlate(
 
     Args:
         a: Vector of length M.
-        v: Vector of length N; integers become floats.
+        v: Vector of length N; integers become floats, unless an integer dtype is preferred.
         mode: As in `convolve`.
         precision: As in `lax.conv_general_dilated`.
         preferred_element_type: dtype to accumulate in, and of the result.
@@ -76,7 +77,7 @@ def correlate(
     >>> jnp.correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 0.5]))
     Array([2. , 3.5], dtype=float32)
     """
-    a, v = _vectors("correlate", a, v, mode)
+    a, v = _vectors("correlate", a, v, mode, preferred_element_type)
     start, size = _middle(mode, max(a.shape[0], v.shape[0]), min(a.shape[0], v.shape[0]))
     if a.shape < v.shape:
         # The middle of the result of the exchanged vectors, which is the same backwards.
@@ -85,9 +86,12 @@ def correlate(
     return convolve_range(a, reversed_v, (start,), (size,), precision, preferred_element_type)
 
 
-def _vectors(name: str, a: ArrayLike, v: ArrayLike, mode: str) -> list[Value]:
+def _vectors(name: str, a: ArrayLike, v: ArrayLike, mode: str, preferred: DTypeLike) -> list[Value]:
     check_mode(name, mode)
-    vectors = promote_inexact(name, a, v)
+    keeps_integers = preferred is not None and dtypes.is_integer(
+        dtypes.canonicalize_dtype(preferred)
+    )
+    vectors = (promote_numeric if keeps_integers else promote_inexact)(name, a, v)
     shapes = [getattr(x, "shape", ()) for x in vectors]
     if any(len(shape) != 1 or 0 in shape for shape in shapes):
         raise ConvolutionShapeError(

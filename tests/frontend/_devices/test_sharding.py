@@ -230,7 +230,7 @@ def test_arrays_stay_where_they_are_for_a_memory_space() -> None:
     assert axir.host_count() == 1
 
 
-def test_functions_that_make_arrays_lay_them_out() -> None:
+def test_functions_lay_their_results_out() -> None:
     mesh = axir.make_mesh((1,), ("x",))
     spec = PartitionSpec("x")
     key = axir.random.key(0)
@@ -242,6 +242,17 @@ def test_functions_that_make_arrays_lay_them_out() -> None:
         lambda **where: axir.random.normal(key, (4,), **where),
         lambda **where: axir.random.permutation(key, 4, **where),
         lambda **where: axir.lax.broadcasted_iota("int32", (4,), 0, **where),
+        lambda **where: axir.lax.reshape(np.arange(4), (4,), **where),
+        lambda **where: axir.lax.broadcast(2, (4,), **where),
+        lambda **where: axir.lax.reduce_sum(np.ones((3, 4), np.float32), (0,), **where),
+        lambda **where: axir.lax.dot(np.eye(4), np.arange(4.0), **where),
+        lambda **where: jnp.matmul(np.eye(4), np.arange(4.0), **where),
+        lambda **where: jnp.dot(np.eye(4), np.arange(4.0), **where),
+        lambda **where: jnp.tensordot(np.eye(4), np.arange(4.0), 1, **where),
+        lambda **where: jnp.einsum("ij,j", np.eye(4), np.arange(4.0), **where),
+        lambda **where: jnp.arange(8).at[::2].get(**where),
+        lambda **where: jnp.arange(4).at[1].set(7, **where),
+        lambda **where: jnp.arange(4).at[1].apply(jnp.square, **where),
     ]
     for make in makers:
         made = make(out_sharding=NamedSharding(mesh, spec))

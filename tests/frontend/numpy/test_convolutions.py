@@ -51,6 +51,12 @@ def test_dtypes(name: str, first: Any, second: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_integers_stay_where_integers_are_preferred(name: str) -> None:
+    a, v = draw(6, np.int8), draw(3, np.int8, 1)
+    compare(getattr(jnp, name), getattr(jax_numpy, name), a, v, preferred_element_type=np.int32)
+
+
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
 def test_gradients(name: str) -> None:
     a, v = draw(6), draw(4, seed=1)
 

@@ -180,6 +180,22 @@ def test_take_fills() -> None:
         jnp.take(X, np.array([0.5]))
 
 
+def test_positions_may_be_bools_or_none_at_all() -> None:
+    mask = np.array([True, False, True])
+    compare(jnp.take, jax.numpy.take, np.arange(3), mask)
+    compare(jnp.take, jax.numpy.take, np.arange(3), np.array([]))
+    for positions in (mask, np.array([])):
+        compare(jnp.put, jax.numpy.put, np.arange(3), positions, 7, inplace=False)
+
+
+def test_a_scalar_has_no_positions() -> None:
+    with pytest.raises(ValueError, match="is a scalar, and an index of it names no axis"):
+        jnp.nonzero(2.0)
+    for number in (0.0, 2.0):
+        compare(jnp.argwhere, jax.numpy.argwhere, number)
+        compare(jnp.flatnonzero, jax.numpy.flatnonzero, number)
+
+
 def test_take_along_axis() -> None:
     for axis in (0, 1, 2, -1):
         order = np.argsort(-X, axis=axis)

@@ -21,6 +21,7 @@ from axir.dialect.core.errors import (
 )
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.indexing import dynamic_slicing as slicing
+from axir.dialect.ops.indexing.start_indices import NegativeStartError
 from axir.dialect.program.tracer import Trace
 
 ROW = as_array(np.arange(6, dtype=np.int32))
@@ -169,10 +170,20 @@ def test_dynamic_start_counts_from_the_end_and_is_clamped(start: int, first: int
 
 
 def test_negative_start_is_clamped_where_it_may_not_count_from_the_end() -> None:
-    block = slicing.dynamic_slice(ROW, (-1,), (2,), allow_negative_indices=False)
+    before = np.int32(-1)
+    block = slicing.dynamic_slice(ROW, (before,), (2,), allow_negative_indices=False)
     assert block.tolist() == [0, 1]
-    corner = slicing.dynamic_slice(MATRIX, (-1, -1), (1, 1), allow_negative_indices=(True, False))
+    corner = slicing.dynamic_slice(
+        MATRIX, (before, before), (1, 1), allow_negative_indices=(True, False)
+    )
     assert corner.tolist() == [[8.0]]
+
+
+def test_negative_number_is_refused_where_it_may_not_count_from_the_end() -> None:
+    with pytest.raises(NegativeStartError, match="start index -1 of a dimension of extent 6 is"):
+        slicing.dynamic_slice(ROW, (-1,), (2,), allow_negative_indices=False)
+    with pytest.raises(ValueError, match="allow_negative_indices=True lets it count from the end"):
+        slicing.dynamic_update_slice(ROW, ROW[:2], (-1,), allow_negative_indices=False)
 
 
 def test_narrow_indices_reach_the_end_of_a_long_array() -> None:
