@@ -11,9 +11,14 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.program.rules import HOST
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.copies import copied, is_worth_a_kernel
-from axir.passes.legalize.rewriting import find_operations, replace
+from axir.passes.legalize.rewriting import (
+    defining_operation,
+    find_operations,
+    renewed,
+    replace,
+)
 
-from .storage import BARRIER, IN_PLACE, overwritten_places, sources
+from .storage import BARRIER, IN_PLACE, folded_sources, overwritten_places, sources
 
 DONATION_ATTRIBUTES = (
     "axir.donated",
@@ -24,6 +29,7 @@ DONATION_ATTRIBUTES = (
 """Argument attributes by which a caller gives its array away. Ours is removed, IREE reads some."""
 
 _HOST = f"{HOST}."
+_SLICES = ("stablehlo.slice", "stablehlo.dynamic_slice")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +51,11 @@ class ProtectInputs(Pass):
        unsigned integers, which IREE does not transfer, one of their bits as signless integers.
        On CPUs a kernel copies what is large: a transfer is the work of one thread.
     4. Remove the optimization barriers on the way, next to which a transfer is optimized away.
-    5. Remove `axir.donated`, which only this pass reads.
+    5. Where what is overwritten is a slice of such an argument that something else reads, too, let
+       the operation overwrite an array of its own. (IREE transfers the argument once for each
+       reader and keeps the slices apart, then removes the transfers, which nobody writes to, and
+       takes the two slices for one: the other reader found what had been written.)
+    6. Remove `axir.donated`, which only this pass reads.
 
     Before::
 
@@ -69,9 +79,12 @@ class ProtectInputs(Pass):
     def run(self, module: ir.Module) -> None:
         """Inserts the transfers."""
         reached = _Storage()
+        shared: list[tuple[ir.Operation, int]] = []
         for operation in find_operations(module.operation, IN_PLACE):
             for place in overwritten_places(operation):
-                _trace_storage(operation.operands[place], reached)
+                operand = operation.operands[place]
+                if _trace_storage(operand, reached) and _is_shared_slice(operand):
+                    shared.append((operation, place))
         functions = find_operations(module.operation, ("func.func",))
         donated = {
             (function.attributes["sym_name"].value, index)
@@ -86,6 +99,9 @@ class ProtectInputs(Pass):
             self._replace_by_copy(result)
         for barrier in reached.barriers:
             replace(barrier, list(barrier.operands))
+        for operation, place in shared:
+            with ir.InsertionPoint(operation), operation.location:
+                operation.operands[place] = renewed(operation.operands[place])
         for function in functions:
             _remove_own_attribute(function)
 
@@ -157,6 +173,35 @@ def _trace_unseen(value: ir.Value, reached: _Storage) -> bool:
     if any(found) and operation.name == BARRIER and operation not in reached.barriers:
         reached.barriers.append(operation)
     return any(found)
+
+
+def _is_shared_slice(value: ir.Value) -> bool:
+    """Tells whether a value is, or may be folded to, part of an array that others read, too."""
+    pending, seen = [(value, False)], set[ir.Value]()
+    while pending:
+        value, is_read = pending.pop()
+        operation = defining_operation(value)
+        if operation is None or value in seen:
+            continue
+        seen.add(value)
+        is_read = is_read or sum(1 for _ in value.uses) > 1
+        takes_part = operation.name in _SLICES and operation.operands[0].type != value.type
+        if takes_part and (is_read or _has_twin(operation)):
+            return True
+        pending += [(source, is_read) for source in folded_sources(value)]
+    return False
+
+
+def _has_twin(operation: ir.Operation) -> bool:
+    """Tells whether another slice takes the same part of the array."""
+    others = (use.owner.operation for use in operation.operands[0].uses)
+    return any(
+        other != operation
+        and other.name == operation.name
+        and other.attributes == operation.attributes
+        and list(other.operands) == list(operation.operands)
+        for other in others
+    )
 
 
 def donated_arguments(function: ir.Operation) -> list[int]:

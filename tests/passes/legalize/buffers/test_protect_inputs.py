@@ -9,6 +9,7 @@ from support.stablehlo_runner import Compiled, build, parse
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import dispatch
 from axir.passes.framework.pipeline import run_passes
+from axir.passes.legalize.buffers.protect_inputs import transfer
 
 X = np.arange(50, dtype=np.float32).reshape(10, 5)[::-1].copy()
 INDICES = np.array([[1], [3], [5]], np.int32)
@@ -219,6 +220,63 @@ def test_kernels_copy_what_is_large() -> None:
     elsewhere = build({"numbers": (examples["numbers"], replace)})
     run_passes(elsewhere, "protect-inputs{platform=cuda}")
     assert "flow.tensor.transfer" in str(elsewhere)
+
+
+def last_row(x):
+    return hlo.slice(x, [9, 0], [10, 5])
+
+
+def doubled_in_place(column):
+    """The column with its second element doubled, which reads what it overwrites."""
+    element = hlo.slice(column, [1, 0], [2, 1])
+    start = [hlo.constant(np.int32(1)), hlo.constant(np.int32(0))]
+    return hlo.dynamic_update_slice(column, hlo.add(element, element), start)
+
+
+def largest(column):
+    return hlo.reduce([column], [hlo.full(-np.inf, (), np.float32)], [0, 1], hlo.maximum)[0]
+
+
+def part_and_result(x, *_):
+    row = last_row(x)
+    changed = doubled_in_place(hlo.reshape(row, (5, 1)))
+    return [row, hlo.add(row, hlo.broadcast_in_dim(largest(changed), (1, 5), ()))]
+
+
+def twins_and_result(x, *_):
+    changed = doubled_in_place(hlo.reshape(last_row(x), (5, 1)))
+    return [last_row(x), hlo.add(last_row(x), hlo.broadcast_in_dim(largest(changed), (1, 5), ()))]
+
+
+PARTS = {"part": part_and_result, "twins": twins_and_result}
+PARTS_EXPECTED = [X[9:], X[9:] + np.float32(max(2 * X[9, 1], X[9].max()))]
+
+
+def test_a_part_that_something_else_reads_does_not_change() -> None:
+    module = build({name: (ARGUMENTS, function) for name, function in PARTS.items()})
+    run_passes(module, "protect-inputs")
+    compiled = Compiled(module)
+    for name in PARTS:
+        for result, expected in zip(compiled(name, *ARGUMENTS), PARTS_EXPECTED, strict=True):
+            np.testing.assert_array_equal(result, expected)
+        assert changed_arguments(compiled, name) == []
+
+
+def test_a_transfer_alone_does_not_keep_a_part() -> None:
+    module = build({"f": (ARGUMENTS, lambda x, *_: part_and_result(transfer(x, "__device_0")))})
+    assert not np.array_equal(Compiled(module)("f", *ARGUMENTS)[0], X[9:])
+
+
+def test_a_part_that_nothing_else_reads_is_not_copied_again() -> None:
+    def changed(x, indices, updates, start):
+        return hlo.dynamic_update_slice(
+            last_row(x), hlo.slice(updates, [0, 0], [1, 2]), [start] * 2
+        )
+
+    module = build({"f": (ARGUMENTS, changed)})
+    run_passes(module, "protect-inputs")
+    assert "flow.tensor.transfer" in str(module)
+    assert "select" not in str(module)
 
 
 def test_computed_operands_are_not_copied() -> None:
