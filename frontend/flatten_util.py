@@ -14,7 +14,8 @@ from axir.dialect.core.dtypes import is_complex
 from axir.dialect.core.errors import DTypeError, ShapeError
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 
 __all__ = ["ravel_pytree"]

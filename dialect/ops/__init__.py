@@ -19,7 +19,7 @@ from .fft import fourier_transform
 from .indexing import dynamic_slicing, gather, scatter, scatter_apply
 from .random import bit_generators, random_bits, random_keys
 from .reductions import arg_reduce, cumulative, linear_recurrence, reduce, variadic_reduce
-from .shape import constants, rearranging, stacking
+from .shape import concatenation, constants, rearranging, stacking
 from .sharding import layout_callback, parallel_map, shard_map, sharding_constraint
 from .sorting import sort
 from .special import hypergeometric, integrals, special_functions
@@ -39,6 +39,7 @@ __all__ = [
     "bit_generators",
     "callbacks",
     "checks",
+    "concatenation",
     "constants",
     "control_flow",
     "conv_general_dilated",

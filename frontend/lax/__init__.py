@@ -158,19 +158,14 @@ from axir.dialect.ops.shape.broadcasting import (
     broadcast_to_rank,
     expand_dims,
 )
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import (
     copy,
     iota,
     zeros_like_array,
 )
 from axir.dialect.ops.shape.padding import pad
-from axir.dialect.ops.shape.rearranging import (
-    collapse,
-    concatenate,
-    rev,
-    squeeze,
-    transpose,
-)
+from axir.dialect.ops.shape.rearranging import collapse, rev, squeeze, transpose
 from axir.dialect.ops.shape.stacking import broadcast_like, split, stack, tile, unstack
 from axir.dialect.ops.sorting.approximate_top_k import approx_max_k, approx_min_k
 from axir.dialect.ops.sorting.sort import sort, sort_key_val, top_k

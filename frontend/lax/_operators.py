@@ -19,8 +19,8 @@ from axir.dialect.ops.elementwise.conversion import stop_gradient as _stop_gradi
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.shape.broadcasting import expand_dims
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import full
-from axir.dialect.ops.shape.rearranging import concatenate
 from axir.dialect.program.rules import Value
 
 

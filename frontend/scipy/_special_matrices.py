@@ -13,8 +13,9 @@ from axir.dialect.core.array import as_array
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.ops.elementwise.comparison import select_n
 from axir.dialect.ops.linalg.matrices import conjugated
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.padding import pad
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import (
     array_argument,

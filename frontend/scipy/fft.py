@@ -24,8 +24,9 @@ from axir.dialect.ops.elementwise.conversion import complex_, convert_element_ty
 from axir.dialect.ops.fft.fourier_transform import fft
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.broadcasting import expand_dims
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.padding import pad
-from axir.dialect.ops.shape.rearranging import concatenate, moveaxis, reshape, rev
+from axir.dialect.ops.shape.rearranging import moveaxis, reshape, rev
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, canonical_axis, spread
 from axir.numpy._arguments.promotion import array_argument, promote_inexact

@@ -18,7 +18,8 @@ from axir.dialect.ops.elementwise.comparison import and_, ge, lt, not_, or_, sel
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
-from axir.dialect.ops.shape.rearranging import broadcast_in_dim, concatenate, squeeze
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import broadcast_in_dim, squeeze
 from axir.dialect.program.dimensions import Halo, LookUp
 from axir.dialect.program.layouts import MeshAxes
 from axir.dialect.program.rules import Value

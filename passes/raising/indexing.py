@@ -16,8 +16,9 @@ from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.indexing.indexed_windows import CLIP, FILL
 from axir.dialect.ops.indexing.scatter_shapes import ScatterDimensionNumbers, window_sizes
 from axir.dialect.ops.reductions.computations import apply_elementwise, single_op
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import broadcasted_iota
-from axir.dialect.ops.shape.rearranging import concatenate, moveaxis, reshape, transpose
+from axir.dialect.ops.shape.rearranging import moveaxis, reshape, transpose
 from axir.dialect.program.function import Function
 from axir.dialect.program.op_table import Traceable
 from axir.dialect.program.rules import Value

@@ -9,9 +9,10 @@ from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from axir.dialect.ops.indexing.static_slicing import slice
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.padding import pad
-from axir.dialect.ops.shape.rearranging import concatenate, reshape, rev, transpose
+from axir.dialect.ops.shape.rearranging import reshape, rev, transpose
 from axir.dialect.program.rules import Value
 
 from .attributes import dense, integer, integers

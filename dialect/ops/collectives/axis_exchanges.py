@@ -12,9 +12,9 @@ from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.reductions.reduce import reduce_sum
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import (
     broadcast_in_dim,
-    concatenate,
     moveaxis,
     reshape,
     transpose,

@@ -12,8 +12,9 @@ from axir.dialect.ops.contraction.dot_general import dot_general
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value, full
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.padding import pad
-from axir.dialect.ops.shape.rearranging import concatenate, expand_dims, reshape, transpose
+from axir.dialect.ops.shape.rearranging import expand_dims, reshape, transpose
 from axir.dialect.program.rules import Operand, Value
 
 from .types import canonical_geometry, conv_dimension_numbers, result_dtype, result_shape

@@ -21,7 +21,8 @@ from axir.dialect.ops.elementwise.arithmetic import add
 from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import INTEGER, as_value, full, match_scalars
-from axir.dialect.ops.shape.rearranging import broadcast_in_dim, concatenate
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import broadcast_in_dim
 from axir.dialect.program.rules import LoweringContext, Operand, Value
 
 from .static_slicing import index_in_dim

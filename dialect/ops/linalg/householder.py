@@ -14,7 +14,8 @@ from axir.dialect.ops.elementwise.arithmetic import div, mul, neg, sub
 from axir.dialect.ops.elementwise.comparison import and_, eq, ge, gt, lt
 from axir.dialect.ops.elementwise.conversion import complex_, imag, real
 from axir.dialect.ops.reductions.arg_reduce import argmax
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 
 from .matrices import conjugated, filled, identity, part, positions, to_dtype, upper_part

@@ -24,7 +24,8 @@ from axir.dialect.ops.elementwise.transcendental import rsqrt, sqrt
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.reductions.reduce import reduce_max, reduce_or, reduce_sum
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.ops.sorting.sort import sort
 from axir.dialect.program.rules import Value
 

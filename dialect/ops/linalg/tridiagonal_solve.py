@@ -14,7 +14,8 @@ from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, sub
 from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.family import add_tangents, as_value
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import (

@@ -37,9 +37,10 @@ from axir.dialect.ops.elementwise.family import as_value, full
 from axir.dialect.ops.elementwise.multiply_high import mulhi
 from axir.dialect.ops.indexing.static_slicing import index_in_dim, slice_in_dim
 from axir.dialect.ops.shape.broadcasting import broadcast
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import iota
 from axir.dialect.ops.shape.movement import integers
-from axir.dialect.ops.shape.rearranging import concatenate, moveaxis, reshape
+from axir.dialect.ops.shape.rearranging import moveaxis, reshape
 from axir.dialect.ops.shape.stacking import stack, unstack
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function

@@ -12,7 +12,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.extended_dtypes import PRNGImpl
 from axir.dialect.ops.elementwise.comparison import xor
 from axir.dialect.ops.indexing.static_slicing import slice, slice_in_dim
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 
 from . import threefry

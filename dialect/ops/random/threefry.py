@@ -36,7 +36,8 @@ from axir.dialect.ops.elementwise.comparison import (
 )
 from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, convert_element_type
 from axir.dialect.ops.indexing.static_slicing import index_in_dim, slice_in_dim
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer

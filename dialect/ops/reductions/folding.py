@@ -15,9 +15,9 @@ from axir.dialect.core.errors import AxisError, DTypeError
 from axir.dialect.ops.elementwise.family import random_values
 from axir.dialect.ops.later_ops import static_slicing
 from axir.dialect.ops.shape import movement
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import (
     broadcast_in_dim,
-    concatenate,
     expand_dims,
     reshape,
     squeeze,

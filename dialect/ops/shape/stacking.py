@@ -30,6 +30,7 @@ from axir.dialect.program.rules import (
 )
 
 from .broadcasting import broadcast_in_dim
+from .concatenation import concatenate
 from .movement import (
     apply_to_tangent,
     batch_size,
@@ -38,7 +39,7 @@ from .movement import (
     integers,
     spread_samples,
 )
-from .rearranging import concatenate, move_batch_axis, moveaxis, reshape
+from .rearranging import move_batch_axis, moveaxis, reshape
 
 
 def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

@@ -31,8 +31,9 @@ from axir.dialect.ops.elementwise.family import as_value, random_values
 from axir.dialect.ops.indexing.static_slicing import index_in_dim
 from axir.dialect.ops.reductions.computations import apply_elementwise, check_captures, single_op
 from axir.dialect.ops.reductions.folding import spaced_values
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.movement import batch_size
-from axir.dialect.ops.shape.rearranging import concatenate, expand_dims, move_batch_axis
+from axir.dialect.ops.shape.rearranging import expand_dims, move_batch_axis
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name, trace_function
 from axir.dialect.program.op_table import declare

@@ -9,8 +9,9 @@ from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError, TreeError
 from axir.dialect.ops.indexing.static_slicing import slice as static_slice
 from axir.dialect.ops.shape.broadcasting import expand_dims
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.movement import canonical_axis
-from axir.dialect.ops.shape.rearranging import concatenate, reshape, rev
+from axir.dialect.ops.shape.rearranging import reshape, rev
 
 from ._body_tracing import check_body, flatten_values
 

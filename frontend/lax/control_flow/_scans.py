@@ -24,7 +24,8 @@ from axir.dialect.ops.control_flow.scan import bind_scan
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.indexing.static_slicing import index_in_dim, slice_in_dim
 from axir.dialect.ops.shape.broadcasting import expand_dims
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape
 
 from ._body_tracing import (
     Adapted,

@@ -28,8 +28,8 @@ from axir.dialect.ops.elementwise.comparison import ne
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full as repeated
 from axir.dialect.ops.shape.broadcasting import expand_dims
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import full as filled
-from axir.dialect.ops.shape.rearranging import concatenate
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import (

@@ -22,8 +22,9 @@ from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import broadcasted_iota
-from axir.dialect.ops.shape.rearranging import concatenate, moveaxis, reshape
+from axir.dialect.ops.shape.rearranging import moveaxis, reshape
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.checks import canonical_axis

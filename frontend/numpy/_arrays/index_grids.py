@@ -13,7 +13,8 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.reductions.cumulative import cumprod
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
-from axir.dialect.ops.shape.rearranging import concatenate, reshape, rev
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape, rev
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import array_argument
 

@@ -11,7 +11,8 @@ from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserFunction, Us
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import DTypeError, OutOfBoundsError, ParameterError
 from axir.dialect.ops.elementwise.conversion import convert_element_type
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.checks import canonical_axis, is_sequence

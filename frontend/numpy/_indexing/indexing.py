@@ -26,8 +26,9 @@ from axir.dialect.ops.indexing.indexed_windows import GatherScatterMode
 from axir.dialect.ops.indexing.start_indices import one_dtype
 from axir.dialect.ops.indexing.static_slicing import slice as static_slice
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, expand_dims
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import broadcasted_iota
-from axir.dialect.ops.shape.rearranging import concatenate, reshape, rev, squeeze
+from axir.dialect.ops.shape.rearranging import reshape, rev, squeeze
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer

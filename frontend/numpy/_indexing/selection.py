@@ -18,9 +18,10 @@ from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, imag, real
 from axir.dialect.ops.indexing.scatter import ScatterDimensionNumbers, scatter
 from axir.dialect.ops.reductions.cumulative import cumsum
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import full as filled
 from axir.dialect.ops.shape.constants import iota
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
@@ -309,8 +310,8 @@ def argwhere(
     """
     a = array_argument("argwhere", a)
     if not a.ndim:  # an index of a scalar names no axis: there is a row or none
-        (found,) = nonzero(reshape(a, (1,)), size=size, fill_value=fill_value)
-        return reshape(found, (found.size, 1))[:, :0]
+        (rows,) = nonzero(reshape(a, (1,)), size=size, fill_value=fill_value)
+        return reshape(rows, (rows.size, 1))[:, :0]
     found = nonzero(a, size=size, fill_value=fill_value)
     return concatenate([reshape(positions, (positions.size, 1)) for positions in found], 1)
 

@@ -21,7 +21,7 @@ from axir.numpy._arrays import scalar_types
 from axir.numpy._arrays.creation import array
 from axir.numpy._elementwise import arithmetic, exponential, logic
 from axir.numpy._indexing import edits, indexing, placing, selection
-from axir.numpy._indexing.index_update import At
+from axir.numpy._indexing.array_parts import At
 from axir.numpy._products import products as linear_algebra
 from axir.numpy._reductions import cumulative, moments, positions, reductions
 from axir.numpy._shape import diagonals, joining, manipulation

@@ -12,7 +12,8 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import mul, sub, zeros_like
 from axir.dialect.ops.indexing.static_slicing import index_in_dim
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, expand_dims
-from axir.dialect.ops.shape.rearranging import concatenate, reshape, transpose
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape, transpose
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axis, reject_out
 from axir.numpy._arguments.promotion import array_argument, broadcast_arguments, promote_arguments

@@ -15,8 +15,9 @@ from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.static_slicing import index_in_dim, slice_in_dim
 from axir.dialect.ops.linalg.eig import eig
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.padding import pad
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import array_argument, promote_arguments, promote_inexact
 from axir.numpy._arrays.creation import zeros

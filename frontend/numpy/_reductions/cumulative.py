@@ -9,7 +9,8 @@ from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
 from axir.dialect.core.errors import AxisError
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.reductions import cumulative
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axis, reject_out
 from axir.numpy._arguments.promotion import array_argument

@@ -25,8 +25,8 @@ from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.reductions.cumulative import cumsum
 from axir.dialect.ops.reductions.reduce import reduce_sum
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, expand_dims
+from axir.dialect.ops.shape.concatenation import concatenate as lax_concatenate
 from axir.dialect.ops.shape.constants import iota
-from axir.dialect.ops.shape.rearranging import concatenate as lax_concatenate
 from axir.dialect.ops.shape.rearranging import reshape, squeeze
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer

@@ -20,7 +20,8 @@ from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice_in_dim
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape import broadcasting
 from axir.dialect.ops.shape.broadcasting import broadcast_shapes
-from axir.dialect.ops.shape.rearranging import concatenate, rev
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import rev
 from axir.dialect.ops.shape.rearranging import squeeze as lax_squeeze
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value

@@ -16,9 +16,10 @@ from axir.dialect.ops.elementwise.arithmetic import add, floor, mul, round, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import iota
 from axir.dialect.ops.shape.padding import pad as lax_pad
-from axir.dialect.ops.shape.rearranging import concatenate, reshape, rev
+from axir.dialect.ops.shape.rearranging import reshape, rev
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.checks import is_sequence

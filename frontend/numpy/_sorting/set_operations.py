@@ -21,8 +21,9 @@ from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.reductions.cumulative import cumsum
 from axir.dialect.ops.reductions.reduce import reduce_or, reduce_sum
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import full_like, iota
-from axir.dialect.ops.shape.rearranging import concatenate, reshape
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.ops.sorting.sort import sort as lax_sort
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer

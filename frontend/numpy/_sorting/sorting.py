@@ -20,8 +20,9 @@ from axir.dialect.ops.elementwise.conversion import convert_element_type, imag, 
 from axir.dialect.ops.indexing.static_slicing import index_in_dim
 from axir.dialect.ops.reductions.reduce import reduce_sum
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import broadcasted_iota, iota
-from axir.dialect.ops.shape.rearranging import concatenate, reshape, rev
+from axir.dialect.ops.shape.rearranging import reshape, rev
 from axir.dialect.ops.sorting.sort import sort as lax_sort
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value

@@ -20,8 +20,9 @@ from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_upd
 from axir.dialect.ops.indexing.static_slicing import slice as static_slice
 from axir.dialect.ops.reductions.reduce import reduce_max, reduce_sum
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.padding import pad
-from axir.dialect.ops.shape.rearranging import concatenate, reshape, rev, transpose
+from axir.dialect.ops.shape.rearranging import reshape, rev, transpose
 from axir.dialect.ops.sorting.sort import sort
 
 _SHAPES = array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)

@@ -15,6 +15,7 @@ from axir.dialect.core.symbolic_zeros import UndefinedPrimal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.shape import constants
 from axir.dialect.ops.shape import rearranging as shape
+from axir.dialect.ops.shape.concatenation import concatenate
 
 MATRIX = as_array(np.arange(6, dtype=np.float32).reshape(2, 3))
 INTEGERS = as_array(np.arange(6, dtype=np.int32).reshape(2, 3))
@@ -101,22 +102,22 @@ SCALAR = as_array(np.float32(1))
             "squeeze: axis 2 is out of bounds for an array of dimension 2.",
         ),
         (
-            lambda: shape.concatenate([], 0),
+            lambda: concatenate([], 0),
             ParameterError,
             "concatenate needs at least one array, but got none.",
         ),
         (
-            lambda: shape.concatenate([SCALAR, SCALAR], 0),
+            lambda: concatenate([SCALAR, SCALAR], 0),
             AxisError,
             "A scalar has no axes.",
         ),
         (
-            lambda: shape.concatenate([MATRIX, SCALAR], 0),
+            lambda: concatenate([MATRIX, SCALAR], 0),
             ShapeError,
             "must be equal in shape apart from dimension 0, but got float32[2,3], float32[].",
         ),
         (
-            lambda: shape.concatenate([MATRIX, INTEGERS], 0),
+            lambda: concatenate([MATRIX, INTEGERS], 0),
             DTypeError,
             "operands of equal dtype, but got float32[2,3], int32[2,3].",
         ),
@@ -201,7 +202,7 @@ def test_what_changes_nothing_returns_its_operand() -> None:
     assert shape.moveaxis(MATRIX, -1, 1) is MATRIX
     assert shape.squeeze(MATRIX, ()) is MATRIX
     assert shape.expand_dims(MATRIX, ()) is MATRIX
-    assert shape.concatenate([MATRIX], 0) is MATRIX
+    assert concatenate([MATRIX], 0) is MATRIX
     assert shape.broadcast(MATRIX, ()) is MATRIX
 
 
@@ -231,8 +232,8 @@ def test_weak_types_stay_where_all_operands_are_weak() -> None:
     weak = shape.broadcast_in_dim(as_array(1.0), (2,), ())
     assert weak.weak_type
     assert shape.reshape(weak, (1, 2)).weak_type
-    assert shape.concatenate([weak, weak], 0).weak_type
-    assert not shape.concatenate([weak, as_array(np.ones(2, np.float32))], 0).weak_type
+    assert concatenate([weak, weak], 0).weak_type
+    assert not concatenate([weak, as_array(np.ones(2, np.float32))], 0).weak_type
     assert not shape.pad(MATRIX, 0.0, ((0, 0, 0), (0, 0, 0))).weak_type
 
 
