@@ -19,7 +19,8 @@ _CHOICES = frozenset(("flow.dispatch", *_EXTREMA)) | frozenset(
     f"stablehlo.{name}"
     for name in (
         "and bitcast_convert broadcast_in_dim clamp concatenate dynamic_slice gather negate not or "
-        "pad reshape reverse select shift_left shift_right_logical slice sort transpose xor"
+        "pad reshape reverse scatter select shift_left shift_right_logical slice sort transpose "
+        "while xor"
     ).split()
 )
 _SUMS = frozenset(("stablehlo.add", "stablehlo.subtract"))
@@ -45,7 +46,7 @@ class StoreCompared(Pass):
     false in whole columns, and derivatives of maxima, which find their places so, were zero.
 
     1. Visit each comparison of floating-point numbers, and follow both operands back through what
-       chooses among elements: moves, maxima and minima, selections, sorts.
+       chooses among elements: moves, maxima and minima, selections, sorts, scatters, loops.
     2. Where both come from one elementwise result that is made of products and sums, or of
        functions of numbers, let all that reads it read an optimization barrier of it.
 

@@ -89,3 +89,15 @@ def test_derivatives_of_maxima_find_their_places() -> None:
 def test_the_pass_is_still_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(STAGES, "store-compared")
     assert not places_of_maxima(3.0).any(0).all()
+
+
+def test_derivatives_of_maxima_of_segments_find_their_places() -> None:
+    segments = np.arange(ROWS) % 7
+
+    def total(x, y, z):
+        product = x * y
+        return axir.ops.segment_max(product + z, segments).sum() + jnp.sin(product).sum()
+
+    slope = axir.grad(total)
+    x, y, z = map(jnp.asarray, (X, Y, Z))
+    np.testing.assert_allclose(axir.jit(slope)(x, y, z), slope(x, y, z), rtol=1e-5, atol=1e-6)
