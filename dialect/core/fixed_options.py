@@ -12,9 +12,8 @@ from .errors import ParameterError
 def one_layout(function: str, sharding: object) -> ParameterError:
     """Returns the error of a function that was asked to lay its result out over devices."""
     return ParameterError(
-        f"{function}: {sharding!r} is not a layout of the result; an array lies on one device, in "
-        "one layout.",
-        "Leave the argument out, or pass None. axir.device_put(x, device) chooses the device.",
+        f"{function}: {sharding!r} is no layout that {function} can give.",
+        "Leave the argument out, or pass None. axir.device_put(x, sharding) lays an array out.",
     )
 
 

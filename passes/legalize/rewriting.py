@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, TypeAlias
 
 from iree.compiler import ir
@@ -73,6 +73,25 @@ def constant_behind(value: ir.Value) -> ir.Operation | None:
         operation = defining_operation(operation.operands[0])
     is_constant = operation is not None and operation.name == "stablehlo.constant"
     return operation if is_constant else None
+
+
+def values_behind(
+    value: ir.Value, sources: Callable[[ir.Value, ir.Operation], Iterable[ir.Value]]
+) -> Iterator[tuple[ir.Value, ir.Operation]]:
+    """Walks from a value back to what it comes from, each value once, with its operation.
+
+    Args:
+        value: Where to begin; arguments of blocks come from nothing.
+        sources: Which values to go on with from a result of an operation.
+    """
+    pending, seen = [value], set[ir.Value]()
+    while pending:
+        value = pending.pop()
+        operation = defining_operation(value)
+        if operation is not None and value not in seen:
+            seen.add(value)
+            yield value, operation
+            pending += sources(value, operation)
 
 
 def innermost_loop_block(operation: ir.Operation) -> ir.Block | None:

@@ -363,10 +363,20 @@ def _read_along(
 # take ------------------------------------------------------------------------------------------
 
 
-def _positions(name: str, indices: ArrayLike, *, takes_bools: bool = False) -> Value:
+def integer_positions(name: str, indices: ArrayLike, *, takes_bools: bool = False) -> Value:
+    """Returns the argument `indices` of a function as an array of integers.
+
+    Args:
+        name: The function, for errors.
+        indices: The argument.
+        takes_bools: Whether False is 0 and True 1, and an array of nothing may have any dtype.
+
+    Raises:
+        DTypeError: unless it holds integers.
+    """
     indices = array_argument(name, indices, 1)
     if takes_bools and (indices.dtype == dtypes.bool_ or not indices.size):
-        return convert_element_type(indices, dtypes.int32)  # an array of nothing is one of floats
+        return convert_element_type(indices, dtypes.int32)
     if dtypes.kind(indices.dtype) not in "iu":
         raise DTypeError(
             f"jnp.{name}: indices must be integers, not {indices.dtype}.",
@@ -418,7 +428,7 @@ def take(
     """
     reject_out("take", out)
     a = array_argument("take", a)
-    positions = _positions("take", indices, takes_bools=True)
+    positions = integer_positions("take", indices, takes_bools=True)
     if (
         type(a) is ConcreteArray
         and type(positions) is ConcreteArray
@@ -484,7 +494,7 @@ def take_along_axis(
     Array([[1, 2, 3]], dtype=int32)
     """
     arr = array_argument("take_along_axis", arr)
-    positions = _positions("take_along_axis", indices)
+    positions = integer_positions("take_along_axis", indices)
     if axis is None:
         arr, axis = reshape(arr, (arr.size,)), 0
     if arr.ndim != positions.ndim:

@@ -9,16 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import (
-    DTypeError,
     ImmutableArrayError,
     OutOfBoundsError,
     ParameterError,
     ShapeError,
 )
-from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axis, reject_out
@@ -33,6 +30,7 @@ from axir.numpy._elementwise.arithmetic import remainder
 from axir.numpy._shape.joining import stack, tile
 
 from .index_update import update
+from .indexing import integer_positions
 from .selection import clip, concrete_host
 
 __all__ = ["choose", "put", "put_along_axis"]
@@ -44,13 +42,6 @@ def _reject_in_place(name: str, inplace: bool) -> None:
             f"jnp.{name} cannot work in place, because arrays are immutable.",
             f"Write a = jnp.{name}(a, ..., inplace=False).",
         )
-
-
-def _integers(name: str, indices: ArrayLike) -> Value:
-    indices = array_argument(name, indices, 1)
-    if dtypes.kind(indices.dtype) not in "iu":
-        raise DTypeError(f"jnp.{name}: indices must be integers, not {indices.dtype}.")
-    return indices
 
 
 def put(
@@ -76,10 +67,8 @@ def put(
     Array([7., 0., 8., 0.], dtype=float32)
     """
     _reject_in_place("put", inplace)
-    a, positions = array_argument("put", a, 0), array_argument("put", ind, 1)
-    if positions.dtype == dtypes.bool_ or not positions.size:
-        positions = convert_element_type(positions, dtypes.int32)
-    positions = _integers("put", positions)
+    a = array_argument("put", a, 0)
+    positions = integer_positions("put", ind, takes_bools=True)
     values = array_argument("put", v, 2)
     if not positions.size or not values.size or not a.size:
         return a
@@ -133,7 +122,7 @@ def put_along_axis(
     """
     name = "put_along_axis"
     _reject_in_place(name, inplace)
-    given, positions = array_argument(name, arr, 0), _integers(name, indices)
+    given, positions = array_argument(name, arr, 0), integer_positions(name, indices)
     array = reshape(given, (given.size,)) if axis is None else given
     if array.ndim != positions.ndim:
         raise ShapeError(
@@ -168,7 +157,7 @@ def choose(a: ArrayLike, choices: UserObject, out: None = None, mode: str = "rai
     Array([10,  2], dtype=int32)
     """
     reject_out("choose", out)
-    numbers = _integers("choose", a)
+    numbers = integer_positions("choose", a)
     arrays = promote_arguments("choose", *operands("choose", list(_sequence(choices))))
     if not arrays:
         raise ParameterError("jnp.choose: there is nothing to choose from.")

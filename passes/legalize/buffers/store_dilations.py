@@ -8,7 +8,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.rewriting import RewritePass, defining_operation
+from axir.passes.legalize.rewriting import RewritePass, values_behind
 
 from .storage import folded_sources
 
@@ -56,14 +56,5 @@ class StoreDilations(RewritePass):
 
 def _is_padded(value: ir.Value) -> bool:
     """Tells whether a value is a pad, or what may be folded to one."""
-    pending, seen = [value], set[ir.Value]()
-    while pending:
-        value = pending.pop()
-        operation = defining_operation(value)
-        if operation is None or value in seen:
-            continue
-        if operation.name == "stablehlo.pad":
-            return True
-        seen.add(value)
-        pending += folded_sources(value)
-    return False
+    behind = values_behind(value, lambda x, _: folded_sources(x))
+    return any(operation.name == "stablehlo.pad" for _, operation in behind)

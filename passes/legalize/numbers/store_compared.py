@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import ClassVar
 
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.rewriting import ELEMENTWISE, defining_operation, operations_in_order
+from axir.passes.legalize.rewriting import ELEMENTWISE, operations_in_order, values_behind
 
 _COMPARE = "stablehlo.compare"
 _REDUCTIONS = ("stablehlo.reduce", "stablehlo.reduce_window")
@@ -92,36 +93,30 @@ def _can_mislead(first: ir.Value, second: ir.Value) -> bool:
 
 def _chosen_from(value: ir.Value) -> dict[ir.Value, None]:
     """Returns the results whose elements a value may have."""
-    pending, seen, found = [value], set[ir.Value](), dict[ir.Value, None]()
-    while pending:
-        value = pending.pop()
-        operation = defining_operation(value)
-        if operation is None or value in seen:
-            continue
-        seen.add(value)
-        if operation.name in _CHOICES or _is_extremum(operation):
-            pending += operation.operands
-        else:
-            found[value] = None
-    return found
+
+    def choices(_: ir.Value, operation: ir.Operation) -> Iterable[ir.Value]:
+        return operation.operands if _chooses(operation) else ()
+
+    behind = values_behind(value, choices)
+    return dict.fromkeys(x for x, operation in behind if not _chooses(operation))
 
 
-def _is_extremum(operation: ir.Operation) -> bool:
+def _chooses(operation: ir.Operation) -> bool:
     if operation.name not in _REDUCTIONS:
-        return False
+        return operation.name in _CHOICES
     return any(body.name in _EXTREMA for body in operation.regions[0].blocks[0].operations)
 
 
 def _may_differ(value: ir.Value) -> bool:
     """Tells whether a result may be rounded otherwise where it is computed again."""
-    pending, seen, names = [value], set[ir.Value](), set[str]()
-    while pending:
-        value = pending.pop()
-        operation = defining_operation(value)
-        if operation is None or value in seen:
-            continue
-        seen.add(value)
-        if operation.name in ELEMENTWISE or operation.name.startswith("chlo."):
-            names.add(operation.name)
-            pending += operation.operands
+
+    def operands(_: ir.Value, operation: ir.Operation) -> Iterable[ir.Value]:
+        return operation.operands if _is_elementwise(operation) else ()
+
+    behind = values_behind(value, operands)
+    names = {operation.name for _, operation in behind if _is_elementwise(operation)}
     return bool(names - _ROUNDED) or (_PRODUCT in names and bool(names & _SUMS))
+
+
+def _is_elementwise(operation: ir.Operation) -> bool:
+    return operation.name in ELEMENTWISE or operation.name.startswith("chlo.")

@@ -52,9 +52,9 @@ def is_nan(x, y, z):
 
 LARGEST = Example("largest", (X, Y, Z), is_largest, [MASK, 2 * X * Y, np.tanh(X * Y)])
 OTHERS = [
-    Example("mean", (X, Y, Z), is_large, [X * Y + Z > (X * Y + Z).sum(0)]),
-    Example("nan", (X, Y, Z), is_nan, [np.zeros_like(MASK)]),
-    Example("sum", (X, Y, Z), sum_is_largest, [X + Z == (X + Z).max(0)]),
+    Example("mean", (X, Y, Z), is_large, []),
+    Example("nan", (X, Y, Z), is_nan, []),
+    Example("sum", (X, Y, Z), sum_is_largest, []),
 ]
 
 
