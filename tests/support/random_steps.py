@@ -195,6 +195,7 @@ OPERATIONS: dict[str, Callable[[Value, Value, int], Value]] = {
     "weighted": unary(lambda x: x + 0.1 * jnp.sum(matrix(x) * jnp.cos(matrix(x)[0]))),
     "mean": ranked(lambda x, a: jnp.mean(x, a, keepdims=True)),
     "maximum": ranked(lambda x, a: jnp.max(x, a)),
+    "largest": binary(lambda x, y: jnp.max(x * y + x) + jnp.sin(x * y)),
     "prod": ranked(lambda x, a: jnp.prod(jnp.tanh(x) + 1, a)),
     "logsumexp": ranked(lambda x, a: nn.logsumexp(x, a)),
     "softmax": ranked(lambda x, a: nn.softmax(x, a)),
