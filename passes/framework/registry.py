@@ -39,7 +39,6 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "refuse-unsupported",
         "round-to-bfloat16",
         "saturate-conversions",
-        "store-compared",
         "store-narrow-elements",
         "sign-unsigned-data",
     ),

@@ -57,7 +57,6 @@ STAGES: dict[str, Stage] = {
     "expand-c-functions": looks_for(_ANY),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
-    "store-compared": looks_for("compare"),
     "fuse-moves": looks_for("gather iota transpose pad concatenate reverse slice"),
     "position-select-and-scatter": looks_for("select_and_scatter"),
     "clamp-gather": looks_for("gather"),
@@ -145,8 +144,7 @@ class LegalizeForIree(Pass):
        `split-complex-loops`, on CPUs and unless `fuses` is off, and `expand-c-functions`, unless
        the program has a C library; then, on CPUs and unless `fuses` is off,
        `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
-       out, while gathers and scatters are as they came; before the last of them `store-compared`,
-       on all platforms, for what has not become part of a kernel.
+       out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;

@@ -37,7 +37,7 @@ _PER_MODULE = 12
 _KERNELS: dict[str, dict[str, Any]] = {
     "none": {},
     "of programs": {"fuses": True},
-    "of moves": {"passes": "store-compared,fuse-moves{elements=1}"},
+    "of moves": {"passes": "fuse-moves{elements=1}"},
 }
 _PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", "48"))
 _SEED = os.environ.get("RANDOM_SEED")

@@ -25,6 +25,7 @@ from .object_files import (
     rename_executables,
     set_phases,
 )
+from .roundings import round_products
 
 BYTECODE_MAGIC = b"ML\xefR"
 
@@ -36,7 +37,7 @@ MARK = "mark"
 UNVERIFIED = "--verify=false"
 # The compiler stops after these. In the second to last, executables are translated to machine code,
 # side by side.
-_PHASES = ("dispatch-creation", "executable-sources", "executable-targets", "end")
+_PHASES = ("dispatch-creation", "executable-sources", HOST_PHASE, "end")
 _MARKED_PHASES = (_PHASES[0], MARKED_PHASE, *_PHASES[1:])
 _PARALLEL_PHASE = _PHASES[-2]
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
@@ -158,6 +159,7 @@ class Invoker:
                 if not invocation.execute():
                     return None
                 lowered = invocation.export_module()
+                round_products(lowered)
                 rename_executables(lowered, prefix)
                 program = remove_kernels(lowered)
                 remove_locations(lowered)
@@ -243,6 +245,8 @@ def _execute(
             module.verify()
         if phase == MARKED_PHASE:
             mark_dispatches(module)
+        elif phase == HOST_PHASE:
+            round_products(module)
         invocation.import_module(module)
         start = phase
     return True

@@ -1,0 +1,97 @@
+"""Rounds products before they are added, so that a result is one number wherever it is computed.
+
+IREE computes elementwise results again in each kernel that reads them, and gives LLVM leave to
+round a product and the sum that it is part of once (`contract`). LLVM does so where nothing else in
+the kernel reads the product: so `s = x * y + z` had other last bits in one kernel than in another,
+and `s.max() - s` was negative. Without that leave all kernels round as NumPy does. What does not
+live here: when the compiler stops for this (`invoker.py`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from iree.compiler import ir
+
+_PRODUCT = "llvm.fmul"
+_SUMS = frozenset(("llvm.fadd", "llvm.fsub"))
+_FLAGS = "fastmathFlags"
+_CONTRACT = "contract"
+# Kernels of products and of whole programs and loops keep theirs: what they compute is computed
+# once, and multiplying and adding is most of what they do.
+_COMPUTES_ONCE = re.compile(r"(matrix_product|vector_product|convolution|program|loop)_\d+")
+
+
+def round_products(module: ir.Operation) -> None:
+    """Has LLVM round all products of a module in the phase `executable-targets`, in place."""
+    products: list[ir.Operation] = []
+
+    def collect(operation: ir.Operation) -> ir.WalkResult:
+        name = operation.name
+        if name == "hal.executable":
+            symbol = ir.StringAttr(operation.attributes["sym_name"]).value
+            if _COMPUTES_ONCE.fullmatch(symbol):
+                return ir.WalkResult.SKIP
+        elif name == _PRODUCT:
+            products.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(collect, ir.WalkOrder.PRE_ORDER)
+    without: dict[ir.Attribute, ir.Attribute] = {}
+    for product in products:
+        if _is_of_polynomial(product):
+            continue
+        flags = product.attributes[_FLAGS]
+        if flags not in without:
+            without[flags] = _without_leave(flags)
+        product.attributes[_FLAGS] = without[flags]
+
+
+def _is_of_polynomial(product: ir.Operation) -> bool:
+    """Tells whether a product is a step of a polynomial, p(x) * x to which a number is added.
+
+    The numbers are what functions such as `erf` are made of; their products are nobody else's.
+    """
+    uses = list(product.results[0].uses)
+    return (
+        len(uses) == 1
+        and _other_than_number(uses[0].owner.operation) is not None
+        and any(map(_is_polynomial, product.operands))
+    )
+
+
+def _is_polynomial(value: ir.Value) -> bool:
+    """Tells whether a value is a sum of a number and of a product of such a sum or a number."""
+    product = _other_than_number(_definition(value))
+    definition = None if product is None else _definition(product)
+    if definition is None or definition.name != _PRODUCT:
+        return False
+    factors = [_definition(x) for x in definition.operands]
+    return any(_is_number(x) or _other_than_number(x) is not None for x in factors)
+
+
+def _definition(value: ir.Value) -> ir.Operation | None:
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def _is_number(operation: ir.Operation | None) -> bool:
+    return operation is not None and operation.name == "llvm.mlir.constant"
+
+
+def _other_than_number(operation: ir.Operation | None) -> ir.Value | None:
+    """Returns the summand of a sum that is no number, if the other one is."""
+    if operation is None or operation.name not in _SUMS:
+        return None
+    first, second = operation.operands
+    if _is_number(_definition(second)):
+        return first
+    return second if _is_number(_definition(first)) else None
+
+
+def _without_leave(flags: ir.Attribute) -> ir.Attribute:
+    """Returns the flags of an operation but for `contract`."""
+    text = str(flags)
+    names = [name.strip() for name in text[text.index("<") + 1 : -1].split(",")]
+    kept = ", ".join(name for name in names if name != _CONTRACT)
+    return ir.Attribute.parse(f"#llvm.fastmath<{kept or 'none'}>", flags.context)
