@@ -26,6 +26,7 @@ from axir.dialect.program.tracer import Trace
 
 # Families whose results come element by element, so that errors are relative to each element.
 _ELEMENTWISE_FAMILY = "axir.dialect.ops.elementwise.family"
+_FORMULAS = "axir.dialect.builders.formula"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +55,11 @@ class Case:
     def is_elementwise(self) -> bool:
         """Whether each element of the result depends on its own operands only."""
         return getattr(self.primitive.infer, "__module__", "") == _ELEMENTWISE_FAMILY
+
+    @property
+    def is_formula(self) -> bool:
+        """Whether the op is computed by a formula: an elementwise function made of others."""
+        return self.primitive.lower.__module__ == _FORMULAS
 
     @property
     def results(self) -> list[np.dtype]:
@@ -148,20 +154,22 @@ def joined(cases: Sequence[Case]) -> Iterator[Case]:
 
     Each function costs the compiler as much as the next one, and elements have no influence on each
     other, so the values of all these samples are one sample of rank 6. Samples without elements, of
-    rank 0, and those whose operands are broadcast stay as they are.
+    rank 0, and those whose operands are broadcast stay as they are. But those of formulas are
+    thousands of operations with one rule for shapes: all that have elements are joined.
     """
     groups: dict[Any, list[Case]] = {}
     for case in cases:
         key: Any = case.index
-        if case.is_elementwise and len({x.shape for x in case.args}) == 1 and case.args[0].ndim:
-            if case.args[0].size:
-                key = (*(x.dtype for x in case.args), case.tolerance, repr(case.params))
+        shapes = {x.shape for x in case.args}
+        has_one_shape = case.is_elementwise and len(shapes) == 1 and case.args[0].ndim
+        if (has_one_shape or case.is_formula) and all(x.size for x in case.args):
+            key = (*(x.dtype for x in case.args), case.tolerance, repr(case.params))
         groups.setdefault(key, []).append(case)
     for group in groups.values():
         if len(group) == 1:
             yield group[0]
         else:
-            columns = zip(*(case.args for case in group), strict=True)
+            columns = zip(*(np.broadcast_arrays(*case.args) for case in group), strict=True)
             yield dataclasses.replace(group[0], args=tuple(map(_of_rank_6, columns)))
 
 

@@ -12,7 +12,6 @@ from support.op_cases import Case, cases_of, differences, sampled_ops
 from support.op_programs import Programs
 
 from axir.dialect.core.extended_dtypes import extended
-from axir.dialect.ops import OPS
 from axir.passes.fuse import fuse_small_programs
 
 # What no kernel holds, by the reason that the pass gives: types, operations without a rule yet, and
@@ -34,18 +33,17 @@ def _is_real(x: np.dtype) -> bool:
 def _chosen(name: str) -> Iterator[Case]:
     """Gives the largest sample of dtypes that a kernel holds, of common ones the smallest, too."""
     groups: dict[tuple[np.dtype, ...], list[Case]] = {}
-    # Special functions are thousands of operations, each of which is an op of the table too: one
-    # dtype of theirs shows that they fit together.
-    is_special = OPS[name].lower.__module__ == "axir.dialect.builders.formula"
     for case in cases_of(name):
-        if is_special and case.args[0].dtype != np.float32:
+        # Formulas are thousands of operations, each of which is an op of the table too: one dtype
+        # of theirs shows that they fit together.
+        if case.is_formula and case.args[0].dtype != np.float32:
             continue
         kinds = (*(x.dtype for x in case.args), *case.results)
         if all(map(_is_real, kinds)) and all(x.size for x in case.args):
             groups.setdefault(kinds, []).append(case)
     for group in groups.values():
         ordered = sorted(group, key=lambda case: sum(x.size for x in case.args))
-        is_common = not is_special and {x.dtype.itemsize for x in group[0].args} <= {1, 4}
+        is_common = not group[0].is_formula and {x.dtype.itemsize for x in group[0].args} <= {1, 4}
         ends = (ordered[0], ordered[-1]) if is_common else ordered[-1:]
         yield from {id(case): case for case in ends}.values()
 
