@@ -262,7 +262,7 @@ def test_elsewhere_loops_are_blocks() -> None:
 
 
 def refused(function: Callable[..., Any], *types: ShapedArray) -> Function:
-    return trace_function(function, list(types), name="refused")
+    return trace_function(lambda *args: _leaves(function(*args)), types, name="refused")
 
 
 REFUSED = {

@@ -145,7 +145,7 @@ def test_nothing_else_moves_elements(name: str) -> None:
 
 def test_what_other_kernels_read_stays() -> None:
     def product(x: Any, y: Any) -> Any:
-        return x.T @ y
+        return [x.T @ y]
 
     types = [ShapedArray((300, 400), np.float32)] * 2
     module = lower_functions({"main": trace_function(product, types)})
@@ -156,7 +156,7 @@ def test_what_other_kernels_read_stays() -> None:
 def test_small_moves_are_no_reason_for_a_kernel() -> None:
     def mixed(x: Any, word: Any) -> Any:
         key = jnp.concatenate([word, word + 1])
-        return x * key[0] ^ key[1]
+        return [x * key[0] ^ key[1]]
 
     types = [ShapedArray((40_000,), np.uint32), ShapedArray((1,), np.uint32)]
     module = lower_functions({"main": trace_function(mixed, types)})

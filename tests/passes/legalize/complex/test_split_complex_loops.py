@@ -148,7 +148,7 @@ def test_loops_carry_no_complex_numbers(name: str) -> None:
 
 def test_what_stays_says_why(caplog: pytest.LogCaptureFixture) -> None:
     def sorted_parts(x: Any) -> Any:
-        return lax.fori_loop(0, 3, lambda i, z: z * jnp.prod(z), x)
+        return [lax.fori_loop(0, 3, lambda i, z: z * jnp.prod(z), x)]
 
     kind = ShapedArray((3,), np.dtype(np.complex64))
     module = lower_functions({"main": trace_function(sorted_parts, [kind], name="main")})
