@@ -19,10 +19,10 @@ from support.random_programs import (
     Spec,
     Step,
     disagreement,
+    evaluated,
     loop_specs,
     nearby,
     specs,
-    usual_size,
 )
 
 import axir
@@ -65,25 +65,25 @@ def _problems(drawn: list[Spec], kernels: str) -> Iterator[str]:
     for number, spec in enumerate(drawn):
         with config(jax_enable_x64=True):
             function, arguments = spec.function(), spec.arguments()
-            want = _hosts(function, arguments)
+            want, size = evaluated(function, arguments)
             moved = _hosts(function, nearby(spec, arguments))
         name = f"program_{number}"
         # As in `jit`: captured arrays are further arguments.
         functions[name] = simplify_function(function)
         captured = [x.host() for x in functions[name].captured]
-        expected[name] = spec, [x.host() for x in arguments] + captured, want, moved
+        expected[name] = spec, [x.host() for x in arguments] + captured, want, moved, size
     programs = Programs(functions, **_KERNELS[kernels])
     for name, message in programs.failures.items():
         yield f"{expected[name][0]}\n  does not compile: {message}"
     for name in functions.keys() - programs.failures.keys():
-        spec, hosts, want, moved = expected[name]
+        spec, hosts, want, moved, size = expected[name]
         try:
             results = programs(name, *hosts)
         except RuntimeExecutionError as error:
             yield f"{spec}\n  does not run: {error}"
             continue
         for index, values in enumerate(zip(results, want, moved, strict=True)):
-            problem = disagreement(*values, usual_size(want))
+            problem = disagreement(*values, size)
             if problem:
                 yield f"{spec}\n  result {index}: {problem}"
 
@@ -289,9 +289,9 @@ def test_programs_that_were_wrong_once() -> None:
 def test_eager_execution_agrees_with_the_traced_program(spec: Spec) -> None:
     with config(jax_enable_x64=True):
         function, arguments = spec.function(), spec.arguments()
-        want = _hosts(function, arguments)
+        want, size = evaluated(function, arguments)
         moved = _hosts(function, nearby(spec, arguments))
         with axir.disable_jit():
             eager = axir.tree.leaves(spec.callable()(*arguments))
     for got, *others in zip(eager, want, moved, strict=True):
-        assert disagreement(got.host(), *others) is None
+        assert disagreement(got.host(), *others, size) is None

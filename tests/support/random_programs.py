@@ -17,6 +17,7 @@ import axir.numpy as jnp
 from axir import lax
 from axir.dialect.core import dtypes
 from axir.dialect.core.array import Array, as_array
+from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 
@@ -229,10 +230,21 @@ def _epsilon(x: Any) -> float:
     return float(np.finfo(x.dtype).eps)
 
 
-def usual_size(results: Sequence[np.ndarray]) -> float:
-    """The size of the largest finite number among the results of a program, from 1 to 100."""
-    sizes = [np.abs(x[np.isfinite(x)]) for x in results if dtypes.is_inexact(x.dtype)]
-    return float(np.clip(max((x.max(initial=0.0) for x in sizes), default=1.0), 1.0, 100.0))
+def evaluated(function: Function, arguments: Sequence[Array]) -> tuple[list[np.ndarray], float]:
+    """The results, and the size of the largest finite number on the way, from 1 to 100."""
+    largest = 1.0
+
+    def bind(equation: Equation, operands: Sequence[Any]) -> Any:
+        nonlocal largest
+        results = equation.primitive.bind(*operands, **equation.params)
+        for x in results if equation.primitive.multiple_results else [results]:
+            if dtypes.is_inexact(x.dtype):
+                sizes = np.abs(x.host())
+                largest = max(largest, float(sizes[np.isfinite(sizes)].max(initial=0.0)))
+        return results
+
+    results = function.interpret([*arguments, *function.captured], bind)
+    return [x.host() for x in results], min(largest, 100.0)
 
 
 def disagreement(
@@ -244,7 +256,7 @@ def disagreement(
         got: The result.
         want: What it should be.
         moved: The same for nearby arguments, which shows how much rounding matters here.
-        size: The size of numbers in the program.
+        size: The size of the numbers that it was made of.
     """
     if (got.shape, got.dtype) != (want.shape, want.dtype):
         return f"{got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
