@@ -56,10 +56,17 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """Returns the quantiles, the inverse of `cdf`."""
-    return _NORMAL.quantile("ppf", ndtri, q, loc=loc, scale=scale)
+    """Returns the quantiles, the inverse of `cdf`, as SciPy and JAX in the default float dtype.
+
+    That is float64 where 64-bit types are enabled, also for float32.
+    """
+    return _in_default_dtype(_NORMAL.quantile("ppf", ndtri, q, loc=loc, scale=scale))
 
 
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """Returns the inverse of `sf`."""
-    return _NORMAL.quantile("isf", lambda q: -ndtri(q), q, loc=loc, scale=scale)
+    """Returns the inverse of `sf`, in the dtype of `ppf`."""
+    return _in_default_dtype(_NORMAL.quantile("isf", lambda q: -ndtri(q), q, loc=loc, scale=scale))
+
+
+def _in_default_dtype(x: Value) -> Value:
+    return jnp.asarray(x, float)

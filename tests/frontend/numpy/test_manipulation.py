@@ -149,6 +149,11 @@ def test_forms_of_pad_width() -> None:
         np.testing.assert_array_equal(np.asarray(jnp.pad(from_numpy(MATRIX), width)), theirs)
 
 
+def test_no_axes_take_no_pairs() -> None:
+    padded = jnp.pad(jnp.float32(2), np.zeros((0, 2), int), "reflect")
+    assert (padded.shape, float(padded)) == ((), 2)
+
+
 def test_traced_values_take_the_forms_of_pad_width() -> None:
     for value in (7.0, [7.0, 8.0], [[7.0, 8.0]], [[7.0, 8.0], [9.0, 6.0]]):
         values = np.array(value, np.float32)
