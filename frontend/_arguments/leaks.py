@@ -34,7 +34,8 @@ def check_leaks(
         UnexpectedTracerError: names the tracers, where they were made, and who refers to them.
     """
     gc.collect()
-    tracers = list(_tracers(function))
+    # Python 3.13 counts the arguments of `get_referrers`, which this tuple becomes, among those.
+    tracers = tuple(_tracers(function))
     own = {id(tracers), id(environment), id(function)}
     own |= {id(x) for x in (function.inputs, function.captures, function.outputs)}
     for equation in function.equations:

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Effect(ABC):  # noqa: B024 - what acts has nothing in common
 
 
 Effect.register(PrimitiveOfTable)
-Effects = frozenset[Effect]
+Effects = Set[Effect]
 no_effects: Effects = frozenset()
 
 
