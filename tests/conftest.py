@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.metadata import version
+from types import ModuleType
 
 import pytest
 from hypothesis import settings
@@ -55,6 +56,35 @@ settings.load_profile("axir")
 
 
 _resident_after_clearing = 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips what compares with JAX where another JAX is all that there is, as on Python 3.10."""
+    if KNOWS_JAX:
+        return
+    skip = pytest.mark.skip(reason=f"compares with JAX 0.10, and JAX {version('jax')} is installed")
+    for item in items:
+        if isinstance(item, pytest.Function) and _uses_jax(item.module):
+            item.add_marker(skip)
+
+
+@functools.cache
+def _uses_jax(module: ModuleType) -> bool:
+    """Whether a module of tests, or one of their support that it imports from, imports JAX."""
+    seen = {module.__name__}
+    waiting = [module]
+    while waiting:
+        for value in vars(waiting.pop()).values():
+            of_module = getattr(
+                value, "__name__" if isinstance(value, ModuleType) else "__module__", None
+            )
+            name = of_module if isinstance(of_module, str) else ""
+            if name.partition(".")[0] == "jax":
+                return True
+            if name.startswith("support.") and name not in seen:
+                seen.add(name)
+                waiting.append(sys.modules[name])
+    return False
 
 
 def pytest_unconfigure() -> None:

@@ -106,6 +106,8 @@ class ScalarType(type):
     def __eq__(cls, other: object) -> bool:
         if cls is other:
             return True
+        if isinstance(other, type) and other in _CATEGORIES:
+            return False  # older versions of NumPy take np.floating for float64, and warn
         try:
             return cls.dtype == np.dtype(other)  # type: ignore[call-overload]
         except TypeError:
