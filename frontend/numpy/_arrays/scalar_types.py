@@ -106,7 +106,7 @@ class ScalarType(type):
     def __eq__(cls, other: object) -> bool:
         if cls is other:
             return True
-        if isinstance(other, type) and other in _CATEGORIES:
+        if id(other) in _NO_DTYPES:
             return False  # older versions of NumPy take np.floating for float64, and warn
         try:
             return cls.dtype == np.dtype(other)  # type: ignore[call-overload]
@@ -196,6 +196,7 @@ _CATEGORIES = {
     np.signedinteger: "i", np.unsignedinteger: "u", np.floating: "f", np.complexfloating: "c",
 }  # fmt: skip
 _EXTENDED = (extended, prng_key)
+_NO_DTYPES = frozenset(map(id, (*_CATEGORIES, *_EXTENDED)))
 
 
 def issubdtype(arg1: UserObject, arg2: UserObject) -> bool:
