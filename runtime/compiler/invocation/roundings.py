@@ -4,13 +4,15 @@ IREE computes elementwise results again in each kernel that reads them, and give
 round a product and the sum that it is part of once (`contract`). LLVM does so where nothing else in
 the kernel reads the product: so `s = x * y + z` had other last bits in one kernel than in another,
 and `s.max() - s` was negative. Without that leave all kernels round as NumPy does. Polynomials of
-functions keep it: `erf` took a fifth longer without. What does not live here: when the compiler
-stops for this (`invoker.py`).
+functions keep it: `erf` took a fifth longer without; and what is summed up in a loop, which is done
+once: a matrix product took twice as long. What does not live here: when the compiler stops for this
+(`invoker.py`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from iree.compiler import ir
 
@@ -18,6 +20,8 @@ _PRODUCT = "llvm.fmul"
 _SUMS = frozenset(("llvm.fadd", "llvm.fsub"))
 _FLAGS = "fastmathFlags"
 _CONTRACT = "contract"
+# How many terms of a sum are looked at: loops are unrolled by less.
+_LONGEST_SUM = 64
 # Kernels of products and of whole programs and loops keep theirs: what they compute is computed
 # once, and multiplying and adding is most of what they do.
 _COMPUTES_ONCE = re.compile(r"(matrix_product|vector_product|convolution|program|loop)_\d+")
@@ -40,7 +44,7 @@ def round_products(module: ir.Operation) -> None:
     module.walk(collect, ir.WalkOrder.PRE_ORDER)
     without: dict[ir.Attribute, ir.Attribute] = {}
     for product in products:
-        if _is_of_polynomial(product):
+        if _is_of_polynomial(product) or _is_summed_up(product):
             continue
         flags = product.attributes[_FLAGS]
         if flags not in without:
@@ -59,6 +63,37 @@ def _is_of_polynomial(product: ir.Operation) -> bool:
         and _other_than_number(uses[0].owner.operation) is not None
         and any(map(_is_polynomial, product.operands))
     )
+
+
+def _is_summed_up(product: ir.Operation) -> bool:
+    """Tells whether a product is added to what a loop carries, which then carries the sum."""
+    value = product.results[0]
+    carried: set[ir.Block] = set()
+    for _ in range(_LONGEST_SUM):
+        users = [use.owner.operation for use in value.uses]
+        if any(block in carried for user in users for block in user.successors):
+            return True
+        if len(users) != 1 or users[0].name not in _SUMS:
+            return False
+        carried |= _carrying(users[0].operands)
+        value = users[0].results[0]
+    return False
+
+
+def _carrying(summands: Sequence[ir.Value]) -> set[ir.Block]:
+    """Returns the blocks whose arguments are the first terms of sums."""
+    found: set[ir.Block] = set()
+    waiting = list(summands)
+    for _ in range(_LONGEST_SUM):
+        if not waiting:
+            break
+        value = waiting.pop()
+        definition = _definition(value)
+        if definition is None:
+            found.add(value.owner)
+        elif definition.name in _SUMS:
+            waiting += definition.operands
+    return found
 
 
 def _is_polynomial(value: ir.Value) -> bool:

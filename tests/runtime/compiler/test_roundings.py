@@ -48,6 +48,20 @@ POLYNOMIAL = """
 """
 
 
+# Two terms in each pass: what the loop carries, + x * y + y * z.
+SUM_OF_LOOP = """
+        llvm.br ^bb1(%c : f32)
+      ^bb1(%sum: f32):
+        %0 = llvm.fmul %x, %y fastmath<contract> : f32
+        %1 = llvm.fadd %sum, %0 fastmath<contract> : f32
+        %2 = llvm.fmul %y, %z fastmath<contract> : f32
+        %r = llvm.fadd %2, %1 fastmath<contract> : f32
+        %goes_on = llvm.fcmp "olt" %r, %z : f32
+        llvm.cond_br %goes_on, ^bb1(%r : f32), ^bb2
+      ^bb2:
+"""
+
+
 def leaves(kernel: str, body: str) -> list[bool]:
     """Which products of a kernel may still become one operation with a sum."""
     with ir.Context():
@@ -66,6 +80,7 @@ def test_products_of_kernels_that_compute_again_are_rounded() -> None:
 def test_kernels_that_compute_once_and_polynomials_are_left() -> None:
     assert leaves("matrix_product_0", PLAIN) == [True]
     assert leaves("program_12", PLAIN) == [True]
+    assert leaves("main_dispatch_0", SUM_OF_LOOP) == [True, True]
     # That of the first step may be one of the user's: (x + 3) * y + 3.
     assert leaves("main_dispatch_0", POLYNOMIAL) == [False, True]
 
