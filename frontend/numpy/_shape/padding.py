@@ -323,7 +323,7 @@ def _width(value: UserObject) -> int:
 def _pairs(values: UserObject, ndim: int, what: str) -> list[Pair]:
     """Spreads the short forms of a pair per axis: a number, a pair, a pair in brackets."""
     if isinstance(values, np.ndarray) or type(values) is ConcreteArray:
-        if values.shape == (ndim, 2) == (0, 2):
+        if ndim == 0 and values.shape == (0, 2):
             return []
         values = np.asarray(values).tolist()
     if type(values) is Tracer and values.ndim:

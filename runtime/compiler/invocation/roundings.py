@@ -12,7 +12,6 @@ once: a matrix product took twice as long. What does not live here: when the com
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from iree.compiler import ir
 
@@ -67,24 +66,21 @@ def _is_of_polynomial(product: ir.Operation) -> bool:
 
 def _is_summed_up(product: ir.Operation) -> bool:
     """Tells whether a product is added to what a loop carries, which then carries the sum."""
-    value = product.results[0]
-    carried: set[ir.Block] = set()
+    total = product.results[0]
     for _ in range(_LONGEST_SUM):
-        users = [use.owner.operation for use in value.uses]
-        if any(block in carried for user in users for block in user.successors):
-            return True
+        users = [use.owner.operation for use in total.uses]
         if len(users) != 1 or users[0].name not in _SUMS:
-            return False
-        carried |= _carrying(users[0].operands)
-        value = users[0].results[0]
-    return False
+            break
+        total = users[0].results[0]
+    carrying = _blocks_of_terms(total)
+    return any(block in carrying for use in total.uses for block in use.owner.operation.successors)
 
 
-def _carrying(summands: Sequence[ir.Value]) -> set[ir.Block]:
-    """Returns the blocks whose arguments are the first terms of sums."""
+def _blocks_of_terms(total: ir.Value) -> set[ir.Block]:
+    """Returns the blocks that have terms of a sum as arguments."""
     found: set[ir.Block] = set()
-    waiting = list(summands)
-    for _ in range(_LONGEST_SUM):
+    waiting = [total]
+    for _ in range(2 * _LONGEST_SUM):  # the sums and what they add
         if not waiting:
             break
         value = waiting.pop()
