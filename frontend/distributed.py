@@ -76,8 +76,8 @@ def initialize(
         coordinator_address: `host:port` of process 0, where the others reach it.
         num_processes: How many processes there are.
         process_id: Number of this one, from 0.
-        local_device_ids: Numbers of the devices of this process that it uses; on the CPU it has as
-            many as are named, since they are alike.
+        local_device_ids: Numbers of the machine's GPUs that this process uses; on the CPU it has as
+            many devices as are named, since they are alike.
         cluster_detection_method: `"mpi4py"` meets by MPI; `"deactivate"` asks neither MPI nor the
             environment.
         initialization_timeout: Seconds to wait until all are there.
@@ -152,6 +152,8 @@ def _device_count(local_device_ids: int | Sequence[int] | None) -> int:
     if local_device_ids is not None:
         chosen = [local_device_ids] if isinstance(local_device_ids, int) else local_device_ids
         config.update("jax_num_cpu_devices", len(chosen))
+        for option in ("jax_cuda_visible_devices", "axir_vulkan_visible_devices"):
+            config.update(option, ",".join(map(str, chosen)))
     return cpu_device_count()
 
 

@@ -285,6 +285,19 @@ _TABLE = (
         minimum=1,
     ),
     Option(
+        "jax_cuda_visible_devices",
+        str,
+        "all",
+        "Numbers of the machine's CUDA devices that this process uses, in its order, separated by "
+        "commas. To be set before their first use.",
+    ),
+    Option(
+        "axir_vulkan_visible_devices",
+        str,
+        "all",
+        "The same for Vulkan devices.",
+    ),
+    Option(
         "jax_default_matmul_precision",
         str,
         None,

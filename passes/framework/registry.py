@@ -41,6 +41,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "saturate-conversions",
         "store-narrow-elements",
         "sign-unsigned-data",
+        "write-out-fused-products",
     ),
     "legalize.complex": (
         "expand-complex",

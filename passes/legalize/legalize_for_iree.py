@@ -55,6 +55,7 @@ STAGES: dict[str, Stage] = {
     "clamp-unsigned-operands": looks_for("convert"),
     "split-complex-loops": looks_for("while"),
     "expand-c-functions": looks_for(_ANY),
+    "write-out-fused-products": looks_for("linalg.generic"),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
     "fuse-moves": looks_for("gather iota transpose pad concatenate reverse slice"),
@@ -122,6 +123,7 @@ _ONLY_ON = {
             "store-positions",
             "store-reductions",
             "store-widened",
+            "write-out-fused-products",
         ),
         _SPIRV,
     ),
@@ -142,7 +144,8 @@ class LegalizeForIree(Pass):
        for Vulkan `split-grouped-convolutions`, `fit-conv-windows`, `select-boolean-operands` and
        `widen-unsigned-dot`, in any order, then `clamp-unsigned-operands`. Then
        `split-complex-loops`, on CPUs and unless `fuses` is off, and `expand-c-functions`, unless
-       the program has a C library; then, on CPUs and unless `fuses` is off,
+       the program has a C library; for Vulkan `write-out-fused-products`; then, on CPUs and unless
+       `fuses` is off,
        `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
        out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
@@ -177,6 +180,7 @@ class LegalizeForIree(Pass):
         options: dict[str, dict[str, OptionValue]] = {
             name: {"device": self.device} for name in _ON_DEVICE
         }
+        options["expand-c-functions"] = {"platform": self.platform}
         options["refuse-unsupported"] = {"platform": self.platform, "missing": self.missing}
         options["protect-inputs"]["platform"] = self.platform
         is_spirv = self.platform in _SPIRV

@@ -196,14 +196,13 @@ class CompiledFunction:
 
     def _compile(self, marks_dispatches: bool = False) -> Executable:
         function = self.function
-        # Only what runs in the host's memory calls Python functions.
-        calls: list[HostCall] | None = [] if self.device.platform == "cpu" else None
+        calls: list[HostCall] = []
         binary = compile_function(
             function, self.device, self.donated, calls, marks_dispatches=marks_dispatches
         )
         # Host functions run in the thread of their call, where the user expects them.
         self._is_deferrable = not calls
-        program = Program(binary, self.device, calls or (), is_marked=marks_dispatches)
+        program = Program(binary, self.device, calls, is_marked=marks_dispatches)
         return program.function("main", work=largest_operation(function))
 
     def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:

@@ -230,7 +230,9 @@ class Target:
 
     @property
     def has_c_library(self) -> bool:
-        """Whether code may call functions such as `sin`, which are linked where it is used."""
+        """Whether code may call functions such as `sin` of doubles, which are linked to it."""
+        if self.backend in ("vulkan", "metal"):
+            return False
         return self.backend != "cpu" or self._linkage != "embedded"
 
     @property

@@ -9,17 +9,21 @@ as they are (`import_host_allocation`). What does not live here: what GPUs can d
 from __future__ import annotations
 
 import functools
+import json
 import math
 import mmap
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 from iree import runtime as iree_runtime
 
 from axir.dialect.core.annotations import Dtype, HostArray
 from axir.dialect.core.array import Memories
+from axir.dialect.core.config import config
 from axir.dialect.core.transfers import check_transfer
 from axir.runtime.errors import DeviceNotFoundError, DeviceUnfitError
+from axir.runtime.processes.group import current
 
 from .buffers import HalBufferView
 from .cuda_driver import CudaDriverError, cuda_features
@@ -45,16 +49,33 @@ _IMPORTED_BYTES = 1 << 20
 _PAGE = mmap.PAGESIZE
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A GPU that a driver has listed, in this process or in another one.
+
+    Attributes:
+        number: Which of the machine's it is.
+        name: What it is.
+        path: What the driver calls it; nothing if it belongs to another process.
+        features: What it can; None if it belongs to another process.
+    """
+
+    number: int
+    name: str
+    path: str = ""
+    features: GpuFeatures | None = None
+
+
 class GpuDevice(Device):
     """A GPU behind IREE's Vulkan or CUDA driver."""
 
     is_remote = True
 
-    def __init__(self, device_id: int, device_kind: str, path: str, features: GpuFeatures):
-        super().__init__(device_id, device_kind)
+    def __init__(self, device_id: int, process_index: int, found: _Found):
+        super().__init__(device_id, found.name, process_index, found.number)
         Memories.has_remote = True
-        self._path = path
-        self.features = features
+        self._path = found.path
+        self.features = found.features
         self._kept: iree_runtime.HalBuffer | None = None
         self._kept_lock = threading.Lock()
         self._imports = True
@@ -180,6 +201,8 @@ class CudaDevice(GpuDevice):
 
 
 _CLASSES: dict[str, type[GpuDevice]] = {"vulkan": VulkanDevice, "cuda": CudaDevice}
+# The options that name the GPUs which a process uses.
+_VISIBLE = {"vulkan": "axir_vulkan_visible_devices", "cuda": "jax_cuda_visible_devices"}
 _WAYS_OUT = {
     "vulkan": "Install a Vulkan loader (libvulkan.so.1) and the driver of your GPU, or a software "
     "one (mesa-vulkan-drivers), or run on devices('cpu').",
@@ -189,15 +212,36 @@ _WAYS_OUT = {
 
 
 def gpu_devices(platform: str) -> tuple[GpuDevice, ...]:
-    """Returns the GPUs of a platform that programs can run on.
+    """Returns the GPUs of a platform that programs can run on: those of all processes of a job.
+
+    They are numbered process by process. All processes of a job have to ask, each waits for all.
 
     Args:
         platform: "vulkan" or "cuda".
 
     Raises:
-        DeviceNotFoundError: there is no driver, or no GPU.
+        DeviceNotFoundError: there is no driver, or no GPU, or none of those that are to be used.
         DeviceUnfitError: no GPU that there is has what programs need.
     """
+    own: list[_Found] = []
+    reason: DeviceNotFoundError | DeviceUnfitError | None = None
+    try:
+        own = _own_gpus(platform)
+    except (DeviceNotFoundError, DeviceUnfitError) as error:
+        reason = error
+    processes = current()
+    told = json.dumps([(gpu.number, gpu.name) for gpu in own]).encode()
+    make, made = _CLASSES[platform], list[GpuDevice]()
+    for process, text in enumerate(processes.all_gather(told, f"the {platform} devices of all")):
+        gpus = own if process == processes.index else [_Found(*each) for each in json.loads(text)]
+        made += [make(len(made) + place, process, gpu) for place, gpu in enumerate(gpus)]
+    if reason is not None and not made:
+        raise reason
+    return tuple(made)
+
+
+def _own_gpus(platform: str) -> list[_Found]:
+    """Returns the GPUs of this process; raises what `gpu_devices` does if it has none."""
     try:
         found = iree_runtime.get_driver(platform).query_available_devices()
         features = _features(platform, [info.get("path", "") for info in found])
@@ -205,23 +249,42 @@ def gpu_devices(platform: str) -> tuple[GpuDevice, ...]:
         raise _no_such_device(platform, short_status(error)) from error
     except (VulkanLoaderError, CudaDriverError) as error:
         raise _no_such_device(platform, str(error)) from error
+    if not found:
+        raise _no_such_device(platform, "the driver lists none")
+    chosen = _visible(platform, len(found))
     fitting, reasons = [], []
-    for info, known in zip(found, features, strict=True):
+    for number, (info, known) in enumerate(zip(found, features, strict=True)):
         name = info.get("name") or platform
         lack = "its driver does not say what it can" if known is None else known.unmet_need()
-        if known is None or lack is not None:
+        if lack is not None:
             reasons.append(f"{name}: {lack}")
-        else:
-            fitting.append((name, info.get("path", ""), known))
-    if not fitting:
-        if not reasons:
-            raise _no_such_device(platform, "the driver lists none")
+        elif number in chosen:
+            fitting.append(_Found(number, name, info.get("path", ""), known))
+    if not fitting and reasons:
         raise DeviceUnfitError(
             f"No {platform} device of this machine can run axir's programs ({'; '.join(reasons)}).",
             "Update the driver, or run on devices('cpu').",
         )
-    make = _CLASSES[platform]
-    return tuple(make(number, *known) for number, known in enumerate(fitting))
+    return sorted(fitting, key=lambda gpu: chosen.index(gpu.number))
+
+
+def _visible(platform: str, count: int) -> list[int]:
+    """Returns the numbers of the GPUs that this process is to use, of so many.
+
+    Raises:
+        DeviceNotFoundError: the option names others.
+    """
+    option = _VISIBLE[platform]
+    text = config.read(option)
+    parts = [str(n) for n in range(count)] if text == "all" else str(text).split(",")
+    chosen = [int(part) for part in parts if part.strip().isdecimal()]
+    if len(chosen) < len(parts) or any(number >= count for number in chosen):
+        raise DeviceNotFoundError(
+            f"{option}={text!r}: this machine has {count} {platform} devices, numbered from 0.",
+            "Name some of these, separated by commas, or 'all'.",
+        )
+    config.fix(option, text, "the devices have been used.")
+    return list(dict.fromkeys(chosen))
 
 
 def _features(platform: str, paths: list[str]) -> list[VulkanFeatures | CudaFeatures | None]:

@@ -1,7 +1,7 @@
 """`MeshProgram`: one compiled program that every device of a mesh runs on its parts.
 
 The function is that of the parts of one device, in which collectives name axes of the mesh. It is
-compiled once. A call queues it on the devices, each of which has a thread of its own, and returns
+compiled once for each kind of device. A call queues it on the devices, each of which has a thread of its own, and returns
 arrays whose parts are yet to come. What does not live here: how a function of whole arrays becomes
 one of parts (`passes/partition/`), and how devices communicate (`engines.py`).
 """
@@ -34,6 +34,7 @@ from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.calls.compiled_function import compile_function, warn_of_missing_marks
 from axir.runtime.calls.executable import Executable, Program
 from axir.runtime.calls.pending import Lane, QueuedCall, Source, sources_of, unfinished
+from axir.runtime.compiler.target import Target
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import Device
 from axir.runtime.device.fork_safety import call_in_forked_child
@@ -149,20 +150,32 @@ class MeshProgram:
 
     def _compiled(self, marks_dispatches: bool = False) -> list[Executable]:
         """Returns the program on each device."""
-        function, calls = self.function, list[HostCall]()
+        function = self.function
         if not function.outputs and not has_effects(function):
             return []
-        binary = compile_function(
-            function, self.local_devices[0], self.donated, calls, self.axes, marks_dispatches
-        )
         # With a thread for each device there are cores to spare only if these are more.
         threads = thread_count() if thread_count() > len(self.local) else 1
         work = largest_operation(function)
-        programs = [
-            Program(binary, device, calls, threads, is_marked=marks_dispatches)
-            for device in self.local_devices
-        ]
-        return [program.function("main", work) for program in programs]
+        binaries: dict[Target, tuple[bytes, list[HostCall]]] = {}
+        executables = []
+        for device in self.local_devices:
+            target = Target.of_device(device)
+            if target not in binaries:
+                binaries[target] = self._compiled_for(device, marks_dispatches)
+            binary, calls = binaries[target]
+            program = Program(binary, device, calls, threads, is_marked=marks_dispatches)
+            executables.append(program.function("main", work))
+        return executables
+
+    def _compiled_for(
+        self, device: Device, marks_dispatches: bool
+    ) -> tuple[bytes, list[HostCall]]:
+        """Returns the program for devices like one, and the Python functions that it calls."""
+        calls: list[HostCall] = []
+        binary = compile_function(
+            self.function, device, self.donated, calls, self.axes, marks_dispatches
+        )
+        return binary, calls
 
     def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the program on arrays of the types that it was compiled for."""

@@ -7,7 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from support.gpus import gpu_or_skip
 from support.jobs import KINDS, has_mpi, job
+
+from axir.dialect.core.config import config
 
 HERE = Path(__file__).parent
 Said = tuple[list[int], str]
@@ -52,3 +55,13 @@ def test_a_failed_process_ends_the_job(ended: Callable[..., Said]) -> None:
     codes, said = ended("sockets", "raise")
     assert 0 not in codes, said
     assert "has failed: ValueError: a mistake of mine" in said, said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_processes_with_a_gpu_each(kind: str) -> None:
+    config.update("jax_platforms", None)
+    gpu = gpu_or_skip()
+    codes, said = job(kind, HERE / "on_gpus.py", gpu.platform)
+    assert set(codes) == {0}, said
+    assert "process 0 is content" in said
+    assert "process 1 is content" in said

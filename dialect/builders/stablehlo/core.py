@@ -193,7 +193,8 @@ def constant(value: NestedNumbers, element: ElementType | None = None) -> ir.Val
 def full(value: NestedNumbers, shape: Sequence[int], element: ElementType) -> ir.Value:
     """Returns a splat constant."""
     result_type = tensor_type(shape, element)
-    data = np.asarray(value).astype(numpy_dtype(result_type.element_type)).reshape(1)
+    with np.errstate(over="ignore"):  # beyond the range is infinity
+        data = np.asarray(value).astype(numpy_dtype(result_type.element_type)).reshape(1)
     data = data if math.prod(shape) else data[:0]
     dense = ir.DenseElementsAttr.get(data, type=result_type)
     return build("full", "stablehlo.constant", (), [result_type], {"value": dense}).result

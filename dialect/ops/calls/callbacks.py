@@ -175,12 +175,10 @@ def call_back(
         HostCallNeededError: if the code will not run in this process.
     """
     if not context.allows_callbacks:
-        name, platform = context.primitive.name, context.platform
-        outside = "what is exported" if platform == "cpu" else f"a {platform} device"
         raise HostCallNeededError(
-            f"{name}: the callback {callback.name!r} is a Python function of this process, and "
-            f"{outside} cannot call it.",
-            "Take it out of the function, or run the function with axir.jit on the CPU.",
+            f"{context.primitive.name}: the callback {callback.name!r} is a Python function of "
+            "this process, and what is exported cannot call it.",
+            "Take it out of the function, or run the function with axir.jit.",
             where=describe_location(ir.Location.current),
         )
 

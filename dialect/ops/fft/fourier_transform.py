@@ -228,7 +228,8 @@ def _lower(
         return hlo.full(0, result.shape, result.dtype)
     if not fft_lengths:
         return x
-    if context.allows_host_calls and max(operand.size, result.size) >= _HOST_SIZE:
+    is_near = context.platform == "cpu" and context.allows_host_calls
+    if is_near and max(operand.size, result.size) >= _HOST_SIZE:
         transform = functools.partial(_on_host, fft_type=fft_type, fft_lengths=fft_lengths)
         return context.host_call(transform, [x], [result])
     return hlo.fft(x, fft_type, fft_lengths)

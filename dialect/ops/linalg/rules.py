@@ -176,13 +176,15 @@ def _lower(
             made = small(values, context.types_out, **params)
             if made is not None:
                 return made
-        if getattr(context, "allows_host_calls", False):
+        # A GPU computes what it can where the elements lie.
+        is_near = getattr(context, "platform", None) == "cpu" or portable is None
+        if is_near and getattr(context, "allows_host_calls", False):
             function = functools.partial(_in_types, evaluate, tuple(context.types_out), params)
             return list(context.host_call(function, values, context.types_out))
         if portable is None:
             raise HostCallNeededError(
                 f"{name} runs on the CPU, by LAPACK in the calling process, and cannot be part of "
-                "an exported program or of one for a GPU.",
+                "an exported program.",
                 "Export the parts before and after it.",
             )
         key = tuple(sorted(params.items()))

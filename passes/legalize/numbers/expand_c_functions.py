@@ -12,7 +12,14 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.scalars import Scalar, element_of
 from axir.dialect.core.annotations import Returning
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.doubles import hyperbolic_tangent
+from axir.passes.legalize.doubles import (
+    exponential,
+    exponential_minus_one,
+    hyperbolic_tangent,
+    logarithm,
+    logarithm_plus_one,
+    logistic,
+)
 from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.rewriting import replace
 from axir.passes.legalize.stages import operation_names
@@ -41,18 +48,32 @@ _FUNCTIONS: dict[str, Returning[Scalar]] = {
     "math.acos": doubles.arc_cosine,
     "arith.remf": doubles.remainder,
 }
+# What IREE writes out for CPUs, but calls of the driver for GPUs, where these have it of f32 only.
+_FURTHER: dict[str, Returning[Scalar]] = {
+    "stablehlo.exponential": exponential,
+    "stablehlo.log": logarithm,
+    "stablehlo.exponential_minus_one": exponential_minus_one,
+    "stablehlo.log_plus_one": logarithm_plus_one,
+    "stablehlo.logistic": logistic,
+    "math.exp": exponential,
+    "math.log": logarithm,
+    "math.expm1": exponential_minus_one,
+    "math.log1p": logarithm_plus_one,
+}
 _OF_CHLO = frozenset(("chlo.lgamma", "chlo.digamma", "chlo.polygamma", "chlo.zeta"))
+_FURTHER_OF_CHLO = frozenset(("chlo.erf", "chlo.erfc", "chlo.erf_inv"))
 _LEGALIZE_CHLO = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
 _OF_NUMBERS = ("math.", "arith.")
 
 
 @dataclasses.dataclass(frozen=True)
 class ExpandCFunctions(Pass):
-    """Writes out sine, cosine, tangent, their inverses, tanh and remainders of f64.
+    """Writes out functions of f64: sine, cosine, tangent, their inverses, tanh, remainders.
 
     The fact: for these IREE calls the C library. A program that is loaded by itself, as those for
     other CPUs are (`--iree-llvmcpu-link-embedded=true`), has none: "undefined symbol: sin".
-    Exponentials, logarithms and what is made of them are written out for all programs.
+    Exponentials, logarithms and what is made of them IREE writes out itself, but for Vulkan and
+    Metal, whose functions are SPIR-V's extended instructions: of f64 it has none of all these.
 
     0. Of CHLO, what IREE would write out with these functions (lgamma, digamma) is written out.
     1. Operations on arrays become loops over their elements; operations on numbers, in such loops
@@ -78,22 +99,26 @@ class ExpandCFunctions(Pass):
     """
 
     name: ClassVar[str] = "expand-c-functions"
+    platform: str = "cpu"
 
     def run(self, module: ir.Module) -> None:
         """Replaces the operations of the module, each once."""
-        if not operation_names(module).isdisjoint(_OF_CHLO):
+        functions, of_chlo = _FUNCTIONS, _OF_CHLO
+        if self.platform != "cpu":
+            functions, of_chlo = functions | _FURTHER, of_chlo | _FURTHER_OF_CHLO
+        if not operation_names(module).isdisjoint(of_chlo):
             PassManager.parse(_LEGALIZE_CHLO, module.context).run(module.operation)
         found: list[ir.Operation] = []
 
         def collect(operation: ir.Operation) -> ir.WalkResult:
-            if operation.name in _FUNCTIONS and _is_double(operation):
+            if operation.name in functions and _is_double(operation):
                 found.append(operation)
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(collect)
         for operation in found:
             with ir.InsertionPoint(operation), operation.location:
-                replace(operation, _expanded(operation))
+                replace(operation, _expanded(operation, functions[operation.name]))
 
 
 def _is_double(operation: ir.Operation) -> bool:
@@ -102,8 +127,7 @@ def _is_double(operation: ir.Operation) -> bool:
     return isinstance(element, ir.F64Type)
 
 
-def _expanded(operation: ir.Operation) -> list[ir.Value]:
-    function = _FUNCTIONS[operation.name]
+def _expanded(operation: ir.Operation, function: Returning[Scalar]) -> list[ir.Value]:
     if operation.name.startswith(_OF_NUMBERS):
         return [function(*map(Scalar, operation.operands)).value]
     element = hlo.element_type_of(operation.results[0])

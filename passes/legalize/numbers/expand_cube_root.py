@@ -36,11 +36,12 @@ def cube_root(x: Scalar) -> Scalar:
     number of right digits, and a step of Newton's with an exact residual rounds.
     """
     magnitude = abs(x)
-    is_regular = (magnitude > 0) & (magnitude < math.inf)
-    regular = select(is_regular, magnitude, 1)
     # Cubes next to the ends of the range would leave it.
-    is_small, is_large = regular < 1e-200, regular > 1e200
-    regular = regular * _scale(is_small, is_large, x.constant(2.0**300))
+    is_small, is_large = magnitude < 1e-200, magnitude > 1e200
+    scaled = magnitude * _scale(is_small, is_large, x.constant(2.0**300))
+    # Denormal numbers are zeros to arithmetic, if not to comparisons.
+    is_regular = (scaled > 0) & (scaled < math.inf)
+    regular = select(is_regular, scaled, 1)
     high = truncate(regular.bits() >> 32, 32)  # positive, so that signed quotients are right
     third = operation("arith.divsi", (high, high.constant(3))) + _THIRD_OF_BIAS
     root = bitcast(extend_unsigned(third, 64) << 32, float64())

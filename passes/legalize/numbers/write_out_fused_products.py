@@ -1,0 +1,69 @@
+"""`write-out-fused-products`: a product of doubles and a sum, rounded once where that matters."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders.scalars import Scalar, bitcast
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.rewriting import replace
+
+_LOW_BITS = 27  # of the 53 of a mantissa
+
+
+@dataclasses.dataclass(frozen=True)
+class WriteOutFusedProducts(Pass):
+    """Writes out `math.fma` of f64.
+
+    The fact: SPIR-V's `Fma` may round twice (lavapipe's does), and functions of doubles use it for
+    what a product lacks: without, exponentials are wrong in the last nine bits.
+
+    1. Take the upper 26 bits of each factor, and the rest. The products of these are exact (T. J.
+       Dekker 1971), and what they add up to beyond the rounded product is what that lacks. By bits
+       and not by a factor of 2^27 + 1, which compilers simplify away.
+    2. Add the rounded product and the third operand, which cancel where functions need it, and then
+       what the product lacks.
+
+    Before::
+
+        %0 = math.fma %x, %y, %z : f64
+
+    After::
+
+        %1 = arith.mulf %x, %y : f64
+        ...
+        %0 = arith.addf %sum, %lack : f64
+    """
+
+    name: ClassVar[str] = "write-out-fused-products"
+
+    def run(self, module: ir.Module) -> None:
+        """Writes them out, in the bodies of loops over elements."""
+        found: list[ir.Operation] = []
+
+        def collect(operation: ir.Operation) -> ir.WalkResult:
+            if operation.name == "math.fma" and isinstance(operation.results[0].type, ir.F64Type):
+                found.append(operation)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(collect)
+        for operation in found:
+            with ir.InsertionPoint(operation), operation.location:
+                replace(operation, [_written_out(*map(Scalar, operation.operands)).value])
+
+
+def _written_out(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+    """Returns x y + z."""
+    product = x * y
+    (x_high, x_low), (y_high, y_low) = _halves(x), _halves(y)
+    lack = (x_high * y_high - product) + x_high * y_low + x_low * y_high + x_low * y_low
+    return (product + z) + lack
+
+
+def _halves(x: Scalar) -> tuple[Scalar, Scalar]:
+    """Returns the upper bits of a double as one, and the rest as another."""
+    high = bitcast((x.bits() >> _LOW_BITS) << _LOW_BITS, x.type)
+    return high, x - high
