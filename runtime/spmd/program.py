@@ -1,9 +1,10 @@
 """`MeshProgram`: one compiled program that every device of a mesh runs on its parts.
 
 The function is that of the parts of one device, in which collectives name axes of the mesh. It is
-compiled once for each kind of device. A call queues it on the devices, each of which has a thread of its own, and returns
-arrays whose parts are yet to come. What does not live here: how a function of whole arrays becomes
-one of parts (`passes/partition/`), and how devices communicate (`engines.py`).
+compiled once for each kind of device. A call queues it on the devices, each of which has a thread
+of its own, and returns arrays whose parts are yet to come. What does not live here: how a function
+of whole arrays becomes one of parts (`passes/partition/`), and how devices communicate
+(`engines.py`).
 """
 
 from __future__ import annotations
@@ -167,9 +168,7 @@ class MeshProgram:
             executables.append(program.function("main", work))
         return executables
 
-    def _compiled_for(
-        self, device: Device, marks_dispatches: bool
-    ) -> tuple[bytes, list[HostCall]]:
+    def _compiled_for(self, device: Device, marks_dispatches: bool) -> tuple[bytes, list[HostCall]]:
         """Returns the program for devices like one, and the Python functions that it calls."""
         calls: list[HostCall] = []
         binary = compile_function(
