@@ -99,6 +99,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "separate-views",
         "slice-reshaped",
         "store-dilations",
+        "store-moved-conversions",
         "store-positions",
         "store-reductions",
         "store-slices",

@@ -90,6 +90,7 @@ STAGES: dict[str, Stage] = {
     "store-positions": looks_for("iota"),
     "store-reductions": looks_for("broadcast_in_dim"),
     "store-widened": looks_for("convert select linalg.generic"),
+    "store-moved-conversions": looks_for("convert"),
     "store-dilations": looks_for("pad"),
     "store-updates": looks_for("dynamic_update_slice"),
     "store-slices": looks_for("gather reverse sort func.call"),
@@ -108,6 +109,7 @@ _ONLY_ON = {
         ("expand-rounding", "scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)
     ),
     "stabilize-sort": ("cpu", "vmvx"),
+    "store-moved-conversions": ("cuda",),
     **dict.fromkeys(
         ("accumulate-in-single", "sort-by-rank", "hide-negations", "refuse-unsupported"), _GPUS
     ),
@@ -161,8 +163,9 @@ class LegalizeForIree(Pass):
        `slice-reshaped`, when all slices are there.
     6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions`,
-       `store-reductions` and `store-widened`, `store-dilations`, `store-updates`, `store-slices`,
-       `renew-fills` and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
+       `store-reductions` and `store-widened`, for CUDA `store-moved-conversions`,
+       `store-dilations`, `store-updates`, `store-slices`, `renew-fills` and `renew-loop-operands`,
+       whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.

@@ -17,6 +17,7 @@ from axir.runtime import Target, compile_module
 from axir.runtime.calls.compiled_function import prepare_for_target
 
 TARGET = Target("cuda", gpu_architecture="sm_80")
+MOVED = ("cumlogsumexp", "select_and_scatter_add")
 
 
 @pytest.mark.parametrize("name", sampled_ops() if RUNS_ALL else ("sin", "sort"))
@@ -44,3 +45,14 @@ def test_sums_of_negatives_and_of_broadcast_products_compile() -> None:
     module = lower_functions({"main": trace_function(sums, types, name="sums")}, "cuda")
     prepare_for_target(module, TARGET)
     assert compile_module(module, TARGET, "sums")
+
+
+def test_narrow_numbers_that_are_widened_and_moved_compile() -> None:
+    cases = {f"{name}_{c.index}": c for name in MOVED for c in cases_of(name)}
+    narrow = {s: c for s, c in cases.items() if str(c.args[0].dtype) in ("float16", "bfloat16")}
+    functions = {symbol: case.function() for symbol, case in narrow.items()}
+    assert len({symbol.rpartition("_")[0] for symbol in functions}) == len(MOVED)
+    module = lower_functions(functions, "cuda")
+    prepare_for_target(module, TARGET)
+    assert "optimization_barrier" in str(module)
+    assert compile_module(module, TARGET, "moved")

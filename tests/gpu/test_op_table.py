@@ -43,7 +43,7 @@ def comparable(case: Case, results: list[np.ndarray]) -> list[np.ndarray]:
 def test_op_agrees_with_the_evaluator(gpu: Device, name: str) -> None:
     config.update("jax_enable_x64", True)
     cases = {f"{name}_{c.index}": c for c in joined(cases_of(name)) if is_run(c)}
-    results = Results({n: (c.function(), c.args) for n, c in cases.items()}, False, gpu)
+    results = Results({n: (c.function(), c.args) for n, c in cases.items()}, True, gpu)
     problems = []
     for symbol, text in results.failures.items():
         if results.is_refused(symbol):

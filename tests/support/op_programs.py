@@ -87,9 +87,15 @@ class Programs:
     ):
         self.device = device or default_device()
         platform = self.device.platform
-        legalization = f"legalize-for-iree{{fuses={str(fuses).lower()},platform={platform}}}"
+        options = {
+            "fuses": fuses,
+            "platform": platform,
+            "has_c_library": Target.of_device(self.device).has_c_library,
+        }
+        written = ",".join(f"{name}={str(value).lower()}" for name, value in options.items())
+        legalization = f"legalize-for-iree{{{written}}}"
         self._passes = ",".join(filter(None, (passes, legalization)))
-        self.with_host_calls = with_host_calls and platform == "cpu"
+        self.with_host_calls = with_host_calls
         self.joins = joins
         self.failures: dict[str, str] = {}
         self.refused: set[str] = set()
