@@ -6,7 +6,7 @@ Every import counts: absolute and relative ones, inside functions, for type chec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,9 @@ from support.source_imports import (
     PACKAGES,
     ROOMS,
     ROOT,
-    imported_modules,
+    Import,
+    found_imports,
+    imports_of,
     module_name,
     source_files,
 )
@@ -38,12 +40,16 @@ def is_within(module: str, package: str) -> bool:
 
 def violations(source: str, module: str, is_package: bool = False) -> list[str]:
     """Describes every import of `source` that its room does not allow."""
+    return violations_among(found_imports(source, module, is_package), module)
+
+
+def violations_among(imports: Iterable[Import], module: str) -> list[str]:
     room = room_of(module)
-    found = []
-    for line, name in imported_modules(source, module, is_package):
-        for reason in reasons_against(name, module, room):
-            found.append(f"{module}, line {line}: import of {name}: {reason}")
-    return found
+    return [
+        f"{module}, line {each.line}: import of {each.name}: {reason}"
+        for each in imports
+        for reason in reasons_against(each.name, module, room)
+    ]
 
 
 def reasons_against(name: str, module: str, room: str) -> Iterator[str]:
@@ -66,7 +72,7 @@ def reasons_against(name: str, module: str, room: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", source_files(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_to_the_right(path: Path) -> None:
-    found = violations(path.read_text(), module_name(path), path.name == "__init__.py")
+    found = violations_among(imports_of(path), module_name(path))
     assert not found, "\n".join(found)
 
 

@@ -9,11 +9,13 @@ files that `LATE` lists.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from support.source_imports import ROOT, imported_modules, module_name, source_files
+from support.source_imports import ROOT, imports_of, module_name, source_files
 
 # From first to last. A folder that is not listed belongs to the nearest one above it that is.
 ORDER = (
@@ -117,30 +119,17 @@ def room_of(module: str) -> str:
     return place
 
 
-def is_for_types(node: ast.If) -> bool:
-    return "TYPE_CHECKING" in ast.unparse(node.test)
+@pytest.fixture(scope="module")
+def edges() -> dict[str, list[tuple[int, str]]]:
+    """Line and name of the modules that each module imports when it runs."""
+    return {module: list(edges_of(module)) for module in MODULES}
 
 
-def edges(module: str) -> Iterator[tuple[int, str]]:
-    """Yields line and name of the modules that `module` imports when it runs."""
-    path = MODULES[module]
-    tree = ast.parse(path.read_text())
-    hidden = {
-        line
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and is_for_types(node)
-        for child in node.body
-        for line in range(child.lineno, (child.end_lineno or child.lineno) + 1)
-    }
-    for line, name in imported_modules(path.read_text(), module, path.name == "__init__.py"):
-        if line in hidden:
-            continue
-        found = name if name in MODULES else name.rpartition(".")[0]
-        if found in MODULES and found != module:
-            yield line, found
-
-
-EDGES = {module: list(edges(module)) for module in MODULES}
+def edges_of(module: str) -> Iterator[tuple[int, str]]:
+    for found in imports_of(MODULES[module]):
+        name = found.name if found.name in MODULES else found.name.rpartition(".")[0]
+        if name in MODULES and name != module and not found.is_for_types:
+            yield found.line, name
 
 
 def test_every_folder_has_a_place() -> None:
@@ -151,13 +140,15 @@ def test_every_folder_has_a_place() -> None:
 
 
 @pytest.mark.parametrize("room", ORDER)
-def test_a_room_imports_what_stands_before_it(room: str) -> None:
+def test_a_room_imports_what_stands_before_it(
+    room: str, edges: dict[str, list[tuple[int, str]]]
+) -> None:
     allowed = ORDER[: ORDER.index(room) + 1]
     found = [
         f"{MODULES[module].relative_to(ROOT)}:{line} imports {name}"
         for module in MODULES
         if room_of(module) == room
-        for line, name in EDGES[module]
+        for line, name in edges[module]
         if name not in LATE and room_of(name) not in allowed and not is_public(name)
         if not has_reason(module, line)
     ]
@@ -169,7 +160,7 @@ def is_public(name: str) -> bool:
     return MODULES[name].name == "__init__.py" and room_of(name) == "frontend"
 
 
-def test_no_circles() -> None:
+def test_no_circles(edges: dict[str, list[tuple[int, str]]]) -> None:
     """Follows the imports of each module, those inside functions too, and comes never back."""
     finished: set[str] = set()
     path: list[str] = []
@@ -179,7 +170,7 @@ def test_no_circles() -> None:
         if module in finished:
             return
         path.append(module)
-        for line, name in EDGES[module]:
+        for line, name in edges[module]:
             if not has_reason(module, line):
                 follow(name)
         path.pop()
@@ -190,17 +181,20 @@ def test_no_circles() -> None:
 
 
 def has_reason(module: str, line: int) -> bool:
-    return bool(REASON.search(MODULES[module].read_text().splitlines()[line - 1]))
+    return bool(REASON.search(lines_of(MODULES[module])[line - 1]))
+
+
+@functools.cache
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines()
 
 
 def test_imports_inside_functions_state_their_reason() -> None:
     found = [
-        f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+        f"{path.relative_to(ROOT)}:{each.line}: {each.name}"
         for module, path in MODULES.items()
-        for function in ast.walk(ast.parse(path.read_text()))
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-        for node in ast.walk(function)
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and not has_reason(module, node.lineno)
+        for each in imports_of(path)
+        if each.is_in_function and not has_reason(module, each.line)
     ]
     assert not found, "\n".join(found)
 

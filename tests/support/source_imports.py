@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,21 +29,64 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported_modules(source: str, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
-    """Yields line and name of everything that `module` imports, names made absolute.
+@dataclasses.dataclass(frozen=True)
+class Import:
+    """An import of a source.
 
-    `from package import name` yields `package.name`, for `name` may be a module.
+    Attributes:
+        line: Where it stands.
+        name: What is imported, made absolute; `package.name` for `from package import name`, since
+            `name` may be a module.
+        is_in_function: Whether it is a statement in a function.
+        is_for_types: Whether type checkers alone see it.
     """
-    for node in ast.walk(ast.parse(source)):
+
+    line: int
+    name: str
+    is_in_function: bool
+    is_for_types: bool
+
+
+@functools.cache
+def imports_of(path: Path) -> tuple[Import, ...]:
+    """The imports of a file of axir's."""
+    return tuple(found_imports(path.read_text(), module_name(path), path.name == "__init__.py"))
+
+
+def found_imports(source: str, module: str, is_package: bool) -> Iterator[Import]:
+    """Yields every import of a source, calls of `importlib.import_module` included."""
+    tree = ast.parse(source)
+    for node, is_in_function, is_for_types in _statements(tree):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = absolute_base(node, module, is_package)
-            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Call) and is_import_call(node.func) and node.args:
-            name = node.args[0]
-            if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                yield node.lineno, name.value
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (Import(node.lineno, name, is_in_function, is_for_types) for name in names)
+    if "import_module" in source or "__import__" in source:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and is_import_call(node.func) and node.args:
+                name = node.args[0]
+                if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    yield Import(node.lineno, name.value, False, False)
+
+
+def _statements(
+    node: ast.AST, is_in_function: bool = False, is_for_types: bool = False
+) -> Iterator[tuple[ast.stmt, bool, bool]]:
+    """Yields the statements below a node, which are a fifth of what `ast.walk` visits."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        below: object = getattr(node, field, ())
+        if not isinstance(below, list):  # the body of a lambda or of a condition
+            continue
+        for child in below:
+            if isinstance(child, ast.stmt):
+                yield child, is_in_function, is_for_types
+            starts = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+            hides = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+            yield from _statements(child, is_in_function or starts, is_for_types or hides)
 
 
 def absolute_base(node: ast.ImportFrom, module: str, is_package: bool) -> str:
