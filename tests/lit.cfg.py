@@ -20,8 +20,13 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(os.path.dirname(__file__), "..", "build", "lit")
 
 SCRIPTS = sysconfig.get_path("scripts")
+# Where a process listens that has imported axir already, the command runs in a fork of it.
+SERVER = os.environ.get("AXIR_COMMAND_SERVER")
+CLIENT = os.path.join(os.path.dirname(__file__), "support", "command_server.py")
 COMMANDS = {
-    "axir": f"{sys.executable} -m axir",
+    "axir": f"{sys.executable} -I -S {CLIENT} run {SERVER}"
+    if SERVER
+    else f"{sys.executable} -m axir",
     "iree-opt": os.path.join(SCRIPTS, "iree-opt"),
     "filecheck": os.path.join(SCRIPTS, "filecheck"),
 }

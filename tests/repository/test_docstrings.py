@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.source_imports import statements
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("frontend", "runtime", "passes", "dialect", "docs")
@@ -23,7 +24,7 @@ def sources() -> list[Path]:
 
 def documented(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
     """Yields what has a docstring, but for commands, whose docstrings are printed as help."""
-    for node in ast.walk(tree):
+    for node in (tree, *(statement for statement, *_ in statements(tree))):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)):
             text = ast.get_docstring(node)
             if text is not None and not is_decorated(node, "command", "group"):
@@ -35,9 +36,9 @@ def is_decorated(node: ast.AST, *names: str) -> bool:
     return any(name in decorator for decorator in decorators for name in names)
 
 
-def faults(source: str) -> Iterator[str]:
+def faults(tree: ast.Module) -> Iterator[str]:
     """Yields what is wrong with the docstrings of a module."""
-    for node, text in documented(ast.parse(source)):
+    for node, text in documented(tree):
         line = getattr(node, "lineno", 1)
         is_function = isinstance(node, ast.FunctionDef) and not is_decorated(node, "property")
         if is_function and NO_VERB.match(text):
@@ -48,11 +49,19 @@ def faults(source: str) -> Iterator[str]:
                 yield f"line {line}: the section {heading!r} is not indented by four"
 
 
-def test_docstrings_have_one_form() -> None:
+@pytest.fixture(scope="module")
+def trees() -> Iterator[dict[Path, ast.Module]]:
+    """The sources, parsed once, for it takes seconds; the tests of one file share a worker."""
+    parsed = {path: ast.parse(path.read_text()) for path in sources()}
+    yield parsed
+    parsed.clear()
+
+
+def test_docstrings_have_one_form(trees: dict[Path, ast.Module]) -> None:
     found = [
         f"{path.relative_to(ROOT)}, {fault}"
-        for path in sources()
-        for fault in faults(path.read_text())
+        for path, tree in trees.items()
+        for fault in faults(tree)
     ]
     assert not found, "\n".join(found)
 
@@ -67,7 +76,7 @@ def test_docstrings_have_one_form() -> None:
     ],
 )
 def test_another_form_is_found(source: str, fault: str) -> None:
-    (found,) = faults(source)
+    (found,) = faults(ast.parse(source))
     assert fault in found
 
 
@@ -91,13 +100,13 @@ def test_the_form_is_allowed() -> None:
                 x: a number.
             """
     '''
-    assert list(faults("if True:\n" + source)) == []
+    assert list(faults(ast.parse("if True:\n" + source))) == []
 
 
-def test_no_two_errors_share_a_name() -> None:
+def test_no_two_errors_share_a_name(trees: dict[Path, ast.Module]) -> None:
     places: dict[str, list[str]] = {}
-    for path in sources():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in trees.items():
+        for node, *_ in statements(tree):
             if isinstance(node, ast.ClassDef) and node.name.endswith(("Error", "Warning")):
                 places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert len(places) > 50

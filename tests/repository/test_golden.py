@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,21 +15,42 @@ import pytest
 GOLDEN_TESTS = Path(__file__).parents[1] / "filecheck"
 
 
-def run_lit(*paths: Path, options: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+SERVER = GOLDEN_TESTS.parent / "support" / "command_server.py"
+
+
+def run_lit(
+    *paths: Path, options: Sequence[str] = (), server: str = ""
+) -> subprocess.CompletedProcess[str]:
     lit = Path(sysconfig.get_path("scripts")) / "lit"
     command = [sys.executable, str(lit), "-v", *options, *map(str, paths)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
+    environment = {**os.environ, "AXIR_COMMAND_SERVER": server}
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=1200, env=environment
+    )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a process listens that runs `axir` in its forks."""
+    path = str(tmp_path_factory.mktemp("server") / "socket")
+    with subprocess.Popen(
+        [sys.executable, SERVER, "serve", path], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "listening\n"
+        yield path
+        process.kill()
 
 
 @pytest.fixture(scope="module")
 def results(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, server: str
 ) -> dict[str, tuple[str, str]]:
     """What one lit says of the files that are to be tested, and its output."""
     tests = [item for item in request.session.items if item.path == request.path]
     files = [test.callspec.params["path"] for test in tests if hasattr(test, "callspec")]
     report = tmp_path_factory.mktemp("lit") / "report.json"
-    finished = run_lit(*files, options=("-j1", "--output", str(report)))
+    finished = run_lit(*files, options=("-j1", "--output", str(report)), server=server)
     assert report.exists(), finished.stdout + finished.stderr
     tests = json.loads(report.read_text())["tests"]
     return {test["name"].partition(" :: ")[2]: (test["code"], test["output"]) for test in tests}

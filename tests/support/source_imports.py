@@ -1,4 +1,4 @@
-"""The files of axir's rooms, and what they import."""
+"""The files of axir's rooms, their statements, and what they import."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def imports_of(path: Path) -> tuple[Import, ...]:
 def found_imports(source: str, module: str, is_package: bool) -> Iterator[Import]:
     """Yields every import of a source, calls of `importlib.import_module` included."""
     tree = ast.parse(source)
-    for node, is_in_function, is_for_types in _statements(tree):
+    for node, is_in_function, is_for_types in statements(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -73,10 +73,13 @@ def found_imports(source: str, module: str, is_package: bool) -> Iterator[Import
                     yield Import(node.lineno, name.value, False, False)
 
 
-def _statements(
+def statements(
     node: ast.AST, is_in_function: bool = False, is_for_types: bool = False
 ) -> Iterator[tuple[ast.stmt, bool, bool]]:
-    """Yields the statements below a node, which are a fifth of what `ast.walk` visits."""
+    """Yields the statements below a node, which are a fifth of what `ast.walk` visits.
+
+    With each, whether it stands in a function, and whether type checkers alone see it.
+    """
     for field in ("body", "orelse", "finalbody", "handlers", "cases"):
         below: object = getattr(node, field, ())
         if not isinstance(below, list):  # the body of a lambda or of a condition
@@ -86,7 +89,7 @@ def _statements(
                 yield child, is_in_function, is_for_types
             starts = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
             hides = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
-            yield from _statements(child, is_in_function or starts, is_for_types or hides)
+            yield from statements(child, is_in_function or starts, is_for_types or hides)
 
 
 def absolute_base(node: ast.ImportFrom, module: str, is_package: bool) -> str:
