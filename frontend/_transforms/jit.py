@@ -50,6 +50,7 @@ from axir.dialect.program.key_reuse import use, used_inputs
 from axir.dialect.program.tracer import Tracer
 from axir.runtime import Device, local_devices
 from axir.runtime.calls.compiled_function import CompiledFunction
+from axir.runtime.calls.eager_ops import forget_ops
 from axir.runtime.compiler import expect_compilation
 from axir.runtime.spmd.partitioned import Place, device_for
 from axir.runtime.spmd.placed_calls import committed, placed
@@ -503,3 +504,4 @@ def clear_caches() -> None:
     for function in list(_functions):
         function.clear_cache()
     clear_tables()
+    forget_ops()

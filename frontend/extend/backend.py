@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from axir._devices.placement import default_backend
+import gc
+
+from axir._devices.placement import default_backend, live_arrays
 from axir._transforms.jit import clear_caches
 from axir.dialect.core.errors import ParameterError
 from axir.runtime import Device, default_device, devices
-from axir.runtime.device.devices import Client
+from axir.runtime.device.devices import Client, known_devices
 from axir.runtime.errors import DeviceNotFoundError
 
 __all__ = [
@@ -62,5 +64,15 @@ def clear_in_memory_compilation_cache() -> None:
 
 
 def clear_backends() -> None:
-    """Forgets compiled programs. Devices stay, for arrays lie on them."""
+    """Forgets compiled programs, and closes the GPUs of platforms on which no array lies.
+
+    They are opened again when they are next used. An open one has threads, and drivers in software
+    may keep these busy all the time.
+
+    >>> clear_backends()
+    """
     clear_caches()
+    gc.collect()
+    for device in known_devices():
+        if device.is_remote and device.is_addressable and not live_arrays(device.platform):
+            device.close()

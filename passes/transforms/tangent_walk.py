@@ -47,7 +47,8 @@ def differentiate(
         Results and their tangents, as lists for a primitive with multiple results.
     """
     if primitive.value_and_jvp is not None:
-        return primitive.value_and_jvp(primals, tangents, **params)
+        # Users' rules may map over them by axes, which JAX gives as tuples, too.
+        return primitive.value_and_jvp(tuple(primals), tuple(tangents), **params)
     if primitive.jvp is None:
         raise MissingRuleError(
             f"Differentiation rule for '{primitive.name}' not implemented",

@@ -47,6 +47,12 @@ def run_op(
     return results if primitive.multiple_results else results[0]
 
 
+def forget_ops() -> None:
+    """Drops what was compiled; ops are compiled anew when they are next applied."""
+    with _lock:
+        _functions.clear()
+
+
 def _function_of(primitive: Primitive, arrays: Sequence[ConcreteArray], params: Params) -> Function:
     """Returns a function of the op alone, made when first asked for."""
     types = tuple(x.type for x in arrays)

@@ -187,6 +187,15 @@ class Device:
         self._main_handle = None
         self._lock = threading.Lock()
 
+    def close(self) -> None:
+        """Gives IREE's devices back: they end when no program and no buffer is left on them.
+
+        Those that are asked for afterwards are new ones, which cannot read what lies on the old.
+        """
+        with self._lock:
+            self._handles = {}
+            self._main_handle = None
+
     def put(self, array: HostArray) -> Buffer:
         """Copies a host array to the device.
 
@@ -367,6 +376,11 @@ def cpu_device_count() -> int:
 def are_made() -> bool:
     """Tells whether devices have been asked for: what they are is settled then."""
     return bool(_devices)
+
+
+def known_devices() -> list[Device]:
+    """Returns the devices that have been asked for, of all platforms."""
+    return [device for of_platform in _devices.values() for device in of_platform]
 
 
 def forget() -> None:

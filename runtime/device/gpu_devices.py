@@ -92,6 +92,12 @@ class GpuDevice(Device):
         self._kept = None
         self._kept_lock = threading.Lock()
 
+    def close(self) -> None:
+        """Gives IREE's device back; see `Device.close`."""
+        super().close()
+        with self._kept_lock:
+            self._kept = None
+
     def memory_stats(self) -> dict[str, int]:
         """Returns how many bytes of the device's memory this process has.
 

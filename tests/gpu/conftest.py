@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from support.gpus import REFUSED, found_gpu, gpu_or_skip
 
 from axir.dialect.core.config import config
+from axir.extend.backend import clear_backends
 from axir.runtime import Device
+
+
+@pytest.fixture(scope="package", autouse=True)
+def closed_in_the_end() -> Iterator[None]:
+    """Closes the device after the last test of the folder: its threads may never rest."""
+    yield
+    platforms = config.jax_platforms
+    config.update("jax_platforms", None)
+    clear_backends()
+    config.update("jax_platforms", platforms)
 
 
 @pytest.fixture
