@@ -38,7 +38,7 @@ _LONG = (
 
 
 class FileScheduling(LoadScopeScheduling):
-    """Deals whole files, save for those that are dealt by test, and a folder that is dealt whole."""
+    """Deals whole files, save for one that is dealt by test and a folder that is dealt whole."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = _file(nodeid)

@@ -13,9 +13,7 @@ from axir.passes.legalize.rewriting import RewritePass
 _MOVES = frozenset(
     f"stablehlo.{name}" for name in ("concatenate", "gather", "pad", "reverse", "scatter", "slice")
 )
-_VIEWS = frozenset(
-    f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "transpose")
-)
+_VIEWS = frozenset(f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "transpose"))
 
 
 @dataclasses.dataclass(frozen=True)
