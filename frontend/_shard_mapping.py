@@ -22,17 +22,20 @@ from axir._arguments.arguments import (
 from axir._devices.layouts import device_numbers, layout_of, mesh_axes
 from axir._devices.meshes import AbstractMesh, Mesh, context
 from axir._devices.partitions import NamedSharding, PartitionSpec
+from axir._transforms.caches import cleared_with_caches
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.core.state import state, with_axes
 from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.shape.movement import canonical_axis
-from axir.dialect.ops.sharding.shard_map import apply_to_parts
+from axir.dialect.ops.sharding.shard_map import apply_to_parts, bodies
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name, trace_function
 from axir.dialect.program.layouts import Layout, MeshAxes, axes_in, local_shape, without
 from axir.dialect.program.rules import Value
+
+cleared_with_caches(bodies)
 
 
 class ShardSpecError(AxirError, ValueError):

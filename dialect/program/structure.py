@@ -96,3 +96,7 @@ class Representatives:
         while len(self._found) > self._limit:
             self._found.popitem(last=False)
         return found
+
+    def clear(self) -> None:
+        """Forgets them."""
+        self._found.clear()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from axir.dialect.core.annotations import UserObject
 
-_Table = TypeVar("_Table", bound=MutableMapping)
-_tables: list[MutableMapping[UserObject, UserObject]] = []
+class Table(Protocol):
+    """What can be emptied."""
+
+    def clear(self) -> None:
+        """Empties it."""
+        ...
+
+
+_Table = TypeVar("_Table", bound=Table)
+_tables: list[Table] = []
 
 
 def cleared_with_caches(table: _Table) -> _Table:

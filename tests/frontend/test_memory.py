@@ -76,3 +76,15 @@ def test_a_function_remembers_a_limited_number_of_programs(monkeypatch: Any) -> 
         assert live(Program) <= programs + 3
     axir.clear_caches()
     assert live(Program) == programs
+
+
+def test_cleared_caches_leave_no_program_of_a_mesh() -> None:
+    axir.clear_caches()
+    programs = live(Program)
+    mesh = axir.sharding.Mesh(np.array(axir.devices()[:1]), ("x",))
+    spec = axir.sharding.PartitionSpec("x")
+    mapped = axir.shard_map(lambda x: x * 2, mesh=mesh, in_specs=spec, out_specs=spec)
+    np.testing.assert_array_equal(mapped(jnp.ones(4)), np.full(4, 2, np.float32))
+    assert live(Program) > programs
+    axir.clear_caches()
+    assert live(Program) == programs

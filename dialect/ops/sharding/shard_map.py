@@ -174,12 +174,13 @@ def _implement(*operands: Operand, **params: Param) -> list[Value]:
     is_run = bool(params["devices"]) and call.has_executor() and not config.jax_disable_jit
     if is_run:
         # The body is traced by each call, as users expect who see it run; compiled it is once.
-        params["jaxpr"] = _bodies.of(unit_of(params["jaxpr"]))
+        params["jaxpr"] = bodies.of(unit_of(params["jaxpr"]))
         return call.call(_alone(params["jaxpr"], types, *params.items()), *values)
     return call.call(whole_function(**params), *values)
 
 
-_bodies = Representatives()
+bodies = Representatives()
+"""Bodies that eager calls have run, whose programs serve others of the same structure."""
 
 
 @derived
