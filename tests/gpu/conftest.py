@@ -14,9 +14,9 @@ from axir.extend.backend import clear_backends
 from axir.runtime import Device
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def closed_in_the_end() -> Iterator[None]:
-    """Closes the device after the last test of the folder: its threads may never rest."""
+    """Closes the device after the last test of a file: its threads may never rest."""
     yield
     platforms = config.jax_platforms
     config.update("jax_platforms", None)
