@@ -139,6 +139,25 @@ def test_eager_reverse_mode_takes_numbers_without_abstract_evaluation() -> None:
     assert axir.grad(lambda x: product.bind(x, 2.0))(3.0) == 2.0
 
 
+def test_rules_map_over_primals_and_tangents_by_axes(multiply_add: MultiplyAdd) -> None:
+    """As libraries do, whose axes are tuples because JAX's primals and tangents are."""
+    primitive = multiply_add.primitive
+    primitive.def_impl(_evaluate)
+    primitive.def_abstract_eval(_abstract)
+
+    def of_numbers(primals, tangents):
+        (x, y, z), (dx, *_) = primals, tangents
+        return x * y + z, dx * y
+
+    axes = (0, None, None), (0, None, None)
+    ad.primitive_jvps[primitive] = axir.vmap(of_numbers, in_axes=axes)
+    x = np.arange(3, dtype=np.float32)
+    for transformed in (axir.jvp, axir.jit(axir.jvp, static_argnums=0)):
+        value, tangent = transformed(lambda x: primitive.bind(x, 2.0, 1.0), (x,), (x + 1,))
+        np.testing.assert_array_equal(value, 2 * x + 1)
+        np.testing.assert_array_equal(tangent, 2 * (x + 1))
+
+
 def test_it_prints_and_survives_in_a_module(multiply_add: MultiplyAdd) -> None:
     from axir.dialect.text.module_reader import parse_module, read_module
 
