@@ -19,9 +19,13 @@ from axir.runtime.errors import DistributedSetupError
 
 from .member import Patience
 
-# As long a process asks again and again; then it rests in between, for others may need the core.
+# As long a process asks again and again, and as long as so many bytes may take: MPI moves them when
+# it is asked. Then it rests in between, for others may need the core.
 _SPIN_SECONDS = 2e-3
+_BYTES_PER_SECOND = 5e8
 _REST_SECONDS = 5e-5
+_YIELD_SECONDS = 2e-5
+_yield = getattr(os, "sched_yield", lambda: None)  # not all systems let a program ask for it
 
 
 def world() -> Foreign:
@@ -71,9 +75,8 @@ class MpiTransport:
         if self._memory.size < size:  # fresh memory costs as much as the exchange
             self._memory = np.empty(size, np.uint8)
         found = self._memory[:size].reshape(len(self.processes), part.size)
-        self._wait(
-            self._communicator.Iallgather([part, self._bytes], [found, self._bytes]), patience
-        )
+        request = self._communicator.Iallgather([part, self._bytes], [found, self._bytes])
+        self._wait(request, size, patience)
         return found
 
     def all_to_all(
@@ -87,11 +90,12 @@ class MpiTransport:
             [sent, counts, _starts(counts), self._bytes],
             [received, list(sizes), _starts(sizes), self._bytes],
         )
-        self._wait(request, patience)
+        self._wait(request, received.size, patience)
         return np.split(received, _starts(sizes)[1:])
 
-    def _wait(self, request: Foreign, patience: Patience) -> None:
-        test = request.Test
+    def _wait(self, request: Foreign, size: int, patience: Patience) -> None:
+        """Waits until so many bytes have come."""
+        test, spinning = request.Test, _SPIN_SECONDS + size / _BYTES_PER_SECOND
         now = began = time.monotonic()
         looked = began
         while not test():
@@ -99,8 +103,10 @@ class MpiTransport:
             if now - looked > Patience.SECONDS:
                 looked = now
                 patience.look()
-            if now - began > _SPIN_SECONDS:
+            if now - began > spinning:
                 time.sleep(_REST_SECONDS)
+            elif now - began > _YIELD_SECONDS:
+                _yield()  # to the other process, if that has to share the core
         patience.end()
 
 
