@@ -25,8 +25,8 @@ from axir.dialect.text.signature import Argument, Signature, attach_reflection
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime import LoadError, Target, check_binary, check_machine, compile_module
-from axir.runtime.calls.compiled_function import prepare_for_target
 from axir.runtime.compiler.architectures import host_architecture, host_cpu_flags
+from axir.runtime.compiler.function_compilation import prepare_for_target
 
 from .captures import without_parameters
 from .manifest import ProgramEntry

@@ -7,7 +7,6 @@ somebody looks.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import warnings
 import weakref
@@ -21,7 +20,6 @@ from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import DonationError
-from axir.dialect.core.events import LOWERED, timed
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import outside_traces
@@ -35,12 +33,9 @@ from axir.dialect.program.function import Function
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.dialect.program.primitive import check_finite
 from axir.dialect.program.rules import Results, Value
-from axir.passes.framework.pipeline import run_passes
-from axir.passes.framework.registry import find_pass
-from axir.passes.transforms.lower_to_stablehlo import HostCall, lower_functions
+from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.passes.transforms.simplify import simplify_function
-from axir.runtime.compiler import compile_legalized
-from axir.runtime.compiler.target import Target
+from axir.runtime.compiler.function_compilation import compile_function
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
 from axir.runtime.errors import (
@@ -61,10 +56,6 @@ _new_array = ConcreteArray.__new__
 _NO_HOST = itertools.repeat(None)
 # Making a list for results takes 0.5 us. Up to this size they may live until the next call.
 _SMALL_RESULT_BYTES = 4096
-LEGALIZATION = "legalize-for-iree"
-# Further passes by platform, from this optimization level on.
-TUNING = {"cpu": "tune-for-cpu"}
-_TUNING_LEVEL = 1
 
 
 def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
@@ -461,56 +452,6 @@ def warn_of_missing_marks(name: str, error: CompileError) -> None:
         TimelineWarning,
         stacklevel=3,
     )
-
-
-def prepare_for_target(module: Foreign, target: Target) -> None:
-    """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place."""
-    platform = target.backend
-    is_tuned = target.opt_level >= _TUNING_LEVEL
-    missing = () if target.gpu_features is None else target.gpu_features.missing_types()
-    legalization = {
-        "platform": platform,
-        "missing": " ".join(missing),
-        "fuses": is_tuned,
-        "has_c_library": target.has_c_library,
-    }
-    passes = [find_pass(LEGALIZATION).from_options(legalization)]
-    if is_tuned and platform in TUNING:
-        options = {"vector_bits": target.vector_bits}
-        passes.append(find_pass(TUNING[platform]).from_options(options))
-    run_passes(module, passes)
-
-
-def compile_function(
-    function: Function,
-    device: Device,
-    donated: tuple[int, ...] = (),
-    host_functions: list[HostCall] | None = None,
-    mesh_axes: Sequence[tuple[Hashable, int]] | None = None,
-    marks_dispatches: bool = False,
-) -> bytes:
-    """Lowers, legalizes and compiles a function for a device; returns IREE's binary.
-
-    `host_functions` collects the Python functions that it calls, which are no part of the binary;
-    None if it must run without this process. `mesh_axes` are those of the mesh whose devices run
-    the function on their parts, if it is such a one. `marks_dispatches` as for `Target`.
-    """
-    opt_level = 0 if config.jax_disable_most_optimizations else config.axir_opt_level
-    # Whoever calls the binary has arguments of known types: see `CompiledFunction`.
-    target = dataclasses.replace(
-        Target.of_device(device, opt_level, checks_arguments=False),
-        marks_dispatches=marks_dispatches,
-    )
-    with timed(LOWERED, function.name):
-        with span("lower to StableHLO", "compiler"):
-            module = lower_functions(
-                {"main": function}, device.platform, donated, host_functions, mesh_axes=mesh_axes
-            )
-
-    def legalize(module: Foreign) -> None:
-        prepare_for_target(module, target)
-
-    return compile_legalized(module, target, function.name, legalize)
 
 
 def compiled(

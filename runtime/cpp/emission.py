@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from axir.dialect.program.function import Function
 from axir.dialect.program.rules import HostCall
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
-from axir.runtime.calls.compiled_function import prepare_for_target
 from axir.runtime.compiler.architectures import used_features
 from axir.runtime.compiler.compilation import compile_object
+from axir.runtime.compiler.function_compilation import prepare_for_target
 from axir.runtime.compiler.result_storage import mark_donated, take_result_storage
 from axir.runtime.compiler.target import Target
 

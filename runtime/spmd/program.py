@@ -32,9 +32,10 @@ from axir.dialect.program.primitive import check_finite
 from axir.dialect.program.rules import HostCall
 from axir.passes.partition.joined_sums import join_sums
 from axir.passes.transforms.simplify import simplify_function
-from axir.runtime.calls.compiled_function import compile_function, warn_of_missing_marks
+from axir.runtime.calls.compiled_function import warn_of_missing_marks
 from axir.runtime.calls.executable import Executable, Program
 from axir.runtime.calls.pending import Lane, QueuedCall, Source, sources_of, unfinished
+from axir.runtime.compiler.function_compilation import compile_function
 from axir.runtime.compiler.target import Target
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import Device

@@ -14,7 +14,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function_tracing import trace_function
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import Target, compile_module
-from axir.runtime.calls.compiled_function import prepare_for_target
+from axir.runtime.compiler.function_compilation import prepare_for_target
 
 TARGET = Target("cuda", gpu_architecture="sm_80")
 MOVED = ("cumlogsumexp", "select_and_scatter_add")

@@ -15,8 +15,8 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.calls.jit_call import set_executor
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import LoadError, Program, Target, check_machine, compile_module, default_device
-from axir.runtime.calls.compiled_function import prepare_for_target
 from axir.runtime.compiler.architectures import host_architecture
+from axir.runtime.compiler.function_compilation import prepare_for_target
 
 # Functions of the C library, what is written out for all, and each kind of kernel.
 OPS = (
