@@ -23,7 +23,7 @@ CHEAP = 1
 DEAR = 12
 _DEAR = frozenset(
     "tanh logistic exponential exponential_minus_one log log_plus_one divide remainder sqrt rsqrt "
-    "erf power".split()
+    "erf power sine cosine tan atan atan2 asin acos".split()
 )
 
 

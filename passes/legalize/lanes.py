@@ -48,6 +48,9 @@ def lanes_of(made: ir.Operation) -> Lanes | None:
     describe = _FORMULAS.get(made.name)
     if describe is None or any(map(hlo.is_complex, (*made.operands, *made.results))):
         return None
+    is_double = isinstance(made.results[0].type.element_type, ir.F64Type)
+    if made.name in _OF_C_LIBRARY and not is_double:
+        return None
     if made.name == "stablehlo.compare" and _is_total_order(made):
         return None
     if made.name == "stablehlo.bitcast_convert":
@@ -300,7 +303,19 @@ def _count(name: str) -> Describe:
     return lambda created: lambda x: operation(f"math.{name}", (x,))
 
 
-_FORMULAS: dict[str, Describe] = {
+# Functions of doubles for which IREE calls the C library; programs that have none have them written
+# out before, as all programs have those of narrower numbers.
+_OF_C_LIBRARY: dict[str, Describe] = {
+    "chlo.acos": _math("acos"),
+    "chlo.asin": _math("asin"),
+    "chlo.atan": _math("atan"),
+    "chlo.tan": _math("tan"),
+    "stablehlo.atan2": _by_operator(lambda x, y: operation("math.atan2", (x, y))),
+    "stablehlo.cosine": _math("cos"),
+    "stablehlo.sine": _math("sin"),
+    "stablehlo.tan": _math("tan"),
+}
+_FORMULAS: dict[str, Describe] = _OF_C_LIBRARY | {
     "stablehlo.abs": lambda created: (
         (lambda x: x) if _is_unsigned(created.operands[0]) else (lambda x: abs(x))
     ),
