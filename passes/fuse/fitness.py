@@ -12,6 +12,7 @@ from axir.passes.legalize.rewriting import operations_in_order
 from .code import Code
 from .elementwise import can_compute, cost_of, formula_of, is_uniform
 from .inlining import can_inline
+from .running import running_axis
 from .views import VIEWS
 
 _LARGEST_WORK = 1 << 23
@@ -25,6 +26,7 @@ _FREE = frozenset(
     "stablehlo.optimization_barrier util.optimization_barrier".split()
 )
 
+_WITH_REGION = frozenset(("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter"))
 _ENTERED = frozenset("func.call flow.dispatch stablehlo.while stablehlo.if stablehlo.case".split())
 
 
@@ -85,7 +87,9 @@ class Fitness:
             return self._work_inside(created)
         if name not in self._rules and name not in VIEWS and not can_compute(created):
             raise _Unfit(f"there is no rule for {name}")
-        if name in ("stablehlo.reduce", "stablehlo.scatter"):
+        if name == "stablehlo.reduce_window" and running_axis(created) is None:
+            raise _Unfit(f"there is no rule for {name} of windows that do not run along an axis")
+        if name in _WITH_REGION:
             return self._work_of_region(created)
         return _work_on_elements(created)
 
@@ -111,8 +115,7 @@ class Fitness:
                 raise _Unfit(f"there is no rule for {inner.name} in {created.name}")
         if created.name == "stablehlo.scatter" and len(created.operands) != 3:
             raise _Unfit("there is no rule for a scatter of several arrays")
-        position = 0 if created.name == "stablehlo.reduce" else 2
-        return _size(created.operands[position])
+        return _size(created.operands[2 if created.name == "stablehlo.scatter" else 0])
 
 
 def _is_table(constant: ir.Operation) -> bool:

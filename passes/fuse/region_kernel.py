@@ -15,7 +15,7 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels import Memory, dispatch
 from axir.passes.legalize.regions import operations_within
 
-from . import control, inlining, products, reductions, updates
+from . import control, inlining, products, reductions, running, updates
 from .code import Code
 from .elementwise import is_uniform
 from .emitter import Emitter, Rule, uniform
@@ -28,6 +28,7 @@ RULES: dict[str, Rule] = {
     **inlining.RULES,
     **products.RULES,
     **reductions.RULES,
+    **running.RULES,
     **updates.RULES,
 }
 """What operations other than elementwise ones and views become, by name."""

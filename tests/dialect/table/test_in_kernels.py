@@ -17,7 +17,7 @@ from axir.passes.fuse import fuse_small_programs
 # What no kernel holds, by the reason that the pass gives: types, operations without a rule yet, and
 # what is compiled for the whole machine or calls the host.
 _REASONS = re.compile(
-    r"there is no rule for (stablehlo\.(bitcast_convert|sine|cosine|tan|atan2|convolution|sort|fft"
+    r"there is no rule for (stablehlo\.(bitcast_convert|convolution|sort|fft"
     r"|reduce_window|select_and_scatter|rng_bit_generator|reduce_precision|complex|real|imag"
     r"|custom_call|batch_norm_\w+|after_all)|chlo\.\w+|scf\.\w+|linalg\.generic)"
     r"|an empty array|numbers of type|it calls a function of the host|in several workgroups"

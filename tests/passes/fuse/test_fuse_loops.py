@@ -188,6 +188,16 @@ def began_alike(x: Any) -> Any:
     return lax.while_loop(lambda state: state[2] < 3, step, (rows, rows, 0))
 
 
+def running(x: Any) -> Any:
+    """Sums and extrema along both axes, from both ends."""
+
+    def step(_: Any, x: Any) -> Any:
+        x = lax.cumsum(x * 0.5, axis=1) - lax.cummax(x, axis=0, reverse=True)
+        return lax.cumsum(x, axis=0, reverse=True) * 0.25 + lax.cummin(x, axis=1)
+
+    return lax.fori_loop(0, 4, step, x)
+
+
 CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "newton": (newton, (np.float32(7),)),
     "exchanged": (exchanged, (floats(37), floats(37), floats(37))),
@@ -208,6 +218,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "products": (products, (floats(5, 5), floats(5, 5), floats(5))),
     "solved": (solved, (floats(3, 3) + 4 * np.eye(3, dtype=np.float32), floats(3))),
     "extrema": (extrema, (floats(4, 21),)),
+    "running": (running, (floats(5, 7),)),
+    "running_halves": (running, (floats(6, 3).astype(np.float16),)),
     "large_state": (large_state, (floats(64, 50),)),
 }  # fmt: skip
 
@@ -290,6 +302,12 @@ def refused(function: Callable[..., Any], *types: ShapedArray) -> Function:
 REFUSED = {
     "there is no rule for stablehlo.sort": (
         lambda x: lax.fori_loop(0, 3, lambda i, x: lax.sort((x, x), num_keys=2)[0] - x, x),
+        ShapedArray((6,), np.dtype(np.float32)),
+    ),
+    "there is no rule for stablehlo.reduce_window of windows that do not run along an axis": (
+        lambda x: lax.fori_loop(
+            0, 3, lambda i, x: lax.reduce_window(x, 0.0, lax.add, (3,), (1,), "SAME"), x
+        ),
         ShapedArray((6,), np.dtype(np.float32)),
     ),
     "numbers of type complex<f32>": (
