@@ -96,8 +96,14 @@ def _signature(name: Name) -> str:
         signature = str(inspect.signature(name.value))
     except (TypeError, ValueError):
         signature = "(...)"
-    # Objects that are defaults show where they are in memory, which says nothing to anybody.
-    return f"{name.name}{re.sub(r'<([^<>]*?) at 0x[0-9a-f]+>', r'<>', signature)}"
+    # Defaults as they are written: what Python shows of classes and objects is no code.
+    for shown, written in (
+        (r"<class '([\w.]+)'>", r"\1"),
+        (r"<([\w.]+): [^<>]*>", r"\1"),
+        (r"<[^<>]*? at 0x[0-9a-f]+>", "..."),
+    ):
+        signature = re.sub(shown, written, signature)
+    return f"{name.name}{signature}"
 
 
 def _methods(documented: type) -> list[Name]:
