@@ -20,6 +20,7 @@ from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
 from axir.runtime.device.devices import are_made, cpu_device_count, forget
+from axir.runtime.device.gpu_devices import VISIBLE_DEVICES
 from axir.runtime.errors import DistributedSetupError
 from axir.runtime.processes.job import Job, Times, meet_by_mpi, meet_by_sockets
 from axir.runtime.processes.launchers import is_under_mpi
@@ -152,7 +153,7 @@ def _device_count(local_device_ids: int | Sequence[int] | None) -> int:
     if local_device_ids is not None:
         chosen = [local_device_ids] if isinstance(local_device_ids, int) else local_device_ids
         config.update("jax_num_cpu_devices", len(chosen))
-        for option in ("jax_cuda_visible_devices", "axir_vulkan_visible_devices"):
+        for option in VISIBLE_DEVICES.values():
             config.update(option, ",".join(map(str, chosen)))
     return cpu_device_count()
 

@@ -207,8 +207,8 @@ class CudaDevice(GpuDevice):
 
 
 _CLASSES: dict[str, type[GpuDevice]] = {"vulkan": VulkanDevice, "cuda": CudaDevice}
-# The options that name the GPUs which a process uses.
-_VISIBLE = {"vulkan": "axir_vulkan_visible_devices", "cuda": "jax_cuda_visible_devices"}
+VISIBLE_DEVICES = {"vulkan": "axir_vulkan_visible_devices", "cuda": "jax_cuda_visible_devices"}
+"""By platform, the option that names the GPUs which a process uses."""
 _WAYS_OUT = {
     "vulkan": "Install a Vulkan loader (libvulkan.so.1) and the driver of your GPU, or a software "
     "one (mesa-vulkan-drivers), or run on devices('cpu').",
@@ -280,7 +280,7 @@ def _visible(platform: str, count: int) -> list[int]:
     Raises:
         DeviceNotFoundError: the option names others.
     """
-    option = _VISIBLE[platform]
+    option = VISIBLE_DEVICES[platform]
     text = config.read(option)
     parts = [str(n) for n in range(count)] if text == "all" else str(text).split(",")
     chosen = [int(part) for part in parts if part.strip().isdecimal()]

@@ -84,12 +84,16 @@ def statements(
         below: object = getattr(node, field, ())
         if not isinstance(below, list):  # the body of a lambda or of a condition
             continue
+        hides = field == "body" and isinstance(node, ast.If) and _asks_for_types(node)
         for child in below:
             if isinstance(child, ast.stmt):
-                yield child, is_in_function, is_for_types
+                yield child, is_in_function, is_for_types or hides
             starts = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
-            hides = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
             yield from statements(child, is_in_function or starts, is_for_types or hides)
+
+
+def _asks_for_types(node: ast.If) -> bool:
+    return "TYPE_CHECKING" in ast.unparse(node.test)
 
 
 def absolute_base(node: ast.ImportFrom, module: str, is_package: bool) -> str:

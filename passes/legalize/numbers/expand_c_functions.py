@@ -48,7 +48,7 @@ _FUNCTIONS: dict[str, Returning[Scalar]] = {
     "math.acos": doubles.arc_cosine,
     "arith.remf": doubles.remainder,
 }
-# What IREE writes out for CPUs, but calls of the driver for GPUs, where these have it of f32 only.
+# What IREE writes out for CPUs itself, but takes from SPIR-V for GPUs, which has it of f32 only.
 _FURTHER: dict[str, Returning[Scalar]] = {
     "stablehlo.exponential": exponential,
     "stablehlo.log": logarithm,
