@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.primitive import Primitive
 
 # What JAX calls otherwise than the op is called.
 OTHER_NAMES = {
+    "add_jaxvals_p": "add",
     "call_p": "jit",
     "closed_call_p": "jit",
     "linear_solve_p": "custom_linear_solve",
@@ -18,4 +21,12 @@ def primitive_named(name: str) -> Primitive | None:
     """Returns the primitive behind a name that ends in `_p`, or None."""
     if not name.endswith("_p"):
         return None
-    return OPS.get(OTHER_NAMES.get(name, name[:-2]))
+    primitive = OPS.get(OTHER_NAMES.get(name, name[:-2]))
+    return primitive if primitive is not None else composite_primitives().get(name[:-2])
+
+
+def composite_primitives() -> Mapping[str, Primitive]:
+    """Returns the primitives of JAX's that are made of ops of axir's, by name."""
+    from axir._composite_primitives import COMPOSITE_PRIMITIVES  # late: they use all of lax
+
+    return COMPOSITE_PRIMITIVES

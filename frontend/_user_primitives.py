@@ -1,11 +1,16 @@
-"""Primitives of users' own, and jaxprs as functions: what `core` and `extend.core` share."""
+"""Primitives of users' own, jaxprs as functions, and parts of which to make jaxprs.
+
+It is what `core` and `extend.core` share.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from axir.dialect.core.annotations import Param, UserObject
+from axir.dialect.core.annotations import Param, Params, UserObject
 from axir.dialect.core.errors import MissingRuleError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.equation import MadeEquation, Var
 from axir.dialect.program.jaxpr import ClosedJaxpr
 from axir.dialect.program.op_table import OPS, USER_OPS
 from axir.dialect.program.primitive import Primitive as _Primitive
@@ -44,3 +49,36 @@ class Primitive(_Primitive, metaclass=_AllPrimitives):
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[UserObject]]:
     """Returns a jaxpr as a function of flat values, which evaluates or inlines it."""
     return closed_jaxpr.function.evaluate
+
+
+def new_jaxpr_eqn(
+    invars: Sequence[Var],
+    outvars: Sequence[Var],
+    primitive: _Primitive,
+    params: Params,
+    effects: UserObject,
+    source_info: UserObject = None,
+    ctx: UserObject = None,
+) -> MadeEquation:
+    """Returns an equation `outvars = primitive[params](invars)`, to stand in a `Jaxpr`.
+
+    Args:
+        invars: The operands: variables and literals.
+        outvars: Variables for the results.
+        primitive: The primitive.
+        params: Its parameters; functions among them may be jaxprs.
+        effects, source_info, ctx: Are of no consequence: the primitive tells the effects, and the
+            user's line is that of the call.
+
+    >>> from axir import core, lax
+    >>> fresh = gensym()
+    >>> x, y = (fresh(core.ShapedArray((2,), "float32")) for _ in range(2))
+    >>> new_jaxpr_eqn([x], [y], lax.neg_p, {}, set())
+    <Equation neg of ['float32[2]']>
+    """
+    return MadeEquation(invars, outvars, primitive, params)
+
+
+def gensym() -> Callable[[ShapedArray], Var]:
+    """Returns what makes a new variable of a type each time it is called."""
+    return Var

@@ -23,7 +23,7 @@ import numpy as np
 
 from axir._arguments.arguments import type_of
 from axir._transforms.scopes import ensure_compile_time_eval
-from axir._user_primitives import Primitive, jaxpr_as_fun
+from axir._user_primitives import Primitive, gensym, jaxpr_as_fun, new_jaxpr_eqn
 from axir.dialect.core.annotations import Params, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ConcretizationTypeError
@@ -31,7 +31,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
+from axir.dialect.program.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, eval_jaxpr
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
 
@@ -39,6 +39,7 @@ __all__ = [
     "AbstractValue",
     "Atom",
     "ClosedJaxpr",
+    "DebugInfo",
     "Function",
     "Jaxpr",
     "JaxprEqn",
@@ -54,12 +55,14 @@ __all__ = [
     "ensure_compile_time_eval",
     "eval_context",
     "eval_jaxpr",
+    "gensym",
     "is_concrete",
     "is_constant_dim",
     "is_constant_shape",
     "jaxpr_as_fun",
     "max_dim",
     "min_dim",
+    "new_jaxpr_eqn",
     "pytype_aval_mappings",
     "unit",
     "unitvar",

@@ -10,30 +10,32 @@ from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Params
+from axir.dialect.core.annotations import ArrayLike, Params, UserObject
+from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.context import current_location
+from axir.dialect.core.dtypes import storage
 from axir.dialect.core.types import ShapedArray
 
 from . import later_modules
 
 if TYPE_CHECKING:
-    from axir.dialect.core.array import ConcreteArray
-
     from .primitive import Primitive
 
 
 class Var:
-    """An SSA value of a function, with its type.
+    """A value of a function, with its type.
 
     Attributes:
-        value: The MLIR value.
         type: Shape, dtype and weak type.
+        value: The MLIR value; None of a variable that is to stand in a jaxpr made from equations.
     """
 
     __slots__ = ("type", "value")
+    value: ir.Value  # for all who read programs, which have it everywhere
 
-    def __init__(self, value: ir.Value, array_type: ShapedArray):
-        self.value = value
+    def __init__(self, array_type: ShapedArray, value: ir.Value | None = None):
         self.type = array_type
+        self.value = value
 
     @property
     def aval(self) -> ShapedArray:
@@ -44,14 +46,24 @@ class Var:
 class Literal(Var):
     """The result of a `jaxpr.constant` op: a known value inside a function.
 
+    Args:
+        val: The value.
+        aval: Its type, by default that which the value has by itself.
+        value: The MLIR value.
+
     Attributes:
         array: The value.
     """
 
     __slots__ = ("array",)
 
-    def __init__(self, value: ir.Value, array: ConcreteArray):
-        super().__init__(value, array.type)
+    def __init__(
+        self, val: ArrayLike, aval: ShapedArray | None = None, value: ir.Value | None = None
+    ):
+        array = as_array(val)
+        if aval is not None and aval != array.type:
+            array = ConcreteArray(aval, array.host().astype(storage(aval.dtype)))
+        super().__init__(array.type, value)
         self.array = array
 
     @property
@@ -99,5 +111,48 @@ class Equation:
         """The primitives that act in it, itself or in functions it calls."""
         return later_modules.effects.primitives_that_act(self)
 
+    def replace(self, **parts: UserObject) -> MadeEquation:
+        """Returns the equation with other parts, for a jaxpr made of equations.
+
+        Args:
+            **parts: `invars`, `outvars`, `primitive` and `params`; what follows from these, such as
+                `effects`, may be given, too.
+
+        >>> import axir
+        >>> from axir import lax
+        >>> (equation,) = axir.make_jaxpr(lax.sin)(1.0).eqns
+        >>> equation.replace(primitive=lax.cos_p)
+        <Equation cos of ['~float32[]']>
+        """
+        return MadeEquation(
+            parts.get("invars", self.operands),
+            parts.get("outvars", self.results),
+            parts.get("primitive", self.primitive),
+            parts.get("params", self.params),
+            self.location,
+        )
+
     def __repr__(self) -> str:
         return f"<Equation {self.primitive.name} of {[str(v.type) for v in self.operands]}>"
+
+
+class MadeEquation(Equation):
+    """An equation without an op, which is to stand in a jaxpr made of equations.
+
+    Attributes:
+        location: The user's line.
+    """
+
+    __slots__ = ("location",)
+    location: ir.Location
+
+    def __init__(
+        self,
+        invars: Sequence[Var],
+        outvars: Sequence[Var],
+        primitive: Primitive,
+        params: Params,
+        location: ir.Location | None = None,
+    ):
+        super().__init__(primitive, tuple(invars), tuple(outvars), dict(params), None)
+        self.location = current_location() if location is None else location

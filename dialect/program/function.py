@@ -117,7 +117,7 @@ class Function:
 
         Its inputs are the operands of the call: what the function captured is among them.
         """
-        return later_modules.jaxpr.Jaxpr(self, is_called=True)
+        return later_modules.jaxpr.Jaxpr.of(self, is_called=True)
 
     @property
     def consts(self) -> list[Value]:

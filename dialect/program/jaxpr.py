@@ -1,6 +1,6 @@
 """The jaxpr view of a function: its grammar, and the attributes that interpreters expect.
 
-A `Jaxpr` holds no program of its own: it shows a `Function`, which is MLIR.
+A `Jaxpr` shows a `Function`, which is MLIR, or makes one of the equations that it is given.
 """
 
 from __future__ import annotations
@@ -13,23 +13,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Param
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.context import describe_location, scope_of
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.types import ShapedArray
 
 from .effects import primitives_that_act
 from .equation import Equation, Literal, Var
-from .function import Function, functions_of
+from .function import Function, functions_of, unit_of
+from .jaxpr_making import function_of_equations, function_with
 from .module_writer import write_module
 from .parameters import is_printed
+from .rules import Value
 
 if TYPE_CHECKING:
     from .primitive import Primitive
-from axir.dialect.core.annotations import UserObject
-
-from .rules import Value
 
 _WIDTH = 88
 _LETTERS = string.ascii_lowercase
@@ -64,28 +63,110 @@ class Detail(NamedTuple):
         return f"  # {' '.join(notes)}" if notes else ""
 
 
+class DebugInfo(NamedTuple):
+    """What errors and texts may tell of a function.
+
+    Attributes:
+        traced_for: What it was traced for.
+        func_src_info: Its name.
+        arg_names: Names of its arguments, if they are known.
+        result_paths: Places of its results in the tree that it returns, if they are known.
+    """
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] | None = None
+    result_paths: tuple[str, ...] | None = None
+
+
 class Jaxpr:
     """A function as `{ lambda constants ; inputs. let equations in (outputs,) }`.
 
-    Attributes:
-        function: What is shown.
-        is_called: Whether an op calls it. The captures are operands of the call, hence inputs.
+    Jaxprs are views of traced functions. One may be made of equations, too, or be another one with
+    other equations (`replace`): it becomes a function, and is checked, when it is first used.
+
+    Args:
+        constvars: Variables for constants.
+        invars: The inputs.
+        outvars: The outputs, some of which may be literals.
+        eqns: Equations in order, of this or other jaxprs, or made (`core.new_jaxpr_eqn`).
+        effects: Is of no consequence: the equations tell.
+        debug_info: What errors and texts may tell of it.
+
+    Raises:
+        VerificationError: when it is used, if the equations do not fit together.
+
+    >>> import axir
+    >>> from axir import core, lax
+    >>> x, y = core.Var(core.ShapedArray((), "float32")), core.Var(core.ShapedArray((), "float32"))
+    >>> Jaxpr([], [x], [y], [core.new_jaxpr_eqn([x], [y], lax.sin_p, {}, set())])
+    { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }
     """
 
-    def __init__(self, function: Function, is_called: bool = False):
-        self.function = function
-        self.is_called = is_called
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Var],
+        eqns: Sequence[Equation],
+        effects: UserObject = None,
+        debug_info: DebugInfo | None = None,
+    ):
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.debug_info = debug_info or DebugInfo("jaxpr", "jaxpr")
+        self._function: Function | None = None
+        # How many inputs, at the end, are what the function captured, in a call of it.
+        self._captured_count = 0
+
+    @classmethod
+    def of(cls, function: Function, is_called: bool = False) -> Jaxpr:
+        """Returns the view of a function.
+
+        Args:
+            function: What is shown.
+            is_called: Whether an op calls it. The captures are operands of the call, hence inputs.
+        """
+        captures = function.captures
+        constvars, further = ((), captures) if is_called else (captures, ())
+        jaxpr = cls(
+            constvars, (*function.inputs, *further), function.outputs, function.equations,
+            debug_info=DebugInfo("jit", function.name),
+        )  # fmt: skip
+        jaxpr._function = function
+        jaxpr._captured_count = len(further)
+        return jaxpr
 
     @property
-    def invars(self) -> list[Var]:
-        """The inputs."""
-        captures = self.function.captures if self.is_called else ()
-        return [*self.function.inputs, *captures]
+    def function(self) -> Function:
+        """The program."""
+        if self._function is None:
+            count = len(self.invars) - self._captured_count
+            self._function = function_of_equations(
+                self.debug_info.func_src_info,
+                self.invars[:count],
+                (*self.invars[count:], *self.constvars),
+                self.outvars,
+                self.eqns,
+            )
+        return self._function
 
-    @property
-    def constvars(self) -> list[Var]:
-        """The captures: inputs for values of the surroundings."""
-        return [] if self.is_called else list(self.function.captures)
+    def replace(self, **parts: UserObject) -> Jaxpr:
+        """Returns the jaxpr with other parts, which are arguments of `Jaxpr`.
+
+        >>> import axir
+        >>> from axir import lax
+        >>> jaxpr = axir.make_jaxpr(lambda x: lax.cos(lax.sin(x)))(1.0).jaxpr
+        >>> jaxpr.replace(outvars=jaxpr.eqns[0].outvars, eqns=jaxpr.eqns[:1])
+        { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }
+        """
+        names = ("constvars", "invars", "outvars", "eqns", "debug_info")
+        given = {name: parts.get(name, getattr(self, name)) for name in names}
+        made = Jaxpr(**given)
+        made._captured_count = self._captured_count
+        return made
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -95,22 +176,12 @@ class Jaxpr:
     @property
     def out_avals(self) -> list[ShapedArray]:
         """Types of the outputs."""
-        return self.function.output_types
+        return [v.type for v in self.outvars]
 
     @property
     def effects(self) -> frozenset[Primitive]:
         """The primitives that act in it; empty if it only computes."""
-        return frozenset().union(*map(primitives_that_act, self.function.equations))
-
-    @property
-    def outvars(self) -> list[Var]:
-        """The outputs, some of which may be literals."""
-        return list(self.function.outputs)
-
-    @property
-    def eqns(self) -> list[Equation]:
-        """The equations, in order."""
-        return list(self.function.equations)
+        return frozenset().union(*map(primitives_that_act, self.eqns))
 
     def pretty_print(
         self,
@@ -145,15 +216,55 @@ class Jaxpr:
 class ClosedJaxpr:
     """A jaxpr together with the values of its constants, as `make_jaxpr` returns it.
 
-    Attributes:
-        jaxpr: The view of the function.
+    Args:
+        jaxpr: The jaxpr.
         consts: Values of `jaxpr.constvars`.
     """
 
-    def __init__(self, function: Function):
-        self.function = function
-        self.jaxpr = Jaxpr(function)
-        self.consts = list(function.captured)
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[UserObject]):
+        self.jaxpr = jaxpr
+        self.consts = [x if isinstance(x, Array) else as_array(x) for x in consts]
+
+    @classmethod
+    def of(cls, function: Function) -> ClosedJaxpr:
+        """Returns the view of a function and of what it captured."""
+        return cls(Jaxpr.of(function), function.captured)
+
+    @property
+    def function(self) -> Function:
+        """The program, which knows the constants."""
+        function = self.jaxpr.function
+        if function.captures and not self.jaxpr.constvars:
+            return unit_of(function)
+        return function_with(function, self.consts)
+
+    def replace(
+        self, *, jaxpr: Jaxpr | None = None, consts: Sequence[UserObject] | None = None
+    ) -> ClosedJaxpr:
+        """Returns it with another jaxpr, or other constants."""
+        return ClosedJaxpr(
+            self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
+        )
+
+    def map_jaxpr(self, f: UserFunction) -> ClosedJaxpr:
+        """Returns it with the jaxpr that a function makes of its own.
+
+        >>> import axir
+        >>> closed = axir.make_jaxpr(lambda x: x + 1.0)(1.0)
+        >>> closed.map_jaxpr(lambda jaxpr: jaxpr.replace(outvars=jaxpr.invars, eqns=[]))
+        { lambda ; a:f32[]. let in (a,) }
+        """
+        return ClosedJaxpr(f(self.jaxpr), self.consts)
+
+    @property
+    def invars(self) -> list[Var]:
+        """The inputs."""
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Var]:
+        """The outputs."""
+        return self.jaxpr.outvars
 
     @property
     def literals(self) -> list[Value]:
@@ -163,12 +274,12 @@ class ClosedJaxpr:
     @property
     def in_avals(self) -> list[ShapedArray]:
         """Types of the inputs."""
-        return self.function.input_types
+        return self.jaxpr.in_avals
 
     @property
     def out_avals(self) -> list[ShapedArray]:
         """Types of the outputs."""
-        return self.function.output_types
+        return self.jaxpr.out_avals
 
     @property
     def eqns(self) -> list[Equation]:

@@ -431,7 +431,7 @@ class Trace:
                 current_location(),
                 self._insertion_point,
             )
-        return Literal(op.result, array)
+        return Literal(array, value=op.result)
 
     def embed(self, array: ConcreteArray) -> None:
         """Makes later uses of an array a constant in the text instead of a capture.

@@ -121,7 +121,7 @@ def _read_function(name: str, op: ir.Operation, functions: _Reader) -> Function:
     block = _only_block(name, op)
     weak = _weak_marks(op, "arg_attrs", len(block.arguments))
     inputs = [
-        Var(argument, _type_of(argument, op, is_weak))
+        Var(_type_of(argument, op, is_weak), argument)
         for argument, is_weak in zip(block.arguments, weak, strict=True)
     ]
     environment: dict[ir.Value, Var] = dict(zip(block.arguments, inputs, strict=True))
@@ -224,7 +224,7 @@ def _read_constant(op: ir.Operation) -> Literal:
         )
     if is_key(expected.dtype):
         host = keys_of(host, expected.dtype)
-    return Literal(op.results[0], ConcreteArray(expected, host))
+    return Literal(ConcreteArray(expected, host), value=op.results[0])
 
 
 # Primitives of the table by the names of their ops: those met so far.
@@ -286,7 +286,7 @@ def _read_equation(
         )
     types = [inferred] if type(inferred) is ShapedArray else inferred
     _check_results(op, types)
-    results = [Var(v, t) for v, t in zip(op.results, types, strict=True)]
+    results = [Var(t, v) for v, t in zip(op.results, types, strict=True)]
     return Equation(primitive, operands, results, params, op)
 
 

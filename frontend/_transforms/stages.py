@@ -204,7 +204,7 @@ class Traced(_Stage):
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The program."""
-        return ClosedJaxpr(self.function)
+        return ClosedJaxpr.of(self.function)
 
     @property
     def fun_name(self) -> str:

@@ -71,7 +71,7 @@ def make_jaxpr(
             for name, size in axis_env or ():
                 scope.enter_context(named_axis(name, size))
             function, flat = trace_user_function(fun, args, kwargs, static_argnums)
-        jaxpr = ClosedJaxpr(function)
+        jaxpr = ClosedJaxpr.of(function)
         if return_shape:
             return jaxpr, flat.out_tree.unflatten(_structs(function))
         return jaxpr

@@ -30,7 +30,7 @@ from typing import NamedTuple, TypeAlias
 from axir import numpy as jnp
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import ArrayLike, Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import TreeError
 
 from ._schedules import (
@@ -45,10 +45,17 @@ from ._schedules import (
 )
 
 __all__ = [
+    "Array",
+    "InitFn",
     "JoinPoint",
     "Optimizer",
     "OptimizerState",
+    "Params",
+    "ParamsFn",
     "Schedule",
+    "Step",
+    "UpdateFn",
+    "Updates",
     "adagrad",
     "adam",
     "adamax",
@@ -75,20 +82,6 @@ State: TypeAlias = PyTree
 """What an optimizer keeps of one array of parameters."""
 
 
-class Optimizer(NamedTuple):
-    """An optimizer: three functions.
-
-    Attributes:
-        init_fn: From parameters to a state.
-        update_fn: From the number of the step, gradients and a state to the next state.
-        params_fn: From a state to the parameters.
-    """
-
-    init_fn: Callable[[PyTree], UserObject]
-    update_fn: Callable[[UserObject, PyTree, UserObject], UserObject]
-    params_fn: Callable[[UserObject], PyTree]
-
-
 class OptimizerState(NamedTuple):
     """The state of an optimizer over a tree of parameters, a pytree.
 
@@ -108,6 +101,30 @@ register_pytree_node(
     lambda state: ((state.packed_state,), (state.tree_def, tuple(state.subtree_defs))),
     lambda structures, children: OptimizerState(*children, *structures),
 )
+
+
+# What the functions of an optimizer take and return, for annotations.
+Array: TypeAlias = ArrayLike
+Params: TypeAlias = PyTree
+Updates: TypeAlias = Params
+Step: TypeAlias = int
+InitFn: TypeAlias = Callable[[Params], OptimizerState]
+UpdateFn: TypeAlias = Callable[[Step, Updates, OptimizerState], OptimizerState]
+ParamsFn: TypeAlias = Callable[[OptimizerState], Params]
+
+
+class Optimizer(NamedTuple):
+    """An optimizer: three functions.
+
+    Attributes:
+        init_fn: From parameters to a state.
+        update_fn: From the number of the step, gradients and a state to the next state.
+        params_fn: From a state to the parameters.
+    """
+
+    init_fn: InitFn
+    update_fn: UpdateFn
+    params_fn: ParamsFn
 
 
 class JoinPoint:

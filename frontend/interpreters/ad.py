@@ -14,6 +14,7 @@ from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import add_tangents, as_value, instantiate
+from axir.dialect.program.op_table import OPS
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.tracer import Tracer
 from axir.passes.transforms.tangent_walk import differentiate
@@ -25,6 +26,7 @@ __all__ = [
     "UndefinedPrimal",
     "Zero",
     "add_jaxvals",
+    "add_jaxvals_p",
     "add_tangents",
     "defbilinear",
     "defjvp",
@@ -56,6 +58,7 @@ primitive_jvps = RuleTable("value_and_jvp", _value_and_jvp)
 primitive_transposes = RuleTable("transpose")
 
 instantiate_zeros = instantiate
+add_jaxvals_p = OPS["add"]
 
 # Rules of early 2020 ask whether a tangent is this very object, and compute with all others. Known
 # zeros are objects of their own today, and become arrays where rules compute with them.

@@ -25,6 +25,7 @@ from axir.core import Jaxpr
 from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.effects import is_effectful
+from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.restriction import restricted
 from axir.dialect.program.rules import Value
@@ -55,6 +56,8 @@ Val = UserObject
 # one; those that programs write are kept, and nothing asks for them.
 custom_partial_eval_rules: dict[Primitive, UserFunction] = {}
 partial_eval_jaxpr_custom_rules: dict[Primitive, UserFunction] = {}
+# `(used results, equation) -> (used operands, equation or None)`: what `dce_jaxpr` leaves of an
+# equation of which some result is used.
 dce_rules: dict[Primitive, UserFunction] = {}
 
 
@@ -133,7 +136,7 @@ def trace_to_jaxpr_nounits(
             for x, is_unknown in zip(results, unknown, strict=True)
         ]
         function = trace.finish([x for x, u in zip(results, unknown, strict=True) if u])
-    return Jaxpr(function), told, list(function.captured)
+    return Jaxpr.of(function), told, list(function.captured)
 
 
 # Its name of 2020.
@@ -160,13 +163,13 @@ def trace_to_jaxpr_dynamic(
     if keep_inputs is not None:
         kept = [v for v, is_kept in zip(function.inputs, keep_inputs, strict=True) if is_kept]
         function = restricted(function, function.equations, kept, function.outputs, "Jaxpr")
-    return Jaxpr(function), function.output_types, list(function.captured)
+    return Jaxpr.of(function), function.output_types, list(function.captured)
 
 
 def dce_jaxpr(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """Leaves out of a jaxpr what nobody uses; what acts stays.
+    """Leaves out of a jaxpr what nobody uses; what acts stays, and so do the constants.
 
     Args:
         jaxpr: The jaxpr.
@@ -182,29 +185,45 @@ def dce_jaxpr(
     >>> dce_jaxpr(whole, [False, True])
     ({ lambda ; a:f32[]. let b:f32[] = cos a in (b,) }, [False, True])
     """
-    function = jaxpr.function
-    count = len(function.outputs)
-    marks = [used_outputs] * count if isinstance(used_outputs, bool) else list(used_outputs)
-    outputs = [v for v, is_used in zip(function.outputs, marks, strict=True) if is_used]
-    reached = backward_slice(function.equations, outputs, is_kept=is_effectful)
-    inputs = jaxpr.invars
-    forced = [instantiate] * len(inputs) if isinstance(instantiate, bool) else list(instantiate)
-    kept = [
-        is_reached or is_forced
-        for is_reached, is_forced in zip(reached.marks(inputs), forced, strict=True)
-    ]
-    left = [v for v, is_kept in zip(inputs, kept, strict=True) if is_kept]
-    return Jaxpr(restricted(function, reached.equations, left, outputs, "Jaxpr")), kept
+    smaller, kept, _ = _smaller(jaxpr, used_outputs, instantiate)
+    return smaller, kept
+
+
+def _smaller(
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[Jaxpr, list[bool], list[bool]]:
+    """Returns the jaxpr without what nobody uses, which inputs are left, which constants used."""
+    marks = _marks(used_outputs, len(jaxpr.outvars))
+    outputs = [v for v, is_used in zip(jaxpr.outvars, marks, strict=True) if is_used]
+    reached = backward_slice(jaxpr.eqns, outputs, is_kept=is_effectful, enter=_reduced)
+    forced = _marks(instantiate, len(jaxpr.invars))
+    kept = [x or y for x, y in zip(reached.marks(jaxpr.invars), forced, strict=True)]
+    left = [v for v, is_kept in zip(jaxpr.invars, kept, strict=True) if is_kept]
+    smaller = jaxpr.replace(invars=left, outvars=outputs, eqns=reached.equations)
+    return smaller, kept, list(reached.marks(jaxpr.constvars))
+
+
+def _marks(marks: bool | Sequence[bool], count: int) -> list[bool]:
+    return [marks] * count if isinstance(marks, bool) else list(marks)
+
+
+def _reduced(equation: Equation, wanted: set[Var]) -> Equation | None:
+    """Returns what is left of an equation by the rule of its primitive, if it has one."""
+    rule = dce_rules.get(equation.primitive)
+    if rule is None:
+        return equation
+    _, reduced = rule([v in wanted for v in equation.results], equation)
+    return reduced
 
 
 def dce_jaxpr_consts(
     jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool], list[bool]]:
-    """Leaves out of a jaxpr what nobody uses; see `dce_jaxpr`.
+    """Leaves out of a jaxpr what nobody uses, constants as well; see `dce_jaxpr`.
 
     Returns:
         The jaxpr, which of its constants are left, and which of its inputs.
     """
-    smaller, kept = dce_jaxpr(jaxpr, used_outputs, instantiate)
-    values = {id(x) for x in smaller.function.captured}
-    return smaller, [id(x) in values for x in jaxpr.function.captured], kept
+    smaller, kept, used = _smaller(jaxpr, used_outputs, instantiate)
+    left = [v for v, is_used in zip(smaller.constvars, used, strict=True) if is_used]
+    return smaller.replace(constvars=left), used, kept

@@ -15,6 +15,7 @@ from __future__ import annotations
 import enum
 
 import axir.numpy as jnp
+from axir._primitive_names import primitive_named
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.ops.elementwise.arithmetic import add, mul
@@ -232,3 +233,10 @@ def polar_factors(x: Value) -> tuple[Value, Value]:
     left, values, right = svd(x, full_matrices=False)
     scaled = mul(to_dtype(along_rows(values, adjoint(right).shape), x.dtype), adjoint(right))
     return matmul(left, right), symmetrized(matmul(scaled, right))
+
+
+def __getattr__(name: str) -> UserObject:
+    """Returns the primitives that are made of others: `ormqr_p` and its like."""
+    if name in ("cholesky_update_p", "ormqr_p", "symmetric_product_p"):
+        return primitive_named(name)
+    raise AttributeError(f"module 'axir.lax.linalg' has no attribute {name!r}")

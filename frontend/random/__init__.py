@@ -17,6 +17,9 @@ JAX draws by default today.
 
 from __future__ import annotations
 
+from axir._primitive_names import primitive_named
+from axir.dialect.core.annotations import UserObject
+
 from ._binomial import binomial, multinomial
 from ._bits import bits
 from ._discrete import bernoulli, categorical, geometric, rademacher
@@ -89,3 +92,10 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
+
+
+def __getattr__(name: str) -> UserObject:
+    """Returns the primitive `random_gamma_p`, for those who name it."""
+    if name == "random_gamma_p":
+        return primitive_named(name)
+    raise AttributeError(f"module 'axir.random' has no attribute {name!r}")

@@ -30,6 +30,8 @@ EXPRESSIONS: dict[str, Any] = {
     "initializers.__name__": "axir.nn.initializers",
     "jax._src.core.trace_state_clean()": True,
     "list in jax._src.tree_util._registry": True,
+    "len(jax._src.tree_util.prefix_errors([1, 2], [1, 2]))": 0,
+    "'axes[1]' in str(jax._src.tree_util.prefix_errors([1, [2]], [1, 2])[0]('axes'))": True,
     "jax._src.lax.lax.sin is lax.sin is internal.sin": True,
     "jax._src.api.vmap is jax.vmap and jax._src.random is jax.random": True,
     "[str(x.dtype) for x in util.promote_dtypes_inexact(1, 2.0)]": ["float32", "float32"],

@@ -32,26 +32,24 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "jax.core": {
         **_each(
-            "CallPrimitive DebugInfo JaxprPpContext JaxprPpSettings OutputType abstract_token "
-            "aval_mapping_handlers call concretization_function_error custom_typechecks gensym "
-            "literalable_types new_jaxpr_eqn no_axis_name trace_ctx",
+            "CallPrimitive JaxprPpContext JaxprPpSettings OutputType abstract_token "
+            "aval_mapping_handlers call concretization_function_error custom_typechecks "
+            "literalable_types no_axis_name trace_ctx",
             _INSIDE,
         ),
         "InconclusiveDimensionOperation": _SYMBOLIC,
     },
     "jax.custom_derivatives": {"remat_opt_p": _MADE_OF_OTHERS},
     "jax.errors": {"InconclusiveDimensionOperation": _SYMBOLIC},
-    "jax.example_libraries.optimizers": _each(
-        "Array InitFn Params ParamsFn Step UpdateFn Updates map zip", _INSIDE
-    ),
+    "jax.example_libraries.optimizers": _each("map zip", _INSIDE),
     "jax.experimental": {
         "EArray": _INSIDE,
         "cur_qdd": "values that are no arrays do not change here",
         "primal_tangent_dtype": "dtypes are those of arrays and keys; a library cannot add any",
     },
     "jax.experimental.jet": _each(
-        "JetTrace JetTracer ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear "
-        "defzero deriv_prop jet_fun jet_rules jet_subtrace linear_prop traceable zero_prop "
+        "JetTrace JetTracer ZeroSeries ZeroTerm call_param_updaters "
+        "deriv_prop jet_fun jet_subtrace linear_prop traceable zero_prop "
         "zero_term",
         _INSIDE,
     ),
@@ -134,23 +132,20 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     ),
     "jax.extend.core": {
         **_each(
-            "AbstractToken CallPrimitive DebugInfo Token TraceTag call_impl gensym new_jaxpr_eqn",
+            "AbstractToken CallPrimitive Token TraceTag call_impl",
             _INSIDE,
         ),
         "InconclusiveDimensionOperation": _SYMBOLIC,
     },
     "jax.extend.core.primitives": {
         **_each(
-            "add_jaxvals_p after_all_p approx_top_k_p create_token_p empty2_p eq_to_p get_p "
-            "le_to_p lt_to_p ragged_all_to_all_p random_gamma_p rng_uniform_p swap_p",
+            "empty2_p get_p swap_p",
             _MADE_OF_OTHERS,
         ),
-        "device_put_p": "arrays are moved before a program runs, not inside of it",
     },
     "jax.extend.random": {"threefry_2x32": _INSIDE},
     "jax.interpreters.ad": {
         **_each("JVPTrace jvp linearize", _INSIDE),
-        "add_jaxvals_p": _MADE_OF_OTHERS,
     },
     "jax.interpreters.batching": _each("register_vmappable unregister_vmappable", _INSIDE),
     "jax.interpreters.mlir": {
@@ -171,16 +166,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "dce_jaxpr_call_rule dce_jaxpr_closed_call_rule", _INSIDE
     ),
     "jax.lax": {
-        **_each(
-            "after_all_p approx_top_k_p create_token_p eq_to_p le_to_p lt_to_p "
-            "ragged_all_to_all_p rng_uniform_p scatter_sub_p stage_p",
-            _MADE_OF_OTHERS,
-        ),
+        "stage_p": _MADE_OF_OTHERS,
         **_each("precv psend", _GPU),
-        "device_put_p": "arrays are moved before a program runs, not inside of it",
     },
-    "jax.lax.linalg": _each("cholesky_update_p ormqr_p symmetric_product_p", _MADE_OF_OTHERS),
-    "jax.random": {"random_gamma_p": _MADE_OF_OTHERS},
     "jax.tree_util": {"default_registry": "the registry is that of optree"},
 }
 GOAL = 0.97
@@ -220,4 +208,4 @@ def test_names_of_older_documents_are_there(name: str) -> None:
 def test_the_counts_see_what_is_missing() -> None:
     assert "sin" in jax_names.public_names("jax.numpy")
     assert "np" not in jax_names.public_names("jax.numpy")
-    assert "eq_to_p" in jax_names.missing_names("jax.lax")
+    assert "psend" in jax_names.missing_names("jax.lax")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
+from functools import partial
 
 import optree
 
@@ -21,3 +22,8 @@ class _Registry(Container[type]):
 
 
 _registry = _Registry()
+
+# What keeps a tree from being a prefix of another: functions that make an error of its name.
+prefix_errors: Callable[..., list[Callable[[str], ValueError]]] = partial(
+    optree.prefix_errors, namespace=NAMESPACE
+)

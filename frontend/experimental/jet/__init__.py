@@ -28,16 +28,28 @@ from axir._arguments.arguments import (
     trace_abstract,
 )
 from axir._trees import tree
-from axir.dialect.core.annotations import ArrayLike, Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import (
+    ArrayLike,
+    Options,
+    Param,
+    PyTree,
+    UserFunction,
+    UserObject,
+)
 from axir.dialect.core.dtypes import is_inexact
 from axir.dialect.core.errors import ParameterError, ShapeError, TreeError
 from axir.dialect.program.function_tracing import function_name
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Value
 
 from ._interpreter import run
-from ._series import Series
+from ._series import Polynomial, Series
+from ._user_rules import deflinear, defzero, jet_rules
 
-__all__ = ["fact", "jet", "jet2", "zero_series"]
+__all__ = [
+    "def_comp", "def_deriv", "deflinear", "defzero", "fact", "jet", "jet2", "jet_rules",
+    "zero_series",
+]  # fmt: skip
 
 zero_series = None
 """The series of a value that does not depend on the parameter of the curve."""
@@ -89,15 +101,60 @@ def jet(
 
 
 def jet2(
-    fun: UserFunction, primals: Sequence[ArrayLike], series: Sequence[Sequence[ArrayLike]]
-) -> tuple[PyTree, PyTree]:
+    fun: UserFunction, primals: Sequence[ArrayLike], series: Sequence[Sequence[ArrayLike]],
+    **options: Options,
+) -> tuple[PyTree, PyTree]:  # fmt: skip
     """Returns the value of a function on curves, and coefficients of its power series; see `jet`.
 
     >>> _, coefficients = jet2(lambda x: x**3, (2.0,), ([1.0, 0.0, 0.0],))
     >>> [float(c) for c in coefficients]
     [12.0, 6.0, 1.0]
     """
-    return jet(fun, primals, series, factorial_scaled=False)
+    return jet(fun, primals, series, factorial_scaled=False, **options)
+
+
+def def_comp(prim: Primitive, comp: UserFunction, **params: Options) -> None:
+    """Defines how a primitive computes with series by a function that does the same.
+
+    Args:
+        prim: The primitive.
+        comp: `(*operands, **params) -> result`, of primitives that have rules or derivatives.
+        **params: Options of `jet2`.
+
+    >>> from axir import core
+    >>> def_comp(core.Primitive("cubed"), lambda x: x * x * x)
+    """
+
+    def rule(primals: UserObject, terms: UserObject, **own: Param) -> UserObject:
+        return jet2(lambda *operands: comp(*operands, **own), primals, terms, **params)
+
+    jet_rules[prim] = rule
+
+
+def def_deriv(prim: Primitive, deriv: UserFunction) -> None:
+    r"""Defines how a primitive of one operand computes with series by its derivative.
+
+    If \(\dot y = f'(x) \dot x\), then \(k y_k = \sum_{j=1}^k j x_j (f'(x))_{k-j}\).
+
+    Args:
+        prim: The primitive.
+        deriv: From the operand to the derivative, of primitives that have rules or derivatives.
+
+    >>> from axir import core
+    >>> def_deriv(core.Primitive("squared"), lambda x: 2 * x)
+    """
+
+    def rule(primals: UserObject, terms: UserObject, **own: Param) -> UserObject:
+        (series,) = terms
+        slope, slopes = jet2(deriv, primals, terms)
+        slopes = [slope, *slopes]
+        found: Polynomial = [
+            sum(j * series[j - 1] * slopes[k - j] for j in range(1, k + 1)) / k
+            for k in range(1, len(series) + 1)
+        ]
+        return prim.bind(*primals, **own), found
+
+    jet_rules[prim] = rule
 
 
 def fact(n: ArrayLike) -> Value:

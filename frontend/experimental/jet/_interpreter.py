@@ -29,6 +29,7 @@ from axir.dialect.program.walk import Environment
 
 from ._rules import RULES
 from ._series import Series
+from ._user_rules import apply_user_rule, jet_rules
 
 Marks: TypeAlias = tuple[bool, ...]
 Outcome: TypeAlias = tuple[list[Value], list[Series]]
@@ -62,6 +63,8 @@ def apply(
 ) -> Outcome:
     """Applies an op of a function to values and series of its operands."""
     primitive, params = equation.primitive, equation.params
+    if primitive in jet_rules:
+        return apply_user_rule(primitive, operands, series, order, params)
     caller = _CALLERS.get(primitive.name)
     if caller is not None:
         return caller(equation, operands, series, order)

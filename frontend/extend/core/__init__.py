@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 import numpy as np
 
 from axir._arguments.arguments import type_of
-from axir._user_primitives import Primitive, jaxpr_as_fun
+from axir._user_primitives import Primitive, gensym, jaxpr_as_fun, new_jaxpr_eqn
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import as_dtype
@@ -25,7 +25,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var
 from axir.dialect.program.function import functions_in
-from axir.dialect.program.jaxpr import ClosedJaxpr, Jaxpr
+from axir.dialect.program.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from axir.dialect.program.module_writer import write_module
 from axir.dialect.program.primitive import Primitive as PrimitiveOfTable
 from axir.dialect.program.tracer import Trace
@@ -45,6 +45,7 @@ from ._tracing import (
 
 __all__ = [
     "ClosedJaxpr",
+    "DebugInfo",
     "DropVar",
     "Effect",
     "Effects",
@@ -59,10 +60,12 @@ __all__ = [
     "check_jaxpr",
     "concrete_or_error",
     "find_top_trace",
+    "gensym",
     "get_opaque_trace_state",
     "jaxpr_as_fun",
     "jaxprs_in_params",
     "mapped_aval",
+    "new_jaxpr_eqn",
     "no_effects",
     "nonempty_axis_env_DO_NOT_USE",
     "primal_dtype_to_tangent_dtype",
@@ -91,7 +94,10 @@ no_effects: Effects = frozenset()
 
 
 class DropVar(Var):
-    """A result that nobody uses. Here such results are variables like others: none is one."""
+    """A result that nobody uses, in an equation that somebody makes.
+
+    In traced jaxprs such results are variables like others.
+    """
 
 
 array_types = {ConcreteArray, np.ndarray, np.generic}

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from axir._primitive_names import OTHER_NAMES, primitive_named
+from axir._primitive_names import OTHER_NAMES, composite_primitives, primitive_named
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.program.op_table import OPS
 
@@ -21,4 +21,4 @@ def __getattr__(name: str) -> UserObject:
 
 
 def __dir__() -> list[str]:
-    return sorted({*OTHER_NAMES, *(f"{name}_p" for name in OPS)})
+    return sorted({*OTHER_NAMES, *(f"{name}_p" for name in (*OPS, *composite_primitives()))})

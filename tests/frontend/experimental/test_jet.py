@@ -11,9 +11,19 @@ import pytest
 
 import axir
 import axir.numpy as jnp
-from axir import lax
+from axir import core, lax
 from axir.errors import ParameterError, ShapeError, TreeError
-from axir.experimental.jet import fact, jet, jet2
+from axir.experimental.jet import (
+    def_comp,
+    def_deriv,
+    deflinear,
+    defzero,
+    fact,
+    jet,
+    jet2,
+    jet_rules,
+)
+from axir.interpreters import mlir
 
 GENERATOR = np.random.default_rng(4)
 U = GENERATOR.uniform(0.2, 0.8, (2, 3))
@@ -153,3 +163,53 @@ def test_under_transformations() -> None:
 def test_bad_arguments(arguments: Any, error: type[Exception], expected: str) -> None:
     with pytest.raises(error, match=expected):
         jet(lambda x, *_: x, *arguments)
+
+
+def _primitive(name: str, function: Callable[..., Any], **options: Any) -> core.Primitive:
+    """Returns a primitive that only knows how to compute: nothing follows from its tangents."""
+    made = core.Primitive(name, **options)
+    made.def_impl(function)
+    made.def_abstract_eval(lambda *types, **_: types if options else types[0])
+    mlir.register_lowering(made, mlir.lower_fun(function, multiple_results=bool(options)))
+    return made
+
+
+def _derivatives(function: Callable[..., Any], jitted: bool) -> Any:
+    def curve(x, a, b):
+        return jet(lambda x: 2.0 * function(x * x), (x,), ([a, b, 0.0],))
+
+    return (axir.jit(curve) if jitted else curve)(0.7, 1.0, 0.5)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_rules_of_ones_own(jitted: bool) -> None:
+    expm1 = _primitive("jet_expm1", lambda x: jnp.exp(x) - 1)
+    def_comp(expm1, lambda x: jnp.exp(x) - 1)
+    sine = _primitive("jet_sine", jnp.sin)
+    def_deriv(sine, jnp.cos)
+    third = _primitive("jet_third", lambda x, *, by: x / by)
+    deflinear(third)
+    steps = _primitive("jet_steps", jnp.floor)
+    defzero(steps)
+    both = _primitive("jet_both", lambda x, y: [-x, y + y], multiple_results=True)
+    deflinear(both)
+    square = _primitive("jet_square", lambda x: x * x)
+    jet_rules[square] = lambda primals, series: jet2(lambda x: x * x, primals, series)
+
+    def ours(x):
+        x, y = both.bind(expm1.bind(x), sine.bind(x))
+        return square.bind(x) + third.bind(y, by=3.0) + steps.bind(5.0 * x)
+
+    def plain(x):
+        x, y = -jnp.expm1(x), 2 * jnp.sin(x)
+        return x * x + y / 3.0 + jnp.floor(5.0 * x)
+
+    expected = _derivatives(plain, jitted)
+    value, terms = _derivatives(ours, jitted)
+    np.testing.assert_allclose(value, expected[0], rtol=1e-6)
+    np.testing.assert_allclose(terms, expected[1], rtol=2e-5)
+
+
+def test_a_users_rule_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(jet_rules, lax.floor_p, lambda primals, series: (primals[0], series[0]))
+    assert [float(x) for x in jet(jnp.floor, (1.5,), ([1.0, 2.0],))[1]] == [1.0, 2.0]
