@@ -73,48 +73,20 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "rnn_fwd_p sigmoid tanh",
         _INSIDE,
     ),
-    "jax.experimental.sparse": {
-        **_each(
-            "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p "
-            "bcoo_sort_indices_p bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p "
-            "bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p bcsr_fromdense_p bcsr_todense_p "
-            "coo_fromdense_p coo_matmat_p coo_matvec_p coo_todense_p csr_fromdense_p csr_matmat_p "
-            "csr_matvec_p csr_todense_p todense_p",
-            _INSIDE,
-        ),
-        "SparseTracer": _INSIDE,
-    },
+    "jax.experimental.sparse": {"SparseTracer": _INSIDE},
     "jax.experimental.sparse.ad": _each("flatten_fun_for_sparse_ad is_sparse", _INSIDE),
-    "jax.experimental.sparse.api": {"todense_p": _INSIDE},
-    "jax.experimental.sparse.bcoo": {
-        **_each(
-            "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p "
-            "bcoo_sort_indices_p bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p "
-            "bcoo_transpose_p",
-            _INSIDE,
-        ),
-        **_each("BCOOProperties Buffer CUSPARSE_DATA_DTYPES CUSPARSE_INDEX_DTYPES", _INSIDE),
-    },
-    "jax.experimental.sparse.bcsr": {
-        **_each("bcsr_dot_general_p bcsr_extract_p bcsr_fromdense_p bcsr_todense_p", _INSIDE),
-        "BCSRProperties": _INSIDE,
-    },
-    "jax.experimental.sparse.coo": {
-        **_each("coo_fromdense_p coo_matmat_p coo_matvec_p coo_todense_p", _INSIDE),
-        **_each("COOInfo Dtype Shape", _INSIDE),
-    },
-    "jax.experimental.sparse.csr": {
-        **_each("csr_fromdense_p csr_matmat_p csr_matvec_p csr_todense_p", _INSIDE),
-        "Shape": _INSIDE,
-    },
-    "jax.experimental.sparse.linalg": {"spsolve_p": _INSIDE},
+    "jax.experimental.sparse.bcoo": _each(
+        "BCOOProperties Buffer CUSPARSE_DATA_DTYPES CUSPARSE_INDEX_DTYPES", _INSIDE
+    ),
+    "jax.experimental.sparse.bcsr": {"BCSRProperties": _INSIDE},
+    "jax.experimental.sparse.coo": {"Dtype": _INSIDE},
     "jax.experimental.sparse.transform": _each(
         "Array ArrayOrSparse SparseTrace SparseTracer SparsifyEnv SparsifyValue "
         "arrays_to_spvalues eval_sparse lax sparse sparse_rules_bcoo sparse_rules_bcsr "
         "sparsify_fun sparsify_raw sparsify_subtrace spvalues_to_arrays spvalues_to_avals",
         _INSIDE,
     ),
-    "jax.experimental.sparse.util": _each("Shape SparseInfo broadcasting_vmap nfold_vmap", _INSIDE),
+    "jax.experimental.sparse.util": _each("broadcasting_vmap nfold_vmap", _INSIDE),
     "jax.export": {
         **_each(
             "maximum_supported_calling_convention_version "

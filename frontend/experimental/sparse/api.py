@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from ._creation import empty, eye
+from ._primitives import (
+    todense_p,
+)
 from ._transform import todense
 
-__all__ = ["empty", "eye", "todense"]
+__all__ = [
+    "empty",
+    "eye",
+    "todense",
+    "todense_p",
+]

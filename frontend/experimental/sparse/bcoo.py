@@ -27,6 +27,17 @@ from ._bcoo_shape import (
     bcoo_transpose,
 )
 from ._bcoo_windows import bcoo_conv_general_dilated, bcoo_gather
+from ._primitives import (
+    bcoo_dot_general_p,
+    bcoo_dot_general_sampled_p,
+    bcoo_extract_p,
+    bcoo_fromdense_p,
+    bcoo_sort_indices_p,
+    bcoo_spdot_general_p,
+    bcoo_sum_duplicates_p,
+    bcoo_todense_p,
+    bcoo_transpose_p,
+)
 
 __all__ = [
     "BCOO",
@@ -34,11 +45,15 @@ __all__ = [
     "bcoo_concatenate",
     "bcoo_conv_general_dilated",
     "bcoo_dot_general",
+    "bcoo_dot_general_p",
     "bcoo_dot_general_sampled",
+    "bcoo_dot_general_sampled_p",
     "bcoo_dynamic_slice",
     "bcoo_eliminate_zeros",
     "bcoo_extract",
+    "bcoo_extract_p",
     "bcoo_fromdense",
+    "bcoo_fromdense_p",
     "bcoo_gather",
     "bcoo_multiply_dense",
     "bcoo_multiply_sparse",
@@ -47,9 +62,14 @@ __all__ = [
     "bcoo_rev",
     "bcoo_slice",
     "bcoo_sort_indices",
+    "bcoo_sort_indices_p",
+    "bcoo_spdot_general_p",
     "bcoo_squeeze",
     "bcoo_sum_duplicates",
+    "bcoo_sum_duplicates_p",
     "bcoo_todense",
+    "bcoo_todense_p",
     "bcoo_transpose",
+    "bcoo_transpose_p",
     "bcoo_update_layout",
 ]

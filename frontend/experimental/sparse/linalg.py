@@ -8,6 +8,7 @@ import numpy as np
 
 import axir.numpy as jnp
 from axir import lax
+from axir._composite_primitives import CompositePrimitive
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.callbacks import pure_callback
 from axir.dialect.core.annotations import ArrayLike, HostArray
@@ -18,7 +19,7 @@ from axir.numpy._arguments.promotion import promote_inexact
 from ._eigenvectors import lobpcg_standard
 from ._matrices import CSR
 
-__all__ = ["lobpcg_standard", "spsolve"]
+__all__ = ["lobpcg_standard", "spsolve", "spsolve_p"]
 
 
 def spsolve(
@@ -89,3 +90,6 @@ def _solved(
         warnings.simplefilter("ignore", scipy.sparse.linalg.MatrixRankWarning)
         solution = scipy.sparse.linalg.spsolve(matrix, np.asarray(b))
     return solution.astype(b.dtype)
+
+
+spsolve_p = CompositePrimitive("spsolve", spsolve)

@@ -3,5 +3,15 @@
 from __future__ import annotations
 
 from ._base import CuSparseEfficiencyWarning, SparseEfficiencyError, SparseEfficiencyWarning
+from ._primitives import (
+    Shape,
+    SparseInfo,
+)
 
-__all__ = ["CuSparseEfficiencyWarning", "SparseEfficiencyError", "SparseEfficiencyWarning"]
+__all__ = [
+    "CuSparseEfficiencyWarning",
+    "Shape",
+    "SparseEfficiencyError",
+    "SparseEfficiencyWarning",
+    "SparseInfo",
+]
