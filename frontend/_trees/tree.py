@@ -111,8 +111,10 @@ def flatten_like(spec: TreeDef, tree: PyTree, what: str) -> list[UserObject]:
     try:
         return spec.flatten_up_to(tree)
     except (ValueError, TypeError, KeyError) as error:
+        # Libraries look for JAX's words.
+        reason = str(error).replace("dictionary key mismatch", "Dict key mismatch")
         raise TreeError(
-            f"{what}: the trees do not match: expected {spec}, got {structure(tree)}. {error}",
+            f"{what}: the trees do not match: expected {spec}, got {structure(tree)}. {reason}",
             "Give both the same nesting of containers.",
         ) from None
 

@@ -37,6 +37,8 @@ EXPRESSIONS: dict[str, Any] = {
     "[str(x.dtype) for x in util.promote_dtypes_inexact(1, 2.0)]": ["float32", "float32"],
     "[x.shape for x in util.ensure_arraylike('f', 1, [2])]": [[], [1]],
     "len(util.promote_dtypes(1, 2))": 2,
+    "static_by(argnums=None, argnames='y')": [[1], ["y"]],
+    "static_by(argnums=0, argnames=None)": [[0], ["x"]],
     "jax._src.config.enable_x64.value": False,
     "raised(lambda: bool(jax._src.config.enable_x64))": ["TypeError", "'jax_enable_x64'"],
     "overridden()": True,
@@ -58,11 +60,12 @@ EXPRESSIONS: dict[str, Any] = {
 }
 PROGRAM = """
 import axir.as_jax
-import importlib.metadata, importlib.util, json, sys
+import importlib.metadata, importlib.util, inspect, json, sys
 import jax, jaxlib, jax.numpy.linalg, jax._src.core, jax.version
 import jax._src.random
 from jax import lax
 from jax._src.api import vmap
+from jax._src.api_util import infer_argnums_and_argnames
 from jax._src.lax import lax as internal
 from jax._src.numpy import util
 from jax.nn import initializers
@@ -70,6 +73,9 @@ from jax.nn import initializers
 def overridden():
     with jax._src.config.enable_x64(True):
         return jax._src.config.enable_x64.value
+
+def static_by(**options):
+    return infer_argnums_and_argnames(inspect.signature(lambda x, y: 0), **options)
 
 def raised(call):
     try:
