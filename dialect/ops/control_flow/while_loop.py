@@ -301,8 +301,9 @@ def _lane_bodies(
     def advance(*arguments: Value) -> list[Value]:
         cond_consts, body_consts, (running, *carry) = split(arguments, cond_count, body_count)
         moved = call_function(body, [*body_consts, *carry])
+        # What no pass changes stays the loop's own: a choice would copy it in each.
         carry = [
-            select_n(_aligned(running, new.type), old, new)
+            old if new is old else select_n(_aligned(running, new.type), old, new)
             for old, new in zip(carry, moved, strict=True)
         ]
         return [*call_function(condition, [*cond_consts, *carry]), *carry]

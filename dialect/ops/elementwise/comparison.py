@@ -242,6 +242,12 @@ def _select_samples() -> list[Sample]:
     return samples
 
 
+def _simplify_select(which: Value, *cases: Value) -> Value | None:
+    first = cases[0]
+    is_same = all(case is first for case in cases) and which.shape in ((), first.shape)
+    return first if is_same else None
+
+
 _select_n = declare(
     "select_n",
     moves_elements=True,
@@ -252,6 +258,7 @@ _select_n = declare(
     dimensions=position_wise,
     batch=_select_batch,
     lower=_lower_select,
+    simplify=_simplify_select,
     samples=_select_samples,
 )
 

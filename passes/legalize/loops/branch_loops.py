@@ -20,7 +20,7 @@ from .host_scalars import HostScalars, may_be_on_host, scalar_type
 
 _WHILE = "stablehlo.while"
 _BRANCHES = ("stablehlo.if", "stablehlo.case")
-_PASSING = frozenset((_WHILE, "stablehlo.return", "cf.br", "func.return"))
+_PASSING = frozenset((_WHILE, "stablehlo.return", "cf.br", "cf.cond_br", "func.return"))
 # IREE follows the sizes of arrays from argument to argument, and gives up after about eight.
 _LONGEST_EXCHANGE = 4
 

@@ -468,3 +468,23 @@ def test_loops_in_python_leave_numpy_arrays_as_they_are() -> None:
     with axir.disable_jit():
         assert lax.while_loop(lambda c: c[0] < 10, advance, (start, start))[1] == 55
     assert start == 1
+
+
+def test_what_a_batched_loop_does_not_change_is_not_chosen_anew() -> None:
+    from axir.passes.transforms.simplify import simplify_function
+
+    def summed(x: Any, table: Any) -> Any:
+        def step(s: Any) -> Any:
+            return s[0] + s[1].sum(), s[1], lax.select(s[0] > 1, s[2], s[2])
+
+        return lax.while_loop(lambda s: s[0] < 9.0, step, (x, table, x))
+
+    batched = axir.vmap(summed)
+    x, table = jnp.array([0.0, 4.0]), jnp.ones((2, 3))
+    function = simplify_function(axir.jit(batched).lower(x, table).function)
+    [loop] = [e for e in function.equations if e.primitive.name == "while"]
+    names = [e.primitive.name for e in loop.params["body_jaxpr"].equations]
+    assert names.count("select_n") == 1  # of the sum
+    expected = [[9.0, 10.0], table, x]
+    for found, value in zip(axir.jit(batched)(x, table), expected, strict=True):
+        np.testing.assert_array_equal(found, value)

@@ -145,6 +145,35 @@ def counted(kind):
     return build
 
 
+def handed_on(x, y):
+    """Adds y to x for as long as the device says so, three times a little longer.
+
+    In the loop within y is chosen between itself and itself, which IREE finds out, and what comes
+    of that loop is only passed on by the end of the one around it.
+    """
+    one, limit = number(1), number(20, np.int64)
+
+    def inner(x, y, limit):
+        same = hlo.select(hlo.compare(x, y, "LT"), y, y)
+        return [hlo.add(x, same), same, limit]
+
+    def outer(i, x, y, limit):
+        x, y, limit = hlo.while_(
+            [x, y, limit], lambda x, _, limit: hlo.compare(first_of(x), limit, "LT"), inner
+        )
+        return [hlo.add(i, one), x, y, hlo.add(limit, limit)]
+
+    start = [number(0), x, y, limit]
+    return hlo.while_(start, lambda i, *_: hlo.compare(i, number(3), "LT"), outer)[1:3]
+
+
+def _handed_on(x, y):
+    for limit in (20, 40, 80):
+        while x[0] < limit:
+            x = x + y
+    return [x, y]
+
+
 def converted(kind):
     """Adds the number of each pass, converted, to a scalar and to an array."""
 
@@ -236,6 +265,7 @@ EXAMPLES = [
         )
         for passes in (0, 1, 2, 3)
     ),
+    Example("handed_on", (X, 2 * X), handed_on, _handed_on(X, 2 * X)),
     *(
         Example(f"counted_{kind.__name__}", (X,), counted(kind), [kind(4), X.sum()])
         for kind in (np.int8, np.int32, np.int64, np.uint8, np.uint32)
@@ -304,6 +334,16 @@ def test_what_no_pass_changes_is_read_where_it_is() -> None:
     assert re.search(r"stablehlo.multiply %\w+, %arg1", text)
     assert re.search(r"return %\w+, %arg1, ", text)
     assert deviations(run_examples([example], "branch-loops")["scaled"], example) == []
+
+
+def test_branches_pass_no_value_behind_a_barrier() -> None:
+    """IREE does not know how large it is, and asks where another branch does not come by."""
+    (example,) = (e for e in EXAMPLES if e.name == "handed_on")
+    text = text_after(example, "branch-loops")
+    behind = set(re.findall(r"(%\w+) = util.optimization_barrier %\w+ : tensor", text))
+    passed = set(re.findall(r"%\w+", " ".join(re.findall(r"cf\.(?:cond_)?br .*", text))))
+    assert behind
+    assert not behind & passed
 
 
 def test_a_module_without_loops_stays_as_it_is() -> None:
