@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import defaultdict
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -17,6 +18,8 @@ from axir.passes.legalize.rewriting import (
     operations_in_order,
 )
 
+_AROUND_BLOCKS = frozenset(("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case"))
+
 
 @dataclasses.dataclass(frozen=True)
 class LimitScalarFusion(Pass):
@@ -27,9 +30,9 @@ class LimitScalarFusion(Pass):
     comes out; but a dispatch can bind 32 (`limit-fusion`). It ends such a dispatch where the
     operation before is read by something else.
 
-    1. Go through the elementwise operations on single elements of each function, outside of loops
-       and branches, in order, and keep the numbers that the dispatch reads, and those of its own
-       that others read. A number that is read once counts as what it is computed from, because
+    1. Go through the elementwise operations on single elements of each block, of functions,
+       loops and branches, in order, and keep the numbers that the dispatch reads, and those of its
+       own that others read. A number that is read once counts as what it is computed from, because
        IREE moves its computation to where it is read.
     2. Where an operation would make them more than `buffers`, put an optimization barrier on the
        result of the one before, and begin again.
@@ -52,13 +55,13 @@ class LimitScalarFusion(Pass):
     def run(self, module: ir.Module) -> None:
         """Inserts the barriers."""
         for function in find_operations(module.operation, ("func.func",)):
-            numbers = [
-                operation
-                for operation in operations_in_order(function, ELEMENTWISE)
-                if operation.parent == function and _is_of_numbers(operation)
-            ]
-            if len(numbers) > self.buffers:
-                self._part(numbers)
+            numbers: dict[ir.Block, list[ir.Operation]] = defaultdict(list)
+            for operation in operations_in_order(function, ELEMENTWISE):
+                if operation.parent.name in _AROUND_BLOCKS and _is_of_numbers(operation):
+                    numbers[operation.block].append(operation)
+            for in_block in numbers.values():
+                if len(in_block) > self.buffers:
+                    self._part(in_block)
 
     def _part(self, numbers: list[ir.Operation]) -> None:
         dispatch = _Dispatch()

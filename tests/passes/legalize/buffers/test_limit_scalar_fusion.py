@@ -53,6 +53,26 @@ def sum_of_vectors(*numbers):
     return functools.reduce(hlo.add, vectors)
 
 
+def squares_in_a_loop(*numbers):
+    """Squares of sums of neighbours, twice: listed in each pass of a loop."""
+    one, two = (hlo.constant(np.int32(x)) for x in (1, 2))
+
+    def step(i, *numbers):
+        sums = [hlo.add(x, y) for x, y in zip(numbers, numbers[1:] + numbers[:1], strict=True)]
+        listed = listed_squares(*sums)
+        elements = [hlo.slice(listed, (j,), (j + 1,)) for j in range(len(numbers))]
+        return [hlo.add(i, one), *(hlo.reshape(x, ()) for x in elements)]
+
+    start = [hlo.constant(np.int32(0)), *numbers]
+    return hlo.while_(start, lambda i, *_: hlo.compare(i, two, "LT"), step)[1:]
+
+
+def squares_in_a_loop_of(*numbers):
+    for _ in range(2):
+        numbers = [(x + y) ** 2 for x, y in zip(numbers, [*numbers[1:], numbers[0]], strict=True)]
+    return numbers
+
+
 SUM_OF_SQUARES = sum(x * x for x in NUMBERS)
 EXAMPLES = [
     Example("squares", NUMBERS, squares, [x * x for x in NUMBERS]),
@@ -65,6 +85,7 @@ EXAMPLES = [
     ),
     Example("listed", NUMBERS, listed_squares, np.square(NUMBERS)),
     Example("mixed", WHOLE[:35], mixed_with_the_rest, mixed_with_the_rest_of(*WHOLE[:35])),
+    Example("loop", NUMBERS, squares_in_a_loop, squares_in_a_loop_of(*NUMBERS)),
     Example("sum", NUMBERS * 2, sum_of_vectors, np.full(3, 2 * SUM_OF_SQUARES)),
     Example("vectors", NUMBERS, vectors_between, [SUM_OF_SQUARES + x for x in NUMBERS]),
 ]
@@ -72,7 +93,9 @@ EXAMPLES = [
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, list[np.ndarray]]:
-    return run_examples(EXAMPLES, "compute-splats-once,limit-fusion,limit-scalar-fusion")
+    return run_examples(
+        EXAMPLES, "compute-splats-once,limit-fusion,limit-scalar-fusion,branch-loops"
+    )
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
