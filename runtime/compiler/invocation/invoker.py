@@ -25,6 +25,7 @@ from .object_files import (
     rename_executables,
     set_phases,
 )
+from .passed_buffers import keep_passed_buffers
 from .roundings import round_products
 
 BYTECODE_MAGIC = b"ML\xefR"
@@ -267,6 +268,7 @@ def _compile_between(
 def _bytecode(invocation: Invocation, checks_arguments: bool) -> bytes:
     lowered = invocation.export_module()
     repair_branches(lowered)
+    keep_passed_buffers(lowered)
     if not checks_arguments:
         remove_argument_checks(lowered)
     invocation.import_module(lowered)
