@@ -19,6 +19,7 @@ from axir._arguments.arguments import (
     flat_arguments,
     trace_abstract,
 )
+from axir._arguments.wrapping import wraps
 from axir._devices.layouts import device_numbers, layout_of, mesh_axes
 from axir._devices.meshes import AbstractMesh, Mesh, context
 from axir._devices.partitions import NamedSharding, PartitionSpec
@@ -121,7 +122,7 @@ def _mapped(
 ) -> UserFunction:
     """Returns the mapped function; `given` and `returned` tell how leaves are cut."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def mapped(*args: Options) -> UserObject:
         chosen = _mesh(mesh)
         axes = mesh_axes(chosen)

@@ -14,7 +14,6 @@ were written in. Without a trace that is recorded, nothing of this takes time.
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import time
@@ -22,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from axir._arguments.wrapping import wraps
 from axir._profiling.data import ProfileData, ProfileEvent, ProfilePlane
 from axir._profiling.memory import memory_profile
 from axir._profiling.options import ProfileOptions
@@ -221,7 +221,7 @@ def annotate_function(
     """
     label: str = name or getattr(func, "__qualname__", None) or repr(func)
 
-    @functools.wraps(func)
+    @wraps(func)
     def annotated(*args: UserObject, **kwargs: UserObject) -> UserObject:
         with TraceAnnotation(label, **decorator_kwargs):
             return func(*args, **kwargs)

@@ -55,6 +55,7 @@ __all__ = [
     "SequenceKey",
     "all_leaves",
     "build_tree",
+    "default_registry",
     "flatten_one_level",
     "flatten_one_level_with_keys",
     "is_tree_node",
@@ -135,3 +136,32 @@ def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[UserObject, Py
     [(SequenceKey(idx=0), 5)]
     """
     return children_with_keys(tree)
+
+
+class _Registry:
+    """The classes that are containers of trees, as an object: there is one registry.
+
+    >>> default_registry.flatten_one_level((1, [2, 3]))
+    ([1, [2, 3]], None)
+    """
+
+    flatten = staticmethod(tree_flatten)
+    flatten_with_path = staticmethod(tree_flatten_with_path)
+    register_node = staticmethod(register_pytree_node)
+
+    def flatten_one_level(self, x: PyTree) -> tuple[list[PyTree], UserObject] | None:
+        """Returns the children of a container and its auxiliary data; None for a leaf."""
+        found = self.flatten_one_level_with_keys(x)
+        return None if found is None else ([child for _, child in found[0]], found[1])
+
+    def flatten_one_level_with_keys(
+        self, x: PyTree
+    ) -> tuple[list[tuple[UserObject, PyTree]], UserObject] | None:
+        """Returns the pairs of key and child, and the auxiliary data; None for a leaf."""
+        try:
+            return flatten_one_level_with_keys(x)
+        except ValueError:
+            return None
+
+
+default_registry = _Registry()

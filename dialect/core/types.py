@@ -191,6 +191,8 @@ class ShapedArray:
             return self
         return ShapedArray(self.shape, dtypes.float0, varying=self.varying)
 
+    at_least_vspace = to_tangent_aval  # its older name
+
     def str_short(self, short_dtypes: bool = False) -> str:
         """Renders shape and dtype: `float32[2,3]`, or `f32[2,3]` as in jaxprs."""
         if short_dtypes:

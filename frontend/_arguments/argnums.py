@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import wraps
 
 import numpy as np
 
+from axir._arguments.wrapping import wraps
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.errors import GradientError, ParameterError

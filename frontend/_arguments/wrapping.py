@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import WRAPPER_ASSIGNMENTS, update_wrapper
 
 from axir.dialect.core.annotations import UserFunction
+
+
+def wraps(fun: UserFunction) -> Callable[[UserFunction], UserFunction]:
+    """Does what `functools.wraps` does, also for callables whose name is no string.
+
+    >>> class Model:
+    ...     __name__ = None
+    >>> wraps(Model())(lambda x: x).__name__
+    '<lambda>'
+    """
+    assigned = [
+        name
+        for name in WRAPPER_ASSIGNMENTS
+        if not name.endswith("name__") or isinstance(getattr(fun, name, None), str)
+    ]
+    return lambda wrapper: update_wrapper(wrapper, fun, assigned=assigned)
 
 
 def wraps_as(

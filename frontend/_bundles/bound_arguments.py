@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from axir._arguments.wrapping import wraps
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
@@ -35,7 +36,7 @@ class Bound(NamedTuple):
     def taking_them_last(self, fun: UserFunction) -> UserFunction:
         """Returns `fun` as a function of the other arguments, then of these."""
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def called(
             args: tuple[UserObject, ...],
             kwargs: dict[str, Options],

@@ -15,6 +15,7 @@ from axir._arguments.arguments import (
     to_values,
     trace_abstract,
 )
+from axir._arguments.wrapping import wraps
 from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, Param, UserFunction, UserObject
@@ -168,7 +169,7 @@ def checkpoint(
     needs_barrier = any((prevent_cse,) if isinstance(prevent_cse, bool) else prevent_cse)
     positions = _positions(fun, names)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def checkpointed(*args: Options, **kwargs: Options) -> UserObject:
         named = tuple(n for n in positions if n < len(args) and n not in numbers)
         partial, dynamic = _without_static(fun, args, (*numbers, *named))
@@ -247,7 +248,7 @@ def _without_static(
     if not static:
         return fun, args
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def partial(*dynamic: UserObject, **kwargs: Options) -> UserObject:
         remaining = iter(dynamic)
         full = [args[n] if n in static else next(remaining) for n in range(count)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import wraps
 
 from axir._arguments.arguments import check_callable
+from axir._arguments.wrapping import wraps
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import TreeError

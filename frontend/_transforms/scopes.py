@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
 
 from axir._arguments.arguments import check_callable
+from axir._arguments.wrapping import wraps
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.state import within_scope, without_ambient_trace

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
-from functools import wraps
 
 from axir._arguments.arguments import (
     FlatFunction,
@@ -13,6 +12,7 @@ from axir._arguments.arguments import (
     trace_abstract,
     type_of,
 )
+from axir._arguments.wrapping import wraps
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject

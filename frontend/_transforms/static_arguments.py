@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from axir._arguments.wrapping import wraps
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.errors import StaticArgumentError
 
@@ -38,7 +39,7 @@ class StaticKey(NamedTuple):
         fixed = dict(zip(self.positional, self.values[:numbers], strict=True))
         named = dict(zip(self.names, self.values[numbers:], strict=True))
 
-        @functools.wraps(function)
+        @wraps(function)
         def bound(*dynamic: UserObject, **keywords: Options) -> UserObject:
             remaining = iter(dynamic)
             args = [fixed[n] if n in fixed else next(remaining) for n in range(self.given)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import wraps
 from typing import TYPE_CHECKING
 
 from axir._arguments.arguments import (
@@ -13,7 +12,7 @@ from axir._arguments.arguments import (
     to_values,
     trace_abstract,
 )
-from axir._arguments.wrapping import wraps_as
+from axir._arguments.wrapping import wraps, wraps_as
 from axir._trees import tree
 from axir.dialect.core.annotations import Axes, Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import AxisError, BatchSizeError, TreeError

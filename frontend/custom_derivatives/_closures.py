@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from axir._arguments.arguments import FlatFunction, check_callable, trace_abstract, type_of
+from axir._arguments.wrapping import wraps
 from axir._trees import tree
 from axir._trees.registration import Partial
 from axir.dialect.core import dtypes
@@ -110,7 +110,7 @@ def custom_gradient(fun: UserFunction) -> UserFunction:
             )
         return result
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def primal(*args: Options, **kwargs: Options) -> UserObject:
         return pair(*args, **kwargs)[0]
 

@@ -39,6 +39,8 @@ EXPRESSIONS: dict[str, Any] = {
     "len(util.promote_dtypes(1, 2))": 2,
     "static_by(argnums=None, argnames='y')": [[1], ["y"]],
     "static_by(argnums=0, argnames=None)": [[0], ["x"]],
+    "jax._src.pjit.jit_p is jax.make_jaxpr(jax.jit(lax.neg))(1.0).eqns[0].primitive": True,
+    "jax.core.ShapedArray((2,), int).at_least_vspace().str_short()": "float0[2]",
     "jax._src.config.enable_x64.value": False,
     "raised(lambda: bool(jax._src.config.enable_x64))": ["TypeError", "'jax_enable_x64'"],
     "overridden()": True,

@@ -22,7 +22,7 @@ _ABSENT = {
     "flatten_util": set(),
     "stages": set(),
     "tree": set(),
-    "tree_util": {"default_registry"},
+    "tree_util": set(),
     "typing": set(),
 }
 

@@ -141,7 +141,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "stage_p": _MADE_OF_OTHERS,
         **_each("precv psend", _GPU),
     },
-    "jax.tree_util": {"default_registry": "the registry is that of optree"},
 }
 GOAL = 0.97
 

@@ -32,7 +32,6 @@ MODULES = {
     "ops": "axir.ops",
     "ops.scatter": "axir.ops",
     "partition_spec": "axir.sharding",
-    "pjit": "axir.experimental.pjit",
     "prng": "axir.extend.random",
     "profiler": "axir.profiler",
     "random": "axir.random",

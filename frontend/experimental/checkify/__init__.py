@@ -28,6 +28,7 @@ import numpy as np
 
 from axir import numpy as jnp
 from axir._arguments.arguments import check_callable, to_values
+from axir._arguments.wrapping import wraps
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.array import Array
@@ -103,7 +104,7 @@ def checkify(f: UserFunction, errors: Collection[ErrorCategory] = user_checks) -
     check_callable(f, "checkify")
     kinds = _kinds(errors)
 
-    @functools.wraps(f)
+    @wraps(f)
     def checked(*args: Options, **kwargs: Options) -> tuple[Error, UserObject]:
         leaves, in_tree = tree.flatten((args, kwargs))
         values = to_values(leaves, (args, kwargs) if kwargs else args, function_name(f))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import wraps
 
+from axir._arguments.wrapping import wraps
 from axir._transforms import autodiff
 from axir._transforms import jacobian as jacobians
 from axir._trees import tree

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 
 import axir.numpy as jnp
 from axir import core, lax
 from axir._arguments.arguments import check_callable
+from axir._arguments.wrapping import wraps
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.staging import make_jaxpr
 from axir._trees import tree

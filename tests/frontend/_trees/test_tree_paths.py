@@ -232,3 +232,13 @@ def test_is_leaf_is_asked_once_about_each_value(takes_path: bool) -> None:
     assert asked == [tree, {"c": None}, None, [1, (2, 3)], 1, (2, 3)]
     assert [leaf for _, leaf in pairs] == [1, (2, 3)]
     assert structure.unflatten([5, 6]) == {"b": [5, 6], "a": {"c": None}}
+
+
+def test_the_registry_looks_one_level_deep_as_jax_does() -> None:
+    ours, theirs = tree_util.default_registry, jax.tree_util.default_registry
+    assert ours.flatten_one_level(3) is theirs.flatten_one_level(3) is None
+    for container in (None, (1, [2]), {"b": 1, "a": (2,)}, []):
+        children, _ = ours.flatten_one_level(container)
+        assert children == list(theirs.flatten_one_level(container)[0])
+    assert ours.flatten([1, (2,)])[0] == [1, 2]
+    assert ours.flatten_one_level_with_keys([5]) == ([(tree_util.SequenceKey(0), 5)], None)

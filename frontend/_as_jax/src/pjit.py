@@ -1,0 +1,8 @@
+"""Names of `jax._src.pjit`: the public ones, and the primitive of nested `jit`s."""
+
+from __future__ import annotations
+
+from axir.dialect.program.op_table import OPS
+from axir.experimental.pjit import *  # noqa: F403
+
+jit_p = pjit_p = OPS["jit"]
