@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from axir.dialect.core.annotations import Param, Params, UserObject
+from axir.dialect.core.annotations import Param, Params, UserFunction, UserObject
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import MadeEquation, Var
@@ -26,18 +26,50 @@ class _AllPrimitives(type):
 class Primitive(_Primitive, metaclass=_AllPrimitives):
     """A primitive of one's own. All others count as instances, too.
 
-    Until its rules are defined, what needs them raises `NotImplementedError` and names the rule.
+    Until its rules are defined, what needs them raises `NotImplementedError` and names the rule. A
+    class derived from this one may have its rules as methods: `impl` and `abstract_eval`, which
+    also returns the effects, and `multiple_results` as an attribute.
 
     Args:
         name: Its name in jaxprs and modules.
         multiple_results: Whether `bind` returns a list.
+
+    >>> class Halved(Primitive):
+    ...     def impl(self, x):
+    ...         return x / 2
+    ...     def abstract_eval(self, x):
+    ...         return x, set()
+    >>> Halved("halved").bind(3.0)
+    1.5
     """
 
-    def __init__(self, name: str, multiple_results: bool = False):
-        super().__init__(name, multiple_results)
-        self.implementation = self._missing_implementation
+    def __init__(self, name: str, multiple_results: bool | None = None):
+        own = type(self)
+        super().__init__(
+            name, own.multiple_results if multiple_results is None else multiple_results
+        )
+        has_rule = own.impl is not _Primitive.impl
+        self.implementation = self.impl if has_rule else self._missing_implementation
+        if own.abstract_eval is not _Primitive.abstract_eval:
+            self.def_effectful_abstract_eval(self.abstract_eval)
         if name not in OPS:
             USER_OPS[name] = self
+
+    def def_effectful_abstract_eval(self, rule: UserFunction) -> UserFunction:
+        """Defines the result type(s) for operand types and parameters, and the effects.
+
+        Args:
+            rule: `(*avals, **params) -> (result type(s), effects)`; primitives with effects are not
+                left out, repeated or merged.
+        """
+
+        def infer(*types: ShapedArray, **params: Param) -> UserObject:
+            results, effects = rule(*types, **params)
+            self.is_effectful = self.is_effectful or bool(effects)
+            return results
+
+        self.def_abstract_eval(infer)
+        return rule
 
     def _missing_implementation(self, *operands: UserObject, **params: Param) -> UserObject:
         raise MissingRuleError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import NoReturn, TypeAlias
+from typing import ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -212,6 +212,10 @@ class Primitive(Rules):
     # op is itself, batched over the words.
     moves_elements: bool = False
 
+    # What JAX asks of primitives that take functions: here these are parameters.
+    call_primitive: ClassVar[bool] = False
+    map_primitive: ClassVar[bool] = False
+
     _applications: dict[Hashable, Application] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -359,6 +363,22 @@ class Primitive(Rules):
         Functions and rules among them are values that `bind` understands.
         """
         return dict(params)
+
+    def impl(self, *operands: Operand, **params: Param) -> Results:
+        """Applies the primitive to arrays, under the name by which interpreters do."""
+        return self.bind(*operands, **params)
+
+    def abstract_eval(
+        self, *avals: ShapedArray, **params: Param
+    ) -> tuple[ResultTypes, frozenset[Primitive]]:
+        """Returns the types of the results for those of operands, and the effects.
+
+        >>> from axir import lax
+        >>> lax.sin_p.abstract_eval(ShapedArray((2,), np.dtype("float32")))
+        (ShapedArray(float32[2]), frozenset())
+        """
+        effects = frozenset([self]) if self.is_effectful else frozenset()
+        return self.apply_to(avals, params).results, effects
 
     def def_impl(self, rule: UserFunction) -> UserFunction:
         """Defines how concrete operands are evaluated; the rule gets them as they were passed."""

@@ -129,3 +129,8 @@ def test_primitives_by_their_names() -> None:
         ours.nothing_p  # noqa: B018
     shared = [n for n in dir(jax.extend.core.primitives) if n.endswith("_p") and hasattr(ours, n)]
     assert len(shared) > 140
+
+
+def test_the_class_of_arrays_has_the_names_of_theirs() -> None:
+    names = {name for name in dir(jax.Array) if not name.startswith("_")} | {"__getitem__"}
+    assert {name for name in names if not hasattr(axir.Array, name)} == {"flat"}

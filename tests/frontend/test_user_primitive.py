@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import axir
+import axir.numpy as jnp
 from axir import core, lax
 from axir.dialect.program.op_table import USER_OPS
 from axir.interpreters import ad, batching, mlir
@@ -284,3 +285,45 @@ def test_lowering_rules_call_back_into_python() -> None:
         assert seen == [True]
     finally:
         USER_OPS.pop("shift")
+
+
+class Tagged(core.Primitive):
+    """A primitive with its rules as methods, as libraries have that mark values."""
+
+    multiple_results = True
+
+    def impl(self, *values, name):
+        return values
+
+    def abstract_eval(self, *avals, name):
+        return avals, {"tags"} if name == "acts" else core.no_effects
+
+
+def test_rules_are_methods_of_a_class_of_ones_own() -> None:
+    tagged = Tagged("tagged")
+    mlir.register_lowering(tagged, lambda context, *values, name: values)
+    assert tagged.bind(1.0, 2.0, name="loss") == (1.0, 2.0)
+
+    def marked(x):
+        x, y = tagged.bind(jnp.sin(x), 2.0, name="loss")
+        return x + y
+
+    assert "tagged[name=loss]" in str(axir.make_jaxpr(marked)(1.0))
+    np.testing.assert_allclose(axir.jit(marked)(1.0), np.sin(1.0) + 2, rtol=1e-6)
+    assert tagged.impl(3.0, name="loss") == (3.0,)
+    aval = core.ShapedArray((), np.dtype("float32"))
+    assert tagged.abstract_eval(aval, name="loss") == ((aval,), core.no_effects)
+
+
+def test_primitives_with_effects_are_kept() -> None:
+    acting = Tagged("tagged_acting")
+    acting.def_effectful_abstract_eval(lambda *avals, name: (avals, {"tags"}))
+
+    def unused(x):
+        acting.bind(x, name="acts")
+        return x
+
+    assert acting in axir.make_jaxpr(unused)(1.0).effects
+    assert lax.sin_p.abstract_eval(core.ShapedArray((), np.dtype("float32")))[1] == frozenset()
+    assert not lax.sin_p.call_primitive
+    assert float(lax.neg_p.impl(2.0)) == -2.0

@@ -268,6 +268,10 @@ def _install_methods() -> None:
         setattr(Array, name, property(getter))
     absent_attributes.install()
     array_placement.install()
+    # Of what arrays and tracers each have in a form of their own, the class has the names as well.
+    for name in vars(ConcreteArray).keys() & vars(Tracer).keys():
+        if not hasattr(Array, name) and (name == "__getitem__" or not name.startswith("_")):
+            setattr(Array, name, vars(ConcreteArray)[name])
 
 
 def install() -> None:
