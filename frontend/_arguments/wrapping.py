@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import WRAPPER_ASSIGNMENTS, update_wrapper
 
 from axir.dialect.core.annotations import UserFunction
@@ -16,12 +17,14 @@ def wraps(fun: UserFunction) -> Callable[[UserFunction], UserFunction]:
     >>> wraps(Model())(lambda x: x).__name__
     '<lambda>'
     """
-    assigned = [
-        name
-        for name in WRAPPER_ASSIGNMENTS
-        if not name.endswith("name__") or isinstance(getattr(fun, name, None), str)
-    ]
-    return lambda wrapper: update_wrapper(wrapper, fun, assigned=assigned)
+
+    def wrap(wrapper: UserFunction) -> UserFunction:
+        for name in WRAPPER_ASSIGNMENTS:
+            with suppress(AttributeError, TypeError):
+                setattr(wrapper, name, getattr(fun, name))
+        return update_wrapper(wrapper, fun, assigned=())
+
+    return wrap
 
 
 def wraps_as(

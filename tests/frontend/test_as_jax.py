@@ -23,6 +23,8 @@ EXPRESSIONS: dict[str, Any] = {
     "jax.version.__version__": JAX_VERSION,
     "jax.lib.__version__": JAX_VERSION,
     "jaxlib.__version__": JAX_VERSION,
+    "jaxlib.xla_client.Device is jax.Device": True,
+    "isinstance(1, jax._src.literals.TypedInt)": False,
     "importlib.metadata.version('jax')": JAX_VERSION,
     "importlib.metadata.version('jaxlib')": JAX_VERSION,
     "jax.numpy.__name__": "axir.numpy",
@@ -63,7 +65,7 @@ EXPRESSIONS: dict[str, Any] = {
 PROGRAM = """
 import axir.as_jax
 import importlib.metadata, importlib.util, inspect, json, sys
-import jax, jaxlib, jax.numpy.linalg, jax._src.core, jax.version
+import jax, jaxlib.xla_client, jax.numpy.linalg, jax._src.literals, jax._src.core, jax.version
 import jax._src.random
 from jax import lax
 from jax._src.api import vmap

@@ -13,6 +13,7 @@ import pytest
 
 import axir
 import axir.numpy
+import axir.numpy as jnp
 
 Program = Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]
 
@@ -165,3 +166,15 @@ def test_pretty_print_tells_what_is_asked_for() -> None:
     colored = closed.pretty_print(use_color=True)
     assert re.sub(r"\x1b\[[\d;]*m", "", colored).split() == str(closed).split()
     assert colored.startswith("{ \x1b[34;1mlambda\x1b[0m ; a\x1b[35m:f32[]\x1b[0m.")
+
+
+def test_variables_are_equal_to_themselves_alone() -> None:
+    jaxpr = axir.make_jaxpr(lambda x, y: (jnp.sin(x) + 2.0 * y, y))(1.0, 2.0).jaxpr
+    other = axir.make_jaxpr(jnp.sin)(1.0).jaxpr
+    assert jaxpr.eqns[0].outvars[0] in jaxpr.eqns[2].invars
+    assert jaxpr.invars[0] not in jaxpr.outvars
+    assert jaxpr.invars[0] != other.invars[0]
+    assert jaxpr.eqns[1].invars[0] not in jaxpr.invars  # a literal
+    assert jaxpr.outvars.index(jaxpr.invars[1]) == 1
+    with pytest.raises(axir.errors.UnexpectedTracerError):
+        jaxpr.invars[0] == 1.0  # noqa: B015

@@ -1,7 +1,11 @@
-"""The module `jax.lib.xla_client` where axir stands in for JAX: `ops`, for translation rules."""
+"""The module `jax.lib.xla_client` where axir stands in for JAX, and that of `jaxlib`.
+
+It has `ops`, for translation rules, and the class of devices, for annotations.
+"""
 
 from __future__ import annotations
 
+from axir import Device
 from axir.interpreters import _xla_ops as ops
 
-__all__ = ["ops"]
+__all__ = ["Device", "ops"]

@@ -1,11 +1,12 @@
-"""Names of `jax._src.literals`: classes of arrays that tracing makes of literals.
+"""Names of `jax._src.literals`: classes of numbers and arrays that tracing makes of literals.
 
-Here such arrays are of the class of all arrays, so nothing is an instance of these.
+Here such arrays are of the class of all arrays, so nothing is an instance of these. Libraries have
+rules for them.
 """
 
 from __future__ import annotations
 
-__all__ = ["LiteralArray", "TypedNdArray"]
+__all__ = ["LiteralArray", "TypedComplex", "TypedFloat", "TypedInt", "TypedNdArray"]
 
 
 class TypedNdArray:
@@ -13,3 +14,15 @@ class TypedNdArray:
 
 
 LiteralArray = TypedNdArray
+
+
+class TypedInt(int):
+    """An integer that knows its dtype; none is one."""
+
+
+class TypedFloat(float):
+    """A float that knows its dtype; none is one."""
+
+
+class TypedComplex(complex):
+    """A complex number that knows its dtype; none is one."""

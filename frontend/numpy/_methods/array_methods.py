@@ -14,6 +14,7 @@ from axir._devices.placement import device_put
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserFunction, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.program.equation import Var
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import SCALARS, not_an_array
@@ -102,6 +103,24 @@ def _reflected(
     return operator
 
 
+def _comparison_of_tracers(name: str) -> Callable[[UserObject, UserObject], UserObject]:
+    """Returns an operator on tracers, which as variables of jaxprs are equal to themselves alone.
+
+    What a trace has left behind stands for no elements any more.
+    """
+    elementwise, is_equality = getattr(Array, name), name == "__eq__"
+
+    def compare(self: Tracer, other: UserObject) -> UserObject:
+        if not self.owner.is_open and isinstance(other, Var):
+            is_left_behind = not isinstance(other, Tracer) or not other.owner.is_open
+            if is_left_behind:
+                return (self is other) == is_equality
+        return elementwise(self, other)
+
+    compare.__name__ = compare.__qualname__ = name
+    return compare
+
+
 def _power(self: Value, other: ArrayLike, modulus: None = None) -> UserObject:
     if modulus is not None:
         return NotImplemented
@@ -120,6 +139,8 @@ def _round(self: Value, ndigits: int | None = None) -> Value:
 def _install_operators() -> None:
     for name, function in (_BINARY_OPERATORS | _COMPARISONS).items():
         setattr(Array, f"__{name}__", _operator(name, function))
+    for name in ("__eq__", "__ne__"):
+        setattr(Tracer, name, _comparison_of_tracers(name))
     for name, function in _BINARY_OPERATORS.items():
         setattr(Array, f"__r{name}__", _reflected(name, function))
     for name, function in _UNARY_OPERATORS.items():

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .version import __version__, __version_info__
+from axir._as_jax.version import __version__, __version_info__
 
 __all__ = ["__version__", "__version_info__"]
