@@ -20,7 +20,9 @@ class _AllPrimitives(type):
     """Makes every primitive of axir an instance: a class of their own is for users' alone."""
 
     def __instancecheck__(cls, instance: UserObject) -> bool:
-        return isinstance(instance, _Primitive)
+        if cls is Primitive:
+            return isinstance(instance, _Primitive)
+        return super().__instancecheck__(instance)
 
 
 class Primitive(_Primitive, metaclass=_AllPrimitives):

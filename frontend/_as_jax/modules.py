@@ -29,7 +29,6 @@ PLACES = {
     "jax.lib": "axir._as_jax.lib",
     "jax.version": "axir._as_jax.version",
     "jaxlib": "axir._as_jax.jaxlib",
-    "jaxlib.xla_client": "axir._as_jax.lib.xla_client",
     **older.MODULES,
     **{f"jax._src.{name}": place for name, place in src.MODULES.items()},
 }

@@ -301,6 +301,9 @@ class Tagged(core.Primitive):
 
 def test_rules_are_methods_of_a_class_of_ones_own() -> None:
     tagged = Tagged("tagged")
+    assert isinstance(tagged, Tagged)
+    assert isinstance(lax.sin_p, core.Primitive)
+    assert not isinstance(lax.sin_p, Tagged)
     mlir.register_lowering(tagged, lambda context, *values, name: values)
     assert tagged.bind(1.0, 2.0, name="loss") == (1.0, 2.0)
 

@@ -1,0 +1,7 @@
+"""The module `jaxlib.xla_client` where axir stands in for JAX: that of `jax.lib`."""
+
+from __future__ import annotations
+
+from axir._as_jax.lib.xla_client import Device, ops
+
+__all__ = ["Device", "ops"]
