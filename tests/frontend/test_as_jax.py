@@ -32,6 +32,8 @@ EXPRESSIONS: dict[str, Any] = {
     "initializers.__name__": "axir.nn.initializers",
     "jax._src.core.trace_state_clean()": True,
     "list in jax._src.tree_util._registry": True,
+    "list(jax._src.tree_util._registry[tuple].to_iter((1, 2))[0])": [1, 2],
+    "jax._src.tree_util._registry[list].from_iter(None, [3])": [3],
     "len(jax._src.tree_util.prefix_errors([1, 2], [1, 2]))": 0,
     "'axes[1]' in str(jax._src.tree_util.prefix_errors([1, [2]], [1, 2])[0]('axes'))": True,
     "jax._src.lax.lax.sin is lax.sin is internal.sin": True,

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from functools import partial
+from typing import NamedTuple
 
 import optree
 
 from axir._trees.paths import NAMESPACE
-from axir.dialect.core.annotations import Foreign
+from axir.dialect.core.annotations import Foreign, PyTree, UserFunction, UserObject
 from axir.tree_util import *  # noqa: F403
 from axir.tree_util import flatten_one_level as flatten_one_level
+
+
+class RegistryEntry(NamedTuple):
+    """How containers of a class come apart and together.
+
+    Attributes:
+        to_iter: From a container to its children and what it is besides.
+        from_iter: From that, and children, to a container.
+    """
+
+    to_iter: UserFunction
+    from_iter: UserFunction
 
 
 class _Registry(Container[type]):
@@ -19,6 +32,16 @@ class _Registry(Container[type]):
     def __contains__(self, kind: object) -> bool:
         known: Foreign = optree.register_pytree_node.get
         return kind in known(namespace=NAMESPACE)
+
+    def __getitem__(self, kind: type) -> RegistryEntry:
+        known: Foreign = optree.register_pytree_node.get
+        entry = known(namespace=NAMESPACE)[kind]
+
+        def to_iter(container: PyTree) -> tuple[PyTree, UserObject]:
+            children, auxiliary, *_ = entry.flatten_func(container)
+            return tuple(children), auxiliary
+
+        return RegistryEntry(to_iter, entry.unflatten_func)
 
 
 _registry = _Registry()
