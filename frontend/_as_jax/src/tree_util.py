@@ -34,6 +34,11 @@ class _Registry(Container[type]):
         return kind in known(namespace=NAMESPACE)
 
     def __getitem__(self, kind: type) -> RegistryEntry:
+        if kind is dict:  # whose keys optree keeps in an object that cannot be hashed
+            return RegistryEntry(
+                lambda x: (tuple(x[key] for key in sorted(x)), tuple(sorted(x))),
+                lambda keys, children: dict(zip(keys, children, strict=True)),
+            )
         known: Foreign = optree.register_pytree_node.get
         entry = known(namespace=NAMESPACE)[kind]
 
