@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import Dtype, PyTree, UserObject
 from axir.dialect.core.errors import CustomRuleError, TreeError
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
@@ -102,6 +102,13 @@ def _with_nones(entry: UserObject) -> UserObject:
     return structure.unflatten([_Missing() if x is None else x for x in leaves])
 
 
+def _may_round(given: Dtype, expected: Dtype) -> bool:
+    """Tells whether a cotangent is rounded to its argument's dtype: rules may be more exact."""
+    if given == expected:
+        return False
+    return dtypes.is_float(given) and dtypes.is_float(expected)
+
+
 def _checked(
     leaf: UserObject, expected: ShapedArray, call: Call, index: int, rule: str
 ) -> UserObject:
@@ -113,6 +120,8 @@ def _checked(
         promoted = dtypes.promote([(found.dtype, True), (expected.dtype, expected.weak_type)])[0]
         if promoted == expected.dtype:
             return convert_element_type(value, expected.dtype, expected.weak_type)
+    if found.shape == expected.shape and _may_round(found.dtype, expected.dtype):
+        return convert_element_type(value, expected.dtype, expected.weak_type)
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         what = "shapes" if found.shape != expected.shape else "dtypes"
         way_out = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
@@ -67,12 +68,21 @@ def _bad_precision(precision: PrecisionLike) -> ParameterError:
 
 # Types -----------------------------------------------------------------------------------------
 
-# Widening order of mixed operands: the one further to the right is the result's dtype.
-_ORDER = (
-    dtypes.bool_, *(d for pair in zip(dtypes.UNSIGNED, dtypes.SIGNED, strict=True) for d in pair),
-    dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, *dtypes.COMPLEXES,
-)  # fmt: skip
-_RANK = {dtype: rank for rank, dtype in enumerate(_ORDER)}
+
+def _rank(dtype: np.dtype) -> tuple[int, ...]:
+    """Returns what is larger for the dtype that products of mixed operands have, as in XLA.
+
+    Complex numbers come last, then counts the range of floats, then their precision.
+    """
+    real = dtypes.real_dtype(dtype) if dtypes.is_complex(dtype) else dtype
+    if dtypes.is_float(real):
+        info = ml_dtypes.finfo(real)
+        return dtypes.is_complex(dtype), info.maxexp, info.nmant
+    bits = 1 if real == dtypes.bool_ else ml_dtypes.iinfo(real).bits
+    return False, -1, -1, bits, not dtypes.is_unsigned(real)
+
+
+_RANK = {dtype: _rank(dtype) for dtype in (*dtypes.ALL, *dtypes.NARROW)}
 
 
 def computation_dtype(*operands: np.dtype) -> np.dtype:
@@ -120,6 +130,11 @@ def result_dtype_of(lhs: np.dtype, rhs: np.dtype, preferred: np.dtype | None) ->
     for dtype in (lhs, rhs):
         if dtype not in _RANK:
             raise DTypeError(f"dot_general does not accept {dtype}.", "Cast with x.astype(dtype).")
+    if lhs != rhs and preferred is None and _RANK[lhs] == _RANK[rhs]:
+        raise DTypeError(
+            f"dot_general: {lhs} and {rhs} are of one range and precision.",
+            "Cast one of the operands, or say the dtype of the result: preferred_element_type.",
+        )
     dtype = max(lhs, rhs, key=_RANK.__getitem__)
     if preferred is None:
         return dtype

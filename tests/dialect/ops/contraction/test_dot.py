@@ -12,6 +12,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import axir
+import axir.numpy as jnp
+from axir import lax
 from axir.dialect.core.array import Array, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import AxirError, DTypeError, ParameterError, ShapeError
@@ -236,3 +239,30 @@ def test_errors_say_what_is_wrong(
 ) -> None:
     with pytest.raises(error, match=re.escape(text)):
         call()
+
+
+_MIXED = ("uint8", "int8", "float8_e5m2", "float8_e4m3fn", "float16", "bfloat16", "float32")
+
+
+@pytest.mark.parametrize("preferred", [None, "float32"])
+@pytest.mark.parametrize("other", _MIXED)
+@pytest.mark.parametrize("dtype", _MIXED)
+def test_results_of_mixed_operands_have_the_dtype_of_jax(
+    dtype: str, other: str, preferred: str | None
+) -> None:
+    numbers = (((1,), (0,)), ((), ()))
+
+    def product(module: Any) -> Any:
+        lhs = module.numpy.ones((2, 3), dtype)
+        rhs = module.numpy.ones((3, 2), other)
+        return module.lax.dot_general(lhs, rhs, numbers, preferred_element_type=preferred)
+
+    ours, theirs = product(axir), product(jax)
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_array_equal(ours.astype("float32"), theirs.astype("float32"))
+
+
+def test_operands_of_which_neither_is_wider_are_refused() -> None:
+    lhs, rhs = jnp.ones((2, 2), "float8_e5m2"), jnp.ones((2, 2), "float8_e5m2fnuz")
+    with pytest.raises(DTypeError, match="of one range and precision"):
+        lax.dot(lhs, rhs)
