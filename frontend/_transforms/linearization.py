@@ -46,7 +46,7 @@ def check_tangents(
     for primal, tangent in zip(primals, tangents, strict=True):
         expected = primal.to_tangent_aval()
         if expected.dtype == dtypes.float0:
-            if tangent.dtype not in (dtypes.float0, dtypes.bool_) and not _is_plain_zero(tangent):
+            if not _counts_as_float0(primal, tangent, what):
                 raise GradientError(
                     f"{what} of type {tangent.type} for a value of type {primal}.",
                     f"A value of an integer or bool dtype has {what.lower()}s of dtype float0: "
@@ -68,6 +68,14 @@ def check_tangents(
             )
         checked.append(pvary(tangent, expected.varying) if expected.varying else tangent)
     return checked
+
+
+def _counts_as_float0(primal: ShapedArray, tangent: Value, what: str) -> bool:
+    """Tells whether a tangent of a value that has none says so; cotangents may be such values."""
+    if tangent.dtype in (dtypes.float0, dtypes.bool_) or _is_plain_zero(tangent):
+        return True
+    is_like_it = (tangent.shape, tangent.dtype) == (primal.shape, primal.dtype)
+    return what == "Cotangent" and is_like_it
 
 
 def _is_plain_zero(tangent: Value) -> bool:

@@ -80,8 +80,10 @@ def einsum(
     dtype, is_weak = values[0].dtype, all(x.type.weak_type for x in values)
     if preferred_element_type is not None:
         dtype, is_weak = dtypes.canonicalize_dtype(preferred_element_type), False
+    # What libraries put in its place is told the dtype of the result, and may multiply in another.
+    accumulated = preferred_element_type if _dot_general is dot_general else dtype
     multiply = functools.partial(
-        _dot_general, precision=precision, preferred_element_type=preferred_element_type
+        _dot_general, precision=precision, preferred_element_type=accumulated
     )
     path = tuple(map(tuple, optimize)) if isinstance(optimize, list) else optimize
     shapes = tuple([x.shape for x in values])

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import axir
+import axir.numpy as jnp
+from axir.errors import GradientError
 
 MISSING = np.zeros((2,), axir.float0)
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
@@ -47,3 +49,18 @@ def test_functions_are_compiled_for_float0_apart_from_bools() -> None:
     for x in (MISSING, np.zeros(2, np.bool_), MISSING, np.zeros(2, np.bool_)):
         function(x)
     assert seen == [axir.float0, np.bool_]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, axir.jit])
+def test_integers_may_be_their_own_cotangents(wrap) -> None:
+    """Programs hand on what a function gave as the cotangent; of integers it says nothing."""
+
+    def both(x):
+        return 2 * x, jnp.argmax(x)
+
+    out, pull = axir.vjp(wrap(both), jnp.ones(3))
+    np.testing.assert_array_equal(pull(out)[0], [4, 4, 4])
+    with pytest.raises(GradientError, match=r"Cotangent of type float32\[\]"):
+        pull((out[0], jnp.float32(1)))
+    with pytest.raises(GradientError, match="Tangent of type"):
+        axir.jvp(lambda n: n, (jnp.int32(3),), (jnp.int32(1),))

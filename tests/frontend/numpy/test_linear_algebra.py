@@ -252,3 +252,18 @@ def test_compiled_as_evaluated() -> None:
     for ours, expected in zip(compiled, evaluated, strict=True):
         assert ours.type is expected.type
         assert_close(np.asarray(ours), np.asarray(expected), 16.0)
+
+
+def test_what_einsum_multiplies_with_is_told_the_dtype_of_the_result() -> None:
+    told = []
+
+    def product(*operands, preferred_element_type, **options):
+        told.append(preferred_element_type)
+        return axir.lax.dot_general(
+            *operands, preferred_element_type=preferred_element_type, **options
+        )
+
+    x = jnp.ones((2, 2), "bfloat16")
+    assert jnp.einsum("ij,jk->ik", x, x, _dot_general=product).dtype == x.dtype
+    assert jnp.einsum("ij,jk->ik", x, x.astype("float32"), _dot_general=product).dtype == "float32"
+    assert told == ["bfloat16", "float32"]
