@@ -114,8 +114,8 @@ def _checked(query: Value, key: Value, value: Value) -> tuple[Value, Value, Valu
     ):
         raise ShapeError(
             f"{_NAME}: query {query.shape}, key {key.shape} and value {value.shape} do not fit.",
-            "They have shapes (B, T, N, H), (B, S, K, H) and (B, S, K, H), where N must be a multiple "
-            "of K.",
+            "They have shapes (B, T, N, H), (B, S, K, H) and (B, S, K, H), where N must be a "
+            "multiple of K.",
         )
     return query, key, value
 
