@@ -26,11 +26,16 @@ if TYPE_CHECKING:
 _FEWEST_COUNTED = 16
 
 
-def record_description(trace: Trace, array: ConcreteArray) -> Tracer | None:
+def record_description(trace: Trace, array: ConcreteArray, embeds: bool = False) -> Tracer | None:
     """Records the ops that make an array of which a trace has no tracer yet.
 
     Only arrays whose elements are known on the host already, and lie there as views of fewer
     elements or count up from a number in equal steps, are described.
+
+    Args:
+        trace: Where to record them.
+        array: The array.
+        embeds: Whether the elements that are repeated become a constant; else they are captured.
 
     Returns:
         The array in the trace; None where it must be captured.
@@ -46,6 +51,8 @@ def record_description(trace: Trace, array: ConcreteArray) -> Tracer | None:
     base = host[place]
     small = ConcreteArray(ShapedArray(base.shape, array.dtype, array.weak_type), base)
     source = _counted(trace, small, base)
+    if source is None and embeds:
+        trace.embed(small)
     params = {"shape": array.shape, "broadcast_dimensions": tuple(kept)}
     return _recorded(trace, "broadcast_in_dim", [small if source is None else source], params)
 

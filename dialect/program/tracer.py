@@ -436,10 +436,12 @@ class Trace:
     def embed(self, array: ConcreteArray) -> None:
         """Makes later uses of an array a constant in the text instead of a capture.
 
-        Those of scalars other than keys are constants anyway.
+        Or the ops that make it, where few do. Those of scalars other than keys are constants
+        anyway.
         """
         if id(array) not in self._captured and (array.shape or is_key(array.dtype)):
-            self._captured[id(array)] = self.constant(array)
+            described = record_description(self, array, embeds=True)
+            self._captured[id(array)] = self.constant(array) if described is None else described
             self._kept.append(array)
 
     def value_of(self, tracer: Tracer) -> Value:

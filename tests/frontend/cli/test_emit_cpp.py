@@ -47,7 +47,8 @@ def test_a_bundle_becomes_a_folder(tmp_path: Path) -> None:
 
 
 def test_large_constants_of_a_module_are_parameters(tmp_path: Path) -> None:
-    export(functools.partial(predict, jnp.ones((64, 10))))(X).save(tmp_path / "net.mlir")
+    weights = jnp.sin(jnp.arange(640.0)).reshape(64, 10)
+    export(functools.partial(predict, weights))(X).save(tmp_path / "net.mlir")
     done = compile_(tmp_path / "net.mlir", "--emit", "cpp", "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
     source = (tmp_path / "out" / "net.cpp").read_text()

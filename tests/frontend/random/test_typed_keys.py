@@ -534,3 +534,14 @@ def test_generator_of_ones_own_is_used_like_others() -> None:
         define_prng_impl(**generator._asdict())
     with pytest.raises(errors.ParameterError, match="rank 1"):
         define_prng_impl(**{**generator._asdict(), "key_shape": (1, 2), "name": "x", "tag": "x"})
+
+
+@pytest.mark.parametrize("is_partitionable", [False, True])
+def test_programs_of_many_keys_do_not_carry_their_counters(is_partitionable: bool) -> None:
+    def drawn(key):
+        return axir.vmap(lambda k: random.bits(k, (20,)))(random.split(key, 5000))
+
+    with axir.threefry_partitionable(is_partitionable):
+        text = axir.jit(drawn).lower(random.key(0)).as_text()
+        assert len(text) < 60_000
+        np.testing.assert_array_equal(axir.jit(drawn)(random.key(3)), drawn(random.key(3)))
