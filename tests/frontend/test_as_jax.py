@@ -23,6 +23,13 @@ EXPRESSIONS: dict[str, Any] = {
     "jax.version.__version__": JAX_VERSION,
     "jax.lib.__version__": JAX_VERSION,
     "jaxlib.__version__": JAX_VERSION,
+    "isinstance(jax.jit(abs), importlib.import_module('jaxlib.xla_extension').PjitFunction)": True,
+    "raised(lambda: check_close({'a': 1.0}, {'a': 1.1}))[0]": "AssertionError",
+    "[str(x.dtype) for x in util.promote_dtypes_complex(1, 2.0)]": ["complex64", "complex64"],
+    "[x.shape for x in util.promote_shapes('f', [1, 2], 3)] == [(2,), (2,)]": True,
+    "raised(lambda: util.check_arraylike('f', 'text'))[0]": "NonArrayArgumentError",
+    "jax._src.ad_util.add_any_p is lax.add_p": True,
+    "jax._src.pjit.reshard is jax.sharding.reshard": True,
     "jaxlib.xla_client.Device is jax.Device": True,
     "isinstance(1, jax._src.literals.TypedInt)": False,
     "importlib.metadata.version('jax')": JAX_VERSION,
@@ -69,6 +76,7 @@ EXPRESSIONS: dict[str, Any] = {
 PROGRAM = """
 import axir.as_jax
 import importlib.metadata, importlib.util, inspect, json, sys
+import importlib
 import jax, jaxlib.xla_client, jax.numpy.linalg, jax._src.literals, jax._src.core, jax.version
 import jax._src.random
 from jax import lax
@@ -76,6 +84,8 @@ from jax._src.api import vmap
 from jax._src.api_util import infer_argnums_and_argnames
 from jax._src.lax import lax as internal
 from jax._src.numpy import util
+from jax._src.public_test_util import check_close
+import jax._src.ad_util
 from jax.nn import initializers
 
 def overridden():

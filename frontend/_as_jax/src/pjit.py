@@ -4,5 +4,8 @@ from __future__ import annotations
 
 from axir.dialect.program.op_table import OPS
 from axir.experimental.pjit import *  # noqa: F403
+from axir.sharding import auto_axes as auto_axes
+from axir.sharding import explicit_axes as explicit_axes
+from axir.sharding import reshard as reshard
 
 jit_p = pjit_p = OPS["jit"]

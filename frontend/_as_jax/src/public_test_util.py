@@ -1,0 +1,46 @@
+"""Names of `jax._src.public_test_util`: what tests of libraries compare with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from axir._trees import tree
+from axir.dialect.core.annotations import ArrayLike, PyTree
+from axir.test_util import *  # noqa: F403
+
+# How far numbers may differ, relatively and absolutely, by the dtype of the coarser of them.
+_TOLERANCES = {"float64": 1e-15, "complex128": 1e-15, "float32": 1e-6, "complex64": 1e-6}
+_COARSE = 1e-2
+
+
+def check_close(
+    xs: PyTree,
+    ys: PyTree,
+    atol: float | None = None,
+    rtol: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Raises an `AssertionError` if the arrays of two trees differ.
+
+    Args:
+        xs, ys: The trees.
+        atol, rtol: How far elements may differ, absolutely and relatively to those of `ys`; by
+            default as far as their dtypes are exact.
+        err_msg: What to tell besides.
+
+    >>> check_close({"a": np.float32(1.0)}, {"a": np.float32(1.0000001)})
+    """
+
+    def check(x: ArrayLike, y: ArrayLike) -> None:
+        found, expected = np.asarray(x), np.asarray(y)
+        known = [_TOLERANCES.get(str(a.dtype), _COARSE) for a in (found, expected)]
+        default = 0.0 if found.dtype.kind in "biu" and expected.dtype.kind in "biu" else max(known)
+        np.testing.assert_allclose(
+            found,
+            expected,
+            rtol=default if rtol is None else rtol,
+            atol=default if atol is None else atol,
+            err_msg=err_msg,
+        )
+
+    tree.map(check, xs, ys)
