@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -187,3 +188,45 @@ def describe_location(location: ir.Location) -> str | None:
         if found is None:
             return None
         return f"line {found[2]}" if found[1] == "-" else f"{found[1]}:{found[2]}"
+
+
+@dataclass(frozen=True)
+class NameStack:
+    """Names of scopes, from the outermost one.
+
+    >>> str(NameStack(("layer",)).extend("attention"))
+    'layer/attention'
+    """
+
+    names: tuple[str, ...] = ()
+
+    def extend(self, name: str) -> NameStack:
+        """Returns the names with one more inside."""
+        return NameStack((*self.names, name))
+
+    def __add__(self, other: NameStack) -> NameStack:
+        return NameStack(self.names + other.names)
+
+    def __str__(self) -> str:
+        return "/".join(self.names)
+
+
+@dataclass(frozen=True)
+class SourceInfo:
+    """Where an operation comes from.
+
+    Attributes:
+        line: The user's line, as `file:line in function: source`, or None.
+        name_stack: The scopes around it.
+        traceback: Nothing: lines are kept, and not what called them.
+    """
+
+    line: str | None
+    name_stack: NameStack
+    traceback: None = None
+
+
+def source_info_of(location: ir.Location) -> SourceInfo:
+    """Returns where the operation of a location comes from."""
+    names = tuple(filter(None, scope_of(location).split("/")))
+    return SourceInfo(describe_location(location), NameStack(names))

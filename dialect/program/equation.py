@@ -12,7 +12,7 @@ from iree.compiler import ir
 
 from axir.dialect.core.annotations import ArrayLike, Params, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
-from axir.dialect.core.context import current_location
+from axir.dialect.core.context import SourceInfo, current_location, source_info_of
 from axir.dialect.core.dtypes import storage
 from axir.dialect.core.types import ShapedArray
 
@@ -95,6 +95,11 @@ class Equation:
     def location(self) -> ir.Location:
         """The user's line."""
         return self.op.location
+
+    @property
+    def source_info(self) -> SourceInfo:
+        """The user's line, and the scopes around it, under JAX's name."""
+        return source_info_of(self.location)
 
     @property
     def invars(self) -> list[Var]:

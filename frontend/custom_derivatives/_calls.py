@@ -95,9 +95,10 @@ def positional(
             "Pass them by position.",
         )
     bound = signature.bind(*args, **kwargs)
-    passed = [name for name in bound.kwargs if name in kwargs]
-    # Those that only may be passed by keyword, and are not, are the function's own business.
+    # Without the defaults what comes after a parameter that is left out has no position either.
     bound.apply_defaults()
+    # Those that only may be passed by keyword, and are not, are the function's own business.
+    passed = [name for name in bound.kwargs if name in kwargs]
     if passed:
         raise TreeError(
             f"The following keyword arguments of {function_name(fun)!r} could not be resolved to "

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 
 from axir.dialect.core.annotations import UserObject
-from axir.dialect.core.context import hidden_paths
+from axir.dialect.core.context import NameStack, SourceInfo, hidden_paths
 from axir.dialect.core.errors import user_line
 from axir.dialect.core.state import Change, state, within_scope
 
@@ -34,40 +33,6 @@ __all__ = [
     "transform_name_stack",
     "user_context",
 ]
-
-
-@dataclass(frozen=True)
-class NameStack:
-    """Names of scopes, from the outermost one.
-
-    >>> str(new_name_stack("layer").extend("attention"))
-    'layer/attention'
-    """
-
-    names: tuple[str, ...] = ()
-
-    def extend(self, name: str) -> NameStack:
-        """Returns the names with one more inside."""
-        return NameStack((*self.names, name))
-
-    def __add__(self, other: NameStack) -> NameStack:
-        return NameStack(self.names + other.names)
-
-    def __str__(self) -> str:
-        return "/".join(self.names)
-
-
-@dataclass(frozen=True)
-class SourceInfo:
-    """Where an operation comes from.
-
-    Attributes:
-        line: The user's line, as `file:line in function: source`, or None.
-        name_stack: The scopes around it.
-    """
-
-    line: str | None
-    name_stack: NameStack
 
 
 def new_name_stack(name: str = "") -> NameStack:

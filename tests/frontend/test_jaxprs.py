@@ -14,6 +14,7 @@ import pytest
 import axir
 import axir.numpy
 import axir.numpy as jnp
+from axir.extend import source_info_util
 
 Program = Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]
 
@@ -178,3 +179,13 @@ def test_variables_are_equal_to_themselves_alone() -> None:
     assert jaxpr.outvars.index(jaxpr.invars[1]) == 1
     with pytest.raises(axir.errors.UnexpectedTracerError):
         jaxpr.invars[0] == 1.0  # noqa: B015
+
+
+def test_equations_know_where_they_come_from() -> None:
+    def function(x):
+        with axir.named_scope("layer"):
+            return jnp.sin(x)
+
+    (equation,) = axir.make_jaxpr(function)(1.0).eqns
+    assert str(equation.source_info.name_stack) == "layer"
+    assert "test_jaxprs.py" in source_info_util.summarize(equation.source_info)

@@ -23,6 +23,8 @@ _BRANCHES = ("stablehlo.if", "stablehlo.case")
 _PASSING = frozenset((_WHILE, "stablehlo.return", "cf.br", "cf.cond_br", "func.return"))
 # IREE follows the sizes of arrays from argument to argument, and gives up after about eight.
 _LONGEST_EXCHANGE = 4
+# Choices within each other from which on the host waits for what a loop carries.
+_DEEP = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +57,7 @@ class BranchLoops(Pass):
        loop, for which the host then waits as well. IREE gives up on programs in which it has to
        follow from block to block what has to be waited for ("failed to solve for timepoint
        coverage"), such as branches and loops four deep; behind a barrier nothing is left to follow.
+       The same where the host counts, and three choices stand within each other in the body.
     7. What no pass changes is read where it is. (Where a block did nothing but pass arrays on, a
        program ended in "indirect buffer reference slot 0 is out range".)
     8. Where arrays change their places from pass to pass, compute every fourth anew, by a choice
@@ -200,6 +203,10 @@ def _branch_counted(
                 scalars.replace(values[index], number)
     _drop_arguments(body, on_host)
     body.append_to(loop.block.region)
+    if _depth_of_choices(body) >= _DEEP:
+        with ir.InsertionPoint.at_block_begin(body), loop.location:
+            for tensor in list(body.arguments)[: len(tensors)]:
+                _await(tensor)
     with _at_end(body) as terminator:
         branch(list(terminator.operands), False)
 
@@ -261,6 +268,18 @@ def _is_counted(loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars
     condition = loop.regions[0].blocks[0]
     known = {condition.arguments[index] for index in on_host}
     return scalars.roots(_terminator(condition).operands[0]) <= known
+
+
+def _depth_of_choices(block: ir.Block) -> int:
+    """Returns how many choices stand within each other in a block, at most."""
+    return max(
+        (
+            1 + max(map(_depth_of_choices, (b for region in operation.regions for b in region)))
+            for operation in block.operations
+            if operation.operation.name in _BRANCHES
+        ),
+        default=0,
+    )
 
 
 def _await(tensor: ir.Value) -> None:

@@ -507,3 +507,18 @@ def test_partial_functions_keep_their_keywords() -> None:
     assert axir.grad(lambda args: function(*args))((1.0, 2.0)) == (1.0, 0.5)
     with pytest.raises(TreeError, match="could not be resolved to positions: a"):
         function(1.0, 2.0, a=3.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, axir.jit])
+def test_keywords_behind_a_parameter_that_is_left_out(wrap) -> None:
+    @partial(axir.custom_jvp, nondiff_argnums=(1, 3))
+    def scaled(x, power=2, shift=0.0, sign=False):
+        return (-1 if sign else 1) * x**power + shift
+
+    @scaled.defjvp
+    def rule(power, sign, primals, tangents):
+        (x, shift), (dx, _ds) = primals, tangents
+        return scaled(x, power, shift, sign), 100.0 * dx
+
+    assert float(wrap(lambda x: scaled(x, sign=True))(3.0)) == -9.0
+    assert float(axir.grad(wrap(lambda x: scaled(x, shift=1.0, sign=True)))(3.0)) == 100.0

@@ -346,6 +346,41 @@ def test_branches_pass_no_value_behind_a_barrier() -> None:
     assert not behind & passed
 
 
+def _chosen_within(depth):
+    """Adds numbers to an array by choices within each other, three times."""
+
+    def choose(x, left):
+        if not left:
+            return hlo.add(x, x)
+        is_small = hlo.compare(first_of(x), number(10 * left, np.int64), "LT")
+        return hlo.if_(is_small, lambda: [choose(x, left - 1)], lambda: [hlo.negate(x)], [x.type])[
+            0
+        ]
+
+    def build(x):
+        start = [number(0), x]
+        return hlo.while_(
+            start,
+            lambda i, _: hlo.compare(i, number(3), "LT"),
+            lambda i, x: [hlo.add(i, number(1)), choose(x, depth)],
+        )[1:]
+
+    return build
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_the_host_waits_where_choices_stand_deep_within_each_other(depth: int) -> None:
+    """IREE gives up on following what has to be waited for in loops of many of them."""
+    example = Example("chosen", (X,), _chosen_within(depth), [8 * X])
+    text = text_after(example, "branch-loops")
+    waits = re.search(r"util.optimization_barrier %\w+ : tensor<4xi64>", text) is not None
+    assert waits == (depth >= 3)
+    assert (
+        deviations(run_examples([example], "branch-loops", compiler=_compile)["chosen"], example)
+        == []
+    )
+
+
 def test_a_module_without_loops_stays_as_it_is() -> None:
     def chosen(x, predicate):
         return hlo.if_(predicate, lambda: [x], lambda: [hlo.negate(x)], [x.type])
