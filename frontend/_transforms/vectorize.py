@@ -25,6 +25,7 @@ from axir.passes.transforms.vmap import batch, to_axis
 
 from .carried_refs import carrying, values_of, with_refs
 from .gradient_refs import is_ref
+from .mapped_containers import Opened, holds_containers, is_spec
 
 if TYPE_CHECKING:
     from .refs import Ref
@@ -78,6 +79,11 @@ def vmap(
     )
     def mapped(*args: Options, **kwargs: Options) -> UserObject:
         check_number(in_axes, args, fun_name)
+        if holds_containers(args, kwargs):
+            opened = Opened(fun, args, kwargs, in_axes, out_axes, axis_size)
+            return opened.closed(
+                apply(opened.function, opened.in_axes, opened.out_axes, opened.arguments, {})
+            )
 
         def carried(refs: Sequence[Ref]) -> UserObject:
             places = _axes_of_refs(in_axes, args, kwargs)
@@ -223,7 +229,7 @@ def check_number(in_axes: PyTree, args: tuple[UserObject, ...], fun_name: str) -
 def check_axes(axes: Axes, name: str) -> None:
     """Raises `TreeError` unless a tree of axes holds integers and None only."""
     for entry in tree.leaves(axes):
-        if isinstance(entry, bool) or not isinstance(entry, int):
+        if isinstance(entry, bool) or not (isinstance(entry, int) or is_spec(entry)):
             raise TreeError(
                 f"{name} must be made of integers and None, but holds {entry!r}.",
                 "Name axes by their position.",

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from axir._transforms.mapped_containers import register_vmappable, unregister_vmappable
 from axir.dialect.core.annotations import Param, UserFunction, UserObject
 from axir.dialect.ops.elementwise.family import as_value, batch_elementwise
 from axir.dialect.ops.shape.rearranging import moveaxis
@@ -33,6 +34,8 @@ __all__ = [
     "moveaxis",
     "not_mapped",
     "primitive_batchers",
+    "register_vmappable",
+    "unregister_vmappable",
 ]
 
 primitive_batchers = RuleTable("batch")

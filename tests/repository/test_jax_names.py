@@ -119,7 +119,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "jax.interpreters.ad": {
         **_each("JVPTrace jvp linearize", _INSIDE),
     },
-    "jax.interpreters.batching": _each("register_vmappable unregister_vmappable", _INSIDE),
     "jax.interpreters.mlir": {
         **_each(
             "AxisContext ConstantHandler LoweringParameters LoweringResult MeshAxisName "

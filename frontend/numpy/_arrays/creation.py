@@ -59,12 +59,10 @@ def canonical_shape(name: str, shape: UserObject) -> tuple[int, ...]:
     Raises:
         ShapeError: if it is something else, or an extent is negative.
     """
+    # Libraries have sequences of their own for shapes; arrays of no axes are numbers.
+    is_sequence = hasattr(type(shape), "__iter__") and getattr(shape, "ndim", 1) != 0
     try:
-        extents = (
-            tuple([index(extent) for extent in shape])
-            if isinstance(shape, _SEQUENCES) or getattr(shape, "ndim", None)
-            else (index(shape),)
-        )
+        extents = tuple([index(extent) for extent in shape]) if is_sequence else (index(shape),)
     except ConcretizationTypeError:
         raise
     except TypeError:
