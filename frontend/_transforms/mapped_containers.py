@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import axir.numpy as jnp
 from axir._trees import tree
+from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.shape.constants import iota
 
 
 class _Rules(NamedTuple):
@@ -123,9 +125,11 @@ class Opened:
         asked = [_asked(x, spec) for x, spec in zip(self._leaves, self._specs, strict=True)]
         arrays = [[x for x, _ in pairs] for pairs in asked]
         axes = [[axis for _, axis in pairs] for pairs in asked]
-        sizes = [jnp.shape(x)[axis] for pairs in asked for x, axis in pairs if axis is not None]
+        sizes = [
+            as_value(x).shape[axis] for pairs in asked for x, axis in pairs if axis is not None
+        ]
         self.size = axis_size if axis_size is not None else sizes[0] if sizes else 0
-        self.arguments = (arrays, jnp.arange(self.size))
+        self.arguments = (arrays, iota(dtypes.int32, self.size))
         self.in_axes = (axes, 0 if self.size else None)
         self.out_axes: list[list[int | None]] = []
 
