@@ -27,6 +27,7 @@ LIBRARIES = {
     "chex_assertions": ("chex",),
     "diffrax_equations": ("diffrax",),
     "distrax_probability": ("distrax", "tensorflow_probability"),
+    "e3nn_equivariance": ("e3nn_jax",),
     "einops_rearrangement": ("einops",),
     "equinox_modules": ("equinox", "optax"),
     "flax_linen": ("flax", "optax"),
@@ -36,10 +37,14 @@ LIBRARIES = {
     "jaxopt_solvers": ("jaxopt",),
     "jraph_network": ("jraph",),
     "lineax_solves": ("lineax",),
+    "mctx_search": ("mctx",),
+    "mujoco_mechanics": ("mujoco",),
     "numpyro_inference": ("numpyro",),
     "optax_training": ("optax",),
     "optimistix_problems": ("optimistix",),
     "orbax_checkpoints": ("orbax",),
+    "ott_transport": ("ott",),
+    "tinygp_processes": ("tinygp",),
 }
 # Multiples of the largest element by which float32 results may differ. Steps that adapt, and
 # training, make more of the last bit of a number.
