@@ -19,9 +19,7 @@ def model(params, key, action, state):
 
 
 states = jnp.array([0, 2, 3])
-root = mctx.RootFnOutput(
-    prior_logits=jnp.zeros((3, 3)), value=0.1 * states, embedding=states
-)
+root = mctx.RootFnOutput(prior_logits=jnp.zeros((3, 3)), value=0.1 * states, embedding=states)
 options = {"recurrent_fn": model, "num_simulations": 24, "max_depth": 6}
 
 
