@@ -413,7 +413,7 @@ def inspect_array_sharding(value: UserObject, *, callback: Callable[[Sharding], 
         if type(leaf) is Tracer:
             layout_callback_primitive.bind(leaf, callback=told)
         else:
-            callback(as_array(leaf).sharding)  # type: ignore[attr-defined]
+            callback(as_array(leaf).sharding)
 
 
 def _sharding_of(

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Shorter ones are as well captured.
 _FEWEST_COUNTED = 16
+# From how many elements on what would be a constant in the text is described instead.
+_FEWEST_EMBEDDED = 1024
 
 
 def record_description(trace: Trace, array: ConcreteArray, embeds: bool = False) -> Tracer | None:
@@ -41,7 +43,7 @@ def record_description(trace: Trace, array: ConcreteArray, embeds: bool = False)
         The array in the trace; None where it must be captured.
     """
     host = array._host
-    if host is None or host.size < 2:
+    if host is None or host.size < (_FEWEST_EMBEDDED if embeds else 2):
         return None
     repeated = [d for d, n in enumerate(host.shape) if n > 1 and not host.strides[d]]
     kept = [d for d, n in enumerate(host.shape) if n > 1 and host.strides[d]]

@@ -106,7 +106,10 @@ def flatten_arguments(trees: PyTree) -> tuple[list[UserObject], tree.TreeDef]:
     Those, of dtype float0, travel as bools of their shape; the structure makes them again.
     """
     leaves, structure = tree.flatten(trees)
-    missing = {n: None for n, x in enumerate(leaves) if _is_float0(x)}
+    # Arrays of axir's hold numbers: of many leaves, asking each of its dtype takes longest.
+    missing = {
+        n: None for n, x in enumerate(leaves) if type(x) is not ConcreteArray and _is_float0(x)
+    }
     if not missing:
         return leaves, structure
     leaves = [np.zeros(x.shape, np.bool_) if n in missing else x for n, x in enumerate(leaves)]

@@ -69,7 +69,8 @@ class JaxModule(ModuleType):
 
     def __getattr__(self, name: str) -> UserObject:
         if not name.startswith("_") and hasattr(axir, name):
-            return getattr(axir, name)
+            value = vars(self)[name] = getattr(axir, name)  # libraries ask in their inner loops
+            return value
         # JAX imports these by itself.
         if name in ("_src", "lib", "version"):
             return importlib.import_module(f"jax.{name}")

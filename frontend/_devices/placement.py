@@ -214,7 +214,7 @@ def place_like(a: UserObject, shape: tuple[int, ...]) -> Sharding | None:
     """
     if type(a) is not ConcreteArray or not a.committed:
         return None
-    place: Sharding = a.sharding  # type: ignore[attr-defined]
+    place: Sharding = a.sharding
     return place if a.shape == shape or len(place.device_set) == 1 else None
 
 
