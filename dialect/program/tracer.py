@@ -434,10 +434,9 @@ class Trace:
         return Literal(array, value=op.result)
 
     def embed(self, array: ConcreteArray) -> None:
-        """Makes later uses of an array a constant in the text instead of a capture.
+        """Makes later uses of an array a constant in the text, or few ops, instead of a capture.
 
-        Or the ops that make a large one, where few do. Those of scalars other than keys are
-        constants anyway.
+        Those of scalars other than keys are constants anyway.
         """
         if id(array) not in self._captured and (array.shape or is_key(array.dtype)):
             described = record_description(self, array, embeds=True)
