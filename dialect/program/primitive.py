@@ -364,9 +364,13 @@ class Primitive(Rules):
         """
         return dict(params)
 
-    def impl(self, *operands: Operand, **params: Param) -> Results:
-        """Applies the primitive to arrays, under the name by which interpreters do."""
-        return self.bind(*operands, **params)
+    @property
+    def impl(self) -> UserFunction:
+        """What evaluates the primitive on arrays: a rule of a user's, or its own."""
+        return self._by_own_rule if self.implementation is None else self.implementation
+
+    def _by_own_rule(self, *operands: Operand, **params: Param) -> Results:
+        return self._evaluate(operands, params)
 
     def abstract_eval(
         self, *avals: ShapedArray, **params: Param
@@ -382,7 +386,7 @@ class Primitive(Rules):
 
     def def_impl(self, rule: UserFunction) -> UserFunction:
         """Defines how concrete operands are evaluated; the rule gets them as they were passed."""
-        self.implementation = rule
+        self.implementation = None if rule == self._by_own_rule else rule
         return rule
 
     def def_abstract_eval(self, rule: UserFunction) -> UserFunction:

@@ -330,3 +330,23 @@ def test_primitives_with_effects_are_kept() -> None:
     assert lax.sin_p.abstract_eval(core.ShapedArray((), np.dtype("float32")))[1] == frozenset()
     assert not lax.sin_p.call_primitive
     assert float(lax.neg_p.impl(2.0)) == -2.0
+
+
+def test_the_rule_of_a_primitive_is_replaced_and_put_back() -> None:
+    """As tests count what is computed."""
+    counted = []
+    own = lax.cos_p.impl
+
+    def counting(*operands, **params):
+        counted.append(operands)
+        return own(*operands, **params)
+
+    lax.cos_p.def_impl(counting)
+    try:
+        assert float(lax.cos(0.0)) == 1.0
+    finally:
+        lax.cos_p.def_impl(own)
+    assert len(counted) == 1
+    assert lax.cos_p.implementation is None
+    assert float(lax.cos(0.0)) == 1.0
+    assert len(counted) == 1
