@@ -104,9 +104,7 @@ def _with_nones(entry: UserObject) -> UserObject:
 
 def _may_round(given: Dtype, expected: Dtype) -> bool:
     """Tells whether a cotangent is rounded to its argument's dtype: rules may be more exact."""
-    if given == expected:
-        return False
-    return dtypes.is_float(given) and dtypes.is_float(expected)
+    return given != expected and dtypes.is_float(given) and dtypes.is_float(expected)
 
 
 def _checked(

@@ -105,39 +105,37 @@ def _todense(*leaves: Value, tree: UserObject) -> Value:
     return todense(tree.unflatten(leaves))
 
 
-def _primitive(name: str, function: UserFunction, multiple: bool = False) -> CompositePrimitive:
-    return CompositePrimitive(name, function, multiple)
-
-
-bcoo_dot_general_p = _primitive(
+bcoo_dot_general_p = CompositePrimitive(
     "bcoo_dot_general", _of_array(BCOO, _bcoo_products.bcoo_dot_general, "lhs_spinfo")
 )
-bcoo_dot_general_sampled_p = _primitive(
+bcoo_dot_general_sampled_p = CompositePrimitive(
     "bcoo_dot_general_sampled", _bcoo_products.bcoo_dot_general_sampled
 )
-bcoo_extract_p = _primitive("bcoo_extract", _bcoo_extract)
-bcoo_fromdense_p = _primitive("bcoo_fromdense", _to_parts(_bcoo.bcoo_fromdense), True)
-bcoo_sort_indices_p = _primitive(
+bcoo_extract_p = CompositePrimitive("bcoo_extract", _bcoo_extract)
+bcoo_fromdense_p = CompositePrimitive("bcoo_fromdense", _to_parts(_bcoo.bcoo_fromdense), True)
+bcoo_sort_indices_p = CompositePrimitive(
     "bcoo_sort_indices", _of_array(BCOO, _bcoo_layout.bcoo_sort_indices), True
 )
-bcoo_spdot_general_p = _primitive("bcoo_spdot_general", _bcoo_spdot_general, True)
-bcoo_sum_duplicates_p = _primitive(
+bcoo_spdot_general_p = CompositePrimitive("bcoo_spdot_general", _bcoo_spdot_general, True)
+bcoo_sum_duplicates_p = CompositePrimitive(
     "bcoo_sum_duplicates", _of_array(BCOO, _bcoo_layout.bcoo_sum_duplicates), True
 )
-bcoo_todense_p = _primitive("bcoo_todense", _of_array(BCOO, _bcoo.bcoo_todense))
-bcoo_transpose_p = _primitive("bcoo_transpose", _of_array(BCOO, _bcoo_shape.bcoo_transpose), True)
-bcsr_dot_general_p = _primitive(
+bcoo_todense_p = CompositePrimitive("bcoo_todense", _of_array(BCOO, _bcoo.bcoo_todense))
+bcoo_transpose_p = CompositePrimitive(
+    "bcoo_transpose", _of_array(BCOO, _bcoo_shape.bcoo_transpose), True
+)
+bcsr_dot_general_p = CompositePrimitive(
     "bcsr_dot_general", _of_array(BCSR, _bcsr.bcsr_dot_general, "lhs_spinfo")
 )
-bcsr_extract_p = _primitive("bcsr_extract", _bcsr.bcsr_extract)
-bcsr_fromdense_p = _primitive("bcsr_fromdense", _to_parts(_bcsr.bcsr_fromdense), True)
-bcsr_todense_p = _primitive("bcsr_todense", _of_array(BCSR, _bcsr.bcsr_todense))
-coo_fromdense_p = _primitive("coo_fromdense", _to_parts(_matrices.coo_fromdense), True)
-coo_matmat_p = _primitive("coo_matmat", _of_array(COO, _matrices.coo_matmat))
-coo_matvec_p = _primitive("coo_matvec", _of_array(COO, _matrices.coo_matvec))
-coo_todense_p = _primitive("coo_todense", _of_array(COO, _matrices.coo_todense))
-csr_fromdense_p = _primitive("csr_fromdense", _to_parts(_matrices.csr_fromdense), True)
-csr_matmat_p = _primitive("csr_matmat", _of_array(CSR, _matrices.csr_matmat, "shape"))
-csr_matvec_p = _primitive("csr_matvec", _of_array(CSR, _matrices.csr_matvec, "shape"))
-csr_todense_p = _primitive("csr_todense", _of_array(CSR, _matrices.csr_todense, "shape"))
-todense_p = _primitive("todense", _todense)
+bcsr_extract_p = CompositePrimitive("bcsr_extract", _bcsr.bcsr_extract)
+bcsr_fromdense_p = CompositePrimitive("bcsr_fromdense", _to_parts(_bcsr.bcsr_fromdense), True)
+bcsr_todense_p = CompositePrimitive("bcsr_todense", _of_array(BCSR, _bcsr.bcsr_todense))
+coo_fromdense_p = CompositePrimitive("coo_fromdense", _to_parts(_matrices.coo_fromdense), True)
+coo_matmat_p = CompositePrimitive("coo_matmat", _of_array(COO, _matrices.coo_matmat))
+coo_matvec_p = CompositePrimitive("coo_matvec", _of_array(COO, _matrices.coo_matvec))
+coo_todense_p = CompositePrimitive("coo_todense", _of_array(COO, _matrices.coo_todense))
+csr_fromdense_p = CompositePrimitive("csr_fromdense", _to_parts(_matrices.csr_fromdense), True)
+csr_matmat_p = CompositePrimitive("csr_matmat", _of_array(CSR, _matrices.csr_matmat, "shape"))
+csr_matvec_p = CompositePrimitive("csr_matvec", _of_array(CSR, _matrices.csr_matvec, "shape"))
+csr_todense_p = CompositePrimitive("csr_todense", _of_array(CSR, _matrices.csr_todense, "shape"))
+todense_p = CompositePrimitive("todense", _todense)
