@@ -27,6 +27,8 @@ _RETRY_SECONDS = 0.1
 _TOLD_SECONDS = 1.0
 # How long the coordinator's word may take, once a connection has ended.
 _MOMENT_SECONDS = 1.0
+# How long what a process has sent may take after the word that it ends, by another connection.
+_ARRIVAL_SECONDS = 0.5
 _MOST_BEAT_SECONDS = 5.0
 
 
@@ -70,6 +72,7 @@ class Member:
         self._ended: dict[int, str | None] = {}
         self._failure: Callable[[], BaseException] | None = None
         self._is_leaving = False
+        self._is_gone = False
         deadline = time.monotonic() + setup_seconds
         self._connection = self._connected(place, deadline, setup_seconds)
         try:
@@ -152,17 +155,19 @@ class Member:
         patience.end()
         return found
 
-    def check(self, others: Sequence[int]) -> None:
-        """Raises the error of a process that has failed, or that has ended without coming.
+    def check(self) -> None:
+        """Raises the error for which these processes cannot go on."""
+        if self._failure is not None:
+            raise self._failure()
+
+    def ended(self, others: Sequence[int]) -> BaseException | None:
+        """Returns the error for which there is no use in waiting for others that have ended.
 
         Args:
             others: The processes that this one waits for.
         """
-        if self._failure is not None:
-            raise self._failure()
-        for index in others:
-            if index in self._ended:
-                raise self._left(index)
+        index = next((n for n in others if n in self._ended and n != self.index), None)
+        return None if index is None else self._left(index)
 
     def fail(self, failure: Callable[[], BaseException]) -> None:
         """Keeps what went wrong: from now on everything that waits raises it."""
@@ -209,12 +214,15 @@ class Member:
         """
         self._is_leaving = True
         self._send({"kind": "bye", "reason": reason})
-        if reason is None and self._failure is None:
-            others = {n for n in range(self.count) if n != self.index}
-            with self._changed:
-                self._changed.wait_for(
-                    lambda: self._failure is not None or others <= set(self._ended), seconds
-                )
+        # Its own word comes back when all have it: before, process 0 would end the coordinator
+        # with the word unread, and the others would wait in vain.
+        awaited = set(range(self.count)) if reason is None else {self.index}
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._failure is not None or awaited <= set(self._ended),
+                seconds if reason is None else _MOMENT_SECONDS,
+            )
+        self._is_gone = True
         self._connection.close()
         self._thread.join(5)
 
@@ -277,7 +285,8 @@ class Member:
             self._failure = failure
 
     def _lose_coordinator(self, reason: str) -> None:
-        if not self._is_leaving:
+        # Once all have said that they end, process 0 closes the connection as it should.
+        if not self._is_gone and len(self._ended) < self.count:
             self.fail(lambda: self._lost(0, reason))
 
     def _lost(self, index: int, reason: str) -> BaseException:
@@ -320,6 +329,7 @@ class Patience:
         self._limit = config.axir_collective_timeout
         self._began = time.monotonic()
         self._is_told = False
+        self._saw_end: float | None = None
 
     def look(self) -> None:
         """Raises the error for which there is no use in waiting.
@@ -329,8 +339,14 @@ class Patience:
             ProcessFailedError: one of them has failed.
             ProcessTimeoutError: they have not come in time.
         """
-        self._member.check(self._others)
-        seconds = time.monotonic() - self._began
+        now = time.monotonic()
+        self._member.check()
+        ended = self._member.ended(self._others)
+        if ended is not None:
+            self._saw_end = self._saw_end or now
+            if isinstance(ended, ProcessFailedError) or now - self._saw_end > _ARRIVAL_SECONDS:
+                raise ended
+        seconds = now - self._began
         if seconds > _TOLD_SECONDS and not self._is_told:
             self._is_told = True
             self._member.tell_state(f"waits in {self._what}")

@@ -26,7 +26,7 @@ from axir.errors import (
 from axir.runtime.processes import group
 from axir.runtime.processes.coordinator import Coordinator
 from axir.runtime.processes.launchers import without_launcher_variables
-from axir.runtime.processes.member import Member
+from axir.runtime.processes.member import Member, Patience
 from axir.runtime.processes.sockets import Sockets, SocketTransport
 from axir.runtime.processes.wire import Connection, listening
 from axir.runtime.spmd.combination import combined
@@ -215,7 +215,7 @@ def test_a_process_that_is_lost_is_named(caplog: pytest.LogCaptureFixture) -> No
         def program(engine: ProcessEngine, position: int) -> object:
             engine.communicate(PSUM, position, PART)
             if position == 1:  # as the system does when it kills a process
-                found.members[1]._is_leaving = True
+                found.members[1]._is_gone = True
                 found.members[1]._connection.close()
                 return None
             return engine.communicate(PSUM, position, PART)
@@ -250,6 +250,69 @@ def test_a_process_that_has_failed_or_ended_is_named() -> None:
             found.members[0].all_gather(b"", "never")
         found.members[0].leave(None, 3)
         ended.join()
+
+
+@contextmanager
+def told_by_hand() -> Iterator[tuple[Member, Connection]]:
+    """Gives process 0 of two, and the connection by which a coordinator would talk to it."""
+    with listening("localhost", 0) as server:
+        found: list[Member] = []
+        begins = threading.Thread(
+            target=lambda: found.append(member(server.getsockname()[1], 0, 2, 10))
+        )
+        begins.start()
+        coordinator = Connection(server.accept()[0])
+        assert coordinator.receive()[0]["kind"] == "hello"
+        infos = [{"pid": 100 + n, "host": f"host{n}"} for n in range(2)]
+        coordinator.send({"kind": "welcome", "infos": infos, "secret": "s"})
+        begins.join()
+        try:
+            yield found[0], coordinator
+        finally:
+            coordinator.close()
+            found[0].leave("the test is over", 1)
+
+
+@pytest.mark.parametrize("reason", [None, "ValueError: mine"])
+def test_a_process_ends_when_all_have_its_last_word(reason: str | None) -> None:
+    """Process 0 ends the coordinator after this, which had then not read the word."""
+    with told_by_hand() as (me, coordinator):
+        leaves = threading.Thread(target=me.leave, args=(reason, 30))
+        leaves.start()
+        if reason is None:
+            coordinator.send({"kind": "bye", "index": 1, "reason": None})
+        word, _ = coordinator.receive()
+        leaves.join(0.2)
+        assert leaves.is_alive()
+        coordinator.send({**word, "index": 0})
+        coordinator.close()
+        leaves.join(10)
+        assert not leaves.is_alive()
+        assert reason or not me.is_broken
+
+
+def test_what_a_process_sent_before_it_ended_may_come_after_its_word() -> None:
+    with told_by_hand() as (me, coordinator):
+        coordinator.send({"kind": "bye", "index": 1, "reason": None})
+        while me.ended([1]) is None:
+            time.sleep(0.001)
+        patience = Patience(me, "what has come", [0, 1])
+        patience.look()
+        patience.look()
+        with pytest.raises(ProcessLostError, match="Process 1 .* has ended, and this process wait"):
+            patience.listen()
+
+
+def test_who_has_come_to_the_end_does_not_wait_for_a_lost_coordinator() -> None:
+    with told_by_hand() as (me, coordinator):
+        leaves = threading.Thread(target=me.leave, args=(None, 300))
+        leaves.start()
+        assert coordinator.receive()[0]["kind"] == "bye"
+        coordinator.close()
+        leaves.join(10)
+        assert not leaves.is_alive()
+        with pytest.raises(ProcessLostError, match="Process 0 .* was lost: its connection has end"):
+            me.check()
 
 
 def test_an_error_on_a_device_is_told_to_other_processes() -> None:
