@@ -24,6 +24,7 @@ from benchmarks.programs import (
     recurrent,
     reductions,
     sciences,
+    solvers,
     sorting,
 )
 from benchmarks.programs.groups import GROUPS
@@ -45,6 +46,7 @@ __all__ = [
     "recurrent",
     "reductions",
     "sciences",
+    "solvers",
     "sorting",
 ]
 

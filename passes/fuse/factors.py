@@ -5,9 +5,13 @@ from __future__ import annotations
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.dimension_numbers import dimension_numbers
+from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.regions import operations_within
 from axir.passes.legalize.rewriting import replace
+
+# From so many terms on, sums along rows of both factors take no longer than sums along columns:
+# 1.2 times as long for 256 terms, 0.8 for 512 and 1024. A transposition takes as long as 5 passes.
+_LONG = 512
 
 
 def transpose_factors(loop: ir.Operation, outside: set[ir.Value]) -> None:
@@ -15,7 +19,7 @@ def transpose_factors(loop: ir.Operation, outside: set[ir.Value]) -> None:
 
     A product runs over its result in vectors, which are rows of the operand that has the last
     dimension; the matrix of `matrix @ vector` must be transposed for that, once, in front of the
-    loop.
+    loop. Long rows are read as they lie: then the vectors run along the sum.
     """
     for created in list(operations_within(loop)):
         if created.name == "stablehlo.dot_general":
@@ -31,12 +35,26 @@ def _transpose_factor(created: ir.Operation, outside: set[ir.Value], loop: ir.Op
         free = [d for d in range(factor.type.rank) if d not in batch + sums]
         if not free:
             continue
+        if _has_long_rows(created, numbers):
+            return
         if factor in outside and free[-1] != factor.type.rank - 1:
             with ir.InsertionPoint(loop):
                 rows = hlo.transpose(factor, [*batch, *sums, *free])
             with ir.InsertionPoint(created):
                 _replace_factor(created, number, rows, len(batch), len(sums))
         return
+
+
+def _has_long_rows(created: ir.Operation, numbers: DimensionNumbers) -> bool:
+    """Returns whether both factors lie along the same sum, of enough terms."""
+    lasts = []
+    for operand, side in zip(created.operands, ("lhs", "rhs"), strict=True):
+        sums = list(numbers[f"{side}_contracting_dimensions"])
+        last = operand.type.rank - 1
+        if last not in sums or operand.type.shape[last] < _LONG:
+            return False
+        lasts.append(sums.index(last))
+    return lasts[0] == lasts[1]
 
 
 def _replace_factor(

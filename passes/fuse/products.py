@@ -6,7 +6,7 @@ a time, or, where only the contracted dimension is contiguous, along that one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
@@ -111,7 +111,7 @@ def _dot_general(emitter: Emitter, created: ir.Operation, operands: list[Value])
         return [Computed(kind.shape, element, outer, sources, 1)]
     if all(extent == 1 for extent in product.shape):
         position = (0,) * len(product.shape)
-        return [Number(product.shape, _rounded(_along_sum(product, position), element))]
+        return [Number(product.shape, _rounded(_along_sum(product, [position])[0], element))]
     result = emitter.allocate(product.shape, element)
     last = ("free", len(product.shape) - 1)
     reads_rows = product.is_contiguous(product.lhs_dims, last) and product.is_contiguous(
@@ -122,11 +122,7 @@ def _dot_general(emitter: Emitter, created: ir.Operation, operands: list[Value])
     ):
         _by_columns(emitter, product, result)
     else:
-
-        def write(position: Indices) -> None:
-            result.memory[position] = _rounded(_along_sum(product, position), element)
-
-        emitter.nest(product.shape, write)
+        _by_rows(emitter, product, result)
     return [result]
 
 
@@ -167,29 +163,63 @@ def _rounded(x: Scalar, element: ir.Type) -> Scalar:
     return convert_float(x, element) if x.is_float else x
 
 
-def _along_sum(product: _Product, position: Indices) -> Scalar:
-    """Sums up one element of the result, in vectors along the contracted dimension."""
-    total = constant(0, product.element)
+def _along_sum(product: _Product, positions: Sequence[Indices]) -> tuple[Scalar, ...]:
+    """Sums up some elements of the result, in vectors along the contracted dimension."""
+    zero = constant(0, product.element)
+    totals = (zero,) * len(positions)
     last = ("sum", len(product.sums) - 1)
     is_row = all(dims[-1] == last for dims in (product.lhs_dims, product.rhs_dims))
     widest = lanes_for(product.element) if is_row else 1
     ranges = [(0, extent, 1) for extent in product.sums[:-1]]
     for lower, upper, lanes in pieces(product.sums[-1], widest):
-        width = None if lanes == 1 else lanes
+        step = _step(product, positions, lanes, "sum")
+        places = [*ranges, (lower, upper, lanes)]
+        if lanes == 1:
+            totals = accumulate(places, totals, step)
+            continue
+        parts = accumulate(places, [broadcast(zero, lanes)] * len(totals), step)
+        totals = tuple(x + sum_of_lanes(part) for x, part in zip(totals, parts, strict=True))
+    return totals
 
-        def step(k: Indices, sum_: Scalar, width: int | None = width) -> Scalar:
-            return _add_product(sum_, *product.factors(position, k, width, "sum"))
 
-        start = broadcast(constant(0, product.element), width) if width else total
-        part = accumulate([*ranges, (lower, upper, lanes)], start, step)
-        total = total + sum_of_lanes(part) if width else part
-    return total
+def _step(
+    product: _Product, positions: Sequence[Indices], lanes: int, along: str
+) -> Callable[[Indices, Sequence[Scalar]], Sequence[Scalar]]:
+    """Returns what adds the products at an index of the sum to some totals."""
+    width = None if lanes == 1 else lanes
+
+    def step(k: Indices, totals: Sequence[Scalar]) -> Sequence[Scalar]:
+        return [
+            _add_product(total, *product.factors(position, k, width, along))
+            for position, total in zip(positions, totals, strict=True)
+        ]
+
+    return step
+
+
+def _by_rows(emitter: Emitter, product: _Product, result: Stored) -> None:
+    """Computes elements one by one, some neighbours at a time, which share a factor."""
+    *outer, last = product.shape
+    whole = last // _VECTORS_AT_ONCE * _VECTORS_AT_ONCE
+
+    def row(place: Indices) -> None:
+        def block(first: Index, count: int) -> None:
+            positions = [(*place, plus(first, n)) for n in range(count)]
+            for position, total in zip(positions, _along_sum(product, positions), strict=True):
+                result.memory[position] = _rounded(total, result.element)
+
+        if whole:
+            loop(0, whole, (), lambda j: block(j, _VECTORS_AT_ONCE), stride=_VECTORS_AT_ONCE)
+        if last > whole:
+            block(whole, last - whole)
+
+    emitter.nest(outer, row)
 
 
 def _by_columns(emitter: Emitter, product: _Product, result: Stored) -> None:
     *outer, last = product.shape
     widest = lanes_for(product.element)
-    ranges = [(0, extent) for extent in product.sums]
+    ranges = [(0, extent, 1) for extent in product.sums]
 
     def row(place: Indices) -> None:
         for start, end, lanes in pieces(last, widest):
@@ -216,29 +246,16 @@ def _by_columns(emitter: Emitter, product: _Product, result: Stored) -> None:
 def _columns(
     product: _Product,
     result: Stored,
-    ranges: Sequence[tuple[int, int]],
+    ranges: Sequence[tuple[int, int, int]],
     where: tuple[Indices, Index, int, int],
 ) -> None:
     """Computes some vectors that lie side by side in a row of the result."""
     place, j, lanes, count = where
     width = None if lanes == 1 else lanes
     positions = [(*place, plus(j, number * lanes)) for number in range(count)]
-    zeros = tuple(broadcast(constant(0, product.element), width) for _ in positions)
-
-    def level(
-        rest: Sequence[tuple[int, int]], k: Indices, sums: tuple[Scalar, ...]
-    ) -> tuple[Scalar, ...]:
-        if not rest:
-            return tuple(
-                _add_product(total, *product.factors(position, k, width, "free"))
-                for total, position in zip(sums, positions, strict=True)
-            )
-        made: tuple[Scalar, ...] = loop(
-            *rest[0], sums, lambda i, *inner: level(rest[1:], (*k, i), inner)
-        )
-        return made
-
-    for position, total in zip(positions, level(list(ranges), (), zeros), strict=True):
+    zeros = [broadcast(constant(0, product.element), width)] * count
+    totals = accumulate(ranges, zeros, _step(product, positions, lanes, "free"))
+    for position, total in zip(positions, totals, strict=True):
         rounded = _rounded(total, result.element)
         if width is None:
             result.memory[position] = rounded

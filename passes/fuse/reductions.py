@@ -66,23 +66,29 @@ def _vector_kind(created: ir.Operation) -> str | None:
 
 def accumulate(
     extents: Sequence[tuple[int, int, int]],
-    start: Scalar,
-    step: Callable[[Indices, Scalar], Scalar],
-) -> Scalar:
-    """Runs `step(position, total) -> total` over ranges `(from, to, stride)`, one in the other."""
+    starts: Sequence[Scalar],
+    step: Callable[[Indices, Sequence[Scalar]], Sequence[Scalar]],
+) -> tuple[Scalar, ...]:
+    """Runs `step(position, totals) -> totals` over ranges `(from, to, stride)`, nested."""
 
-    def level(rest: Sequence[tuple[int, int, int]], place: Indices, total: Scalar) -> Scalar:
+    def level(
+        rest: Sequence[tuple[int, int, int]], place: Indices, totals: Sequence[Scalar]
+    ) -> tuple[Scalar, ...]:
         if not rest:
-            return step(place, total)
+            return tuple(step(place, totals))
         lower, upper, stride = rest[0]
-        if upper - lower <= stride:
-            return level(rest[1:], (*place, lower), total)
-        result: Scalar = loop(
-            lower, upper, total, lambda i, sum_: level(rest[1:], (*place, i), sum_), stride=stride
+        if lower < upper <= lower + stride:
+            return level(rest[1:], (*place, lower), totals)
+        result: tuple[Scalar, ...] = loop(
+            lower,
+            upper,
+            tuple(totals),
+            lambda i, *inner: level(rest[1:], (*place, i), inner),
+            stride=stride,
         )
         return result
 
-    return level(list(extents), (), start)
+    return level(list(extents), (), starts)
 
 
 def _merged(rank: int, dims: Sequence[int], reduced: Indices, kept: Indices) -> Indices:
@@ -141,10 +147,10 @@ class _Sums:
         """Reduces neighbours along the last dimension, which stays, side by side."""
         ranges = [(0, self.x.shape[d], 1) for d in sorted(self.dims)]
 
-        def step(place: Indices, total: Scalar) -> Scalar:
-            return self.formula(total, self._at(place, position, lanes))
+        def step(place: Indices, totals: Sequence[Scalar]) -> Sequence[Scalar]:
+            return [self.formula(totals[0], self._at(place, position, lanes))]
 
-        return accumulate(ranges, broadcast(self.start, lanes), step)
+        return accumulate(ranges, [broadcast(self.start, lanes)], step)[0]
 
     def row(self, position: Indices) -> Scalar:
         """Reduces the last dimension, and others, to one number."""
@@ -153,12 +159,14 @@ class _Sums:
         for lower, upper, lanes in pieces(self.x.shape[-1], lanes_for(self.x.element)):
             width = None if lanes == 1 else lanes
 
-            def step(place: Indices, sum_: Scalar, width: int | None = width) -> Scalar:
-                return self.formula(sum_, self._at(place, position, width))
+            def step(
+                place: Indices, totals: Sequence[Scalar], width: int | None = width
+            ) -> Sequence[Scalar]:
+                return [self.formula(totals[0], self._at(place, position, width))]
 
             neutral = broadcast(_neutral(self.kind, self.x.element), width)
             begin = total if width is None else neutral
-            part = accumulate([*outer, (lower, upper, lanes)], begin, step)
+            [part] = accumulate([*outer, (lower, upper, lanes)], [begin], step)
             total = part if width is None else self.formula(total, combined_lanes(self.kind, part))
         return total
 
@@ -194,22 +202,12 @@ def _by_elements(
     starts = [init.at((), None) for init in inits]
 
     def totals(position: Indices, lanes: int | None) -> tuple[Scalar, ...]:
-        def level(
-            rest: Sequence[int], place: Indices, sums: Sequence[Scalar]
-        ) -> tuple[Scalar, ...]:
-            if not rest:
-                whole = _merged(rank, dims, place, position)
-                xs = [x.at(whole, lanes) for x in inputs]
-                return tuple(combine(created, [*sums, *xs]))
-            result: tuple[Scalar, ...] = loop(
-                0,
-                shape[rest[0]],
-                tuple(sums),
-                lambda i, *inner: level(rest[1:], (*place, i), inner),
-            )
-            return result
+        def step(place: Indices, sums: Sequence[Scalar]) -> Sequence[Scalar]:
+            whole = _merged(rank, dims, place, position)
+            return combine(created, [*sums, *(x.at(whole, lanes) for x in inputs)])
 
-        return level(sorted(dims), (), [broadcast(start, lanes) for start in starts])
+        ranges = [(0, shape[d], 1) for d in sorted(dims)]
+        return accumulate(ranges, [broadcast(start, lanes) for start in starts], step)
 
     if all(extent == 1 for extent in kept):
         return [Number(kept, x) for x in totals((0,) * len(kept), None)]

@@ -103,7 +103,10 @@ def _evaluate_polygamma(m: np.ndarray, x: np.ndarray) -> np.ndarray:
 def _evaluate_zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
     import scipy.special  # late: costs a tenth of a second
 
-    order, wide = np.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
+    order, wide = s.astype(np.float64), q.astype(np.float64)
+    value = scipy.special.zeta(order, wide)
+    if np.isfinite(order).all() and np.isfinite(value).all():  # nothing is at an edge
+        return value.astype(s.dtype)
     value = scipy.special.zeta(np.where(np.isinf(order), 2.0, order), wide)
     # Of infinitely high powers only those of numbers up to 1 are left.
     is_pole = (wide <= 0) & (wide == np.rint(wide))

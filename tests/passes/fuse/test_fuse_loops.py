@@ -156,6 +156,19 @@ def products(a: Any, b: Any, v: Any) -> Any:
     return lax.scan(step, (a, v), None, length=4)
 
 
+def long_rows(a: Any, v: Any) -> Any:
+    """Sums along rows of both factors: of a matrix and a vector, of two matrices, of integers."""
+
+    def step(state: Any, _: Any) -> Any:
+        m, v, counts = state
+        u = a @ v * 0.01
+        grown = counts + (a > 0).astype(jnp.int32) @ (v > 0).astype(jnp.int32)
+        halves = a.astype(jnp.float16) @ v.astype(jnp.float16)
+        return (m * 0.5 + a @ m.T @ a * 0.001, v.at[: u.shape[0]].add(u), grown), halves
+
+    return lax.scan(step, (a, v, jnp.zeros(a.shape[0], jnp.int32)), None, length=3)
+
+
 def solved(a: Any, b: Any) -> Any:
     """A kernel of small matrices becomes part of the loop's."""
 
@@ -216,6 +229,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "counted_words": (counted_words, (RNG.integers(0, 5, 40).astype(np.int32),)),
     "outside": (outside, (floats(9),)),
     "products": (products, (floats(5, 5), floats(5, 5), floats(5))),
+    "long_rows": (long_rows, (floats(7, 519), floats(519))),
+    "one_long_row": (long_rows, (floats(1, 530), floats(530))),
     "solved": (solved, (floats(3, 3) + 4 * np.eye(3, dtype=np.float32), floats(3))),
     "extrema": (extrema, (floats(4, 21),)),
     "running": (running, (floats(5, 7),)),
@@ -286,6 +301,17 @@ def test_functions_of_doubles_are_called_in_the_kernel(shape: tuple[int, ...]) -
         assert "cf.br" not in str(module)
         (found,) = Programs({"angles": function}, fuses=True)("angles", x)
         np.testing.assert_allclose(found, function.evaluate(x)[0].host(), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("width", "is_transposed"), [(500, True), (512, False)])
+def test_matrices_of_long_rows_are_read_as_they_lie(width: int, is_transposed: bool) -> None:
+    def many(a: Any, v: Any) -> Any:
+        return [lax.fori_loop(0, 9, lambda _, v: v.at[:20].set(a @ v), v)]
+
+    kinds = [ShapedArray(shape, np.dtype(np.float32)) for shape in ((20, width), (width,))]
+    module = lower_functions({"main": trace_function(many, kinds, name="many")})
+    run_passes(module, "fuse-loops")
+    assert ("stablehlo.transpose" in str(module)) == is_transposed
 
 
 def test_elsewhere_loops_are_blocks() -> None:
