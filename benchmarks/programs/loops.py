@@ -266,13 +266,16 @@ def gradient_descent_loop(jax, steps, rows, width):
     return train, [weights(width), floats(rows, width), np.sign(floats(rows))]
 
 
-@loops.program((100, 32, 16), tiny=(2, 3, 2))
-def adam_loop(jax, steps, rows, width):
+@loops.program(
+    {"": (100, 32, 16, 1), "8-layers": (100, 32, 16, 8)}, tiny=(2, 3, 2, 5), tolerance=1e-3
+)
+def adam_loop(jax, steps, rows, width, layers):
     jnp = jax.numpy
 
     def loss(params, x, y):
-        hidden = jnp.tanh(x @ params["w"] + params["b"])
-        return jnp.mean((hidden.sum(1) - y) ** 2)
+        for layer in params:
+            x = jnp.tanh(x @ layer["w"] + layer["b"])
+        return jnp.mean((x.sum(1) - y) ** 2)
 
     def train(params, x, y):
         def step(state, i):
@@ -288,5 +291,5 @@ def adam_loop(jax, steps, rows, width):
         zeros = jax.tree_util.tree_map(jnp.zeros_like, params)
         return jax.lax.scan(step, (params, zeros, zeros), jnp.arange(steps))
 
-    params = {"w": weights(width, width), "b": weights(width)}
+    params = [{"w": weights(width, width), "b": weights(width)} for _ in range(layers)]
     return train, [params, floats(rows, width), floats(rows)]

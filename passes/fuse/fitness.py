@@ -6,7 +6,8 @@ import math
 
 from iree.compiler import ir
 
-from axir.passes.legalize.regions import captured_by, operations_of
+from axir.dialect.builders.kernels.packing import MOST_BINDINGS
+from axir.passes.legalize.regions import operations_of
 from axir.passes.legalize.rewriting import operations_in_order
 
 from .code import Code
@@ -18,7 +19,6 @@ from .views import VIEWS
 _LARGEST_WORK = 1 << 23
 _SMALL_WORK = 1 << 16
 _MOST_OPERATIONS = 3000
-_MOST_ARRAYS = 30
 _GUESSED_PASSES = 8
 _KERNEL_WORK = 16
 _FREE = frozenset(
@@ -45,9 +45,7 @@ class Fitness:
 
     def of_loop(self, loop: ir.Operation) -> str | None:
         """Returns why a loop stays as it is, None if it becomes a kernel."""
-        outside = {*loop.operands, *captured_by(loop)}
-        arrays = sum(not is_uniform(x) for x in outside) + len(loop.results)
-        reason, work = self._judge([loop], arrays)
+        reason, work = self._judge([loop])
         work //= _GUESSED_PASSES
         if reason is None and work > _LARGEST_WORK:
             return f"a pass does {work:,} operations, more than one thread should"
@@ -56,16 +54,16 @@ class Fitness:
     def of_program(self, operations: list[ir.Operation]) -> str | None:
         """Returns why operations stay as they are, None if they become a kernel."""
         results = [x for x in operations[-1].operands if not isinstance(x, ir.BlockArgument)]
-        arguments = operations[-1].block.arguments
-        reason, work = self._judge(operations, len(arguments) + len(results))
+        arrays = len(operations[-1].block.arguments) + len(results)
+        if arrays > MOST_BINDINGS:
+            return f"it reads and writes {arrays} arrays, and IREE binds {MOST_BINDINGS}"
+        reason, work = self._judge(operations)
         if reason is None and work > _SMALL_WORK:
             return f"it does {work:,} operations, more than one thread should"
         return reason
 
-    def _judge(self, operations: list[ir.Operation], arrays: int) -> tuple[str | None, int]:
+    def _judge(self, operations: list[ir.Operation]) -> tuple[str | None, int]:
         self._count = 0
-        if arrays > _MOST_ARRAYS:
-            return f"it reads and writes {arrays} arrays, and IREE binds {_MOST_ARRAYS}", 0
         try:
             return None, self._work(operations)
         except _Unfit as reason:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from iree.compiler import ir
@@ -17,6 +18,10 @@ from axir.dialect.core.state import Change, state
 
 from .building import Kernel, index_value
 from .memory import Memory, aligned, bytes_of, memref_type
+from .packing import grouped, packed, packed_type, unpacked
+
+# Numbers of the arrays that lie in a binding, one behind the other, and their types.
+_Binding: TypeAlias = Sequence[tuple[int, ir.Type]]
 
 
 def dispatch(
@@ -59,29 +64,50 @@ def dispatch(
         kernel = _without_argument(kernel, len(arrays) + (workgroups is not None))
         arrays = [*arrays, *hlo.optimization_barrier(hlo.constant(np.int32(0)))]
     results = [hlo.tensor_type(x.shape, signless(x.element_type)) for x in result_types]
-    own = [x for number, x in enumerate(results) if number not in tied]
-    bound = [*(x.type for x in arrays), *own]
-    symbol, spaces = _executable(kernel, bound, workgroups, name, identity)
-    made = [*results, *spaces]
+    own = [number for number in range(len(results)) if number not in tied]
+    taken, given = grouped(
+        [x.type for x in arrays], [results[number] for number in own], tied.values()
+    )
+    given = [[own[number] for number in group] for group in given]
+    bindings = [
+        *([(number, arrays[number].type) for number in group] for group in taken),
+        *([(len(arrays) + own.index(n), results[n]) for n in group] for group in given),
+    ]
+    symbol, spaces = _executable(kernel, bindings, workgroups, name, identity)
+    bound = [packed([arrays[number] for number in group]) for group in taken]
+    groups = sorted([*given, *([number] for number in tied)])
+    ties = [taken.index([tied[group[0]]]) if group[0] in tied else -1 for group in groups]
+    kinds = [[results[number] for number in group] for group in groups]
+    made = _called(symbol, bound, [*map(packed_type, kinds), *spaces], ties)
+    found = {
+        number: x
+        for group, types, pack in zip(groups, kinds, made, strict=False)
+        for number, x in zip(group, unpacked(pack, types), strict=True)
+    }
+    return [
+        hlo.bitcast_convert(found[number], wanted.element_type)
+        for number, wanted in enumerate(result_types)
+    ]
+
+
+def _called(
+    symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.Type], ties: Sequence[int]
+) -> list[ir.Value]:
+    index_type = ir.IndexType.get()
+    padded = [*ties, *[-1] * (len(results) - len(ties))]
     created = ir.Operation.create(
         "flow.dispatch",
-        results=made,
-        operands=arrays,
+        results=results,
+        operands=operands,
         attributes={
             "entry_points": ir.ArrayAttr.get([hlo.attribute(f"@{symbol}::@{symbol}")]),
             "tied_operands": ir.ArrayAttr.get(
-                [
-                    ir.IntegerAttr.get(ir.IndexType.get(), tied.get(number, -1))
-                    for number in range(len(made))
-                ]
+                [ir.IntegerAttr.get(index_type, number) for number in padded]
             ),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(arrays), 0, 0]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(operands), 0, 0]),
         },
     )
-    return [
-        hlo.bitcast_convert(x, wanted.element_type)
-        for x, wanted in zip(created.results, result_types, strict=False)
-    ]
+    return list(created.results)
 
 
 def workspace(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
@@ -191,7 +217,7 @@ def _listed(types: Sequence[ir.Type]) -> str:
 
 def _executable(
     kernel: Callable[..., None],
-    bindings: Sequence[ir.Type],
+    bindings: Sequence[_Binding],
     workgroups: int | None,
     name: str,
     identity: str,
@@ -204,7 +230,8 @@ def _executable(
     module = _module_block()
     taken = _symbols(module)
     if identity:
-        told = f"{identity} {workgroups} {_listed(bindings)}"
+        types = [type_ for arrays in bindings for _, type_ in arrays]
+        told = f"{identity} {workgroups} {_listed(types)}"
         symbol = f"{name}_{hashlib.sha256(told.encode()).hexdigest()[:12]}"
         if symbol in taken:
             return symbol, _spaces_of(module, symbol, len(bindings))
@@ -228,7 +255,7 @@ def _executable(
 def _fill(
     executable: ir.Operation,
     kernel: Callable[..., None],
-    bindings: Sequence[ir.Type],
+    bindings: Sequence[_Binding],
     workgroups: int | None,
     symbol: str,
 ) -> list[ir.Type]:
@@ -243,9 +270,14 @@ def _fill(
     body = function.regions[0].blocks.append(*[binding] * len(bindings))
     building = Kernel(body)
     with ir.InsertionPoint(body), Change(kernel=building):
-        zero = Scalar(index_value(0))
-        arrays = [_bound(x, type_, zero) for x, type_ in zip(body.arguments, bindings, strict=True)]
-        kernel(*([] if workgroups is None else [_workgroup()]), *arrays)
+        arrays: dict[int, Memory] = {}
+        for argument, held in zip(body.arguments, bindings, strict=True):
+            start = 0
+            for number, type_ in held:
+                arrays[number] = _bound(argument, type_, Scalar(index_value(start)))
+                start += bytes_of(type_.shape, type_.element_type)
+        in_order = [arrays[number] for number in range(len(arrays))]
+        kernel(*([] if workgroups is None else [_workgroup()]), *in_order)
         ir.Operation.create("func.return")
     signature = ir.FunctionType.get([binding] * len(body.arguments), [])
     function.attributes["function_type"] = ir.TypeAttr.get(signature)
@@ -284,9 +316,10 @@ def _workgroup() -> Scalar:
     )
 
 
-def _bound(binding: ir.Value, type_: ir.Type, zero: Scalar) -> Memory:
+def _bound(binding: ir.Value, type_: ir.Type, start: Scalar) -> Memory:
+    """Returns an array in what is bound to a kernel, from a byte on."""
     kind = memref_type(type_.shape, type_.element_type)
-    subspan = operation("stream.binding.subspan", [Scalar(binding), zero], kind)
+    subspan = operation("stream.binding.subspan", [Scalar(binding), start], kind)
     return Memory(subspan.value, type_.element_type)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from axir.dialect.builders.kernels import (
     with_lane,
     workspace,
 )
+from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.dialect.builders.scalars import (
     Scalar,
     broadcast,
@@ -339,6 +341,48 @@ def in_place_in_a_loop(numbers: ir.Value) -> ir.Value:
     return hlo.while_([hlo.constant(0, np.int32), counters], goes_on, step)[1]
 
 
+# More than IREE binds to a kernel: numbers and rows of many dtypes, which begin anywhere.
+MANY = [
+    *(np.array(n + 0.5, np.float32) for n in range(20)),
+    *(np.arange(n % 7 + 1).astype(d) for n, d in enumerate(DTYPES)),
+    *(TRUTHS[:n] for n in range(1, 6)),
+    *(np.arange(n, n + 9, dtype=np.float32) for n in range(8)),
+    ROWS,
+]
+
+
+def with_many_results(*xs: ir.Value) -> list[ir.Value]:
+    """Doubles arrays, flips truth values, and writes into the place of one."""
+    added = hlo.add(xs[-1], xs[-1])
+
+    def kernel(*memories: Memory) -> None:
+        count = len(xs)
+        *operands, last, place = memories[: count + 1]
+        for x, result in zip(operands, reversed(memories[count + 1 :]), strict=True):
+            if not x.shape:
+                result[()] = x[()] + x[()]
+            elif x.shape == (9,):
+                result.write(1, x.read(1, 8) + x.read(1, 8))
+                result[0] = x[0] + x[0]
+            else:
+                (flipped if x.element == integer(1) else doubled)(x, result)
+        place[0, 0] = last[0, 1]
+
+    kinds = [x.type for x in xs]
+    return dispatch(
+        kernel,
+        [*xs, added],
+        [kinds[-1], *reversed(kinds[:-1])],
+        in_place={0: len(xs)},
+    )
+
+
+def expected_many() -> list[np.ndarray]:
+    last = 2 * ROWS
+    last[0, 0] = ROWS[0, 1]
+    return [last, *(~x if x.dtype == bool else (x + x).astype(x.dtype) for x in MANY[-2::-1])]
+
+
 def scattered_rows() -> np.ndarray:
     result = np.zeros((2, 8), np.float32)
     result[0] = ROWS[2, OFFSETS]
@@ -377,6 +421,7 @@ def examples() -> list[Example]:
                 [2 * x, increased_third, increased_third]),
         Example("in_place_in_a_loop", [np.array([1, 0, 2], np.int32)], in_place_in_a_loop,
                 np.array([5, 6, 8], np.int32)),
+        Example("many_arrays", MANY, with_many_results, expected_many()),
         Example("negated_row", [ROWS], like_operand(negated_row), -ROWS),
         Example("parts", [ROWS], like_operand(parts), expected_parts()),
         Example("shared_rows", [ROWS], like_operand(shared_rows, workgroups=3),
@@ -428,6 +473,12 @@ def test_constant_positions_are_made_once() -> None:
     text = text_after(Example("f", [NUMBERS], like_operand(kernel), NUMBERS), "")
     body = text.partition("func.func @kernel_0")[2].partition("return")[0]
     assert body.count(" : index") == 3
+
+
+def test_the_smallest_of_many_arrays_share_bindings() -> None:
+    module = build({"f": (MANY, with_many_results)})
+    [function] = re.findall(r"func.func @kernel_0\((.*?)\)", str(module))
+    assert len(DTYPES) < function.count("!stream.binding") <= MOST_BINDINGS
 
 
 def test_equal_kernels_are_one_executable() -> None:

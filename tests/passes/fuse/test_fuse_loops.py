@@ -169,6 +169,29 @@ def long_rows(a: Any, v: Any) -> Any:
     return lax.scan(step, (a, v, jnp.zeros(a.shape[0], jnp.int32)), None, length=3)
 
 
+def trained(x: Any, *weights: Any) -> Any:
+    """Many arrays: weights, and two moments of each, as an optimizer has them."""
+
+    def loss(weights: Any) -> Any:
+        y = x
+        for w, b in zip(weights[::2], weights[1::2], strict=True):
+            y = jnp.tanh(y @ w + b)
+        return (y**2).sum()
+
+    def step(state: Any, _: Any) -> Any:
+        weights, means, squares, count, is_odd = state
+        slopes = axir.grad(loss)(weights)
+        means = tuple(0.9 * m + 0.1 * g for m, g in zip(means, slopes, strict=True))
+        squares = tuple(0.99 * s + g * g for s, g in zip(squares, slopes, strict=True))
+        moved = zip(weights, means, squares, strict=True)
+        weights = tuple(w - 0.1 * m / (jnp.sqrt(s) + 0.1) for w, m, s in moved)
+        return (weights, means, squares, count + 1, ~is_odd), None
+
+    zeros = tuple(jnp.zeros_like(w) for w in weights)
+    start = (weights, zeros, zeros, jnp.int32(0), jnp.array([False]))
+    return lax.scan(step, start, None, length=3)[0]
+
+
 def solved(a: Any, b: Any) -> Any:
     """A kernel of small matrices becomes part of the loop's."""
 
@@ -230,6 +253,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "outside": (outside, (floats(9),)),
     "products": (products, (floats(5, 5), floats(5, 5), floats(5))),
     "long_rows": (long_rows, (floats(7, 519), floats(519))),
+    "trained": (trained, (floats(4, 3), *(floats(*s) for _ in range(4) for s in ((3, 3), (3,))))),
     "one_long_row": (long_rows, (floats(1, 530), floats(530))),
     "solved": (solved, (floats(3, 3) + 4 * np.eye(3, dtype=np.float32), floats(3))),
     "extrema": (extrema, (floats(4, 21),)),

@@ -1,0 +1,82 @@
+"""Arrays that share a binding: IREE binds 32 to a kernel, and there may be more of them.
+
+The smallest lie behind each other, those of one dtype in one array. What does not live here: how a
+kernel gets at its arrays (`dispatching.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import TypeAlias
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+
+# Two are left for what `dispatch` adds: a workspace, and an operand that hides constants.
+MOST_BINDINGS = 30
+
+Group: TypeAlias = list[int]
+
+
+def grouped(
+    operands: Sequence[ir.Type], results: Sequence[ir.Type], alone: Collection[int]
+) -> tuple[list[Group], list[Group]]:
+    """Returns which operands, and which results, share a binding, by their numbers.
+
+    Args:
+        operands: The types of the operands.
+        results: The types of the results.
+        alone: The operands that keep a binding of their own.
+    """
+    if len(operands) + len(results) <= MOST_BINDINGS:
+        return [[n] for n in range(len(operands))], [[n] for n in range(len(results))]
+    half = MOST_BINDINGS // 2
+    for_results = max(half, MOST_BINDINGS - len(operands))
+    grouped_results = _grouped(results, (), for_results)
+    return _grouped(operands, alone, MOST_BINDINGS - len(grouped_results)), grouped_results
+
+
+def _grouped(types: Sequence[ir.Type], alone: Collection[int], most: int) -> list[Group]:
+    if len(types) <= most:
+        return [[number] for number in range(len(types))]
+    kinds = dict.fromkeys(str(type_.element_type) for type_ in types)
+    order = sorted(
+        (number for number in range(len(types)) if number not in alone),
+        key=lambda number: -math.prod(types[number].shape),
+    )
+    apart = {*alone, *order[: max(0, most - len(kinds) - len(alone))]}
+    groups: dict[int | str, Group] = {}
+    for number, type_ in enumerate(types):
+        key = number if number in apart else str(type_.element_type)
+        groups.setdefault(key, []).append(number)
+    return list(groups.values())
+
+
+def packed(arrays: Sequence[ir.Value]) -> ir.Value:
+    """Returns arrays of one dtype behind each other; one alone stays as it is."""
+    if len(arrays) == 1:
+        return arrays[0]
+    rows = [hlo.reshape(x, (math.prod(x.type.shape),)) for x in arrays]
+    return hlo.concatenate(rows, 0)
+
+
+def packed_type(types: Sequence[ir.Type]) -> ir.Type:
+    """Returns the type of `packed` arrays."""
+    if len(types) == 1:
+        return types[0]
+    return hlo.tensor_type((sum(math.prod(x.shape) for x in types),), types[0].element_type)
+
+
+def unpacked(pack: ir.Value, types: Sequence[ir.Type]) -> list[ir.Value]:
+    """Returns the arrays that lie behind each other."""
+    if len(types) == 1:
+        return [pack]
+    found = []
+    start = 0
+    for type_ in types:
+        end = start + math.prod(type_.shape)
+        found.append(hlo.reshape(hlo.slice(pack, [start], [end]), type_.shape))
+        start = end
+    return found
