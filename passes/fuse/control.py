@@ -109,7 +109,7 @@ class _Carried:
         readers = [*read, *kept]
         for init, place, changes in zip(inits, places, is_changed, strict=True):
             self.is_temporary.append(False)
-            if not changes:
+            if not changes or not init.size:
                 self.places.append("unchanged")
             elif isinstance(init, Number):
                 self.places.append("number")

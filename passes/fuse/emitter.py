@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory, loop, scratch, workspace
-from axir.dialect.builders.scalars import Scalar, signless
+from axir.dialect.builders.scalars import Scalar, constant, signless
 from axir.passes.legalize.regions import operations_of
 
 from .code import Code
@@ -237,8 +237,11 @@ class Emitter:
         return ends
 
     def _operation(self, created: ir.Operation, uses: Counter[ir.Value]) -> None:
-        operands = [self.values[x] for x in created.operands]
-        results = self._results(created, operands)
+        kinds = [result.type for result in created.results]
+        if kinds and all(map(is_empty, kinds)):
+            results: Sequence[Value] = [nothing_of(kind) for kind in kinds]
+        else:
+            results = self._results(created, [self.values[x] for x in created.operands])
         for result, value in zip(created.results, results, strict=True):
             self.bind(result, value, uses[result])
 
@@ -330,6 +333,17 @@ def uniform(created: ir.Operation) -> Value:
     if number.size == 1:
         return number
     return Mapped(shape, number.element, lambda x: x, (number,), 0)
+
+
+def is_empty(kind: ir.Type) -> bool:
+    """Returns whether arrays of a type have no elements."""
+    return 0 in kind.shape
+
+
+def nothing_of(kind: ir.Type) -> Value:
+    """Returns the array of an empty type, of which there is but one: what is read of it is zero."""
+    number = Number((), constant(0, signless(kind.element_type)))
+    return Mapped(list(kind.shape), number.element, lambda x: x, (number,), 0)
 
 
 def _as_row(x: Value, size: int) -> Value:

@@ -12,13 +12,14 @@ from typing import TypeAlias
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch
 from axir.passes.legalize.regions import operations_within
 
 from . import control, inlining, products, reductions, running, updates
 from .code import Code
 from .elementwise import is_uniform
-from .emitter import Emitter, Rule, uniform
+from .emitter import Emitter, Rule, is_empty, nothing_of, uniform
 from .values import Number, Stored, Value
 
 Build: TypeAlias = Callable[[Emitter, Mapping[int, Memory]], Mapping[int, Value]]
@@ -48,7 +49,8 @@ def region_kernel(
     Args:
         name: What it is called.
         code: The symbols of the module.
-        outside: The values that the operations use; uniform constants are made again in the kernel.
+        outside: The values that the operations use; uniform constants are made again in the kernel,
+            and empty arrays do not come in or out.
         results: The types of what it returns, by numbers of the caller's choice.
         build: Builds the operations; takes an emitter that knows the values from outside, and the
             memory of the results by number. Returns the results: in their memory, or where they
@@ -57,8 +59,10 @@ def region_kernel(
     Returns:
         The results by number.
     """
-    constants = [x for x in outside if is_uniform(x)]
-    operands = [x for x in outside if not is_uniform(x)]
+    empty = [x for x in outside if is_empty(x.type)]
+    constants = [x for x in outside if is_uniform(x) and x not in empty]
+    operands = [x for x in outside if not is_uniform(x) and x not in empty]
+    filled = {number: kind for number, kind in results.items() if not is_empty(kind)}
 
     def kernel(*memories: Memory) -> None:
         emitter = Emitter(RULES, code)
@@ -66,14 +70,21 @@ def region_kernel(
             emitter.values[x] = _operand(memory)
         for x in constants:
             emitter.values[x] = _always(uniform(x.owner.operation))
-        places = dict(zip(results, memories[len(operands) :], strict=True))
-        for number, end in build(emitter, places).items():
-            place = places[number]
+        for x in empty:
+            emitter.values[x] = _always(nothing_of(x.type))
+        places = dict(zip(filled, memories[len(operands) :], strict=True))
+        ends = build(emitter, places)
+        for number, place in places.items():
+            end = ends[number]
             if not isinstance(end, Stored) or end.memory.value != place.value:
                 emitter.fill(place, end)
 
-    made = dispatch(kernel, operands, list(results.values()), name=name)
-    return dict(zip(results, made, strict=True))
+    made = dispatch(kernel, operands, list(filled.values()), name=name) if filled else []
+    found = dict(zip(filled, made, strict=True))
+    for number, kind in results.items():
+        if number not in found:
+            found[number] = hlo.full(0, kind.shape, kind.element_type)
+    return found
 
 
 def size_of(x: ir.Value) -> int:

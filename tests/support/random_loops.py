@@ -34,6 +34,8 @@ _RULES = {
 }
 _FORMS = ("while", "while", "while", "fori", "traced_fori", "scan")
 _DEEPEST = 2
+# How many loops carry more than IREE binds to a kernel, with several loops in them.
+_MANY = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Plan:
 def draw(random: np.random.Generator, depth: int = 0, forms: Sequence[str] = _FORMS) -> Plan:
     """Draws a loop, with loops in it."""
     count = int(random.integers(1, 5 - depth))
+    if depth == 0 and random.random() < _MANY:
+        count = int(random.integers(12, 28))
     kinds = tuple(str(random.choice(_KINDS, p=[0.3, 0.1, 0.25, 0.2, 0.15])) for _ in range(count))
     names = [*_FLOWS] if depth < _DEEPEST else list(_FLOWS[:-2])
     rules, nested = [], []

@@ -377,6 +377,16 @@ def with_many_results(*xs: ir.Value) -> list[ir.Value]:
     )
 
 
+def with_hundreds(*xs: ir.Value) -> list[ir.Value]:
+    """Adds its number to each of the operands."""
+
+    def kernel(*memories: Memory) -> None:
+        for number, x in enumerate(memories[: len(xs)]):
+            memories[len(xs) + number][()] = x[()] + number
+
+    return dispatch(kernel, xs, [x.type for x in xs])
+
+
 def expected_many() -> list[np.ndarray]:
     last = 2 * ROWS
     last[0, 0] = ROWS[0, 1]
@@ -422,6 +432,8 @@ def examples() -> list[Example]:
         Example("in_place_in_a_loop", [np.array([1, 0, 2], np.int32)], in_place_in_a_loop,
                 np.array([5, 6, 8], np.int32)),
         Example("many_arrays", MANY, with_many_results, expected_many()),
+        Example("hundreds_of_arrays", [np.float32(n) for n in range(300)], with_hundreds,
+                [np.float32(2 * n) for n in range(300)]),
         Example("negated_row", [ROWS], like_operand(negated_row), -ROWS),
         Example("parts", [ROWS], like_operand(parts), expected_parts()),
         Example("shared_rows", [ROWS], like_operand(shared_rows, workgroups=3),
