@@ -54,6 +54,7 @@ TOLERANCES = {
     "flax_linen": 1e-3,
     "flax_nnx": 1e-4,
     "jraph_network": 1e-4,
+    "mujoco_mechanics": 1e-4,
     "flowjax_density": 1e-4,
 }
 

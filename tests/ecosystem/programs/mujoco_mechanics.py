@@ -27,9 +27,15 @@ for _ in range(30):
     heights.append(data.qpos[2])
 pushed = jax.vmap(lambda speed: data.replace(qvel=data.qvel.at[0].set(speed)))(jnp.arange(4.0))
 moved = jax.jit(jax.vmap(mjx.step, in_axes=(None, 0)))(model, pushed)
+# In one loop, which carries all of the state.
+fallen = jax.jit(
+    lambda data: jax.lax.scan(lambda d, _: (mjx.step(model, d), d.qpos[2]), data, length=50)
+)
+_, path = fallen(mjx.make_data(host))
 report(
     heights=jnp.stack(heights),
     places=moved.qpos[:, 0],
+    path=path,
     speeds=moved.qvel[:, 0],
     inertia=data.qM if hasattr(data, "qM") else data._impl.qM,
 )
