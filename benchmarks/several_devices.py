@@ -21,7 +21,7 @@ import numpy as np
 import axir
 import axir.numpy as jnp
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.program.communication import Collective
+from axir.dialect.program.meshes.communication import Collective
 from axir.runtime.spmd.engines import ThreadEngine
 from axir.sharding import Mesh, NamedSharding
 from axir.sharding import PartitionSpec as P

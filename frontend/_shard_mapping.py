@@ -33,7 +33,7 @@ from axir.dialect.ops.shape.movement import canonical_axis
 from axir.dialect.ops.sharding.shard_map import apply_to_parts, bodies
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name, trace_function
-from axir.dialect.program.layouts import Layout, MeshAxes, axes_in, local_shape, without
+from axir.dialect.program.meshes.layouts import Layout, MeshAxes, axes_in, local_shape, without
 from axir.dialect.program.rules import Value
 
 cleared_with_caches(bodies)

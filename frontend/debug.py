@@ -29,7 +29,7 @@ from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import AxirError, NonArrayArgumentError, ParameterError
 from axir.dialect.ops.calls.callbacks import Callback, debug_callback_primitive
 from axir.dialect.ops.sharding.layout_callback import layout_callback_primitive
-from axir.dialect.program.layouts import Layout, MeshAxes
+from axir.dialect.program.meshes.layouts import Layout, MeshAxes
 from axir.dialect.program.tracer import Tracer
 from axir.extend.core import Effect
 from axir.runtime import default_device

@@ -1,7 +1,7 @@
 """Along which axes of a mesh devices may hold different values, within `shard_map`.
 
 That is part of a value's type (`types.py`), and in MLIR the encoding of its tensor type. How ops
-change it is told by their rules `varying` (`dialect/program/varying_axes.py`).
+change it is told by their rules `varying` (`dialect/program/meshes/varying_axes.py`).
 """
 
 from __future__ import annotations

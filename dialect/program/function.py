@@ -26,7 +26,7 @@ from .rules import Value
 from .walk import Bind, Environment, apply_equations
 
 if TYPE_CHECKING:
-    from .jaxpr import Jaxpr
+    from .jaxprs.jaxpr import Jaxpr
     from .primitive import Primitive
 
 # Values of one kind, arrays or tracers, give values of that kind, as far as functions capture none

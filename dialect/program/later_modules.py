@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from axir.dialect.core.late_modules import late_module
 
 if TYPE_CHECKING:
-    from . import effects, jaxpr, op_table
+    from . import effects, op_table
+    from .jaxprs import jaxpr
 else:
     effects = late_module("axir.dialect.program.effects")
-    jaxpr = late_module("axir.dialect.program.jaxpr")
+    jaxpr = late_module("axir.dialect.program.jaxprs.jaxpr")
     op_table = late_module("axir.dialect.program.op_table")
 
 __all__ = ["effects", "jaxpr", "op_table"]

@@ -38,6 +38,7 @@ from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 
 from .effects import acts_where_it_stands
+from .meshes.varying_axes import Axes, joined, missing_axes, varying_results
 from .narrow_elements import has_narrow, infer_narrow, narrowed, widened, widened_params
 from .primitive_application import Application
 from .rules import (
@@ -66,7 +67,6 @@ from .rules import (
     VaryingRule,
 )
 from .tracer import Tracer
-from .varying_axes import Axes, joined, missing_axes, varying_results
 
 
 class Unsupported:

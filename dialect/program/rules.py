@@ -24,9 +24,9 @@ from axir.dialect.core.types import ShapedArray
 if TYPE_CHECKING:
     from .dimensions import Dimensions
     from .function import Equation, Function
-    from .layouts import OpenLayout
+    from .meshes.layouts import OpenLayout
+    from .meshes.partitioning import Partitioner, Placed
     from .named_axes import BatchFrame
-    from .partitioning import Partitioner, Placed
     from .primitive import Primitive, Sample
 
 # Values ------------------------------------------------------------------------------------------

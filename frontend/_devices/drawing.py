@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 import numpy as np
 
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.program.layouts import local_shape
+from axir.dialect.program.meshes.layouts import local_shape
 
 from .layouts import layout_of, mesh_axes
 from .meshes import AbstractMesh

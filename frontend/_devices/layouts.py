@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from axir.dialect.program.layouts import DeviceNames, Layout, MeshAxes, OpenLayout
+from axir.dialect.program.meshes.layouts import DeviceNames, Layout, MeshAxes, OpenLayout
 from axir.runtime.spmd.partitioned import device_name
 
 from .meshes import AbstractMesh, Mesh

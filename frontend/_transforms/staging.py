@@ -17,7 +17,7 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.program.jaxpr import ClosedJaxpr
+from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr
 from axir.dialect.program.named_axes import named_axis
 
 from .refs import AbstractRef

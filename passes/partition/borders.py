@@ -21,7 +21,7 @@ from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import broadcast_in_dim, squeeze
 from axir.dialect.program.dimensions import Halo, LookUp
-from axir.dialect.program.layouts import MeshAxes
+from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.rules import Value
 
 from .once import is_first

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from axir.dialect.program.dimensions import Dimension, Dimensions
-from axir.dialect.program.layouts import Layout, MeshAxes, device_count, local_shape
+from axir.dialect.program.meshes.layouts import Layout, MeshAxes, device_count, local_shape
 
 from .moves import bytes_moved, steps
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from axir.dialect.program.layouts import Layout, MeshAxes
+from axir.dialect.program.meshes.layouts import Layout, MeshAxes
 from axir.passes.framework.errors import OptionValueError
 
 _AXIS = re.compile(r"\s*(\w+)\s*=\s*(\d+)\s*")

@@ -19,7 +19,7 @@ from axir.dialect.ops.collectives.axis_exchanges import all_gather_primitive, al
 from axir.dialect.ops.collectives.axis_reductions import axis_index_primitive
 from axir.dialect.ops.elementwise.arithmetic import mul
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice
-from axir.dialect.program.layouts import Layout, MeshAxes, local_shape
+from axir.dialect.program.meshes.layouts import Layout, MeshAxes, local_shape
 from axir.dialect.program.rules import Value
 
 

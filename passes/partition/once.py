@@ -15,7 +15,7 @@ from axir.dialect.ops.control_flow.conditional import bind_cond
 from axir.dialect.ops.elementwise.comparison import and_, eq
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full
-from axir.dialect.program.layouts import MeshAxes
+from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.rules import Value
 
 

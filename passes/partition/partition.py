@@ -36,7 +36,7 @@ from axir.dialect.program.dimensions import Dimensions
 from axir.dialect.program.effects import is_effectful
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.layouts import (
+from axir.dialect.program.meshes.layouts import (
     Layout,
     LayoutError,
     MeshAxes,
@@ -48,8 +48,8 @@ from axir.dialect.program.layouts import (
     local_shape,
     replicated,
 )
+from axir.dialect.program.meshes.partitioning import Note, Partitioned, Placed
 from axir.dialect.program.module_writer import embed_captures
-from axir.dialect.program.partitioning import Note, Partitioned, Placed
 from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.tracer import Trace
 from axir.passes.framework.base import Pass

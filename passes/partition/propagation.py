@@ -13,7 +13,7 @@ from axir.dialect.core.memo import derived
 from axir.dialect.program.dimensions import Dimensions
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.layouts import Layout, MeshAxes, axes_in, replicated
+from axir.dialect.program.meshes.layouts import Layout, MeshAxes, axes_in, replicated
 
 from .callees import callee_of, dimensions_of
 from .choices import Names, factor_axes, layout_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from axir.dialect.core.context import describe_location
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function, functions_of
-from axir.dialect.program.layouts import MeshAxes, device_count
+from axir.dialect.program.meshes.layouts import MeshAxes, device_count
 from axir.dialect.program.named_axes import names_in
 
 # Bytes that a device receives for each byte of its operand, by the number of devices. An all-reduce

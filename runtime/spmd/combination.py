@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect.core.annotations import HostArray
-from axir.dialect.program.communication import REDUCTIONS, Collective
+from axir.dialect.program.meshes.communication import REDUCTIONS, Collective
 from axir.runtime.device.buffers import aligned_empty
 
 _REDUCTIONS = {"psum": np.add, "pmax": np.maximum, "pmin": np.minimum}

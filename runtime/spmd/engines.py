@@ -16,7 +16,7 @@ from typing import Protocol
 
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.config import config
-from axir.dialect.program.communication import Collective
+from axir.dialect.program.meshes.communication import Collective
 from axir.runtime.errors import (
     CollectiveAbortedError,
     CollectiveTimeoutError,

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from axir.dialect.core.annotations import HostArray
-from axir.dialect.program.communication import REDUCTIONS, Collective
+from axir.dialect.program.meshes.communication import REDUCTIONS, Collective
 from axir.runtime.device.devices import Device
 from axir.runtime.errors import UnequalProgramsError
 from axir.runtime.processes.group import current

@@ -8,8 +8,8 @@ from typing import Any
 
 from axir.dialect.ops.sharding.whole_arrays import on_whole_arrays
 from axir.dialect.program.function import Function
-from axir.dialect.program.layouts import MeshAxes
-from axir.dialect.program.partitioning import Partitioned
+from axir.dialect.program.meshes.layouts import MeshAxes
+from axir.dialect.program.meshes.partitioning import Partitioned
 
 COLLECTIVES = {
     "psum", "pmax", "pmin", "all_gather", "reduce_scatter", "all_to_all", "ppermute",

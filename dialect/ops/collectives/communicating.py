@@ -3,7 +3,7 @@
 The axes of such a program are those of the mesh (`LoweringContext.mesh_axes`). A collective becomes
 a call of the host, which meets the other devices' calls: in the order of the program, and without
 copies of what goes in and comes out. What does not live here: what the devices exchange and how
-(`dialect/program/communication.py`), and collectives along axes that `vmap` maps.
+(`dialect/program/meshes/communication.py`), and collectives along axes that `vmap` maps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import HostArray, Param, Params
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import UnboundAxisNameError, UnsupportedRuleError
-from axir.dialect.program.communication import REDUCTIONS, Collective, current_channel
+from axir.dialect.program.meshes.communication import REDUCTIONS, Collective, current_channel
 from axir.dialect.program.rules import LoweringContext
 
 Mesh = Sequence[tuple[Hashable, int]]

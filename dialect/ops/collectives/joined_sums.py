@@ -13,7 +13,7 @@ from iree.compiler import ir
 
 from axir.dialect.core.annotations import Dtype, HostArray
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.program.communication import Collective, current_channel
+from axir.dialect.program.meshes.communication import Collective, current_channel
 from axir.dialect.program.parameters import AxisName
 from axir.dialect.program.rules import LoweringContext
 

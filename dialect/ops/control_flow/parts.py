@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from axir.dialect.core.annotations import Param
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
-from axir.dialect.program.layouts import Layout, axes_in, is_cut_evenly, replicated
-from axir.dialect.program.partitioning import Partitioned, Partitioner, Placed
-from axir.dialect.program.varying_axes import Axes, joined, varying_axes, varying_loop
+from axir.dialect.program.meshes.layouts import Layout, axes_in, is_cut_evenly, replicated
+from axir.dialect.program.meshes.partitioning import Partitioned, Partitioner, Placed
+from axir.dialect.program.meshes.varying_axes import Axes, joined, varying_axes, varying_loop
 
 from .closed_bodies import split
 

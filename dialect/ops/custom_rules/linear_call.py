@@ -23,10 +23,10 @@ from axir.dialect.ops.elementwise.family import instantiate
 from axir.dialect.ops.shape.rearranging import move_batch_axis
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.meshes.varying_axes import varying_axes
 from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import Cotangent, Operand, Tangent, Value
-from axir.dialect.program.varying_axes import varying_axes
 
 from .bodies import Axes, batched_in_front
 

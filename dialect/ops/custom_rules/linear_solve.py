@@ -26,6 +26,7 @@ from axir.dialect.ops.shape.rearranging import move_batch_axis
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.meshes.varying_axes import joined
 from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Sample
@@ -36,7 +37,6 @@ from axir.dialect.program.rules import (
     Tangent,
     Value,
 )
-from axir.dialect.program.varying_axes import joined
 
 from .bodies import Axes, batched_in_front, trace_of_tangents
 

@@ -10,7 +10,7 @@ from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.layouts import Layout, replicated
+from axir.dialect.program.meshes.layouts import Layout, replicated
 from axir.dialect.program.parameters import AxisName
 from axir.dialect.program.rules import Value
 

@@ -31,7 +31,7 @@ from axir.dialect.program.derived_functions import Marks, TransposedFunction, de
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function, unit_of
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.layouts import (
+from axir.dialect.program.meshes.layouts import (
     DeviceNames,
     Layout,
     MeshAxes,
@@ -45,10 +45,11 @@ from axir.dialect.program.layouts import (
     unnamed,
     without,
 )
+from axir.dialect.program.meshes.partitioning import Partitioner, Placed
+from axir.dialect.program.meshes.varying_axes import Axes, varying_axes
 from axir.dialect.program.named_axes import axis_names_of, current_frame
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import AxisName
-from axir.dialect.program.partitioning import Partitioner, Placed
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
     Cotangent,
@@ -63,7 +64,6 @@ from axir.dialect.program.rules import (
 )
 from axir.dialect.program.structure import Representatives
 from axir.dialect.program.tracer import Trace
-from axir.dialect.program.varying_axes import Axes, varying_axes
 
 from .unmarked import body_to_run, unmarked
 from .whole_arrays import on_whole_arrays, whole_type

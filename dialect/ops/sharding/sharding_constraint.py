@@ -16,7 +16,7 @@ from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import edge_array, random_values
 from axir.dialect.program.equation import Equation
-from axir.dialect.program.layouts import (
+from axir.dialect.program.meshes.layouts import (
     DeviceNames,
     MeshAxes,
     OpenLayout,
@@ -26,8 +26,8 @@ from axir.dialect.program.layouts import (
     check_meshes_agree,
     device_count,
 )
+from axir.dialect.program.meshes.partitioning import Partitioner, Placed
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.partitioning import Partitioner, Placed
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
     Cotangent,

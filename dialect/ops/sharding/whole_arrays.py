@@ -15,7 +15,7 @@ from axir.dialect.ops.indexing.static_slicing import index_in_dim
 from axir.dialect.ops.shape.rearranging import reshape, transpose
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.function import Function
-from axir.dialect.program.layouts import Layout, MeshAxes, axes_in, global_shape
+from axir.dialect.program.meshes.layouts import Layout, MeshAxes, axes_in, global_shape
 from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace

@@ -12,7 +12,7 @@ from support.op_cases import Case, cases_of, differences, sampled_ops, values
 from support.partitions import on_one_device
 
 from axir.dialect.core.array import as_array
-from axir.dialect.program.layouts import Layout, MeshAxes
+from axir.dialect.program.meshes.layouts import Layout, MeshAxes
 from axir.passes.partition.partition import partition_function
 
 AXES: MeshAxes = (("x", 2), ("y", 3))

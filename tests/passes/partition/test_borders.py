@@ -17,7 +17,7 @@ from axir.dialect.core.array import as_array
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import set_executor
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.layouts import Layout
+from axir.dialect.program.meshes.layouts import Layout
 from axir.experimental import kernels
 from axir.passes.partition.partition import partition_function
 

@@ -19,7 +19,7 @@ from axir.dialect.ops.sharding.shard_map import apply_to_parts
 from axir.dialect.ops.sharding.sharding_constraint import sharding_constraint
 from axir.dialect.program.dimensions import regrouped
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.layouts import Layout, LayoutError, MeshAxes, MeshMismatchError
+from axir.dialect.program.meshes.layouts import Layout, LayoutError, MeshAxes, MeshMismatchError
 from axir.passes.framework.errors import OptionValueError
 from axir.passes.partition.layout_text import read_layouts, read_mesh
 from axir.passes.partition.moves import bytes_moved, steps

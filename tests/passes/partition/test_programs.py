@@ -20,8 +20,8 @@ from axir.dialect.core.array import as_array
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import set_executor
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.layouts import Layout, MeshAxes
-from axir.dialect.program.partitioning import Partitioned
+from axir.dialect.program.meshes.layouts import Layout, MeshAxes
+from axir.dialect.program.meshes.partitioning import Partitioned
 from axir.passes.partition.partition import partition_function
 from axir.passes.partition.report import communications
 

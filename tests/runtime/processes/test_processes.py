@@ -14,7 +14,7 @@ import pytest
 
 import axir
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.program.communication import Collective
+from axir.dialect.program.meshes.communication import Collective
 from axir.errors import (
     CollectiveAbortedError,
     DistributedSetupError,

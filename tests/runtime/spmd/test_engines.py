@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.program.communication import Collective
+from axir.dialect.program.meshes.communication import Collective
 from axir.runtime.device.buffers import ALIGNMENT
 from axir.runtime.errors import (
     CollectiveAbortedError,

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from .function import Function
+from axir.dialect.program.function import Function
+from axir.dialect.program.rules import Value
+
 from .layouts import Layout, MeshAxes
-from .rules import Value
 
 
 class Placed(NamedTuple):

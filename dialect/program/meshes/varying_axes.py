@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from axir.dialect.core.annotations import Params
 from axir.dialect.core.manual_axes import NOWHERE, Axes, in_order
 from axir.dialect.core.memo import derived
-
-from .equation import Equation, Literal, Var
-from .function import Function
+from axir.dialect.program.equation import Equation, Literal, Var
+from axir.dialect.program.function import Function
 
 if TYPE_CHECKING:
-    from .primitive import Primitive
+    from axir.dialect.program.primitive import Primitive
 
 
 @derived

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import VerificationError
-
-from . import later_modules
-from .equation import Equation, Literal, Var
-from .function import Function
-from .rules import Results, Value
-from .tracer import Trace
-from .walk import Environment, apply_equations
+from axir.dialect.program import later_modules
+from axir.dialect.program.equation import Equation, Literal, Var
+from axir.dialect.program.function import Function
+from axir.dialect.program.rules import Results, Value
+from axir.dialect.program.tracer import Trace
+from axir.dialect.program.walk import Environment, apply_equations
 
 
 class _Values(Environment):

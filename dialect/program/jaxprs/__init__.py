@@ -1,0 +1,1 @@
+"""JAX's view of functions: jaxprs, read and made of equations."""
