@@ -98,6 +98,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "renew-fills",
         "separate-views",
         "slice-reshaped",
+        "store-complex-numbers",
         "store-dilations",
         "store-moved-conversions",
         "store-positions",
