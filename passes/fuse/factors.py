@@ -46,15 +46,13 @@ def _transpose_factor(created: ir.Operation, outside: set[ir.Value], loop: ir.Op
 
 
 def _has_long_rows(created: ir.Operation, numbers: DimensionNumbers) -> bool:
-    """Returns whether both factors lie along the same sum, of enough terms."""
-    lasts = []
+    """Returns whether both factors lie along the last sum, of enough terms."""
     for operand, side in zip(created.operands, ("lhs", "rhs"), strict=True):
         sums = list(numbers[f"{side}_contracting_dimensions"])
         last = operand.type.rank - 1
-        if last not in sums or operand.type.shape[last] < _LONG:
+        if sums[-1:] != [last] or operand.type.shape[last] < _LONG:
             return False
-        lasts.append(sums.index(last))
-    return lasts[0] == lasts[1]
+    return True
 
 
 def _replace_factor(

@@ -60,8 +60,9 @@ def region_kernel(
         The results by number.
     """
     empty = [x for x in outside if is_empty(x.type)]
-    constants = [x for x in outside if is_uniform(x) and x not in empty]
-    operands = [x for x in outside if not is_uniform(x) and x not in empty]
+    present = [x for x in outside if not is_empty(x.type)]
+    constants = [x for x in present if is_uniform(x)]
+    operands = [x for x in present if not is_uniform(x)]
     filled = {number: kind for number, kind in results.items() if not is_empty(kind)}
 
     def kernel(*memories: Memory) -> None:

@@ -77,7 +77,7 @@ STAGES: dict[str, Stage] = {
     "hide-negations": looks_for("reduce"),
     "limit-fusion": looks_for(_ANY),
     "limit-scalar-fusion": looks_for(_ANY),
-    "store-complex-numbers": looks_for("complex convert"),
+    "store-complex-numbers": looks_for("complex convert", is_complex=True),
     "keep-roundings": looks_for("add subtract linalg.generic"),
     "refuse-unsupported": looks_for(_ANY),
     "separate-views": looks_for("broadcast_in_dim reshape transpose dot_general"),
