@@ -223,9 +223,10 @@ def _is_worth_keeping(binary: bytes, seconds: float) -> bool:
 
 def _changes(target: Target) -> tuple[str, ...]:
     """Names what is done to the compiler's result: changed otherwise, it is another program."""
+    always = ("repair_branches", "keep_order")
     if target.marks_dispatches:
-        return ("repair_branches", "marked")
-    return ("repair_branches",) if target.checks_arguments else ("repair_branches", "unchecked")
+        return (*always, "marked")
+    return always if target.checks_arguments else (*always, "unchecked")
 
 
 def _written(source: ir.Module | bytes) -> bytes:
