@@ -177,7 +177,7 @@ def compile_object(
     """
     is_tiled = analyze(module, target)[1]
     flags = target.flags(is_tiled)
-    kind = "object without lines"
+    kind = "object without lines, in order"
     parts = (_COMPILER_VERSION, kind, prefix, *process_flags(flags), *flags, target.machine)
     text = _written(module)  # with locations, which the program has, too
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()

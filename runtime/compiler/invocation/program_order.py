@@ -51,10 +51,9 @@ def _blocks(operation: ir.Operation) -> Iterator[ir.Block]:
 
 
 def _keep_order_in(block: ir.Block) -> None:
-    operations = [op.operation for op in block.operations]
-    for operation in [op for op in operations if op.name == _READ]:
+    for operation in _named(block, _READ):
         _tell_what_is_known(operation, block)
-    for operation in [op for op in operations if op.name == _BARRIER]:
+    for operation in _named(block, _BARRIER):
         _remove_done(operation)
     part = _Part()
     for operation in [op.operation for op in block.operations]:
@@ -66,6 +65,10 @@ def _keep_order_in(block: ir.Block) -> None:
             part = _Part()
         else:
             part.add(operation)
+
+
+def _named(block: ir.Block, name: str) -> list[ir.Operation]:
+    return [op.operation for op in block.operations if op.operation.name == name]
 
 
 @dataclasses.dataclass
@@ -94,7 +97,7 @@ def _tell_what_is_known(read: ir.Operation, block: ir.Block) -> None:
     The barrier stands where the block begins and cuts nothing.
     """
     barrier = _source(read.operands[0])
-    if barrier is None or barrier.name != _BARRIER or len(read.operands) != 1:
+    if barrier is None or barrier.name != _BARRIER:
         return
     number = list(barrier.results).index(_viewed(read.operands[0]))
     constant = _source(barrier.operands[number])
@@ -132,7 +135,7 @@ def _definition(value: ir.Value) -> ir.Operation | None:
 
 
 def _remove_done(barrier: ir.Operation) -> None:
-    """Removes a barrier of arrays that nothing else reads.
+    """Removes a barrier of arrays that nothing else reads, or whose results nothing reads.
 
     IREE lets an operation write its result to where that is copied: the barrier before an update
     stays. One that hides which array is read from those who compute the same again stays, too.
@@ -140,7 +143,8 @@ def _remove_done(barrier: ir.Operation) -> None:
     for operand, result in zip(list(barrier.operands), list(barrier.results), strict=True):
         if not isinstance(operand.type, ir.RankedTensorType):
             return
-        if len(list(operand.uses)) > 1 or _is_written_by_update(result):
+        is_read = next(iter(result.uses), None) is not None
+        if is_read and (len(list(operand.uses)) > 1 or _is_written_by_update(result)):
             return
     for operand, result in zip(list(barrier.operands), list(barrier.results), strict=True):
         result.replace_all_uses_with(operand)
