@@ -104,7 +104,6 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "store-positions",
         "store-reductions",
         "store-slices",
-        "store-updates",
         "store-widened",
     ),
     "raising": ("raise-stablehlo",),
