@@ -60,14 +60,17 @@ def of_one_kernel(m, x, z, v):
     """Updates the second result of a kernel with its first, which it writes before the second."""
 
     def kernel(workgroup: Scalar, source: Memory, first: Memory, second: Memory) -> None:
-        def step(i: Scalar) -> None:
+        def double(i: Scalar) -> None:
             first[(i,)] = source[(i,)] * 2
-            second[(i,)] = source[(i,)] + first[(index(0),)]
 
-        loop(index(0), index(5), (), step)
+        def triple(i: Scalar) -> None:
+            second[(i,)] = source[(i,)] * 3
 
-    kind = hlo.tensor_type((5,), hlo.element_type_of(z))
-    first, second = dispatch(kernel, [z], [kind, kind], workgroups=1, name="two_results")
+        loop(index(0), index(2), (), double)
+        loop(index(0), index(5), (), triple)
+
+    kinds = [hlo.tensor_type((count,), hlo.element_type_of(z)) for count in (2, 5)]
+    first, second = dispatch(kernel, [z], kinds, workgroups=1, name="two_results")
     return [hlo.dynamic_update_slice(second, first, [hlo.full(0, (), np.int32)])]
 
 
@@ -77,7 +80,7 @@ EXAMPLES = [
     Example("another_shape", ARGUMENTS, read_by_another_shape, [UPDATED, READ]),
     Example("before", ARGUMENTS, read_before, [UPDATED, READ]),
     Example("nobody", ARGUMENTS, read_by_nobody, [UPDATED]),
-    Example("one_kernel", ARGUMENTS, of_one_kernel, [Z * 2]),
+    Example("one_kernel", ARGUMENTS, of_one_kernel, [Z * np.float32([2, 2, 3, 3, 3])]),
 ]
 
 
