@@ -98,7 +98,6 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "renew-fills",
         "separate-views",
         "slice-reshaped",
-        "store-complex-numbers",
         "store-dilations",
         "store-moved-conversions",
         "store-positions",

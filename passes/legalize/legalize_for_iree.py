@@ -77,7 +77,6 @@ STAGES: dict[str, Stage] = {
     "hide-negations": looks_for("reduce"),
     "limit-fusion": looks_for(_ANY),
     "limit-scalar-fusion": looks_for(_ANY),
-    "store-complex-numbers": looks_for("complex convert", is_complex=True),
     "keep-roundings": looks_for("add subtract linalg.generic"),
     "refuse-unsupported": looks_for(_ANY),
     "separate-views": looks_for("broadcast_in_dim reshape transpose dot_general"),
@@ -157,7 +156,7 @@ class LegalizeForIree(Pass):
     4. `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`,
        because `drop-scatter` pads too; then `split-complex-constants`.
     5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
-       makes some of; `limit-fusion`, `limit-scalar-fusion` and `store-complex-numbers`; for
+       makes some of; `limit-fusion` and `limit-scalar-fusion`; for
        Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
        `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data` and
        `loop-over-windows`, and `slice-reshaped`, when all slices are there.

@@ -18,6 +18,7 @@ from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
 from .dispatch_marks import mark_dispatches
+from .equal_results import NUMBERS_PHASE, part_equal_results
 from .object_files import (
     HOST_PHASE,
     remove_kernels,
@@ -39,7 +40,7 @@ MARK = "mark"
 UNVERIFIED = "--verify=false"
 # The compiler stops after these. In the second to last, executables are translated to machine code,
 # side by side.
-_PHASES = ("dispatch-creation", FLOW_PHASE, "executable-sources", HOST_PHASE, "end")
+_PHASES = (NUMBERS_PHASE, "dispatch-creation", FLOW_PHASE, "executable-sources", HOST_PHASE, "end")
 _PARALLEL_PHASE = _PHASES[-2]
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
     None, ctypes.c_int, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t, ctypes.c_void_p
@@ -156,13 +157,16 @@ class Invoker:
             with _invocation(session, source, report, verifies=True) as invocation:
                 if invocation is None:
                     return None
-                set_phases(invocation, to=FLOW_PHASE)
-                if not invocation.execute():
-                    return None
-                program = invocation.export_module()
-                keep_order(program)
-                invocation.import_module(program)
-                set_phases(invocation, start=FLOW_PHASE, to=HOST_PHASE)
+                start = None
+                for phase, mend in ((NUMBERS_PHASE, part_equal_results), (FLOW_PHASE, keep_order)):
+                    set_phases(invocation, start=start, to=phase)
+                    if not invocation.execute():
+                        return None
+                    made = invocation.export_module()
+                    mend(made)
+                    invocation.import_module(made)
+                    start = phase
+                set_phases(invocation, start=start, to=HOST_PHASE)
                 if not invocation.execute():
                     return None
                 lowered = invocation.export_module()
@@ -250,7 +254,9 @@ def _execute(
         module = invocation.export_module()
         if not verifies:
             module.verify()
-        if phase == FLOW_PHASE:
+        if phase == NUMBERS_PHASE:
+            part_equal_results(module)
+        elif phase == FLOW_PHASE:
             keep_order(module)
             if marks_dispatches:
                 mark_dispatches(module)
