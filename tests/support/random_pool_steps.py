@@ -3,8 +3,8 @@
 A step takes three values of the pool, of any shape and dtype, and a number, and returns one array.
 Two classes of values never mix their errors:
 
-* *Exact* ones (integers, truth values, half-precision floats) are small whole numbers throughout, so
-  that every operation on them is exact. Only they decide: places, branches, numbers of passes,
+* *Exact* ones (integers, truth values, half-precision floats) are small whole numbers throughout,
+  so that every operation on them is exact. Only they decide: places, branches, numbers of passes,
   masks, orders. Hence no decision of a program depends on rounding.
 * *Real* ones (float32, float64 and their complex numbers) are of the size of one, and everything
   done to them is continuous and hardly expands, so that errors stay those of roundings.
@@ -63,9 +63,7 @@ def whole(x: Value) -> Value:
     """A value as int32, which for a real one tells only that it is not huge."""
     if is_exact(x):
         return x.astype(np.int32)
-    return (jnp.abs(x) > 1e30).astype(np.int32) + jnp.arange(x.size, dtype=np.int32).reshape(
-        x.shape
-    )
+    return (jnp.abs(x) > 1e30).astype(np.int32) + x.size
 
 
 def converted(x: Value, dtype: Any) -> Value:
@@ -76,7 +74,7 @@ def converted(x: Value, dtype: Any) -> Value:
     probe = np.zeros((), dtype)
     if is_exact(probe):
         x = x if is_exact(x) else whole(x)
-        if dtype == bool:
+        if dtype.kind == "b":
             return whole(x) % 2 == 1
         if jnp.issubdtype(dtype, np.unsignedinteger):
             return (whole(x) % _PERIOD).astype(dtype)
@@ -113,12 +111,10 @@ def alike(x: Value, y: Value, choice: int = 0) -> Value:
 
 def place(z: Value, extent: int, choice: int) -> Value:
     """A place below an extent, computed: by the host if an update needs it."""
-    if z.ndim and choice % 2:
-        number = jnp.reshape(whole(z), (-1,))[choice % z.size] + choice
-    else:
-        number = jnp.sum(whole(z)) + choice
-    number = number.astype((np.int32, np.int32, np.int64)[choice % 3])
-    return number % extent
+    if z.ndim and choice % 4:
+        z = jnp.reshape(z, (-1,))[choice % z.size]
+    number = jnp.abs(jnp.sum(whole(z))) + choice
+    return lax.rem(number, extent).astype((np.int32, np.int32, np.int64)[choice % 3])
 
 
 def truth(z: Value, choice: int) -> Value:
@@ -278,7 +274,7 @@ def _part_moved(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 def _constant(dtype: Any, choice: int) -> Value:
     number = (0, 1, 2, -1)[choice % 4] if choice % 3 else 0
-    if jnp.issubdtype(dtype, np.unsignedinteger) or dtype == bool:
+    if jnp.dtype(dtype).kind in "bu":
         number = abs(number)
     return jnp.asarray(number, dtype)
 
@@ -299,7 +295,8 @@ def _filled(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _filled_by_sum(x: Value, y: Value, z: Value, choice: int) -> Value:
-    total = settled(jnp.sum(converted(y, x.dtype), dtype=x.dtype))
+    total = settled(jnp.sum(whole(y) if is_exact(x) else converted(y, x.dtype)))
+    total = converted(total, x.dtype)
     return settled(_both(x, jnp.full(x.shape, total)))
 
 
@@ -409,10 +406,10 @@ def _halves_summed(x: Value, y: Value, z: Value, choice: int) -> Value:
     """Sums of numbers of few bits, in their dtype."""
     x = ranked(x)
     x = x if is_exact(x) else whole(x)
-    small = x if x.dtype == bool else x % 3
+    axis = choice % x.ndim
     # Whole numbers of two digits are exact in eight bits.
-    total = jnp.sum(small, choice % x.ndim, dtype=np.int32 if x.shape[0] > 50 else None)
-    return wrapped(total)
+    small = x if x.dtype == bool else x % 3
+    return wrapped(jnp.sum(small, axis, dtype=np.int32 if x.shape[axis] > 50 else None))
 
 
 def _running(x: Value, y: Value, z: Value, choice: int) -> Value:

@@ -4,13 +4,14 @@ A program is cut by taking equations out of it, whose results become arguments: 
 those that the evaluator found. What remains is wrong by itself, hence a module of StableHLO with
 its arguments and the right results shows the fault to whoever looks for the cause.
 
-    python tests/support/reduction.py FOLDER SEED LENGTH KIND
+    PYTHONPATH=tests python -m support.reduction FOLDER SEED LENGTH KIND
 
 draws a long random program (`random_pools.py`), and writes what remains of it to the folder.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,14 +19,19 @@ from pathlib import Path
 import numpy as np
 
 from axir.dialect.core.array import Array, as_array
+from axir.dialect.core.config import config
 from axir.dialect.core.errors import HostCallNeededError
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.restriction import restricted
 from axir.dialect.program.walk import Environment, apply_equations, backward_slice
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
+from axir.passes.transforms.simplify import simplify_function
 from axir.runtime import default_device
 from axir.runtime.calls.compiled_function import CompiledFunction
+from axir.runtime.errors import CompileError
+
+from .random_pools import PoolProgram, draw
 
 # Tells whether a function is wrong: called with its arguments and the right results.
 Test = Callable[[Function, Sequence[Array], Sequence[np.ndarray]], bool]
@@ -109,7 +115,10 @@ def differs(
     """Tells whether a compiled function returns anything else, by more than a share of its size."""
     if not function.equations:
         return False
-    compiled = CompiledFunction(function, default_device())
+    try:
+        compiled = CompiledFunction(function, default_device())
+    except CompileError:
+        return False  # another fault
     results = compiled([as_array(np.array(x.host())) for x in arguments])
     for result, want in zip(results, wanted, strict=True):
         got = result.host()
@@ -137,33 +146,53 @@ def save(
     np.savez(path.with_suffix(".npz"), **arrays)
 
 
+def reduce_and_save(
+    program: PoolProgram,
+    folder: Path,
+    least: float | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> Path | None:
+    """Makes a random program small that is wrong, and saves what remains of it.
+
+    Args:
+        program: The program; what it may overwrite is not overwritten.
+        folder: Where the files are written.
+        least: The share of the largest result from which on a difference counts; by default that
+            which rounding never makes in the program's dtypes.
+        report: Takes a line about each step on the way.
+
+    Returns:
+        The module, or None if the program is right when it is compiled by itself.
+    """
+    if least is None:
+        least = 1e-3 if _dtypes(program) & {"float32", "complex64"} else 1e-7
+    with config(jax_enable_x64=True, axir_on_compile_failure="raise"):
+        function = simplify_function(program.function(), is_final=True)
+        reduction = Reduction(
+            function, program.arguments(), functools.partial(differs, least=least), report
+        )
+        if not differs(*reduction.program(), least):
+            return None
+        reduction.run()
+        folder.mkdir(parents=True, exist_ok=True)
+        kind = program.kind.replace(" ", "_")
+        path = folder / f"{kind}_{program.seed}_{program.length}.mlir"
+        save(path, *reduction.program())
+    return path
+
+
+def _dtypes(program: PoolProgram) -> set[str]:
+    return {dtype for _, dtype in program.argument_types}
+
+
 def main() -> None:
     """Reduces the program that the command line names."""
-    import axir
-    from axir.passes.transforms.simplify import simplify_function
-    from support.random_pools import draw
-
     folder, seed, length, kind = sys.argv[1:5]
-    least = float(sys.argv[5]) if len(sys.argv) > 5 else 1e-7
-    axir.config.update("jax_enable_x64", True)
     program = draw(int(seed), int(length), kind)
-    function = simplify_function(program.function(), is_final=True)
-    arguments = program.arguments()
-
-    def is_wrong(*part) -> bool:
-        return differs(*part, least)
-
-    reduction = Reduction(function, arguments, is_wrong, lambda line: print(line, flush=True))
-    if not is_wrong(*reduction.program()):
-        print("The program is right.")
-        return
-    reduction.run()
-    part = reduction.program()
-    print(part[0])
-    path = Path(folder) / f"{kind.replace(' ', '_')}_{program.seed}_{program.length}"
-    save(path, *part)
+    print(program)
+    path = reduce_and_save(program, Path(folder), report=functools.partial(print, flush=True))
+    print("The program is right." if path is None else f"What remains is in {path}.")
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent.parent))
     main()
