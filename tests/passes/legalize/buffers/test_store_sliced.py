@@ -35,7 +35,7 @@ def of_wide(y, z):
 
 
 def element_of_widened(x, z):
-    """An element of a matrix as a row, times `z`: the compiler does not come to an end by itself."""
+    """An element of a matrix as a row, times `z`: a compilation without end."""
     matrix = widened(hlo.reshape(hlo.pad(x, hlo.constant(np.int32(1)), [0], [1], [0]), (2, 3)))
     element = hlo.slice(hlo.reshape(matrix, (6,)), [3], [4])
     return [hlo.multiply(hlo.broadcast_in_dim(element, (3,), (0,)), z)]
