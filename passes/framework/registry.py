@@ -102,6 +102,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "store-moved-conversions",
         "store-positions",
         "store-reductions",
+        "store-sliced",
         "store-slices",
         "store-widened",
     ),

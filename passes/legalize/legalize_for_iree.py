@@ -92,6 +92,7 @@ STAGES: dict[str, Stage] = {
     "store-widened": looks_for("convert select linalg.generic"),
     "store-moved-conversions": looks_for("convert"),
     "store-dilations": looks_for("pad"),
+    "store-sliced": looks_for("slice dynamic_slice"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
@@ -163,7 +164,7 @@ class LegalizeForIree(Pass):
     6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions`,
        `store-reductions` and `store-widened`, for CUDA `store-moved-conversions`,
-       `store-dilations`, `store-slices`, `renew-fills` and `renew-loop-operands`,
+       `store-dilations`, `store-sliced`, `store-slices`, `renew-fills` and `renew-loop-operands`,
        whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
