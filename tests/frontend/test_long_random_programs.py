@@ -16,7 +16,10 @@ import pytest
 from support.random_pool_checks import problems
 from support.random_pools import KINDS, draw
 from support.reduction import reduce_and_save
+from support.small_pools import EARLY_UPDATES
 
+import axir
+from axir.dialect.core.config import config
 from axir.dialect.ops.calls.jit_call import set_executor
 
 _PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", "0"))
@@ -53,6 +56,19 @@ def test_a_long_program_agrees_with_the_evaluator(seed: int, length: int, kind: 
     if found and _FAILURES:
         reduce_and_save(program, Path(_FAILURES))
     assert not found, "\n".join([*found, str(program)])
+
+
+@pytest.mark.parametrize("name", EARLY_UPDATES)
+def test_what_is_read_late_is_not_overwritten_early(name: str) -> None:
+    function, *arguments = EARLY_UPDATES[name]
+    with config(jax_enable_x64=True):
+        arrays = [axir.numpy.asarray(x) for x in arguments]
+        results = axir.tree.leaves(axir.jit(function)(*arrays))
+        with axir.disable_jit():
+            wanted = axir.tree.leaves(function(*arrays))
+    tolerance = 1e-5 if name.endswith("32") else 1e-14
+    for result, want in zip(results, wanted, strict=True):
+        np.testing.assert_allclose(result.host(), want.host(), rtol=0, atol=tolerance)
 
 
 def test_a_program_is_drawn_again_from_its_seed_length_and_kind() -> None:
