@@ -12,12 +12,13 @@ from .contents import Fact
 from .execution import Execution
 from .matching import operations_of
 from .reading import Block, Operation
+from .scalars import passed_by
 from .state import Buffer, State
 from .values import CONSTANT, FILL, GLOBAL, UNKNOWN, Piece, UnprovableError
 
 _LASTING = (CONSTANT, FILL, GLOBAL)
 _MOST_STATES = 2000
-_Key = tuple[str, str, tuple[tuple[int, int], ...]]
+_Key = tuple[str, str, tuple[tuple[int, int], ...], tuple[tuple[str, int], ...]]
 
 
 def follow(execution: Execution, blocks: list[Block]) -> None:
@@ -50,7 +51,7 @@ class _Walk:
         self._waiting: list[_Key] = []
 
     def run(self) -> None:
-        start = (self._first, next(iter(self._execution.values.blocks)), ())
+        start = (self._first, next(iter(self._execution.values.blocks)), (), ())
         self._states[start] = State()
         self._waiting.append(start)
         count = 0
@@ -62,9 +63,10 @@ class _Walk:
             self._run_block(key)
 
     def _run_block(self, key: _Key) -> None:
-        label, meant, _ = key
+        label, meant, *_ = key
         execution = self._execution
         state = self._states[key]
+        execution.scalars.bound = dict(state.numbers)
         # What operations change must not be what is kept: all is copied.
         names = {name: name for name in state.places}
         execution.state = state.entered(names, {x: x for x in state.done}, _same_facts)
@@ -81,7 +83,7 @@ class _Walk:
             execution.run(end)
 
     def _branch(self, block: Block, end: Operation, meant: str) -> None:
-        passed = end.segments()[1:] if end.name == "cf.cond_br" else [end.operands]
+        passed = passed_by(end)
         values = self._execution.values
         last = values.blocks[meant].operations[-1]
         if _maps_constants(block) or (not last.successors and _reads_constants(block)):
@@ -91,7 +93,7 @@ class _Walk:
             return
         if len(last.successors) != len(end.successors):
             raise UnprovableError("other blocks")
-        meant_passed = last.segments()[1:] if last.name == "cf.cond_br" else [last.operands]
+        meant_passed = passed_by(last)
         for index, label in enumerate(end.successors):
             target = values.blocks[last.successors[index]]
             bound = {
@@ -106,16 +108,21 @@ class _Walk:
     def _enter(self, label: str, operands: list[str], meant: str, bound: dict[str, str]) -> None:
         state = self._execution.state
         block = self._blocks[label]
-        arrays, points = {}, {}
+        arrays, points, numbers = {}, {}, {}
         names = [*((x, x) for x in self._live[label]), *zip(block.arguments, operands, strict=True)]
         for new, old in names:
             if old in state.places:
                 arrays[new] = old
             elif old in state.done:
                 points[new] = old
+            elif new in block.arguments or old in self._execution.scalars.bound:
+                number = self._execution.scalars.number(old)
+                if number is not None:
+                    numbers[new] = number
         translator = _Translator(self._execution, meant, bound, self._above)
         entered = state.entered(arrays, points, translator.facts)
-        key = (label, meant, entered.key(sorted(arrays)))
+        entered.numbers = numbers
+        key = (label, meant, entered.key(sorted(arrays)), tuple(sorted(numbers.items())))
         known = self._states.get(key)
         if known is None:
             self._states[key] = entered
@@ -151,9 +158,9 @@ class _Translator:
             if not real:
                 continue
             places = dict.fromkeys(
-                x.base + real[0].offset - real[0].start
+                (x.start if x.atom.startswith(FILL) else x.base + real[0].offset) - real[0].start
                 for x in contents.facts
-                if x.atom == real[0].atom and not x.atom.startswith(FILL)
+                if x.atom == real[0].atom
             )
             for at in dict.fromkeys((*offsets, *places)):
                 length = length_there(buffer, at, pieces)

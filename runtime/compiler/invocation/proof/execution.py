@@ -52,7 +52,7 @@ class Execution:
     ) -> None:
         self.values = values
         self._matched = matched
-        self._scalars = scalars
+        self.scalars = scalars
         self._globals = globals_
         self._report = report
         self._constants: dict[str, Operation] = {}
@@ -79,7 +79,7 @@ class Execution:
     # Places --------------------------------------------------------------------------------------
 
     def _number(self, name: str) -> int:
-        number = self._scalars.number(name)
+        number = self.scalars.number(name)
         if number is None:
             raise UnprovableError("a size that is not known when the program is compiled")
         return number
@@ -209,14 +209,15 @@ class Execution:
         spans: list[tuple[Buffer, int, int]] = []
         for index, name in enumerate(arrays):
             place = self._place(name)
-            start = place.offset + self._scalars.base(firsts[index])
+            start = place.offset + self.scalars.base(firsts[index])
             length = self._number(lengths[index])
             if index < len(reads):
                 pieces = self.values.pieces(reads[index])
                 first = self.values.scalars.number(meant_firsts[index])
-                if first is None or self._scalars.number(firsts[index]) is None:
+                if first is None or self.scalars.number(firsts[index]) is None:
                     start -= self.values.scalars.base(meant_firsts[index])
                     length = self._whole(meant, index)
+                    pieces = part(pieces, 0, length)
                 else:
                     pieces = part(pieces, first, self._meant_number(meant_lengths[index]))
                 if modes[index] & _READS:
@@ -263,8 +264,8 @@ class Execution:
         source, _, first, target, _, to, length = operation.operands
         from_, at = self._place(source), self._place(target)
         size = self._number(length)
-        start = from_.offset + self._scalars.base(first)
-        end = at.offset + self._scalars.base(to)
+        start = from_.offset + self.scalars.base(first)
+        end = at.offset + self.scalars.base(to)
         read, written = (from_.buffer, start, start + size), (at.buffer, end, end + size)
         meant = self._matched.get(operation)
         if meant is None:
@@ -288,15 +289,16 @@ class Execution:
         (source, start, _), (target, to, last) = spans
         operands, scalars = meant.operands, self.values.scalars
         size = self._meant_number(operands[1])
+        whole = part(self.values.pieces(operands[0]), 0, size)
         if meant.name == "stream.async.slice":
             start -= scalars.base(operands[2])
-            self._require(operation, source, start, self.values.pieces(operands[0]))
+            self._require(operation, source, start, whole)
             facts = (Fact(to, last, meant.results[0], to),)
             return (source, start, start + size), spans[1], facts
         if meant.name != "stream.async.update":
             raise UnprovableError("a copy between places that the program computes")
         to -= scalars.base(operands[2])
-        self._require(operation, target, to, self.values.pieces(operands[0]))
+        self._require(operation, target, to, whole)
         length = self._meant_number(operands[5])
         self._require(operation, source, start, part(self.values.pieces(operands[4]), 0, length))
         facts = (Fact(to, to + size, meant.results[0], to),)
@@ -305,14 +307,14 @@ class Execution:
     def _fill(self, operation: Operation) -> None:
         target, _, first, length, _ = operation.operands
         place = self._place(target)
-        if self._scalars.number(first) is None:
+        if self.scalars.number(first) is None:
             raise UnprovableError("memory that is filled from a place that the program computes")
         start = place.offset + self._number(first)
         end = start + self._number(length)
         self._touch(operation, (place.buffer, start, end, True))
         meant = self._matched.get(operation)
         if meant is None:
-            atom = filling(operation, self._scalars)
+            atom = filling(operation, self.scalars)
         else:
             atom = self.values.filled(meant)
         place.buffer.contents.forget(start, end)
@@ -348,7 +350,7 @@ class Execution:
     def _part(self, operation: Operation) -> None:
         source, _, first, _ = operation.operands
         place = self._place(source)
-        offset = self._scalars.number(first)
+        offset = self.scalars.number(first)
         if offset is None:
             raise UnprovableError("a part of an array from a place that the program computes")
         self.state.places[operation.results[0]] = place._replace(offset=place.offset + offset)
@@ -422,12 +424,13 @@ class Execution:
         kind = operation.text[operation.text.rindex("-> ") + 3 :].split()[0]
         if kind not in WIDTHS:
             raise UnprovableError(f"a number of type {kind}")
-        start = place.offset + self._scalars.base(at)
+        start = place.offset + self.scalars.base(at)
         pieces, length = self.values.pieces(meant.operands[0]), WIDTHS[kind]
         known = self.values.scalars.number(first)
-        if known is None or self._scalars.number(at) is None:
+        if known is None or self.scalars.number(at) is None:
             start -= self.values.scalars.base(first)
             length = self._meant_number(meant.operands[1])
+            pieces = part(pieces, 0, length)
         else:
             pieces = part(pieces, known, length)
         self._require(operation, place.buffer, start, pieces)
@@ -491,6 +494,7 @@ _HANDLERS: dict[str, Callable[[Execution, Operation], None]] = {
     "stream.resource.alloc": Execution._allocate,
     "stream.resource.alloca": Execution._allocate,
     "stream.resource.dealloca": Execution._free,
+    "stream.resource.size": Execution._ignore,
     "stream.resource.load": Execution._load,
     "stream.resource.subview": Execution._part,
     "stream.resource.try_map": Execution._map,

@@ -63,11 +63,12 @@ class Place(NamedTuple):
 class State:
     """Buffers and time points by the names of values, and what the host has waited for."""
 
-    __slots__ = ("done", "host", "next_event", "places")
+    __slots__ = ("done", "host", "next_event", "numbers", "places")
 
     def __init__(self) -> None:
         self.places: dict[str, Place] = {}
         self.done: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
         self.host = 0
         self.next_event = 1
 
@@ -160,6 +161,7 @@ class State:
         """Returns what holds in both of two states with the same key, None if this one does."""
         changed = False
         merged = State()
+        merged.numbers = self.numbers
         copies: dict[Buffer, Buffer] = {}
         pending: dict[frozenset[str], int] = {}
         for name, place in self.places.items():
