@@ -17,7 +17,7 @@ from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
 from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
-from .dispatch_marks import MARKED_PHASE, mark_dispatches
+from .dispatch_marks import mark_dispatches
 from .object_files import (
     HOST_PHASE,
     remove_kernels,
@@ -26,6 +26,7 @@ from .object_files import (
     set_phases,
 )
 from .passed_buffers import keep_passed_buffers
+from .program_order import FLOW_PHASE, keep_order
 from .roundings import round_products
 
 BYTECODE_MAGIC = b"ML\xefR"
@@ -38,8 +39,7 @@ MARK = "mark"
 UNVERIFIED = "--verify=false"
 # The compiler stops after these. In the second to last, executables are translated to machine code,
 # side by side.
-_PHASES = ("dispatch-creation", "executable-sources", HOST_PHASE, "end")
-_MARKED_PHASES = (_PHASES[0], MARKED_PHASE, *_PHASES[1:])
+_PHASES = ("dispatch-creation", FLOW_PHASE, "executable-sources", HOST_PHASE, "end")
 _PARALLEL_PHASE = _PHASES[-2]
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
     None, ctypes.c_int, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t, ctypes.c_void_p
@@ -156,7 +156,13 @@ class Invoker:
             with _invocation(session, source, report, verifies=True) as invocation:
                 if invocation is None:
                     return None
-                set_phases(invocation, to=HOST_PHASE)
+                set_phases(invocation, to=FLOW_PHASE)
+                if not invocation.execute():
+                    return None
+                program = invocation.export_module()
+                keep_order(program)
+                invocation.import_module(program)
+                set_phases(invocation, start=FLOW_PHASE, to=HOST_PHASE)
                 if not invocation.execute():
                     return None
                 lowered = invocation.export_module()
@@ -236,7 +242,7 @@ def _execute(
             the last one of a phase was looked at.
     """
     start = None
-    for phase in _MARKED_PHASES if marks_dispatches else _PHASES:
+    for phase in _PHASES:
         if not _compile_between(session, invocation, start, phase):
             return False
         # Only a context that Python owns can outlive what Python holds of the module.
@@ -244,8 +250,10 @@ def _execute(
         module = invocation.export_module()
         if not verifies:
             module.verify()
-        if phase == MARKED_PHASE:
-            mark_dispatches(module)
+        if phase == FLOW_PHASE:
+            keep_order(module)
+            if marks_dispatches:
+                mark_dispatches(module)
         elif phase == HOST_PHASE:
             round_products(module)
         invocation.import_module(module)
