@@ -7,6 +7,7 @@ done before it is. What does not live here: the order of blocks (`blocks.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from .contents import Contents, Fact
@@ -27,6 +28,7 @@ from .values import (
 )
 
 _WRITES, _READS = 2, 1
+_LINE = re.compile(r'"([^"]+)":(\d+):\d+')
 # One access of a command: the buffer, the first byte and the one behind the last, and if it writes.
 _Access = tuple[Buffer, int, int, bool]
 
@@ -159,7 +161,8 @@ class Execution:
     def _describe_atom(self, atom: str | None) -> str:
         maker = self.values.makers.get(atom or "")
         if maker is not None:
-            return f"the result of {describe(maker)}"
+            same = next((x for x, y in self._matched.items() if y is maker), maker)
+            return f"the result of {describe(same)}"
         if atom is not None and atom in self.values.homes:
             return f"what the block {self.values.homes[atom]} was handed as {atom}"
         return str(atom)[:60]
@@ -476,7 +479,8 @@ def _conflict(one: _Access, other: _Access) -> bool:
 def describe(operation: Operation) -> str:
     """Returns what an operation is called in messages."""
     symbol = operation.symbol("entry_points").rpartition("@")[2] or operation.name
-    return f"{symbol} at {operation.place}" if operation.place else symbol
+    line = _LINE.search(operation.place)
+    return f"{symbol} ({line[1]}:{line[2]})" if line else symbol
 
 
 _HANDLERS: dict[str, Callable[[Execution, Operation], None]] = {

@@ -65,6 +65,12 @@ class Operation:
         start = self.text.rfind(" : (") + 4
         return self.text[start : self.text.index(")", start)].split(", ")
 
+    def gives_array(self, index: int) -> bool:
+        """Tells whether a result is an array of the device."""
+        start = self.text.rfind(" -> ") + 4
+        kinds = self.text[start:].lstrip("(").split(", ")
+        return kinds[index].startswith("!stream.resource")
+
     def symbol(self, attribute: str) -> str:
         """Returns a symbol or a text that an attribute holds, empty if there is none."""
         found = re.search(rf'\b{attribute} = \[?(@[^,\]}}>]+|"[^"]*")', self.text)

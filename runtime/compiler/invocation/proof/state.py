@@ -31,6 +31,9 @@ class Violation(NamedTuple):
     operation: str
     other: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.operation} {self.text}"
+
 
 class Buffer:
     """A piece of memory.

@@ -80,8 +80,9 @@ class Values:
         self.scalars = Scalars(function.blocks)
         for operation in self.order:  # from the first on, or long chains recur too deeply
             if operation.name in _MEANINGS and "!stream.resource" in operation.text:
-                for result in operation.results:
-                    self.pieces(result)
+                for index, result in enumerate(operation.results):
+                    if operation.gives_array(index):
+                        self.pieces(result)
 
     def _collect(self, block: Block, home: str) -> None:
         for operation in block.operations:
