@@ -299,7 +299,7 @@ def _run_proven(
     run: _Run[_Binary], flags: tuple[str, ...], target: Target, name: str
 ) -> _Outcome[_Binary]:
     """Runs the compiler; again, with a copy of all that is worked on in place, if that is wrong."""
-    outcome = _run_compiler(run, flags, target, name)
+    outcome = _run_compiler(run, flags, target)
     if outcome.wrong:
         _LOGGER.warning(
             "%s is compiled again with a copy of each array that is updated in place, for IREE "
@@ -307,18 +307,16 @@ def _run_proven(
             name,
             outcome.wrong,
         )
-        outcome = _run_compiler(run, (*flags, KEEP_COPIES), target, name)
+        outcome = _run_compiler(run, (*flags, KEEP_COPIES), target)
     return outcome
 
 
-def _run_compiler(
-    run: _Run[_Binary], flags: tuple[str, ...], target: Target, name: str
-) -> _Outcome[_Binary]:
+def _run_compiler(run: _Run[_Binary], flags: tuple[str, ...], target: Target) -> _Outcome[_Binary]:
     diagnostics: list[Diagnostic] = []
 
     def report(text: str) -> None:
         if text.startswith(UNPROVEN):
-            _LOGGER.info("what %s reads in memory is %s", name, text)
+            _LOGGER.info("what a program reads in memory is %s", text)
         else:
             diagnostics.append(Diagnostic.parse(text))
 

@@ -116,7 +116,7 @@ class _Walk:
             elif old in state.done:
                 points[new] = old
             elif new in block.arguments or old in self._execution.scalars.bound:
-                number = self._execution.scalars.number(old)
+                number = self._execution.scalars.passed_number(old)
                 if number is not None:
                     numbers[new] = number
         translator = _Translator(self._execution, meant, bound, self._above)

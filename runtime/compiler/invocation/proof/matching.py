@@ -81,7 +81,7 @@ def _pair(
 
 
 def _is_computed(operation: Operation, places: tuple[int, ...], scalars: Scalars) -> bool:
-    return any(scalars.number(operation.operands[x]) is None for x in places)
+    return any(scalars.is_computed(operation.operands[x]) for x in places)
 
 
 def _fills_unknown(operation: Operation, scalars: Scalars) -> bool:

@@ -55,7 +55,15 @@ class Scalars:
             self._sums[operation.results[0]] = operation.operands
 
     def number(self, name: str) -> int | None:
-        """Returns the number that a value always is, None if it is not known."""
+        """Returns the number that a value is where the program is now, None if it is not known."""
+        number = self.passed_number(name)
+        if number is None and name in self._sums:
+            terms = [self.number(x) for x in self._sums[name]]
+            return None if None in terms else sum(filter(None, terms))
+        return number
+
+    def passed_number(self, name: str) -> int | None:
+        """Returns a number that is no sum: sums of what loops count have no end."""
         number = self._numbers.get(name, self.bound.get(name))
         if number is None and name in self._handed:
             found = self._constants_handed(name, set())
@@ -63,6 +71,14 @@ class Scalars:
             if number is not None:
                 self._numbers[name] = number
         return number
+
+    def is_computed(self, name: str) -> bool:
+        """Tells whether a value is not a number, nor made of those that a block is handed."""
+        if self.number(name) is not None:
+            return False
+        if name in self._sums:
+            return any(map(self.is_computed, self._sums[name]))
+        return name not in self._handed or None in self._constants_handed(name, set())
 
     def _constants_handed(self, name: str, seen: set[str]) -> set[int | None]:
         """Returns the numbers that an argument of a block may be; None is one that is not known."""
