@@ -77,7 +77,6 @@ STAGES: dict[str, Stage] = {
     "hide-negations": looks_for("reduce"),
     "limit-fusion": looks_for(_ANY),
     "limit-scalar-fusion": looks_for(_ANY),
-    "store-complex-numbers": looks_for("complex convert", is_complex=True),
     "keep-roundings": looks_for("add subtract linalg.generic"),
     "refuse-unsupported": looks_for(_ANY),
     "separate-views": looks_for("broadcast_in_dim reshape transpose dot_general"),
@@ -93,7 +92,6 @@ STAGES: dict[str, Stage] = {
     "store-widened": looks_for("convert select linalg.generic"),
     "store-moved-conversions": looks_for("convert"),
     "store-dilations": looks_for("pad"),
-    "store-updates": looks_for("dynamic_update_slice"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
@@ -158,14 +156,14 @@ class LegalizeForIree(Pass):
     4. `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`,
        because `drop-scatter` pads too; then `split-complex-constants`.
     5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
-       makes some of; `limit-fusion`, `limit-scalar-fusion` and `store-complex-numbers`; for
+       makes some of; `limit-fusion` and `limit-scalar-fusion`; for
        Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
        `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data` and
        `loop-over-windows`, and `slice-reshaped`, when all slices are there.
     6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions`,
        `store-reductions` and `store-widened`, for CUDA `store-moved-conversions`,
-       `store-dilations`, `store-updates`, `store-slices`, `renew-fills` and `renew-loop-operands`,
+       `store-dilations`, `store-slices`, `renew-fills` and `renew-loop-operands`,
        whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 

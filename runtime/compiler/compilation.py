@@ -184,7 +184,7 @@ def compile_object(
     """
     is_tiled = analyze(module, target)[1]
     flags = target.flags(is_tiled)
-    kind = "object without lines, in order"
+    kind = "object without lines, in order, equal results apart"
     parts = (_COMPILER_VERSION, kind, prefix, *process_flags(flags), *flags, target.machine)
     text = _written(module)  # with locations, which the program has, too
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()
@@ -230,7 +230,7 @@ def _is_worth_keeping(binary: bytes, seconds: float) -> bool:
 
 def _changes(target: Target) -> tuple[str, ...]:
     """Names what is done to the compiler's result: changed otherwise, it is another program."""
-    always = ("repair_branches", "keep_order")
+    always = ("repair_branches", "keep_order", "part_equal_results")
     if target.marks_dispatches:
         return (*always, "marked")
     return always if target.checks_arguments else (*always, "unchecked")

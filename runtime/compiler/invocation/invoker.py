@@ -19,6 +19,7 @@ from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
 from .dispatch_marks import mark_dispatches
+from .equal_results import NUMBERS_PHASE, part_equal_results
 from .object_files import (
     HOST_PHASE,
     remove_kernels,
@@ -44,7 +45,7 @@ UNVERIFIED = "--verify=false"
 KEEP_COPIES = "--axir-keep-copies"
 # The compiler stops after these. In the second to last, executables are translated to machine code,
 # side by side.
-_PHASES = ("dispatch-creation", FLOW_PHASE, "executable-sources", HOST_PHASE, "end")
+_PHASES = (NUMBERS_PHASE, "dispatch-creation", FLOW_PHASE, "executable-sources", HOST_PHASE, "end")
 _PARALLEL_PHASE = _PHASES[-2]
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
     None, ctypes.c_int, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t, ctypes.c_void_p
@@ -166,18 +167,16 @@ class Invoker:
             with _invocation(session, source, report, verifies=True) as invocation:
                 if invocation is None:
                     return None
-                set_phases(invocation, to=FLOW_PHASE)
-                if not invocation.execute():
-                    return None
-                program = invocation.export_module()
-                keep_order(program)
-                give_memory(program, True, keeps_copies, report)
-                invocation.import_module(program)
-                set_phases(invocation, start=STREAM_PHASE, to=HOST_PHASE)
-                if not invocation.execute():
-                    return None
-                lowered = invocation.export_module()
-                round_products(lowered)
+                ways = _Ways(False, True, keeps_copies, report)
+                start = None
+                for phase in (NUMBERS_PHASE, FLOW_PHASE, HOST_PHASE):
+                    set_phases(invocation, start=start, to=phase)
+                    if not invocation.execute():
+                        return None
+                    lowered = invocation.export_module()
+                    start = _mend(lowered, phase, ways)
+                    if phase != HOST_PHASE:
+                        invocation.import_module(lowered)
                 rename_executables(lowered, prefix)
                 program = remove_kernels(lowered)
                 remove_locations(lowered)
@@ -270,17 +269,28 @@ def _execute(session: Session, invocation: Invocation, ways: _Ways) -> bool:
         module = invocation.export_module()
         if not ways.verifies:
             module.verify()
-        if phase == FLOW_PHASE:
-            keep_order(module)
-            if ways.marks_dispatches:
-                mark_dispatches(module)
-            give_memory(module, ways.verifies, ways.keeps_copies, ways.report)
-            phase = STREAM_PHASE  # so far these passes go
-        elif phase == HOST_PHASE:
-            round_products(module)
+        start = _mend(module, phase, ways)
         invocation.import_module(module)
-        start = phase
     return True
+
+
+def _mend(module: ir.Operation, phase: str, ways: _Ways) -> str:
+    """Mends what a phase has made, in place; returns the phase in which the module is then.
+
+    Raises:
+        WrongMemoryError: the program would read something else than it means.
+    """
+    if phase == NUMBERS_PHASE:
+        part_equal_results(module)
+    elif phase == FLOW_PHASE:
+        keep_order(module)
+        if ways.marks_dispatches:
+            mark_dispatches(module)
+        give_memory(module, ways.verifies, ways.keeps_copies, ways.report)
+        return STREAM_PHASE
+    elif phase == HOST_PHASE:
+        round_products(module)
+    return phase
 
 
 def _compile_between(

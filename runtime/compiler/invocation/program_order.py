@@ -4,8 +4,8 @@ IREE lets an operation work in place on an array that no later operation of the 
 cuts the program where the host reads a number, and moves each operation to the last part in which
 its result is still in time: a reader of the old array ends up behind what overwrites it, for
 nothing tells that the one has to come first. What has effects stays where it is, and all before it
-stays before it. So a number that the host reads passes through a barrier here, and in each part the
-text's order holds (`--iree-stream-partitioning-favor=debug`).
+stays before it. So a barrier, which counts as an effect, stands behind each read here, and in each
+part the text's order holds (`--iree-stream-partitioning-favor=debug`).
 
 Each such read is a wait. What the host knows already is not read: the truth values that keep equal
 arrays apart are numbers of the host from here on. Barriers that kept operations out of one kernel
@@ -20,12 +20,14 @@ from collections.abc import Iterator
 
 from iree.compiler import ir
 
+from .update_places import UPDATE, VIEW, UpdatePlaces, definition, place_of_written, viewed
+
 FLOW_PHASE = "flow"
 _BARRIER = "util.optimization_barrier"
 _READ = "flow.tensor.load"
-_VIEW = "flow.tensor.reshape"
-_UPDATE = "flow.tensor.update"
 _FUNCTIONS = ("util.func", "util.initializer")
+# Numbers of the host; it reads others as integers of as many bits.
+_HOST_TYPES = (ir.IntegerType, ir.F32Type, ir.F64Type)
 
 
 def keep_order(module: ir.Operation) -> None:
@@ -55,13 +57,23 @@ def _keep_order_in(block: ir.Block) -> None:
         _tell_what_is_known(operation, block)
     for operation in _named(block, _BARRIER):
         _remove_done(operation)
+    if updates := _named(block, UPDATE):
+        places = UpdatePlaces(block)
+        for update in [update for update in updates if not places.may_be_early(update)]:
+            number = place_of_written(update)
+            place, written = ir.InsertionPoint(update), update.operands[number]
+            [stored] = _put_barrier(place, update.location, [written])
+            update.operands[number] = stored
     part = _Part()
     for operation in [op.operation for op in block.operations]:
         if operation.name == _READ:
-            _put_barrier_behind(operation, part)
+            # Who waits for the number waits for the part that computes it.
+            is_awaited = viewed(operation.operands[0]) in part.arrays
+            others = [] if is_awaited else part.last()
+            _put_barrier(ir.InsertionPoint.after(operation), operation.location, others)
             part = _Part()
-        elif operation.name.startswith("scf."):
-            _put_barrier_before(operation, part)
+        elif operation.name.startswith("scf.") and part.arrays:
+            _put_barrier(ir.InsertionPoint(operation), operation.location, part.last())
             part = _Part()
         else:
             part.add(operation)
@@ -83,7 +95,7 @@ class _Part:
 
     def add(self, operation: ir.Operation) -> None:
         """Takes in the results of an operation that runs on the device."""
-        if operation.name.startswith("flow.") and operation.name != _VIEW:
+        if operation.name.startswith("flow.") and operation.name != VIEW:
             self.arrays.update(dict.fromkeys(operation.results))
 
     def last(self) -> list[ir.Value]:
@@ -96,17 +108,18 @@ def _tell_what_is_known(read: ir.Operation, block: ir.Block) -> None:
 
     The barrier stands where the block begins and cuts nothing.
     """
-    barrier = _source(read.operands[0])
+    barrier = definition(viewed(read.operands[0]))
     if barrier is None or barrier.name != _BARRIER:
         return
-    number = list(barrier.results).index(_viewed(read.operands[0]))
-    constant = _source(barrier.operands[number])
+    number = list(barrier.results).index(viewed(read.operands[0]))
+    constant = definition(viewed(barrier.operands[number]))
     if constant is None or constant.name != "arith.constant":
         return
     dense = constant.attributes["value"]
-    if not isinstance(dense, ir.DenseElementsAttr) or not dense.is_splat:
-        return
     kind = read.results[0].type
+    is_known = isinstance(dense, ir.DenseElementsAttr) and dense.is_splat
+    if not is_known or not isinstance(kind, _HOST_TYPES):
+        return
     with ir.InsertionPoint.at_block_begin(block), read.location:
         known = ir.Operation.create(
             "arith.constant", results=[kind], attributes={"value": dense.get_splat_value()}
@@ -116,71 +129,34 @@ def _tell_what_is_known(read: ir.Operation, block: ir.Block) -> None:
     read.erase()
 
 
-def _viewed(value: ir.Value) -> ir.Value:
-    """Returns the array of which a value is a view in another shape."""
-    source = _definition(value)
-    while source is not None and source.name == _VIEW:
-        value = source.operands[0]
-        source = _definition(value)
-    return value
-
-
-def _source(value: ir.Value) -> ir.Operation | None:
-    """Returns what makes the array of which a value is a view."""
-    return _definition(_viewed(value))
-
-
-def _definition(value: ir.Value) -> ir.Operation | None:
-    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
-
-
 def _remove_done(barrier: ir.Operation) -> None:
     """Removes a barrier of arrays that nothing else reads, or whose results nothing reads.
 
-    IREE lets an operation write its result to where that is copied: the barrier before an update
-    stays. One that hides which array is read from those who compute the same again stays, too.
+    Where something else reads the array, whoever computes the same from the barrier's result does
+    so again, and has to: it is a checkpoint's.
     """
     for operand, result in zip(list(barrier.operands), list(barrier.results), strict=True):
         if not isinstance(operand.type, ir.RankedTensorType):
             return
-        is_read = next(iter(result.uses), None) is not None
-        if is_read and (len(list(operand.uses)) > 1 or _is_written_by_update(result)):
+        if _is_used(result) and len(list(operand.uses)) > 1:
             return
     for operand, result in zip(list(barrier.operands), list(barrier.results), strict=True):
         result.replace_all_uses_with(operand)
     barrier.erase()
 
 
-def _is_written_by_update(value: ir.Value) -> bool:
-    for use in value.uses:
-        user = use.owner.operation
-        if user.name == _UPDATE and user.operands[0] != value:
-            return True
-        if user.name == _VIEW and _is_written_by_update(user.results[0]):
-            return True
-    return False
+def _is_used(value: ir.Value) -> bool:
+    return next(iter(value.uses), None) is not None
 
 
-def _put_barrier_behind(read: ir.Operation, part: _Part) -> None:
-    """Passes a number that the host reads, when all before has run, through a barrier."""
-    read_part = _viewed(read.operands[0]) in part.arrays
-    others = [] if read_part else part.last()
-    number = read.results[0]
-    uses = [(use.owner.operation, use.operand_number) for use in number.uses]
-    with ir.InsertionPoint.after(read), read.location:
-        values = [number, *others]
-        barrier = ir.Operation.create(
-            _BARRIER, results=[value.type for value in values], operands=values
-        )
-    for user, place in uses:
-        user.operands[place] = barrier.results[0]
-
-
-def _put_barrier_before(operation: ir.Operation, part: _Part) -> None:
-    """Has all that stands before an operation with blocks of its own run before it."""
-    values = part.last()
-    if values:
-        with ir.InsertionPoint(operation), operation.location:
-            ir.Operation.create(
-                _BARRIER, results=[value.type for value in values], operands=values
-            )
+def _put_barrier(
+    place: ir.InsertionPoint, location: ir.Location, values: list[ir.Value]
+) -> list[ir.Value]:
+    """Puts a barrier of arrays somewhere, or of a number that nothing reads."""
+    with place, location:
+        if not values:
+            kind = ir.IntegerType.get_signless(32)
+            zero = {"value": ir.IntegerAttr.get(kind, 0)}
+            values = list(ir.Operation.create("arith.constant", [kind], attributes=zero).results)
+        barrier = ir.Operation.create(_BARRIER, [value.type for value in values], values)
+    return list(barrier.results)

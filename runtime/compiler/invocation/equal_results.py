@@ -1,0 +1,110 @@
+"""Keeps IREE from taking one result of a dispatch for another one.
+
+IREE computes numbers that stand side by side in one dispatch, in which it finds out that some are
+equal, such as a number and what is left of it when it is made wider and narrow again. It drops the
+results that are there twice, but lets whoever reads one of them read the dispatch's first result
+(`dropUnusedAndRedundantDispatchRegionResults`). So such dispatches are made here, before the phase
+that would make them, and every result that is there twice is given up for its equal; then nothing
+is left to be dropped wrongly. Other dispatches have one result, or results that are operations' of
+their own. What does not live here: when the compiler stops for this (`invoker.py`).
+"""
+
+from __future__ import annotations
+
+import math
+
+from iree.compiler import ir
+from iree.compiler.passmanager import PassManager
+
+NUMBERS_PHASE = "global-optimization"
+_FUNCTIONS = ("util.func", "util.initializer")
+_REGION = "flow.dispatch.region"
+# A result that is not the first, an equal one, and two operations between which they became equal.
+_FEWEST = 4
+_TIDY = "iree-flow-canonicalize,cse"
+_FUSE = (
+    "iree-dispatch-creation-elementwise-op-fusion{fuse-broadcast-ops=false "
+    "fuse-multi-reduction=true fuse-truncate-ops=false intra-dispatch=false}"
+)
+# The passes of the next phase up to the one that makes dispatches of numbers, which then finds none
+# left, and the one that fuses what is in a dispatch.
+_PASSES = f"""
+    {_TIDY},
+    iree-dispatch-creation-fusion-preprocessing, {_TIDY},
+    {_FUSE}, {_TIDY},
+    iree-dispatch-creation-fold-reshapes-into-tensor-barriers,
+    iree-dispatch-creation-bubble-up-expand-shapes, {_TIDY},
+    {_FUSE}, {_TIDY},
+    iree-dispatch-creation-sink-reshapes, {_TIDY},
+    iree-dispatch-creation-split-reduction-ops,
+    iree-dispatch-creation-transpose-generic-ops, {_TIDY},
+    iree-dispatch-creation-form-scalar-dispatches,
+    iree-dispatch-creation-fuse-multi-use-elementwise-producer{{
+        intra-dispatch=true num-iterations=32}}
+"""
+_PIPELINE = f"""builtin.module(
+    iree-dispatch-creation-tensor-pad-to-tensor-insert-slice,
+    {", ".join(f"{name}({_PASSES})" for name in _FUNCTIONS)})
+"""
+
+
+def part_equal_results(module: ir.Operation) -> int:
+    """Has no dispatch of numbers return one value twice, in the phase `global-optimization`.
+
+    Returns:
+        How many results were given up for their equals.
+    """
+    if not _has_numbers(module):
+        return 0
+    with module.context:
+        manager = PassManager.parse(_PIPELINE)
+        manager.enable_verifier(False)  # of what IREE's own passes make here, as elsewhere
+        manager.run(module)
+    regions: list[ir.Operation] = []
+
+    def collect(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name == _REGION:
+            regions.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(collect)
+    return sum(map(_give_up_equals, regions))
+
+
+def _has_numbers(module: ir.Operation) -> bool:
+    """Tells whether a function computes with enough single numbers for two to be equal."""
+    for function in module.regions[0].blocks[0].operations:
+        if function.operation.name not in _FUNCTIONS:
+            continue
+        for block in function.operation.regions[0].blocks:
+            count = 0
+            for operation in block.operations:
+                count += _is_of_numbers(operation.operation)
+                if count == _FEWEST:
+                    return True
+    return False
+
+
+def _is_of_numbers(operation: ir.Operation) -> bool:
+    if not operation.name.startswith(("linalg.", "tensor.")):
+        return False
+    kinds = [result.type for result in operation.results]
+    return any(
+        isinstance(kind, ir.RankedTensorType)
+        and kind.has_static_shape
+        and math.prod(kind.shape) == 1
+        for kind in kinds
+    )
+
+
+def _give_up_equals(region: ir.Operation) -> int:
+    """Lets whoever reads a value that a dispatch returns again read its first return."""
+    *_, returned = region.regions[0].blocks[0].operations
+    first: dict[ir.Value, ir.Value] = {}
+    count = 0
+    for value, result in zip(returned.operation.operands, region.results, strict=True):
+        equal = first.setdefault(value, result)
+        if equal != result:
+            result.replace_all_uses_with(equal)
+            count += 1
+    return count

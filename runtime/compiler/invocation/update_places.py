@@ -1,0 +1,121 @@
+"""Where a kernel may write its result at once to where an update copies it.
+
+IREE saves that copy (`iree-stream-emplace-allocations`): the kernel then writes into the array that
+is updated, where the kernel stands and not where the update does. It does not ask who reads the
+array between the two, the kernel itself included, nor whether the update happens at all. What does
+not live here: what becomes of an update for which this is no good (`program_order.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from iree.compiler import ir
+
+UPDATE = "flow.tensor.update"
+VIEW = "flow.tensor.reshape"
+_DISPATCH = "flow.dispatch"
+# Arrays without a past, which IREE makes before the kernel if it has to.
+_FRESH = frozenset(f"flow.tensor.{name}" for name in ("empty", "splat", "alloca", "constant"))
+
+
+class UpdatePlaces:
+    """Tells of the updates in a block which may have what they write put in place early."""
+
+    def __init__(self, block: ir.Block) -> None:
+        self._block = block
+        self._positions = {op.operation: number for number, op in enumerate(block.operations)}
+
+    def may_be_early(self, update: ir.Operation) -> bool:
+        """Tells whether an update is right, too, if a kernel puts what it writes in place."""
+        result = viewed(written_by(update))
+        kernel = definition(result)
+        if kernel is None or kernel.name != _DISPATCH or len(list(_readers(result))) > 1:
+            return True  # IREE leaves such an update where it is
+        begin = self._positions.get(kernel)
+        if begin is None:
+            return False  # the update stands in a branch or in a loop, the kernel does not
+        pasts = list(_pasts(viewed(update.operands[0])))
+        return (
+            self._is_there(pasts[-1], kernel, begin)
+            and not self._is_read(pasts, update, begin)
+            and not _has_two_places(kernel, result, pasts[-1])
+        )
+
+    def _is_there(self, array: ir.Value, kernel: ir.Operation, begin: int) -> bool:
+        """Tells whether an array is made before a kernel, or can be."""
+        maker = definition(array)
+        if maker is None or maker.name in _FRESH:
+            return True
+        return maker != kernel and self._positions.get(maker, -1) < begin
+
+    def _is_read(self, pasts: list[ir.Value], update: ir.Operation, begin: int) -> bool:
+        """Tells whether an array's past is read from the kernel on, until the update."""
+        end = self._positions[update]
+        return any(
+            begin <= position < end
+            for past in pasts
+            for reader, place in _readers(past)
+            if not (reader.name == UPDATE and place == 0)
+            and (position := self._position(reader)) is not None
+        )
+
+    def _position(self, operation: ir.Operation) -> int | None:
+        """Returns where an operation, or the one around it, stands in the block."""
+        parent: ir.Operation | None = operation
+        while parent is not None and parent not in self._positions:
+            parent = parent.parent
+        return None if parent is None else self._positions[parent.operation]
+
+
+def written_by(update: ir.Operation) -> ir.Value:
+    """Returns the array that an update copies into a part of another one."""
+    return update.operands[place_of_written(update)]
+
+
+def place_of_written(update: ir.Operation) -> int:
+    """Returns the number of that operand."""
+    operands = list(enumerate(update.operands))
+    return max(place for place, value in operands if isinstance(value.type, ir.RankedTensorType))
+
+
+def viewed(value: ir.Value) -> ir.Value:
+    """Returns the array of which a value is a view in another shape."""
+    maker = definition(value)
+    while maker is not None and maker.name == VIEW:
+        value = maker.operands[0]
+        maker = definition(value)
+    return value
+
+
+def definition(value: ir.Value) -> ir.Operation | None:
+    """Returns the operation whose result a value is; None for an argument of a block."""
+    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
+
+
+def _pasts(array: ir.Value) -> Iterator[ir.Value]:
+    """Yields an array, and those that it was before updates, which may lie in the same memory."""
+    yield array
+    while (maker := definition(array)) is not None and maker.name == UPDATE:
+        array = viewed(maker.operands[0])
+        yield array
+
+
+def _readers(array: ir.Value) -> Iterator[tuple[ir.Operation, int]]:
+    """Yields who reads an array, also as a view, and as which operand."""
+    for use in array.uses:
+        user = use.owner.operation
+        if user.name == VIEW:
+            yield from _readers(user.results[0])
+        else:
+            yield user, use.operand_number
+
+
+def _has_two_places(kernel: ir.Operation, result: ir.Value, array: ir.Value) -> bool:
+    """Tells whether another result of a kernel would be written to the same array."""
+    others = [other for other in kernel.results if other != result]
+    return any(
+        reader.name == UPDATE and array in _pasts(viewed(reader.operands[0]))
+        for other in others
+        for reader, _ in _readers(other)
+    )
