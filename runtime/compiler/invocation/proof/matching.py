@@ -30,8 +30,8 @@ def operations_of(blocks: list[Block]) -> Iterator[Operation]:
     for block in blocks:
         for operation in block.operations:
             yield operation
-            if operation.blocks:
-                yield from operations_of(operation.blocks)
+            if operation.regions:
+                yield from operations_of(operation.all_blocks())
 
 
 def match(values: Values, memory: Operation, scalars: Scalars) -> dict[Operation, Operation]:

@@ -32,11 +32,11 @@ class Operation:
         operands: The names of the operands.
         successors: The labels of the blocks that it branches to.
         text: The properties, attributes and types behind the operands.
-        blocks: Those of its first region.
+        regions: The blocks of each of its regions.
         place: Where it comes from, as MLIR writes it, if the text says so.
     """
 
-    __slots__ = ("blocks", "name", "operands", "place", "results", "successors", "text")
+    __slots__ = ("name", "operands", "place", "regions", "results", "successors", "text")
 
     def __init__(
         self, name: str, results: list[str], operands: list[str], successors: list[str], text: str
@@ -46,8 +46,17 @@ class Operation:
         self.operands = operands
         self.successors = successors
         self.text = text
-        self.blocks: list[Block] = []
+        self.regions: list[list[Block]] = []
         self.place = ""
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of the first region."""
+        return self.regions[0] if self.regions else []
+
+    def all_blocks(self) -> list[Block]:
+        """Returns the blocks of all regions."""
+        return [block for region in self.regions for block in region]
 
     def segments(self) -> list[list[str]]:
         """Returns the operands in the groups that the operation says they form."""
@@ -65,11 +74,16 @@ class Operation:
         start = self.text.rfind(" : (") + 4
         return self.text[start : self.text.index(")", start)].split(", ")
 
+    def result_kinds(self) -> list[str]:
+        """Returns the types of the results."""
+        start = self.text.rfind(" -> ") + 4
+        end = self.text.find(" loc(", start)
+        text = self.text[start:] if end < 0 else self.text[start:end]
+        return text.strip("() ").split(", ")
+
     def gives_array(self, index: int) -> bool:
         """Tells whether a result is an array of the device."""
-        start = self.text.rfind(" -> ") + 4
-        kinds = self.text[start:].lstrip("(").split(", ")
-        return kinds[index].startswith("!stream.resource")
+        return self.result_kinds()[index].startswith("!stream.resource")
 
     def symbol(self, attribute: str) -> str:
         """Returns a symbol or a text that an attribute holds, empty if there is none."""
@@ -109,9 +123,10 @@ def read_operation(text: str) -> Operation:
                 raise UnreadableError(line[:80])
             ended = open_[-1]
             if line.lstrip().startswith("}, {"):
-                current = Block("^", [], [])  # only first regions are looked at
+                current = _region(ended)
                 continue
             open_.pop()
+            ended.text += line
             _end(ended, line)
             current = _last_block(open_, top)
             continue
@@ -123,8 +138,7 @@ def read_operation(text: str) -> Operation:
         current.operations.append(operation)
         if operation.text.rstrip().endswith("({"):
             open_.append(operation)
-            current = Block("^entry", [], [])
-            operation.blocks.append(current)
+            current = _region(operation)
         else:
             _end(operation, operation.text)
     if open_ or len(top.operations) != 1:
@@ -173,12 +187,20 @@ def _labelled(parent: Operation, label: re.Match[str]) -> Block:
     """Begins a block; the first label of a region names the one that has begun already."""
     found = _ARGUMENT.findall(label[2] or "")
     block = Block(label[1], [name for name, _ in found], [kind for _, kind in found])
-    if len(parent.blocks) == 1 and not parent.blocks[0].operations:
-        parent.blocks[0] = block
+    region = parent.regions[-1]
+    if len(region) == 1 and not region[0].operations:
+        region[0] = block
     else:
-        parent.blocks.append(block)
+        region.append(block)
+    return block
+
+
+def _region(parent: Operation) -> Block:
+    """Begins a region of an operation."""
+    block = Block("^entry", [], [])
+    parent.regions.append([block])
     return block
 
 
 def _last_block(open_: list[Operation], top: Block) -> Block:
-    return open_[-1].blocks[-1] if open_ else top
+    return open_[-1].regions[-1][-1] if open_ else top

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from .conditions import without_conditions
 from .reading import Block, Operation
 from .scalars import Scalars
 
@@ -65,7 +66,8 @@ class Values:
     """
 
     def __init__(self, function: Operation) -> None:
-        self.blocks = {block.label: block for block in function.blocks}
+        blocks = without_conditions(function.blocks)
+        self.blocks = {block.label: block for block in blocks}
         self.homes: dict[str, str] = {}
         self.makers: dict[str, Operation] = {}
         self._definitions: dict[str, tuple[Operation, int]] = {}
@@ -73,11 +75,11 @@ class Values:
         self._sizes: dict[str, str] = {}
         self._pieces: dict[str, tuple[Piece, ...]] = {}
         self.order: list[Operation] = []
-        for block in function.blocks:
+        for block in blocks:
             for argument in block.arguments:
                 self.homes[argument] = block.label
             self._collect(block, block.label)
-        self.scalars = Scalars(function.blocks)
+        self.scalars = Scalars(blocks)
         for operation in self.order:  # from the first on, or long chains recur too deeply
             if operation.name in _MEANINGS and "!stream.resource" in operation.text:
                 for index, result in enumerate(operation.results):
@@ -86,12 +88,10 @@ class Values:
 
     def _collect(self, block: Block, home: str) -> None:
         for operation in block.operations:
-            if operation.name.startswith("scf."):
-                raise UnprovableError(operation.name)
             for index, result in enumerate(operation.results):
                 self._definitions[result] = operation, index
                 self.homes[result] = home
-            if operation.blocks:
+            if operation.regions:
                 self._enter(operation, home)
             else:
                 self.order.append(operation)
