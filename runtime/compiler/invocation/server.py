@@ -1,9 +1,9 @@
 """The helper process: compiles what it is sent on its standard input, until that ends.
 
 It answers on its standard output: `ready` once, then for each request any number of `error`s and
-one of `binary`, `failed`, `wrong`, `rejected` and `read`. A compiler that crashes ends this process and no
-other. When the parent ends, however it does, so does the input, and with it this process, also in
-the middle of a compilation.
+one of `binary`, `failed`, `wrong`, `rejected` and `read`. A compiler that crashes ends this process
+and no other. When the parent ends, however it does, so does the input, and with it this process,
+also in the middle of a compilation.
 """
 
 from __future__ import annotations

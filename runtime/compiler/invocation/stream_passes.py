@@ -1,9 +1,9 @@
 """Runs the passes of IREE's phase `stream`, and stops between them for a proof.
 
-They are IREE's own, in its order: `schedule` cuts a program into parts and orders them, where arrays
-are values still; `allocate` gives it memory; `finish` packs the operands of dispatches. IREE's
-phase does the same and does not stop. A test compares the two, for a new version may have others.
-What does not live here: what is proved (`proof/`), when the compiler stops (`invoker.py`).
+They are IREE's own, in its order: `schedule` cuts a program into parts and orders them, where
+arrays are values still; `allocate` gives it memory; `finish` packs the operands of dispatches.
+IREE's phase does the same and does not stop. A test compares the two, for a new version may have
+others. What does not live here: what is proved (`proof/`), when the compiler stops (`invoker.py`).
 """
 
 from __future__ import annotations

@@ -87,9 +87,7 @@ def dispatch(kernel: str, *spans: str) -> str:
 
 
 def copied(source: str, target: str) -> str:
-    return (
-        f"    stream.cmd.copy %{source}_[%c0], %{target}_[%c0], %c64 : {ARRAY} -> {ARRAY}\n"
-    )
+    return f"    stream.cmd.copy %{source}_[%c0], %{target}_[%c0], %c64 : {ARRAY} -> {ARRAY}\n"
 
 
 MAKES = dispatch("made", span("ro", "x"), span("wo", "p"))
@@ -250,7 +248,12 @@ WRONG = {
             part(
                 "t1",
                 "%t0",
-                MAKES + "    stream.cmd.concurrent {\n" + copied("p", "q") + CHANGES + "    }\n" + READS,
+                MAKES
+                + "    stream.cmd.concurrent {\n"
+                + copied("p", "q")
+                + CHANGES
+                + "    }\n"
+                + READS,
             ),
             waited("t1"),
         ),
@@ -298,9 +301,7 @@ def packed(first: str, second: str, third: str) -> str:
     slab = {"p": first, "q": second, "r": third}
 
     def at(mode: str, array: str) -> str:
-        return (
-            f"{mode} %s_[{slab[array]} for %c64] : !stream.resource<transient>{{%c192}}"
-        )
+        return f"{mode} %s_[{slab[array]} for %c64] : !stream.resource<transient>{{%c192}}"
 
     kind = "!stream.resource<transient>{%c192}"
     return made(

@@ -1,4 +1,4 @@
-"""Follows the blocks of a function, and says at each branch what is known in the words of the block.
+"""Follows the blocks of a function, and says at each branch what is known, in the block's words.
 
 What a buffer holds is known in names of values. On the way into a block the name of what is passed
 becomes that of the argument, and what was computed in an earlier pass of a loop loses its name. A
@@ -11,10 +11,10 @@ from __future__ import annotations
 from .contents import Fact
 from .execution import Execution
 from .matching import operations_of
+from .pieces import CONSTANT, FILL, GLOBAL, UNKNOWN, Piece, UnprovableError
 from .reading import Block, Operation
 from .scalars import passed_by
 from .state import Buffer, State
-from .values import CONSTANT, FILL, GLOBAL, UNKNOWN, Piece, UnprovableError
 
 _LASTING = (CONSTANT, FILL, GLOBAL)
 _MOST_STATES = 2000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .values import FILL, UNKNOWN, Piece
+from .pieces import FILL, UNKNOWN, Piece
 
 
 class Fact(NamedTuple):
@@ -71,11 +71,11 @@ class Contents:
         period = period_of(piece.atom)
         end = min(first + piece.length, UNKNOWN)
         reached = first
-        known = [
-            x
-            for x in self.facts
-            if x.atom == piece.atom and (x.base == base or (period and not (x.base - base) % period))
-        ]
+        known = [x for x in self.facts if x.atom == piece.atom]
+        if period:
+            known = [x for x in known if not (x.base - base) % period]
+        else:
+            known = [x for x in known if x.base == base]
         if len(known) > 1:
             known.sort()
         for fact in known:

@@ -6,11 +6,12 @@ and slices come and go. What does not live here: what it means (`values.py`, `me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from .pieces import UnprovableError
 from .reading import Block, Operation
 from .scalars import Scalars
-from .values import UnprovableError, Values
+from .values import Values
 
 # The kinds of operations that correspond one to one, by their names with values and with memory.
 _KINDS = (
@@ -21,8 +22,17 @@ _KINDS = (
     ("stream.tensor.export", "stream.tensor.export"),
     ("util.call", "util.call"),
 )
-_FILLS = ("stream.async.splat", "stream.async.fill")
-_OFFSETS = {"stream.async.update": (2,), "stream.async.slice": (2,), "stream.async.copy": (2, 6)}
+_PAIRED = frozenset(name for pair in _KINDS for name in pair)
+# Copies from and to places that the program computes correspond, too, and fills with numbers that
+# it computes: where their operands are that say so.
+_COPIES, _FILLS = "copies", "fills"
+_OFFSETS = {
+    "stream.async.update": (2,),
+    "stream.async.slice": (2,),
+    "stream.async.copy": (2, 6),
+    "stream.cmd.copy": (2, 5),
+}
+_FILLED = {"stream.async.splat": 0, "stream.async.fill": -1, "stream.cmd.fill": -1}
 
 
 def operations_of(blocks: list[Block]) -> Iterator[Operation]:
@@ -40,31 +50,26 @@ def match(values: Values, memory: Operation, scalars: Scalars) -> dict[Operation
     Raises:
         UnprovableError: if there are more of the one than of the other, or other ones.
     """
-    mine = {first: list[Operation]() for first, _ in _KINDS}
-    theirs = {second: list[Operation]() for _, second in _KINDS}
-    copies: tuple[list[Operation], list[Operation]] = ([], [])
-    fills: tuple[list[Operation], list[Operation]] = ([], [])
-    for operation in values.order:
-        if operation.name in mine:
-            mine[operation.name].append(operation)
-        elif operation.name in _OFFSETS:
-            if _is_computed(operation, _OFFSETS[operation.name], values.scalars):
-                copies[0].append(operation)
-        elif operation.name in _FILLS and _fills_unknown(operation, values.scalars):
-            fills[0].append(operation)
-    for operation in operations_of(memory.blocks):
-        if operation.name in theirs:
-            theirs[operation.name].append(operation)
-        elif operation.name == "stream.cmd.copy":
-            if _is_computed(operation, (2, 5), scalars):
-                copies[1].append(operation)
-        elif operation.name == "stream.cmd.fill" and _fills_unknown(operation, scalars):
-            fills[1].append(operation)
+    mine = _sorted(values.order, values.scalars)
+    theirs = _sorted(operations_of(memory.blocks), scalars)
     found: dict[Operation, Operation] = {}
-    for first, second in _KINDS:
-        _pair(mine[first], theirs[second], found)
-    _pair(*copies, found)
-    _pair(*fills, found)
+    for first, second in (*_KINDS, (_COPIES, _COPIES), (_FILLS, _FILLS)):
+        _pair(mine.get(first, []), theirs.get(second, []), found)
+    return found
+
+
+def _sorted(operations: Iterable[Operation], scalars: Scalars) -> dict[str, list[Operation]]:
+    """Returns the operations that have counterparts by kind, in their order."""
+    found: dict[str, list[Operation]] = {}
+    for operation in operations:
+        name = operation.name
+        if name in _PAIRED:
+            found.setdefault(name, []).append(operation)
+        elif name in _OFFSETS:
+            if any(scalars.is_computed(operation.operands[x]) for x in _OFFSETS[name]):
+                found.setdefault(_COPIES, []).append(operation)
+        elif name in _FILLED and scalars.constant(operation.operands[_FILLED[name]]) is None:
+            found.setdefault(_FILLS, []).append(operation)
     return found
 
 
@@ -78,12 +83,3 @@ def _pair(
         if first.symbol("entry_points") != second.symbol("entry_points"):
             raise UnprovableError("another order of dispatches")
         found[second] = first
-
-
-def _is_computed(operation: Operation, places: tuple[int, ...], scalars: Scalars) -> bool:
-    return any(scalars.is_computed(operation.operands[x]) for x in places)
-
-
-def _fills_unknown(operation: Operation, scalars: Scalars) -> bool:
-    which = 0 if operation.name == "stream.async.splat" else -1
-    return scalars.constant(operation.operands[which]) is None

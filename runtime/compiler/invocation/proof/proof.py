@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from .blocks import follow
+from .blocks import follow, length_there
 from .contents import Contents, Fact
 from .execution import Execution
 from .matching import match, operations_of
+from .pieces import GLOBAL, Piece, UnprovableError
 from .reading import Operation, UnreadableError, read_operation
 from .scalars import Scalars
 from .state import Place, Violation
-from .values import GLOBAL, UNKNOWN, UnprovableError, Values
+from .values import Values
 
 __all__ = ["UnprovableError", "Violation", "violations"]
 
@@ -37,7 +38,7 @@ def violations(meant: list[str], made: list[str]) -> list[Violation]:
     globals_: dict[str, Contents] = {}
     for first, second in pairs:
         values = Values(first)
-        scalars = Scalars([block for block in second.blocks])
+        scalars = Scalars(second.blocks)
         execution = Execution(
             values, match(values, second, scalars), scalars, globals_, found.append
         )
@@ -46,9 +47,7 @@ def violations(meant: list[str], made: list[str]) -> list[Violation]:
     return list(dict.fromkeys(found))
 
 
-def _paired(
-    meant: list[Operation], made: list[Operation]
-) -> list[tuple[Operation, Operation]]:
+def _paired(meant: list[Operation], made: list[Operation]) -> list[tuple[Operation, Operation]]:
     """Returns which function is which: by names, and initializers that store arrays by order."""
     initializers = [
         [x for x in side if x.name == "util.initializer" and _stores_arrays(x)]
@@ -86,7 +85,8 @@ def _note_globals(
         if operation.name != "util.global.store" or ": (!stream.resource" not in operation.text:
             continue
         name = operation.symbol("global")
-        places = [x for holder, place in held.items() for x in _found_in(holder, place, values.pieces(operation.operands[0]))]
+        pieces = values.pieces(operation.operands[0])
+        places = [x for holder, place in held.items() for x in _found_in(holder, place, pieces)]
         if not places:
             text = f"{name} does not hold what is stored there"
             found.append(Violation("value", text, operation.name))
@@ -96,8 +96,8 @@ def _note_globals(
         globals_[holder] = Contents(tuple(known))
 
 
-def _found_in(holder: str, place: Place, pieces: tuple) -> list[tuple[str, int, int]]:
-    from .blocks import length_there
+def _found_in(holder: str, place: Place, pieces: tuple[Piece, ...]) -> list[tuple[str, int, int]]:
+
     contents = place.buffer.contents
     real = next((x for x in pieces if x.atom is not None), None)
     places = [place.offset]

@@ -16,7 +16,7 @@ _LABEL = re.compile(r"\s*(\^[\w.$-]+)(?:\((.*)\))?:")
 _ARGUMENT = re.compile(r"(%[\w.$-]+): (![\w.]+(?:<[^>]*>)?|[^,!]+)")
 _BEGINS = re.compile(r'\s*(?:%[\w.$:-]+ = )?"[\w.]+"\(|\s*\^|\s*\}\)|\s*\}, \{')
 _SEGMENTS = re.compile(r"operandSegmentSizes = array<i32: ([\d, -]*)>")
-_PLACE = re.compile(r' loc\((.*)\)\s*\Z', re.S)
+_PLACE = re.compile(r" loc\((.*)\)\s*\Z", re.S)
 
 
 class UnreadableError(ValueError):
