@@ -21,6 +21,10 @@ class CompilerCrashError(CompileError):
     """IREE's compiler crashed over a program, in a process of its own."""
 
 
+class WrongMemoryOrderError(CompileError):
+    """IREE's compiler made a program that would read what has been overwritten."""
+
+
 class CompileFailureWarning(UserWarning):
     """IREE could not compile a program, which is evaluated in NumPy instead."""
 

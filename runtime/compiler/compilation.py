@@ -39,14 +39,21 @@ from axir.dialect.core.single_flight import single_flight
 from axir.dialect.core.timeline import span, timeline
 from axir.dialect.text.parsing import set_trial
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
-from axir.runtime.errors import CompileError
+from axir.runtime.errors import CompileError, WrongMemoryOrderError
 
 from .analysis import analyze
 from .cache import ProgramCache, cache_directory, program_cache
 from .code_fingerprint import code_fingerprint
 from .diagnostics import CompilerEndedError, Diagnostic, compile_error
 from .helpers import HelperStartError, helpers
-from .invocation.invoker import BYTECODE_MAGIC, MARK, Invoker, RejectedFlagsError
+from .invocation.invoker import (
+    BYTECODE_MAGIC,
+    KEEP_COPIES,
+    MARK,
+    Invoker,
+    RejectedFlagsError,
+)
+from .invocation.proven_memory import UNPROVEN, WrongMemoryError
 from .linker import linker_flags
 from .slow_compilations import announced_if_slow
 from .target import PROCESS_FLAGS, Target, needs_own_process, process_flags
@@ -248,18 +255,31 @@ def _compile(
     name: str,
     run: _Run[_Binary],
 ) -> _Binary:
-    outcome = _run_compiler(run, flags, target)
+    outcome = _run_proven(run, flags, target, name)
     if outcome.binary is not None:
         return outcome.binary
     plain_flags = target.plain.flags()
     if plain_flags != flags:
-        plain = _run_compiler(run, plain_flags, target)
+        plain = _run_proven(run, plain_flags, target, name)
         if plain.binary is not None:
             reason = outcome.crash or outcome.diagnostics[:1]
             _LOGGER.info("%s compiles without optimizations only: %s", name, reason)
             return plain.binary
     reproducer = _save_reproducer(source, target, flags, name)
+    if outcome.wrong:
+        raise _wrong_memory_error(outcome.wrong, reproducer)
     raise compile_error(outcome.diagnostics, reproducer, outcome.crash)
+
+
+def _wrong_memory_error(text: str, reproducer: Path | None) -> WrongMemoryOrderError:
+    where = "nowhere, for no folder can be written" if reproducer is None else str(reproducer)
+    return WrongMemoryOrderError(
+        "IREE's compiler made a program that would read memory which holds something else than is "
+        f"meant, with copies and without: {text}.",
+        "Evaluate the function without jit (`disable_jit`, or "
+        "axir_on_compile_failure='evaluate'), and report it with the module, which is saved as "
+        f"{where}.",
+    )
 
 
 # --- running the compiler -----------------------------------------------------------------------
@@ -272,18 +292,40 @@ class _Outcome(Generic[_Binary]):
     binary: _Binary | None
     diagnostics: list[Diagnostic]
     crash: CompilerEndedError | None = None
+    wrong: str = ""
+
+
+def _run_proven(
+    run: _Run[_Binary], flags: tuple[str, ...], target: Target, name: str
+) -> _Outcome[_Binary]:
+    """Runs the compiler; again, with a copy of all that is worked on in place, if that is wrong."""
+    outcome = _run_compiler(run, flags, target)
+    if outcome.wrong:
+        _LOGGER.warning(
+            "%s is compiled again with a copy of each array that is updated in place, for IREE "
+            "made a program that would compute something else: %s",
+            name,
+            outcome.wrong,
+        )
+        outcome = _run_compiler(run, (*flags, KEEP_COPIES), target)
+    return outcome
 
 
 def _run_compiler(run: _Run[_Binary], flags: tuple[str, ...], target: Target) -> _Outcome[_Binary]:
     diagnostics: list[Diagnostic] = []
 
     def report(text: str) -> None:
-        diagnostics.append(Diagnostic.parse(text))
+        if text.startswith(UNPROVEN):
+            _LOGGER.info("what a program reads in memory is %s", text)
+        else:
+            diagnostics.append(Diagnostic.parse(text))
 
     try:
         binary = run(flags + (linker_flags() if target.uses_linker else ()), report)
     except CompilerEndedError as crash:
         return _Outcome(None, diagnostics, crash)
+    except WrongMemoryError as error:
+        return _Outcome(None, diagnostics, wrong=str(error))
     except RejectedFlagsError as error:
         raise ParameterError(
             f"iree-compile does not accept the flags: {' '.join(str(error).split())}.",

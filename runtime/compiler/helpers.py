@@ -27,6 +27,7 @@ from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from .diagnostics import CompilerEndedError
 from .invocation.invoker import RejectedFlagsError
 from .invocation.messages import receive, send
+from .invocation.proven_memory import WrongMemoryError
 from .target import process_flags
 
 # Loads the folder under a name of its own, with the parent's search path behind Python's own.
@@ -106,6 +107,7 @@ class Helper:
 
         Raises:
             RejectedFlagsError: the flags are not legal.
+            WrongMemoryError: the program would read something else than it means.
             CompilerEndedError: the compiler crashed, and the helper is gone.
             HelperStartError: the helper ended before it was ready.
         """
@@ -133,6 +135,8 @@ class Helper:
                     report(text)
                 case ("rejected", text):
                     raise RejectedFlagsError(text)
+                case ("wrong", text):
+                    raise WrongMemoryError(text)
                 case ("binary", binary):
                     return binary
                 case ("failed",):

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import NamedTuple
 
 from iree.compiler import ir
 from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
@@ -28,7 +29,9 @@ from .object_files import (
 )
 from .passed_buffers import keep_passed_buffers
 from .program_order import FLOW_PHASE, keep_order
+from .proven_memory import give_memory
 from .roundings import round_products
+from .stream_passes import STREAM_PHASE
 
 BYTECODE_MAGIC = b"ML\xefR"
 
@@ -38,6 +41,8 @@ _ERROR_SEVERITY = 2
 MARK = "mark"
 # A flag of the tool `iree-compile`, not of a session: the C API has a function for it.
 UNVERIFIED = "--verify=false"
+# A flag of this folder: what works in place works on a copy.
+KEEP_COPIES = "--axir-keep-copies"
 # The compiler stops after these. In the second to last, executables are translated to machine code,
 # side by side.
 _PHASES = (NUMBERS_PHASE, "dispatch-creation", FLOW_PHASE, "executable-sources", HOST_PHASE, "end")
@@ -101,7 +106,8 @@ class Invoker:
         Args:
             source: the module.
             flags: those of the session, and perhaps `UNVERIFIED`.
-            report: called with each error that the compiler diagnoses.
+            report: called with each error that the compiler diagnoses, and with why nothing is
+                known of what the program reads (`UNPROVEN`), if so.
             option: whether the program looks at what it is called with; or `MARK`, if it tells when
                 its dispatches begin and end, and looks.
 
@@ -110,15 +116,18 @@ class Invoker:
 
         Raises:
             RejectedFlagsError: the flags are not legal.
+            WrongMemoryError: the program would read something else than it means.
         """
-        verifies, flags = _verification(flags)
+        verifies, keeps_copies, flags = _own_flags(flags)
         with (
             self._session(flags) as session,
             _invocation(session, source, report, verifies) as invocation,
         ):
             try:
                 if invocation is None or not _execute(
-                    session, invocation, option == MARK, verifies
+                    session,
+                    invocation,
+                    _Ways(option == MARK, verifies, keeps_copies, report),
                 ):
                     return None
                 return _bytecode(invocation, checks_arguments=bool(option))
@@ -144,33 +153,30 @@ class Invoker:
 
         Raises:
             RejectedFlagsError: the flags are not legal.
+            WrongMemoryError: the program would read something else than it means.
         """
         import tempfile  # late: takes 5 ms, and few programs are object files
 
         with tempfile.TemporaryDirectory(prefix="axir-") as folder:
             path = os.path.join(folder, "kernels.o")
             # Who builds a model waits for a C++ compiler, too: each pass is looked at.
-            _, flags = _verification(flags)
+            _, keeps_copies, flags = _own_flags(flags)
             session = self._new_session(
                 (*flags, f"--iree-llvmcpu-static-library-output-path={path}")
             )
             with _invocation(session, source, report, verifies=True) as invocation:
                 if invocation is None:
                     return None
+                ways = _Ways(False, True, keeps_copies, report)
                 start = None
-                for phase, mend in ((NUMBERS_PHASE, part_equal_results), (FLOW_PHASE, keep_order)):
+                for phase in (NUMBERS_PHASE, FLOW_PHASE, HOST_PHASE):
                     set_phases(invocation, start=start, to=phase)
                     if not invocation.execute():
                         return None
-                    made = invocation.export_module()
-                    mend(made)
-                    invocation.import_module(made)
-                    start = phase
-                set_phases(invocation, start=start, to=HOST_PHASE)
-                if not invocation.execute():
-                    return None
-                lowered = invocation.export_module()
-                round_products(lowered)
+                    lowered = invocation.export_module()
+                    start = _mend(lowered, phase, ways)
+                    if phase != HOST_PHASE:
+                        invocation.import_module(lowered)
                 rename_executables(lowered, prefix)
                 program = remove_kernels(lowered)
                 remove_locations(lowered)
@@ -205,9 +211,10 @@ class Invoker:
         return session
 
 
-def _verification(flags: tuple[str, ...]) -> tuple[bool, tuple[str, ...]]:
-    """Tells whether to verify what passes make, and which flags are the session's."""
-    return UNVERIFIED not in flags, tuple(flag for flag in flags if flag != UNVERIFIED)
+def _own_flags(flags: tuple[str, ...]) -> tuple[bool, bool, tuple[str, ...]]:
+    """Tells whether to verify what passes make, whether to keep copies; and the session's flags."""
+    rest = tuple(flag for flag in flags if flag not in (UNVERIFIED, KEEP_COPIES))
+    return UNVERIFIED not in flags, KEEP_COPIES in flags, rest
 
 
 @contextmanager
@@ -233,9 +240,16 @@ def _invocation(
         invocation.close()
 
 
-def _execute(
-    session: Session, invocation: Invocation, marks_dispatches: bool, verifies: bool
-) -> bool:
+class _Ways(NamedTuple):
+    """How to compile: see `Invoker.compile`."""
+
+    marks_dispatches: bool
+    verifies: bool
+    keeps_copies: bool
+    report: Callable[[str], None]
+
+
+def _execute(session: Session, invocation: Invocation, ways: _Ways) -> bool:
     """Compiles to a VM module; tells whether that went well.
 
     Threads help where many executables are translated. The passes before and after see one module
@@ -244,6 +258,7 @@ def _execute(
     Raises:
         ir.MLIRError: what passes made is not legal, though each of them went well, since none but
             the last one of a phase was looked at.
+        WrongMemoryError: the program would read something else than it means.
     """
     start = None
     for phase in _PHASES:
@@ -252,19 +267,30 @@ def _execute(
         # Only a context that Python owns can outlive what Python holds of the module.
         assert session.context is not None
         module = invocation.export_module()
-        if not verifies:
+        if not ways.verifies:
             module.verify()
-        if phase == NUMBERS_PHASE:
-            part_equal_results(module)
-        elif phase == FLOW_PHASE:
-            keep_order(module)
-            if marks_dispatches:
-                mark_dispatches(module)
-        elif phase == HOST_PHASE:
-            round_products(module)
+        start = _mend(module, phase, ways)
         invocation.import_module(module)
-        start = phase
     return True
+
+
+def _mend(module: ir.Operation, phase: str, ways: _Ways) -> str:
+    """Mends what a phase has made, in place; returns the phase in which the module is then.
+
+    Raises:
+        WrongMemoryError: the program would read something else than it means.
+    """
+    if phase == NUMBERS_PHASE:
+        part_equal_results(module)
+    elif phase == FLOW_PHASE:
+        keep_order(module)
+        if ways.marks_dispatches:
+            mark_dispatches(module)
+        give_memory(module, ways.verifies, ways.keeps_copies, ways.report)
+        return STREAM_PHASE
+    elif phase == HOST_PHASE:
+        round_products(module)
+    return phase
 
 
 def _compile_between(

@@ -1,9 +1,9 @@
 """The helper process: compiles what it is sent on its standard input, until that ends.
 
 It answers on its standard output: `ready` once, then for each request any number of `error`s and
-one of `binary`, `failed`, `rejected` and `read`. A compiler that crashes ends this process and no
-other. When the parent ends, however it does, so does the input, and with it this process, also in
-the middle of a compilation.
+one of `binary`, `failed`, `wrong`, `rejected` and `read`. A compiler that crashes ends this process
+and no other. When the parent ends, however it does, so does the input, and with it this process,
+also in the middle of a compilation.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import threading
 
 from .invoker import MARK, Invoker, RejectedFlagsError
 from .messages import receive, send
+from .proven_memory import WrongMemoryError
 from .reader import try_to_read
 
 # Who has not compiled for so long has loaded its programs, and can use the memory.
@@ -84,6 +85,8 @@ def _answer(
             made = invoker.compile(source, flags, report, option)
     except RejectedFlagsError as error:
         send(answers, "rejected", str(error))
+    except WrongMemoryError as error:
+        send(answers, "wrong", str(error))
     else:
         send(answers, *(("failed",) if made is None else ("binary", made)))
 

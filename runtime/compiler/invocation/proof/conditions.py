@@ -1,0 +1,63 @@
+"""Writes conditions with regions as blocks and branches, as the program with memory has them."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from .reading import Block, Operation
+
+_CONDITION, _YIELD = "scf.if", "scf.yield"
+
+
+def without_conditions(blocks: list[Block]) -> list[Block]:
+    """Returns blocks in which each condition is a branch to blocks of its own.
+
+    Regions that only give something become no blocks: the branch passes that on.
+    """
+    if not any(x.name == _CONDITION for block in blocks for x in block.operations):
+        return blocks
+    return _rewritten(blocks, count())
+
+
+def _rewritten(blocks: list[Block], numbers: count[int]) -> list[Block]:
+    made: list[Block] = []
+    for block in blocks:
+        current = Block(block.label, block.arguments, block.types)
+        made.append(current)
+        for operation in block.operations:
+            if operation.name != _CONDITION:
+                current.operations.append(operation)
+                continue
+            label = f"^if{next(numbers)}"
+            following = Block(f"{label}_end", operation.results, operation.result_kinds())
+            targets, inner = _branches(operation, label, following.label, numbers)
+            current.operations.append(_choice(operation.operands[0], targets))
+            made += [*inner, following]
+            current = following
+    return made
+
+
+def _branches(
+    condition: Operation, label: str, following: str, numbers: count[int]
+) -> tuple[list[tuple[str, list[str]]], list[Block]]:
+    """Returns where a condition branches to and with what, and the blocks of its regions."""
+    targets: list[tuple[str, list[str]]] = []
+    made: list[Block] = []
+    for index, region in enumerate(condition.regions):
+        inner = _rewritten(region, numbers)
+        operations = inner[-1].operations
+        given = operations.pop().operands if operations else []
+        if len(inner) == 1 and not operations:
+            targets.append((following, given))
+            continue
+        inner[0].label = f"{label}_{index}"
+        operations.append(Operation("cf.br", [], given, [following], ""))
+        targets.append((inner[0].label, []))
+        made += inner
+    return targets, made
+
+
+def _choice(condition: str, targets: list[tuple[str, list[str]]]) -> Operation:
+    (first, then), (second, otherwise) = targets
+    sizes = f"operandSegmentSizes = array<i32: 1, {len(then)}, {len(otherwise)}>"
+    return Operation("cf.cond_br", [], [condition, *then, *otherwise], [first, second], sizes)
