@@ -288,13 +288,11 @@ class Emitter:
 
     def _formula(self, created: ir.Operation) -> Lanes:
         """Returns what an operation does to elements: here, or in a function if many do it."""
-        formula = formula_of(created)
-        assert formula is not None, created.name
-        body = formula
         name = formula_name(created) if self.code.repeated else None
         if name is None or name not in self.code.repeated:
-            return body
-        return lambda *xs: call(name, body, xs)
+            return _written_out(created)
+        # Read when the function is built, once: that of a sine has a hundred operations.
+        return lambda *xs: call(name, lambda *taken: _written_out(created)(*taken), xs)
 
 
 class _Nothing(Value):
@@ -306,6 +304,12 @@ class _Nothing(Value):
 
     def at(self, position: Indices, lanes: int | None) -> Scalar:
         raise AssertionError("nobody reads an empty tensor")
+
+
+def _written_out(created: ir.Operation) -> Lanes:
+    formula = formula_of(created)
+    assert formula is not None, created.name
+    return formula
 
 
 def read_by(operation: ir.Operation) -> list[ir.Value]:

@@ -20,7 +20,7 @@ _LARGEST_WORK = 1 << 23
 _SMALL_WORK = 1 << 16
 # What several threads would not do faster, for beginning an operation takes as long.
 _WORK_OF_EACH = 1 << 11
-_MOST_OPERATIONS = 10_000
+_MOST_OPERATIONS = 100_000
 _GUESSED_PASSES = 8
 _KERNEL_WORK = 16
 _FREE = frozenset(
