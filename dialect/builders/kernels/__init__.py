@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from .control_flow import Carried, branch, each, loop, repeat_while, when
 from .dispatching import dispatch, rows_of, workspace
+from .functions import call
 from .lanes import (
     all_lanes,
     any_lane,
@@ -58,6 +59,7 @@ __all__ = [
     "all_lanes",
     "any_lane",
     "branch",
+    "call",
     "combined_lanes",
     "dispatch",
     "each",
