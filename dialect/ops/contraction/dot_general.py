@@ -56,7 +56,8 @@ from .types import (
 MATMUL: DimensionNumbers = (((1,), (0,)), ((), ()))
 # Sums of so many products are added block by block.
 _LONG = 1 << 13
-_LONG_BLOCK = 1 << 11
+# How many are added by one call: a dot product has many running sums, others have few.
+_DOT_BLOCK, _MATRIX_BLOCK = 1 << 13, 1 << 9
 
 # Evaluation ------------------------------------------------------------------------------------
 
@@ -136,7 +137,8 @@ def _product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     *batch, rows, count = lhs.shape
     columns = rhs.shape[-1]
     # The sums of all blocks are few beside the operands.
-    block = max(_LONG_BLOCK, 8 * rows * columns // max(rows + columns, 1))
+    least = _DOT_BLOCK if rows == columns == 1 else _MATRIX_BLOCK
+    block = max(least, 8 * rows * columns // max(rows + columns, 1))
     if count < _LONG or count < 2 * block or lhs.dtype.kind not in "fc":
         return np.matmul(lhs, rhs)
     whole = count - count % block

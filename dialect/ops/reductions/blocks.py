@@ -106,14 +106,14 @@ def accumulate_in_blocks(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarra
     next block are combined with.
 
     Args:
-        ufunc: An associative operation. `np.multiply` multiplies in double precision.
+        ufunc: An associative operation; others than `np.add` compute in double precision.
         x: An array with an axis.
         axis: Counted from the first one.
     """
     rows, dtype = x.shape[axis], x.dtype
     if rows <= 2 * _RUNNING_BLOCK or dtype.kind not in "fc" or not x.size:
         return ufunc.accumulate(x, axis=axis, dtype=dtype)
-    if ufunc is np.multiply and dtype.char in "fF":
+    if ufunc is not np.add and dtype.char in "fF":
         return _accumulate_wide(ufunc, x, axis)
     result = np.empty(x.shape, dtype)
     part = (slice(None),) * axis
@@ -138,10 +138,10 @@ def _accumulate_wide(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarray:
     rows = x.shape[axis]
     count = max(1, _WIDE * rows // x.size)
     part = (slice(None),) * axis
-    before = None
+    before, wide = None, np.result_type(x.dtype, np.float64)
     for start in range(0, rows, count):
         piece = (*part, slice(start, start + count))
-        found = ufunc.accumulate(x[piece], axis=axis, dtype=_dtype_within(ufunc, x.dtype))
+        found = ufunc.accumulate(x[piece], axis=axis, dtype=wide)
         if before is not None:
             ufunc(found, before, out=found)
         result[piece] = found

@@ -20,6 +20,7 @@ from axir.dialect.builders.kernels import (
     dispatch,
     first_lanes,
     loop,
+    loop_in_blocks,
     rows_of,
     sum_of_lanes,
 )
@@ -131,7 +132,7 @@ class _Product:
             def whole(at: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
                 return tuple(add(at, sums, _VECTORS, None))
 
-            sums = loop(0, even, sums, whole, stride)
+            sums = loop_in_blocks(0, even, sums, whole, _added, stride=stride)
 
         def rest(at: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
             return tuple(add(at, sums, 1, first_lanes(lanes, contracted - at)))
@@ -176,6 +177,10 @@ class _Product:
             loop(full, end, (), lambda row: rows(place, row, 1))
 
         loop(0, batch * -(-free // width), (), columns)
+
+
+def _added(x: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
+    return [a + b for a, b in zip(x, y, strict=True)]
 
 
 @dataclasses.dataclass(frozen=True)

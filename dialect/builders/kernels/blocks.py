@@ -1,0 +1,124 @@
+"""Long loops that sum up, in blocks: each begins anew, and what it finds is combined.
+
+A sum of `n` numbers one after the other is off by up to `n` roundings; in blocks of blocks, by as
+many as a block has numbers for each level, and there are `log n` levels (Higham, "The accuracy of
+floating point summation", SIAM J. Sci. Comput. 14, 1993).
+
+What does not live here: the evaluator's sums in blocks (`dialect/ops/reductions/blocks.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from axir.dialect.builders.expressions import minimum
+from axir.dialect.builders.scalars import Scalar
+
+from .control_flow import loop
+
+Numbers: TypeAlias = tuple[Scalar, ...]
+Combine: TypeAlias = Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]
+Extents: TypeAlias = Sequence[tuple[int, int, int]]  # from, to, stride
+
+# Steps after which a block ends, and the most that are taken without blocks.
+_BLOCK = 64
+LONGEST = 256
+
+
+def loop_in_blocks(
+    lower: Scalar | int,
+    upper: Scalar | int,
+    starts: Numbers,
+    step: Callable[..., Sequence[Scalar]],
+    combine: Combine,
+    *,
+    stride: int = 1,
+    most: int | None = None,
+    weight: int = 1,
+) -> Numbers:
+    """Runs `step(index, *numbers) -> numbers` as `loop` does, in blocks that are combined.
+
+    Args:
+        lower: Where the index begins.
+        upper: Where it ends.
+        starts: Numbers that change nothing when they are combined: each block begins with them.
+        step: Combines the numbers with what belongs to the index.
+        combine: Combines the numbers of two blocks, those of the first one in front.
+        stride: What the index grows by.
+        most: The most steps that there may be; needed where the limits are not known.
+        weight: How many numbers a step combines one after the other.
+
+    Returns:
+        The numbers of all blocks combined.
+    """
+    if most is None:
+        if isinstance(lower, Scalar) or isinstance(upper, Scalar):
+            raise TypeError("loop_in_blocks: limits that are not known need `most`.")
+        most = -(-(upper - lower) // stride)
+    if most * weight <= LONGEST or most <= 1:
+        found: Numbers = loop(
+            lower, upper, starts, lambda i, *numbers: tuple(step(i, *numbers)), stride
+        )
+        return found
+    inner = max(1, _BLOCK // weight)
+    while inner * _BLOCK < most:
+        inner *= _BLOCK
+
+    def block(first: Scalar, *numbers: Scalar) -> Numbers:
+        end = minimum(first + inner * stride, upper)
+        part = loop_in_blocks(
+            first, end, starts, step, combine, stride=stride, most=inner, weight=weight
+        )
+        return tuple(combine(numbers, part))
+
+    whole: Numbers = loop(lower, upper, starts, block, inner * stride)
+    return whole
+
+
+def loops_in_blocks(
+    extents: Extents,
+    starts: Sequence[Scalar],
+    step: Callable[[tuple[Scalar | int, ...], Sequence[Scalar]], Sequence[Scalar]],
+    combine: Combine,
+) -> Numbers:
+    """Runs `step(position, numbers) -> numbers` over ranges, one in the other, in blocks.
+
+    Args:
+        extents: For each range where it begins, where it ends, and its stride.
+        starts: Numbers that change nothing when they are combined; any, if `is_short(extents)`.
+        step: Combines the numbers with what belongs to the position.
+        combine: Combines the numbers of two blocks, those of the first one in front.
+    """
+    starts = tuple(starts)
+
+    def level(rest: Extents, place: tuple[Scalar | int, ...], numbers: Numbers) -> Numbers:
+        if not rest:
+            return tuple(step(place, numbers))
+        lower, upper, stride = rest[0]
+        if lower < upper <= lower + stride:
+            return level(rest[1:], (*place, lower), numbers)
+
+        def deeper(i: Scalar, *numbers: Scalar) -> Numbers:
+            if is_short(rest[1:]):
+                return level(rest[1:], (*place, i), numbers)
+            return tuple(combine(numbers, level(rest[1:], (*place, i), starts)))
+
+        if is_short(rest):
+            found: Numbers = loop(lower, upper, numbers, deeper, stride)
+            return found
+        weight = _steps(rest[1:]) if is_short(rest[1:]) else 1
+        blocks = loop_in_blocks(lower, upper, starts, deeper, combine, stride=stride, weight=weight)
+        return blocks if numbers is starts else tuple(combine(numbers, blocks))
+
+    return level(extents, (), starts)
+
+
+def is_short(extents: Extents) -> bool:
+    """Tells whether loops over these ranges run without blocks."""
+    return _steps(extents) <= LONGEST
+
+
+def _steps(extents: Extents) -> int:
+    return math.prod(-(-(upper - lower) // stride) for lower, upper, stride in extents)
