@@ -89,7 +89,7 @@ class TileProducts(Pass):
             return
         contraction = Contraction.read(operation)
         extents = contraction.extents
-        if min(extents[1:3]) == 1 < max(extents[1:3]) and math.prod(extents) >= self.elements:
+        if min(extents[1:3]) == 1 and math.prod(extents) >= self.elements:
             self._rewrite_vector(operation, contraction, element)
             return
         # IREE knows what to do with a matrix all of whose elements are the same.
@@ -103,7 +103,7 @@ class TileProducts(Pass):
         )
         rhs = contraction.rhs.array(element, last=FREE + CONTRACTED)
         tiling = tile(extents, self.vector_bits, element.width, rhs.order[-1] == CONTRACTED)
-        if hlo.element_type_of(result) == element:
+        if hlo.element_type_of(result) == element and tiling.parts == 1:
             groups = [len(contraction.lhs.axes[kind]) for kind in (BATCH, FREE)]
             epilogue = Epilogue.of(operation, groups)
         else:
