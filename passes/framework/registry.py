@@ -35,6 +35,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "expand-rounding",
         "expand-trigonometry",
         "keep-denormal-halves",
+        "multiply-in-double",
         "keep-roundings",
         "refuse-unsupported",
         "round-to-bfloat16",

@@ -55,6 +55,7 @@ STAGES: dict[str, Stage] = {
     "clamp-unsigned-operands": looks_for("convert"),
     "split-complex-loops": looks_for("while"),
     "expand-c-functions": looks_for(_ANY),
+    "multiply-in-double": looks_for("reduce reduce_window"),
     "write-out-fused-products": looks_for("linalg.generic"),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
@@ -107,7 +108,8 @@ _GPUS = ("vulkan", "cuda", "rocm", "metal")
 _SPIRV = ("vulkan", "metal")
 _ONLY_ON = {
     **dict.fromkeys(
-        ("expand-rounding", "scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)
+        ("expand-rounding", "multiply-in-double", "scatter-by-kernel", "sort-by-digits", *_FUSIONS),
+        ("cpu",),
     ),
     "stabilize-sort": ("cpu", "vmvx"),
     "store-moved-conversions": ("cuda",),
@@ -147,8 +149,8 @@ class LegalizeForIree(Pass):
        for Vulkan `split-grouped-convolutions`, `fit-conv-windows`, `select-boolean-operands` and
        `widen-unsigned-dot`, in any order, then `clamp-unsigned-operands`. Then
        `split-complex-loops`, on CPUs and unless `fuses` is off, and `expand-c-functions`, unless
-       the program has a C library; for Vulkan `write-out-fused-products`; then, on CPUs and unless
-       `fuses` is off,
+       the program has a C library; on CPUs `multiply-in-double`; for Vulkan
+       `write-out-fused-products`; then, on CPUs and unless `fuses` is off,
        `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
        out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;

@@ -21,6 +21,10 @@ _COMBINE: dict[str, Callable[[ir.Value, ir.Value], ir.Value]] = {
     "stablehlo.maximum": hlo.maximum,
     "stablehlo.minimum": hlo.minimum,
 }
+# What is off by more, the more numbers are combined one after the other.
+_ROUNDED = ("stablehlo.add", "stablehlo.multiply")
+# So many may be, and of those in a row as many vectors.
+_LONGEST = 256
 # What reduces truth values that are written as the numbers 0 and 1.
 _OF_TRUTHS = {"stablehlo.or": "stablehlo.maximum", "stablehlo.and": "stablehlo.minimum"}
 # Into how many parts a stage of a reduction over rows of a matrix divides them.
@@ -94,7 +98,14 @@ class SplitReductions(RewritePass):
         axes = sorted(operation.attributes["dimensions"])
         shape = hlo.shape_of(operand)
         is_contiguous = bool(axes) and axes == list(range(axes[0], axes[-1] + 1))
-        if not is_contiguous or math.prod(shape[axes[0] :]) < self.elements:
+        if not is_contiguous:
+            return None
+        is_rounded = name in _ROUNDED and not isinstance(
+            hlo.element_type_of(operand), ir.IntegerType
+        )
+        is_large = math.prod(shape[axes[0] :]) >= self.elements
+        is_long = is_rounded and math.prod(shape[axes[0] : axes[-1] + 1]) > _LONGEST
+        if not is_large and not is_long:
             return None
         word = ir.IntegerType.get_signless(32)
         if name in _OF_TRUTHS:
@@ -103,8 +114,10 @@ class SplitReductions(RewritePass):
                 hlo.convert(operand, word),
                 hlo.convert(init, word),
             )
-        reduction = _Reduction(_COMBINE[name], _identity(name, operand), init)
-        result = self._reduced(reduction, operand, axes)
+        reduction = _Reduction(_COMBINE[name], _identity(name, operand), init, is_rounded)
+        result = (
+            self._reduced(reduction, operand, axes) if is_large else reduction.last(operand, axes)
+        )
         return (
             None
             if result is None
@@ -115,6 +128,8 @@ class SplitReductions(RewritePass):
         self, reduction: _Reduction, operand: ir.Value, axes: list[int]
     ) -> ir.Value | None:
         if axes[-1] == len(hlo.shape_of(operand)) - 1:
+            if reduction.is_rounded:
+                return reduction.last(operand, axes)
             return _reduce_rows(reduction, operand, axes)
         if _is_shared(operand):
             operand = hlo.optimization_barrier(operand)[0]
@@ -147,23 +162,46 @@ class SplitReductions(RewritePass):
 
 @dataclasses.dataclass(frozen=True)
 class _Reduction:
-    """How to combine elements, what combines to no effect, and what to begin with."""
+    """How to combine elements, what combines to no effect, what to begin with, and whether it
+    matters how many are combined one after the other.
+    """
 
     combine: Callable[[ir.Value, ir.Value], ir.Value]
     identity: ir.Value
     init: ir.Value
+    is_rounded: bool
 
     def stage(self, operand: ir.Value, axis: int) -> ir.Value:
         """Reduces one axis, to go on with."""
         return hlo.reduce([operand], [self.identity], [axis], self.combine)[0]
 
     def last(self, operand: ir.Value, axes: list[int]) -> ir.Value:
-        """Reduces what is left, beginning with the original initial value."""
-        return hlo.reduce([operand], [self.init], axes, self.combine)[0]
+        """Reduces what is left, in blocks of blocks, and combines the original initial value."""
+        shape, first = hlo.shape_of(operand), axes[0]
+        rows = math.prod(shape[first : axes[-1] + 1])
+        before, after = shape[:first], shape[axes[-1] + 1 :]
+        longest = _LONGEST if after else _LONGEST * _VECTOR
+        if not self.is_rounded or rows <= longest:
+            return hlo.reduce([operand], [self.init], axes, self.combine)[0]
+        size = _block_size(rows, longest)
+        flat = hlo.reshape(operand, (*before, rows, *after))
+        even = rows - rows % size
+        blocks = hlo.reshape(_part(flat, first, 0, even), (*before, even // size, size, *after))
+        whole = self.last(self.stage(blocks, first + 1), [first])
+        if even == rows:
+            return whole
+        return self.with_rest(whole, _part(flat, first, even, rows), first)
 
     def with_rest(self, whole: ir.Value, rest: ir.Value, axis: int) -> ir.Value:
         """Combines a result with the elements that it left out."""
         return self.combine(whole, self.stage(rest, axis))
+
+
+def _block_size(rows: int, longest: int) -> int:
+    """Returns how long blocks are, which leave no rest if that can be."""
+    sizes = range(longest, longest // 4, -1)
+    vectors = [n for n in sizes if n % _VECTOR == 0]
+    return next((n for n in (*vectors, *sizes) if rows % n == 0), longest)
 
 
 def _reduce_rows(reduction: _Reduction, operand: ir.Value, axes: list[int]) -> ir.Value | None:
@@ -225,7 +263,8 @@ def _body_name(reduce: ir.Operation) -> str | None:
         return None
     element = hlo.element_type_of(reduce.operands[0])
     is_truth = isinstance(element, ir.IntegerType) and element.width == 1
-    if not hlo.is_float(reduce.operands[0]) and not isinstance(element, ir.IntegerType):
+    is_real = hlo.is_float(reduce.operands[0]) or isinstance(element, ir.IntegerType)
+    if not is_real and not hlo.is_complex(reduce.operands[0]):
         return None
     block = reduce.regions[0].blocks[0]
     operations = list(block.operations)
@@ -235,7 +274,7 @@ def _body_name(reduce: ir.Operation) -> str | None:
     is_plain = list(terminator.operands) == list(body.results) and (
         set(body.operands) == set(block.arguments)
     )
-    known = _OF_TRUTHS if is_truth else _COMBINE
+    known = _OF_TRUTHS if is_truth else _COMBINE if is_real else _ROUNDED
     return body.name if is_plain and body.name in known else None
 
 
