@@ -68,6 +68,7 @@ STAGES: dict[str, Stage] = {
     "index-scatter-windows": looks_for("scatter"),
     "lead-scatter-dims": looks_for("scatter"),
     "stabilize-sort": looks_for("sort"),
+    "run-by-kernel": looks_for("reduce_window"),
     "unfold-windows": looks_for("reduce_window"),
     "scan-by-doubling": looks_for("reduce_window", is_complex=True),
     "pad-windows": looks_for("reduce_window"),
@@ -108,7 +109,14 @@ _GPUS = ("vulkan", "cuda", "rocm", "metal")
 _SPIRV = ("vulkan", "metal")
 _ONLY_ON = {
     **dict.fromkeys(
-        ("expand-rounding", "multiply-in-double", "scatter-by-kernel", "sort-by-digits", *_FUSIONS),
+        (
+            "expand-rounding",
+            "multiply-in-double",
+            "run-by-kernel",
+            "scatter-by-kernel",
+            "sort-by-digits",
+            *_FUSIONS,
+        ),
         ("cpu",),
     ),
     "stabilize-sort": ("cpu", "vmvx"),
@@ -157,8 +165,8 @@ class LegalizeForIree(Pass):
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.
-    4. `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`,
-       because `drop-scatter` pads too; then `split-complex-constants`.
+    4. On CPUs `run-by-kernel`; `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`;
+       then `split-complex-pad`, because `drop-scatter` pads too; then `split-complex-constants`.
     5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
        makes some of; `limit-fusion`, `limit-scalar-fusion` and `store-complex-numbers`; for
        Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and

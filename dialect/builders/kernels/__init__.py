@@ -32,7 +32,7 @@ passes that put them in.
 
 from __future__ import annotations
 
-from .blocks import is_short, loop_in_blocks, loops_in_blocks
+from .blocks import is_short, loop_in_blocks, loops_in_blocks, scan_in_blocks
 from .control_flow import Carried, branch, each, loop, repeat_while, when
 from .dispatching import dispatch, rows_of, workspace
 from .lanes import (
@@ -72,6 +72,7 @@ __all__ = [
     "loops_in_blocks",
     "repeat_while",
     "rows_of",
+    "scan_in_blocks",
     "scratch",
     "shuffle",
     "smallest_lane",

@@ -62,9 +62,7 @@ def loop_in_blocks(
             lower, upper, starts, lambda i, *numbers: tuple(step(i, *numbers)), stride
         )
         return found
-    inner = max(1, _BLOCK // weight)
-    while inner * _BLOCK < most:
-        inner *= _BLOCK
+    inner = _block_steps(most, weight)
 
     def block(first: Scalar, *numbers: Scalar) -> Numbers:
         end = minimum(first + inner * stride, upper)
@@ -122,3 +120,53 @@ def is_short(extents: Extents) -> bool:
 
 def _steps(extents: Extents) -> int:
     return math.prod(-(-(upper - lower) // stride) for lower, upper, stride in extents)
+
+
+def scan_in_blocks(
+    count: int,
+    starts: Sequence[Scalar],
+    step: Callable[[Scalar, Numbers], Sequence[Scalar]],
+    write: Callable[[Scalar, Sequence[Scalar]], None],
+    combine: Combine,
+) -> None:
+    """Combines the numbers of each index with those of all before it, in blocks.
+
+    Args:
+        count: How many indices there are.
+        starts: Numbers that change nothing when they are combined.
+        step: Combines numbers with what belongs to the index.
+        write: Takes an index and what has been found up to it, itself included.
+        combine: Combines the numbers of two blocks, those of the first one in front.
+    """
+    starts = tuple(starts)
+
+    def run(lower: Scalar | int, upper: Scalar | int, most: int, before: Numbers | None) -> Numbers:
+        def known(numbers: Numbers) -> Numbers:
+            return numbers if before is None else tuple(combine(before, numbers))
+
+        def single(i: Scalar, *numbers: Scalar) -> Numbers:
+            following = tuple(step(i, numbers))
+            write(i, known(following))
+            return following
+
+        if most <= LONGEST:
+            found: Numbers = loop(lower, upper, starts, single)
+            return found
+        inner = _block_steps(most, 1)
+
+        def block(first: Scalar, *numbers: Scalar) -> Numbers:
+            part = run(first, minimum(first + inner, upper), inner, known(numbers))
+            return tuple(combine(numbers, part))
+
+        whole: Numbers = loop(lower, upper, starts, block, inner)
+        return whole
+
+    run(0, count, count, None)
+
+
+def _block_steps(most: int, weight: int) -> int:
+    """Returns how many steps a block has, of a loop of so many."""
+    inner = max(1, _BLOCK // weight)
+    while inner * _BLOCK < most:
+        inner *= _BLOCK
+    return inner

@@ -52,9 +52,10 @@ class MultiplyInDouble(RewritePass):
             return None
         array, init = operation.operands
         shape = hlo.shape_of(array)
-        is_window = operation.name == "stablehlo.reduce_window"
-        window = entries(operation, "window_dimensions", []) if is_window else []
-        reduced = window or [shape[axis] for axis in operation.attributes["dimensions"]]
+        if operation.name == "stablehlo.reduce":
+            reduced = [shape[axis] for axis in operation.attributes["dimensions"]]
+        else:
+            reduced = entries(operation, "window_dimensions", [1] * len(shape))
         if math.prod(reduced) <= _FEW:
             return None
         double = ir.F64Type.get()
