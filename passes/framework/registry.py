@@ -71,6 +71,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "loop-over-windows",
         "pad-windows",
         "position-select-and-scatter",
+        "reduce-long-windows",
         "run-by-kernel",
         "scan-by-doubling",
         "split-grouped-convolutions",

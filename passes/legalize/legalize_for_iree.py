@@ -68,6 +68,7 @@ STAGES: dict[str, Stage] = {
     "index-scatter-windows": looks_for("scatter"),
     "lead-scatter-dims": looks_for("scatter"),
     "stabilize-sort": looks_for("sort"),
+    "reduce-long-windows": looks_for("reduce_window"),
     "run-by-kernel": looks_for("reduce_window"),
     "unfold-windows": looks_for("reduce_window"),
     "scan-by-doubling": looks_for("reduce_window", is_complex=True),
@@ -165,8 +166,9 @@ class LegalizeForIree(Pass):
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.
-    4. On CPUs `run-by-kernel`; `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`;
-       then `split-complex-pad`, because `drop-scatter` pads too; then `split-complex-constants`.
+    4. `reduce-long-windows`, on CPUs `run-by-kernel`, `unfold-windows`, for Vulkan
+       `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`, because `drop-scatter` pads
+       too; then `split-complex-constants`.
     5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
        makes some of; `limit-fusion`, `limit-scalar-fusion` and `store-complex-numbers`; for
        Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and

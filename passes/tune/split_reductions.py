@@ -14,6 +14,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.annotations import Dtype
 from axir.dialect.core.types import numpy_dtype
 from axir.passes.legalize.rewriting import RewritePass
+from axir.passes.legalize.windows.position_select_and_scatter import copied_body
 
 _COMBINE: dict[str, Callable[[ir.Value, ir.Value], ir.Value]] = {
     "stablehlo.add": hlo.add,
@@ -89,11 +90,11 @@ class SplitReductions(RewritePass):
     elements: int = 1 << 19
     stop: int = 1 << 17
 
-    def rewrite(self, operation: ir.Operation) -> ir.Value | None:
+    def rewrite(self, operation: ir.Operation) -> ir.Value | list[ir.Value] | None:
         """Builds the stages."""
         name = _body_name(operation)
         if name is None:
-            return None
+            return _in_blocks(operation)
         operand, init = operation.operands
         axes = sorted(operation.attributes["dimensions"])
         shape = hlo.shape_of(operand)
@@ -195,6 +196,52 @@ class _Reduction:
     def with_rest(self, whole: ir.Value, rest: ir.Value, axis: int) -> ir.Value:
         """Combines a result with the elements that it left out."""
         return self.combine(whole, self.stage(rest, axis))
+
+
+def _in_blocks(operation: ir.Operation) -> list[ir.Value] | None:
+    """Builds a long reduction by a computation of floats in blocks of blocks, each of which begins
+    with the initial values, as StableHLO allows.
+    """
+    axes = sorted(operation.attributes["dimensions"])
+    arrays, inits = _halves(operation)
+    shape = hlo.shape_of(arrays[0])
+    is_contiguous = bool(axes) and axes == list(range(axes[0], axes[-1] + 1))
+    rows = math.prod(shape[axis] for axis in axes)
+    *inner, _ = operation.regions[0].blocks[0].operations
+    is_rounded = any(view.operation.name in _ROUNDED for view in inner)
+    if (
+        not is_contiguous
+        or not is_rounded
+        or rows <= _LONGEST
+        or not any(map(hlo.is_float, arrays))
+    ):
+        return None
+    body = copied_body(operation.regions[0])
+    before, after = shape[: axes[0]], shape[axes[-1] + 1 :]
+    axis = axes[0]
+    arrays = [hlo.reshape(x, (*before, rows, *after)) for x in arrays]
+    while rows > _LONGEST:
+        size = _block_size(rows, _LONGEST)
+        even = rows - rows % size
+        blocked = (*before, even // size, size, *after)
+        found = hlo.reduce(
+            [hlo.reshape(_part(x, axis, 0, even), blocked) for x in arrays], inits, [axis + 1], body
+        )
+        rows, rest = even // size, [_part(x, axis, even, rows) for x in arrays]
+        if even < hlo.shape_of(arrays[0])[axis]:
+            rest = hlo.reduce(rest, inits, [axis], body)
+            ends = [hlo.reshape(x, (*before, 1, *after)) for x in rest]
+            found = [hlo.concatenate(pair, axis) for pair in zip(found, ends, strict=True)]
+            rows += 1
+        arrays = found
+    return hlo.reduce(arrays, inits, [axis], body)
+
+
+def _halves(operation: ir.Operation) -> tuple[list[ir.Value], list[ir.Value]]:
+    """Returns the arrays that are reduced, and the initial values."""
+    values = list(operation.operands)
+    count = len(values) // 2
+    return values[:count], values[count:]
 
 
 def _block_size(rows: int, longest: int) -> int:
