@@ -65,6 +65,9 @@ class SplitReductions(RewritePass):
        result of a reduction, contraction or the like: fused into the first stage, such a
        computation would run in the order of the stage, across memory.
     5. Without a fitting number of parts, reduce the rest by itself and combine the two.
+    6. Sums and products of more than 256 floats down columns, or 4,096 in a row, also those of
+       complex numbers and by other computations, run in blocks of so many, and what the blocks give
+       in blocks again (`dialect/builders/kernels/blocks.py` says why).
 
     Before::
 
@@ -129,7 +132,8 @@ class SplitReductions(RewritePass):
         self, reduction: _Reduction, operand: ir.Value, axes: list[int]
     ) -> ir.Value | None:
         if axes[-1] == len(hlo.shape_of(operand)) - 1:
-            if reduction.is_rounded:
+            length = math.prod(hlo.shape_of(operand)[axes[0] :])
+            if reduction.is_rounded and length > _LONGEST * _VECTOR:
                 return reduction.last(operand, axes)
             return _reduce_rows(reduction, operand, axes)
         if _is_shared(operand):
