@@ -26,6 +26,7 @@ _COMBINE: dict[str, Callable[[ir.Value, ir.Value], ir.Value]] = {
 _ROUNDED = ("stablehlo.add", "stablehlo.multiply")
 # So many may be, and of those in a row as many vectors.
 _LONGEST = 256
+_LONGEST_ROW = 4096
 # What reduces truth values that are written as the numbers 0 and 1.
 _OF_TRUTHS = {"stablehlo.or": "stablehlo.maximum", "stablehlo.and": "stablehlo.minimum"}
 # Into how many parts a stage of a reduction over rows of a matrix divides them.
@@ -133,7 +134,7 @@ class SplitReductions(RewritePass):
     ) -> ir.Value | None:
         if axes[-1] == len(hlo.shape_of(operand)) - 1:
             length = math.prod(hlo.shape_of(operand)[axes[0] :])
-            if reduction.is_rounded and length > _LONGEST * _VECTOR:
+            if reduction.is_rounded and length > _LONGEST_ROW:
                 return reduction.last(operand, axes)
             return _reduce_rows(reduction, operand, axes)
         if _is_shared(operand):
@@ -185,7 +186,7 @@ class _Reduction:
         shape, first = hlo.shape_of(operand), axes[0]
         rows = math.prod(shape[first : axes[-1] + 1])
         before, after = shape[:first], shape[axes[-1] + 1 :]
-        longest = _LONGEST if after else _LONGEST * _VECTOR
+        longest = _LONGEST if after else _LONGEST_ROW
         if not self.is_rounded or rows <= longest:
             return hlo.reduce([operand], [self.init], axes, self.combine)[0]
         size = _block_size(rows, longest)

@@ -63,16 +63,28 @@ def loop_in_blocks(
         )
         return found
     inner = _block_steps(most, weight)
+    length = inner * stride
 
-    def block(first: Scalar, *numbers: Scalar) -> Numbers:
-        end = minimum(first + inner * stride, upper)
-        part = loop_in_blocks(
-            first, end, starts, step, combine, stride=stride, most=inner, weight=weight
+    def part(first: Scalar | int, end: Scalar | int, steps: int, numbers: Numbers) -> Numbers:
+        found = loop_in_blocks(
+            first, end, starts, step, combine, stride=stride, most=steps, weight=weight
         )
-        return tuple(combine(numbers, part))
+        return tuple(combine(numbers, found))
 
-    whole: Numbers = loop(lower, upper, starts, block, inner * stride)
-    return whole
+    if isinstance(lower, Scalar) or isinstance(upper, Scalar):
+        blocks: Numbers = loop(
+            lower,
+            upper,
+            starts,
+            lambda i, *numbers: part(i, minimum(i + length, upper), inner, numbers),
+            length,
+        )
+        return blocks
+    # Blocks of a known length are faster, and what they leave is a short one.
+    whole = lower + (upper - lower) // length * length
+    found = loop(lower, whole, starts, lambda i, *x: part(i, i + length, inner, x), length)
+    rest = -(-(upper - whole) // stride)
+    return part(whole, upper, rest, found) if rest else found
 
 
 def loops_in_blocks(

@@ -106,7 +106,7 @@ class _Product:
         batch, free, contracted = self.extents
         rows = batch * free
         first, end = rows_of(number, self.parts * rows, self.workgroups)
-        stride = self.lanes * _VECTORS
+        stride = self.lanes * _VECTORS * _ROWS
         share = -(-contracted // (self.parts * stride)) * stride
 
         def sum_rows(row: Scalar, count: int) -> None:
@@ -135,7 +135,9 @@ class _Product:
         limits: tuple[Scalar, Scalar],
     ) -> list[Scalar]:
         contracted = self.extents[2]
-        lanes, stride = self.lanes, self.lanes * _VECTORS
+        # A row by itself has as many sums as several have.
+        count = _VECTORS * _ROWS // len(places)
+        lanes, stride = self.lanes, self.lanes * count
         zero = constant(0, ir.VectorType.get([lanes], matrix.memory.element))
 
         def add(
@@ -147,16 +149,16 @@ class _Product:
                 for n, (batch, row) in enumerate(places):
                     x = matrix.read((batch, row, place), lanes, mask)
                     y = vector.read((batch, 0, place), lanes, mask)
-                    added[n * _VECTORS + v] = multiply_add(x, y, added[n * _VECTORS + v])
+                    added[n * count + v] = multiply_add(x, y, added[n * count + v])
             return added
 
         first, end = limits
         most = -(-contracted // stride)
         even = first + (end - first) // stride * stride
-        sums = tuple([zero] * (len(places) * _VECTORS))
+        sums = tuple([zero] * (len(places) * count))
 
         def whole(at: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
-            return tuple(add(at, sums, _VECTORS, None))
+            return tuple(add(at, sums, count, None))
 
         sums = loop_in_blocks(first, even, sums, whole, _added, stride=stride, most=most)
 
@@ -166,7 +168,7 @@ class _Product:
         if contracted % stride:
             sums = loop(even, end, sums, rest, lanes)
         return [
-            sum_of_lanes(sums[n * _VECTORS] + sums[n * _VECTORS + 1]) for n in range(len(places))
+            sum_of_lanes(_added_up(sums[n * count : (n + 1) * count])) for n in range(len(places))
         ]
 
     def down(self, number: Scalar, matrix: View, vector: View, result: Memory) -> None:
@@ -212,6 +214,12 @@ class _Product:
 
 def _added(x: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
     return [a + b for a, b in zip(x, y, strict=True)]
+
+
+def _added_up(sums: Sequence[Scalar]) -> Scalar:
+    """Adds an even number of vectors, neighbours first."""
+    pairs = [x + y for x, y in zip(sums[::2], sums[1::2], strict=True)]
+    return pairs[0] if len(pairs) == 1 else _added_up(pairs)
 
 
 @dataclasses.dataclass(frozen=True)
