@@ -18,6 +18,7 @@ from axir.dialect.ops.elementwise.arithmetic import max as maximum
 from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type, stop_gradient
 from axir.dialect.ops.elementwise.transcendental import exp, log, rsqrt
+from axir.dialect.ops.reductions.blocks import reduce_in_blocks
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, canonical_axis, spread
@@ -64,12 +65,12 @@ _DIRECT = frozenset((dtypes.float32, dtypes.float64))
 
 def _softmax_of(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     result = np.exp(x - np.maximum.reduce(x, axis=axes, keepdims=True))
-    return result / np.add.reduce(result, axis=axes, keepdims=True)
+    return result / reduce_in_blocks(np.add, result, axes, keepdims=True)
 
 
 def _log_softmax_of(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     shifted = x - np.maximum.reduce(x, axis=axes, keepdims=True)
-    return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axes, keepdims=True))
+    return shifted - np.log(reduce_in_blocks(np.add, np.exp(shifted), axes, keepdims=True))
 
 
 def softmax(x: UserObject, axis: UserObject = -1, where: UserObject = None) -> Value:

@@ -9,11 +9,11 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.regions import operations_of
 from axir.passes.legalize.rewriting import operations_in_order
+from axir.passes.legalize.windows.run_by_kernel import running_axis
 
 from .code import Code
 from .elementwise import can_compute, cost_of, formula_of, is_uniform
 from .inlining import can_inline
-from .running import running_axis
 from .views import VIEWS
 
 _LARGEST_WORK = 1 << 23

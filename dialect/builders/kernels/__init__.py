@@ -32,6 +32,7 @@ passes that put them in.
 
 from __future__ import annotations
 
+from .blocks import is_short, loop_in_blocks, loops_in_blocks, scan_in_blocks
 from .control_flow import Carried, branch, each, loop, repeat_while, when
 from .dispatching import dispatch, rows_of, workspace
 from .functions import call
@@ -64,12 +65,16 @@ __all__ = [
     "dispatch",
     "each",
     "first_lanes",
+    "is_short",
     "lane",
     "lanes",
     "largest_lane",
     "loop",
+    "loop_in_blocks",
+    "loops_in_blocks",
     "repeat_while",
     "rows_of",
+    "scan_in_blocks",
     "scratch",
     "shuffle",
     "smallest_lane",

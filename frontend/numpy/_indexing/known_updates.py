@@ -33,7 +33,8 @@ def update_known(
     """Updates a small array as NumPy does with its memory, which is faster than doing it by ops.
 
     Returns None where NumPy's rules are others: for positions out of bounds, for `mode`s unless all
-    positions are inside, for masks beside values, and for values that do not broadcast.
+    positions are inside, for masks beside values, for values that do not broadcast, and for many
+    positions.
     """
     if x.remote_device is not None:
         return None
@@ -45,6 +46,8 @@ def update_known(
     if known is None or not (is_plain or _is_inside(known, x.shape)):
         return None
     if any(getattr(item, "dtype", None) == np.bool_ for item in known):
+        return None
+    if any(getattr(item, "size", 0) > _SMALL for item in known):
         return None
     if kind in ("add", "subtract", "multiply") and x.dtype == dtypes.bool_:
         return None

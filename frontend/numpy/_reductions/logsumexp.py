@@ -13,6 +13,7 @@ from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import add, is_finite, mul, sign, sub
 from axir.dialect.ops.elementwise.comparison import lt, ne, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type, real, stop_gradient
+from axir.dialect.ops.reductions.blocks import reduce_in_blocks
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, spread
 from axir.numpy._arguments.promotion import broadcast_arguments, constant, promote_inexact
@@ -34,7 +35,7 @@ def _evaluated_logsumexp(a: ConcreteArray, axis: Axes, keepdims: bool) -> Value:
     def compute(x: np.ndarray) -> UserObject:
         shift = np.maximum.reduce(x, axis=axes, keepdims=True)
         shift = np.where(np.isfinite(shift), shift, 0)
-        added = np.add.reduce(np.exp(x - shift), axis=axes, keepdims=True)
+        added = reduce_in_blocks(np.add, np.exp(x - shift), axes, keepdims=True)
         return (np.log(added) + shift).reshape(shape)
 
     return evaluate("logsumexp", compute, ShapedArray(shape, a.dtype), a)
