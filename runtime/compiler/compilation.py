@@ -57,6 +57,7 @@ _Binary = TypeVar("_Binary", bytes, tuple[bytes, bytes])
 _Report: TypeAlias = Callable[[str], None]
 _Run: TypeAlias = Callable[[tuple[str, ...], _Report], _Binary | None]
 _COMPILER_VERSION = str(version.VERSION)
+_MENDED = ("repair_branches", "freeze_conversions")
 
 
 def compile_module(module: ir.Module | str | bytes, target: Target, name: str = "main") -> bytes:
@@ -178,7 +179,15 @@ def compile_object(
     is_tiled = analyze(module, target)[1]
     flags = target.flags(is_tiled)
     kind = "object without lines"
-    parts = (_COMPILER_VERSION, kind, prefix, *process_flags(flags), *flags, target.machine)
+    parts = (
+        _COMPILER_VERSION,
+        *_MENDED,
+        kind,
+        prefix,
+        *process_flags(flags),
+        *flags,
+        target.machine,
+    )
     text = _written(module)  # with locations, which the program has, too
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()
     if config.axir_dump_dir:
@@ -224,8 +233,8 @@ def _is_worth_keeping(binary: bytes, seconds: float) -> bool:
 def _changes(target: Target) -> tuple[str, ...]:
     """Names what is done to the compiler's result: changed otherwise, it is another program."""
     if target.marks_dispatches:
-        return ("repair_branches", "marked")
-    return ("repair_branches",) if target.checks_arguments else ("repair_branches", "unchecked")
+        return (*_MENDED, "marked")
+    return _MENDED if target.checks_arguments else (*_MENDED, "unchecked")
 
 
 def _written(source: ir.Module | bytes) -> bytes:

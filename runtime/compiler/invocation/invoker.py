@@ -17,6 +17,7 @@ from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
 from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
+from .conversions import freeze_conversions
 from .dispatch_marks import MARKED_PHASE, mark_dispatches
 from .object_files import (
     HOST_PHASE,
@@ -161,6 +162,7 @@ class Invoker:
                     return None
                 lowered = invocation.export_module()
                 round_products(lowered)
+                freeze_conversions(lowered)
                 rename_executables(lowered, prefix)
                 program = remove_kernels(lowered)
                 remove_locations(lowered)
@@ -248,6 +250,7 @@ def _execute(
             mark_dispatches(module)
         elif phase == HOST_PHASE:
             round_products(module)
+            freeze_conversions(module)
         invocation.import_module(module)
         start = phase
     return True
