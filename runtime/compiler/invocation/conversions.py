@@ -1,12 +1,12 @@
 """Gives conversions of floats to integers a value for every number, so that nan stays nan.
 
 LLVM leaves open what a conversion makes of nan or of a number that no integer holds: it is poison,
-and so is what is computed of it. IREE's exponential converts its exponent, and multiplies by a power
-of two made of that. Where LLVM knew the operand, as in `exp(x * nan)`, all of the function was
-poison, and the result whatever lay in a register, 0 as a rule. A frozen result is some integer; the
-product with nan is nan again. Machines give some integer anyway, so this costs no instruction. What
-does not live here: what StableHLO says of conversions (`axir.passes.legalize.numbers`); when the
-compiler stops for this (`invoker.py`).
+and so is what is computed of it. IREE's exponential converts its exponent, and multiplies by the
+power of two that it makes of that. Where LLVM knew the operand, as in `exp(x * nan)`, the whole
+function was poison, and the result whatever lay in a register, 0 as a rule. A frozen result is some
+integer, and the product with nan is nan again. Machines give some integer anyway, so it costs no
+instruction. What does not live here: what StableHLO says of conversions
+(`axir.passes.legalize.numbers`); when the compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations
