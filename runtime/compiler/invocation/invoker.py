@@ -19,6 +19,7 @@ from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
 from .called_functions import keep_functions
+from .conversions import freeze_conversions
 from .dispatch_marks import mark_dispatches
 from .equal_results import NUMBERS_PHASE, part_equal_results
 from .object_files import (
@@ -168,9 +169,16 @@ class Invoker:
             with _invocation(session, source, report, verifies=True) as invocation:
                 if invocation is None:
                     return None
-from .called_functions import keep_functions
-from .dispatch_marks import mark_dispatches
-from .equal_results import NUMBERS_PHASE, part_equal_results
+                ways = _Ways(False, True, keeps_copies, report)
+                start = None
+                for phase in (NUMBERS_PHASE, FLOW_PHASE, HOST_PHASE):
+                    set_phases(invocation, start=start, to=phase)
+                    if not invocation.execute():
+                        return None
+                    lowered = invocation.export_module()
+                    start = _mend(lowered, phase, ways)
+                    if phase != HOST_PHASE:
+                        invocation.import_module(lowered)
                 rename_executables(lowered, prefix)
                 program = remove_kernels(lowered)
                 remove_locations(lowered)
@@ -284,6 +292,7 @@ def _mend(module: ir.Operation, phase: str, ways: _Ways) -> str:
         return STREAM_PHASE
     elif phase == HOST_PHASE:
         round_products(module)
+        freeze_conversions(module)
         keep_functions(module)
     return phase
 
