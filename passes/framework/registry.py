@@ -103,6 +103,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "store-moved-conversions",
         "store-positions",
         "store-reductions",
+        "store-several-results",
         "store-slices",
         "store-updates",
         "store-widened",
