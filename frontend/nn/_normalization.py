@@ -29,7 +29,7 @@ from axir.numpy._arguments.promotion import (
     promote_inexact,
 )
 from axir.numpy._elementwise.elementwise import are_local, evaluate
-from axir.numpy._reductions.logsumexp import logsumexp
+from axir.numpy._reductions.logsumexp import is_narrow, logsumexp
 from axir.numpy._reductions.moments import element_count
 from axir.numpy._reductions.moments import mean as average
 from axir.numpy._reductions.reductions import as_mask
@@ -88,6 +88,9 @@ def softmax(x: UserObject, axis: UserObject = -1, where: UserObject = None) -> V
     >>> axir.nn.softmax(jnp.array([0.0, 0.0]))
     Array([0.5, 0.5], dtype=float32)
     """
+    if is_narrow(x):
+        wide = softmax(convert_element_type(x, dtypes.float32), axis, where)
+        return convert_element_type(wide, x.dtype)
     if where is None and _is_known(x):
         axes = canonical_axes("nn.softmax", axis, x.ndim)
         return evaluate("nn.softmax", lambda v: _softmax_of(v, axes), x.type.strip_weak_type(), x)
@@ -106,6 +109,9 @@ def log_softmax(x: UserObject, axis: UserObject = -1, where: UserObject = None) 
     >>> axir.nn.log_softmax(jnp.array([1000.0, 0.0]))
     Array([    0., -1000.], dtype=float32)
     """
+    if is_narrow(x):
+        wide = log_softmax(convert_element_type(x, dtypes.float32), axis, where)
+        return convert_element_type(wide, x.dtype)
     if where is None and _is_known(x):
         axes = canonical_axes("nn.log_softmax", axis, x.ndim)
         result = x.type.strip_weak_type()
@@ -129,6 +135,9 @@ def logmeanexp(
     Array(2., dtype=float32)
     """
     x = array_argument("nn.logmeanexp", x)
+    if is_narrow(x):
+        wide = logmeanexp(convert_element_type(x, dtypes.float32), axis, where, keepdims)
+        return convert_element_type(wide, x.dtype)
     result = logsumexp(x, axis, keepdims=keepdims, where=where)
     shape = x.shape if where is None else np.broadcast_shapes(x.shape, np.shape(where))
     count = element_count("nn.logmeanexp", shape, axis, keepdims, where, result.dtype)

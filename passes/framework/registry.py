@@ -105,6 +105,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "store-moved-conversions",
         "store-positions",
         "store-reductions",
+        "store-several-results",
         "store-sliced",
         "store-slices",
         "store-widened",

@@ -92,6 +92,7 @@ STAGES: dict[str, Stage] = {
     "separate-scatter-reads": looks_for("scatter"),
     "store-positions": looks_for("iota"),
     "store-reductions": looks_for("broadcast_in_dim"),
+    "store-several-results": looks_for("reduce linalg.generic", has_several=True),
     "store-widened": looks_for("convert select linalg.generic"),
     "store-moved-conversions": looks_for("convert"),
     "store-dilations": looks_for("pad"),
@@ -174,10 +175,10 @@ class LegalizeForIree(Pass):
        `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data` and
        `loop-over-windows`, and `slice-reshaped`, when all slices are there.
     6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
-       `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions`,
-       `store-reductions` and `store-widened`, for CUDA `store-moved-conversions`,
-       `store-dilations`, `store-sliced`, `store-slices`, `renew-fills` and `renew-loop-operands`,
-       whose barriers `protect-inputs` would remove.
+       `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions` and
+       `store-reductions`, `store-several-results`, for Vulkan `store-widened`, for CUDA
+       `store-moved-conversions`, `store-dilations`, `store-sliced`, `store-slices`, `renew-fills`
+       and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.

@@ -26,6 +26,7 @@ from axir.numpy._arguments.promotion import (
     broadcast_arguments,
     broadcast_shape,
     constant,
+    is_outgrown,
     promote_inexact,
 )
 
@@ -140,7 +141,7 @@ def binary(  # noqa: C901
     inexact = direct & frozenset(INEXACT)
 
     # One flat body: each call of a Python function costs a twentieth of an operation.
-    def function(x: UserObject, y: UserObject, /) -> Value:
+    def function(x: UserObject, y: UserObject, /) -> Value:  # noqa: C901
         x_class, y_class = type(x), type(y)
         if x_class is ConcreteArray or x_class is Tracer:
             x_type = x.type
@@ -152,12 +153,14 @@ def binary(  # noqa: C901
                 elif (y_class is int and dtype in numbers) or (
                     y_class is float and dtype in inexact
                 ):
-                    return apply(x, constant(y, dtype, x_type.weak_type))
+                    if not (x_type.weak_type and is_outgrown(dtype)):
+                        return apply(x, constant(y, dtype, x_type.weak_type))
         elif y_class is ConcreteArray or y_class is Tracer:
             y_type = y.type
             dtype = y_type.dtype
             if (x_class is int and dtype in numbers) or (x_class is float and dtype in inexact):
-                return apply(constant(x, dtype, y_type.weak_type), y)
+                if not (y_type.weak_type and is_outgrown(dtype)):
+                    return apply(constant(x, dtype, y_type.weak_type), y)
         x, y = promotion(name, x, y)
         if x.type.shape != y.type.shape:
             if (
