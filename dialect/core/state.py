@@ -40,6 +40,8 @@ class _State(threading.local):
         kernel: The kernel that is being built; None outside.
         machine: What runs a kernel of the user's own; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
+        keeps_origins: Whether arrays that are computed are kept with the ops that computed them,
+            and traces hold them as they are.
     """
 
     def __init__(self) -> None:
@@ -55,6 +57,7 @@ class _State(threading.local):
         self.kernel: Kernel | None = None
         self.machine: Machine[Foreign] | None = None
         self.caller: str | None = None
+        self.keeps_origins: bool = False
 
 
 state = _State()
@@ -130,6 +133,11 @@ def outside_traces() -> Change:
 def on_behalf_of(caller: str | None) -> Change:
     """Lets a thread name a line of the thread that it works for."""
     return Change(caller=caller)
+
+
+def keeping_origins() -> Change:
+    """Lets arrays that are computed be kept with the ops that computed them."""
+    return Change(keeps_origins=True)
 
 
 def without_ambient_trace() -> Change:

@@ -84,6 +84,7 @@ class Dimensions:
         contributing: The operand that must be added once, where parts are combined by a sum.
         halos: For factors along which windows reach over the edges of parts what these need.
         look_up: The factor of positions that are looked up.
+        separate: Whether each result is made of the operand of its number alone.
     """
 
     operands: tuple[tuple[Dimension, ...], ...]
@@ -95,6 +96,7 @@ class Dimensions:
     contributing: int | None = None
     halos: Mapping[int, Halo] = field(default_factory=dict)
     look_up: LookUp | None = None
+    separate: bool = False
 
 
 class Factors(dict[int, int]):
@@ -172,7 +174,7 @@ def each_alone(operands: Sequence[ShapedArray], results: Sequence[ShapedArray]) 
     """Returns the dimensions of an op whose results are its operands."""
     factors = Factors()
     made = tuple(tuple(factors.new(extent) for extent in t.shape) for t in operands)
-    return Dimensions(made, made[: len(results)], factors)
+    return Dimensions(made, made[: len(results)], factors, separate=True)
 
 
 def regrouped(

@@ -21,16 +21,17 @@ from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, UnexpectedTracerError
 from axir.dialect.ops.shape.broadcasting import expand_dims
+from axir.dialect.core.state import keeping_origins
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.tracer import Tracer
 from axir.dialect.text.signature import Signature
 
-from .batching import WITNESSES, check_rows, open_results
+from .batching import COUNTS, open_results
 from .bound_arguments import Bound, parameter_names, unbound
 from .captures import Parametrized, names_in, parametrized
 from .exported import Exported, signature_of
 from .manifest import Batch, FunctionEntry
-from .mixed_rows import naming_op
+from .row_proof import check_rows
 from .saving import is_function_name
 
 
@@ -241,11 +242,11 @@ def _rows(
     def sized(count: int) -> list[UserObject]:
         return [_sized(x, count) if rows else x for x, rows in zip(leaves, is_open, strict=True)]
 
-    several = called.lower(called, sized(WITNESSES), in_tree)
-    one = called.lower(called, sized(1), in_tree)
-    name = several.function.name
-    with naming_op(several.function, is_open):
-        results = open_results(name, one.function.output_types, several.function.output_types)
+    with keeping_origins():
+        one, few, many = (
+            called.lower(called, sized(count), in_tree).function for count in (1, *COUNTS)
+        )
+    results = open_results(few.name, *(f.output_types for f in (one, few, many)))
 
     @functools.wraps(called.function)
     def row(args: tuple[UserObject, ...], kwargs: dict[str, Options], bound: Bound) -> UserObject:
@@ -265,8 +266,7 @@ def _rows(
     bound_leaves = (False,) * (len(lowered.function.inputs) - len(is_open))
     checked = replace(batch, arguments=(*batch.arguments, *bound_leaves))
     if checks_rows:
-        with naming_op(several.function, is_open):
-            check_rows(name, several.function, lowered.function, checked)
+        check_rows((few, many), one, checked)
     return lowered, batch
 
 

@@ -1,0 +1,240 @@
+"""What programs compute, as numbered expressions: equal ones have one number.
+
+Ops that only regroup elements, in order, are one kind of expression, so that programs whose arrays
+have a dimension of extent 1 more or less compare as equal. What does not live here: what a function
+does with the rows of its arguments (`row_proof.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from axir.dialect.core.annotations import HostArray, Param, Params
+from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.program.deferred_function import resolved
+from axir.dialect.program.equation import Equation, Literal, Var
+from axir.dialect.program.function import Function
+from axir.passes.partition.callees import callee_of, dimensions_of
+
+Shape = tuple[int, ...]
+
+# Ops that change no element and no order of elements if the number of elements stays.
+_REGROUPING = ("reshape", "squeeze", "broadcast_in_dim")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A function that stands for one among the parameters of an op: what its results are.
+
+    Attributes:
+        results: Expressions of the results, made of those of the inputs.
+    """
+
+    results: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """An expression.
+
+    Attributes:
+        kind: What is applied: an input, a constant, a regrouping, or an op with its parameters and
+            the number of the result.
+        operands: Numbers of the operands, which are smaller than its own.
+        shape: The shape of the value.
+    """
+
+    kind: Hashable
+    operands: tuple[int, ...]
+    shape: Shape
+
+    @property
+    def op(self) -> str:
+        """The name of what is applied."""
+        return str(self.kind[0]) if type(self.kind) is tuple else ""
+
+
+class Expressions:
+    """Expressions by number.
+
+    Attributes:
+        nodes: All of them.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._numbers: dict[Node, int] = {}
+        self._arrays: dict[Hashable, list[tuple[ConcreteArray, int]]] = {}
+        self._functions: dict[Function, Made] = {}
+
+    def shape(self, number: int) -> Shape:
+        """Returns the shape of an expression's value."""
+        return self.nodes[number].shape
+
+    def input(self, place: int, shape: Shape) -> int:
+        """Returns the number of an input of a function."""
+        return self._number(Node(("input", place), (), shape))
+
+    def constant(self, array: ConcreteArray) -> int:
+        """Returns the number of an array: that of an equal one, if there is any."""
+        known = self._arrays.setdefault((array.type.shape, array.type.dtype), [])
+        for other, number in known:
+            if other is array or equal_bits(other.host(), array.host()):
+                return number
+        number = self._number(Node(("constant", len(self.nodes)), (), array.type.shape))
+        known.append((array, number))
+        return number
+
+    def regrouped(self, operand: int, shape: Shape) -> int:
+        """Returns the number of an array's elements, in order, in another shape."""
+        node = self.nodes[operand]
+        if node.op == "regroup":
+            (operand,) = node.operands
+        if self.shape(operand) == shape:
+            return operand
+        return self._number(Node(("regroup",), (operand,), shape))
+
+    def applied(
+        self, equation: Equation, params: Params, operands: Sequence[int], shapes: Iterable[Shape]
+    ) -> list[int]:
+        """Returns the numbers of an op's results.
+
+        Args:
+            equation: The op.
+            params: Its parameters, in which `Made` may stand for functions.
+            operands: Numbers of its operands.
+            shapes: Shapes of its results.
+        """
+        found, name = list(shapes), equation.primitive.name
+        if name in _REGROUPING and params.get("dimensions") is None or name == "squeeze":
+            (operand,), (shape,) = operands, found
+            if math.prod(self.shape(operand)) == math.prod(shape) != 0:
+                return [self.regrouped(operand, shape)]
+        kind = (name, equation.primitive, self._frozen(params))
+        return [
+            self._number(Node((*kind, place), tuple(operands), shape))
+            for place, shape in enumerate(found)
+        ]
+
+    def interpreted(self, function: Function, arguments: Sequence[int]) -> list[int]:
+        """Returns the numbers of a function's outputs.
+
+        Args:
+            function: The function.
+            arguments: Numbers of its inputs; then of its captures, or those captured are taken.
+        """
+        variables = (*function.inputs, *function.captures)
+        rest = captured_behind(function, len(arguments))
+        values = [*arguments, *map(self.constant, rest)]
+        numbers = dict(zip(variables, values, strict=True))
+        for equation in function.equations:
+            operands = [self._number_of(v, numbers) for v in equation.operands]
+            inner = inlined(equation)
+            if inner is not None:
+                results = self.interpreted(inner, operands)
+            else:
+                shapes = [v.type.shape for v in equation.results]
+                results = self.applied(equation, equation.params, operands, shapes)
+            numbers.update(zip(equation.results, results, strict=True))
+        return [self._number_of(v, numbers) for v in function.outputs]
+
+    def replaced(self, number: int, others: Mapping[int, int]) -> int | None:
+        """Returns an expression in which others stand for some; None if inputs remain in it."""
+        pending, reached = [number], set[int]()
+        while pending:
+            each = pending.pop()
+            if each not in reached:
+                reached.add(each)
+                pending += () if each in others else self.nodes[each].operands
+        made = dict(others)
+        for each in sorted(reached - made.keys()):  # operands first
+            node = self.nodes[each]
+            if node.op == "input":
+                return None
+            operands = tuple(made[operand] for operand in node.operands)
+            if node.op == "regroup":
+                made[each] = self.regrouped(*operands, node.shape)
+            else:
+                made[each] = self._number(Node(node.kind, operands, node.shape))
+        return made[number]
+
+    def _number(self, node: Node) -> int:
+        if node not in self._numbers:
+            self._numbers[node] = len(self.nodes)
+            self.nodes.append(node)
+        return self._numbers[node]
+
+    def _number_of(self, variable: Var, numbers: Mapping[Var, int]) -> int:
+        if type(variable) is Literal:
+            return self.constant(variable.array)
+        return numbers[variable]
+
+    def _function(self, function: Function) -> Made:
+        if function not in self._functions:
+            variables = (*function.inputs, *function.captures)
+            inputs = [self.input(n, v.type.shape) for n, v in enumerate(variables)]
+            self._functions[function] = Made(tuple(self.interpreted(function, inputs)))
+        return self._functions[function]
+
+    def _frozen(self, value: Param) -> Hashable:
+        """Returns what equal parameters have in common."""
+        if isinstance(value, dict):
+            return tuple((key, self._frozen(value[key])) for key in sorted(value))
+        if isinstance(value, (tuple, list)):
+            return tuple(map(self._frozen, value))
+        if isinstance(value, Function):
+            return self._function(value)
+        if isinstance(value, Made):
+            return value
+        if isinstance(value, np.ndarray):
+            return value.shape, value.dtype, value.tobytes()
+        try:
+            hash(value)
+        except TypeError:
+            return _Only(value)
+        return type(value), value
+
+
+class _Only:
+    """What is equal to nothing but itself."""
+
+    def __init__(self, value: Param):
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Only) and other._value is self._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
+def inlined(equation: Equation) -> Function | None:
+    """Returns the function that an op comes down to, if there is one."""
+    callee = callee_of(equation)
+    if callee is not None:
+        return resolved(callee)
+    if equation.primitive.partition is not None:
+        return None
+    found = dimensions_of(equation)
+    return found if isinstance(found, Function) else None
+
+
+def captured_behind(function: Function, count: int) -> list[ConcreteArray]:
+    """Returns the arrays that a function captured, if so many arguments are not those for them."""
+    if count > len(function.inputs):
+        return []
+    return [as_array(x) for x in function.captured]
+
+
+def equal_bits(one: HostArray, other: HostArray) -> bool:
+    """Tells whether arrays of one shape and dtype hold the same bits."""
+    one, other = words_of(one), words_of(other)
+    if one.dtype.kind in "biu":
+        return bool(np.array_equal(one, other))
+    bits = [np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (one, other)]
+    return bool(np.array_equal(*bits))
