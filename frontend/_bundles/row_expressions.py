@@ -8,7 +8,7 @@ does with the rows of its arguments (`row_proof.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,13 +82,15 @@ class Expressions:
 
     def constant(self, array: ConcreteArray) -> int:
         """Returns the number of an array: that of an equal one, if there is any."""
-        known = self._arrays.setdefault((array.type.shape, array.type.dtype), [])
+        shape = array.type.shape
+        inner = tuple(extent for extent in shape if extent != 1)
+        known = self._arrays.setdefault((inner, array.type.dtype), [])
         for other, number in known:
-            if other is array or equal_bits(other.host(), array.host()):
-                return number
-        number = self._number(Node(("constant", len(self.nodes)), (), array.type.shape))
+            if other is array or equal_bits(other.host().reshape(inner), array.host().reshape(inner)):
+                return self.regrouped(number, shape)
+        number = self._number(Node(("constant", len(self.nodes)), (), inner))
         known.append((array, number))
-        return number
+        return self.regrouped(number, shape)
 
     def regrouped(self, operand: int, shape: Shape) -> int:
         """Returns the number of an array's elements, in order, in another shape."""
@@ -115,10 +117,27 @@ class Expressions:
             (operand,), (shape,) = operands, found
             if math.prod(self.shape(operand)) == math.prod(shape) != 0:
                 return [self.regrouped(operand, shape)]
-        kind = (name, equation.primitive, self._frozen(params))
+        rule = _WITHOUT_ONES.get(name)
+        if rule is not None:
+            params, operands, inner = rule(self, params, operands, found[0])
+            if params.get("permutation") == tuple(range(len(inner))):
+                return [self.regrouped(operands[0], found[0])]
+            return [self.regrouped(self._op(equation, params, operands, [inner])[0], found[0])]
+        return self._op(equation, params, operands, found)
+
+    def without_ones(self, operand: int) -> tuple[int, list[int]]:
+        """Returns an array without its dimensions of extent 1, and which dimensions are left."""
+        shape = self.shape(operand)
+        kept = [place for place, extent in enumerate(shape) if extent != 1]
+        return self.regrouped(operand, tuple(shape[place] for place in kept)), kept
+
+    def _op(
+        self, equation: Equation, params: Params, operands: Sequence[int], shapes: Sequence[Shape]
+    ) -> list[int]:
+        kind = (equation.primitive.name, equation.primitive, self._frozen(params))
         return [
             self._number(Node((*kind, place), tuple(operands), shape))
-            for place, shape in enumerate(found)
+            for place, shape in enumerate(shapes)
         ]
 
     def interpreted(self, function: Function, arguments: Sequence[int]) -> list[int]:
@@ -198,6 +217,52 @@ class Expressions:
         except TypeError:
             return _Only(value)
         return type(value), value
+
+
+# Ops without dimensions of extent 1 ---------------------------------------------------------------
+
+_Plain = tuple[Params, list[int], Shape]
+
+
+def _plain_transpose(
+    expressions: Expressions, params: Params, operands: Sequence[int], shape: Shape
+) -> _Plain:
+    operand, kept = expressions.without_ones(operands[0])
+    order = [kept.index(place) for place in params["permutation"] if place in kept]
+    inner = expressions.shape(operand)
+    return {"permutation": tuple(order)}, [operand], tuple(inner[place] for place in order)
+
+
+def _plain_broadcast(
+    expressions: Expressions, params: Params, operands: Sequence[int], shape: Shape
+) -> _Plain:
+    operand, kept = expressions.without_ones(operands[0])
+    places = [place for place, extent in enumerate(shape) if extent != 1]
+    inner = tuple(shape[place] for place in places)
+    dimensions = tuple(places.index(params["broadcast_dimensions"][place]) for place in kept)
+    return {"shape": inner, "broadcast_dimensions": dimensions}, [operand], inner
+
+
+def _plain_product(
+    expressions: Expressions, params: Params, operands: Sequence[int], shape: Shape
+) -> _Plain:
+    sides = [expressions.without_ones(operand) for operand in operands]
+    numbers = tuple(
+        tuple(
+            tuple(kept.index(place) for place in places if place in kept)
+            for (_, kept), places in zip(sides, pairs, strict=True)
+        )
+        for pairs in params["dimension_numbers"]
+    )
+    inner = tuple(extent for extent in shape if extent != 1)
+    return {**params, "dimension_numbers": numbers}, [number for number, _ in sides], inner
+
+
+_WITHOUT_ONES: dict[str, Callable[[Expressions, Params, Sequence[int], Shape], _Plain]] = {
+    "transpose": _plain_transpose,
+    "broadcast_in_dim": _plain_broadcast,
+    "dot_general": _plain_product,
+}
 
 
 class _Only:

@@ -132,6 +132,8 @@ def parts_of(
         found: list[Rows | None] = list(rows)
     else:
         cut = _cut(dimensions, rows, count) if any(rows) else _new_cut(dimensions, count, new)
+        if cut is not None and cut.factor == dimensions.counted:
+            raise RefusedError(f"The op {name!r} tells rows apart.")
         if cut is None or not _is_free(dimensions, rows, cut.factor):
             raise RefusedError(f"The op {name!r} mixes rows.")
         is_uniform = all(x is None or x.before is None for x in rows)
@@ -196,7 +198,7 @@ def _is_free(dimensions: Dimensions, rows: Sequence[Rows | None], factor: int) -
     look_up = dimensions.look_up
     if factor in dimensions.combined or factor in dimensions.halos:
         return False
-    if factor == dimensions.counted or (look_up is not None and look_up.factor == factor):
+    if look_up is not None and look_up.factor == factor:
         return False
     for own, x in zip(dimensions.operands, rows, strict=True):
         places = [place for place, factors in enumerate(own) if factor in factors]

@@ -41,6 +41,8 @@ def constant(
             numbers = {None if x is None else expressions.constant(x) for x in parts}
             if None not in numbers and len(numbers) == 1:
                 return Own(numbers.pop() or 0, rows)
+    if one.type.shape == other.type.shape:
+        return Mixed(f"A value of the program, {one.type}, depends on how many rows there are.")
     return Mixed(f"An array of the program, {one.type} for {counts[0]} rows, tells rows apart.")
 
 

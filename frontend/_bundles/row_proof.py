@@ -97,24 +97,31 @@ class Walk:
         known: tuple[dict[Var, State], dict[Var, State]] = ({}, {})
         for function, states in zip(functions, known, strict=True):
             states.update(zip((*function.inputs, *function.captures), values, strict=False))
+        unknown = Mixed(_COUNTED, next(iter(other.equations[len(one.equations) :]), None))
         for equations in zip(one.equations, other.equations, strict=False):
             if not _are_alike(*equations):
+                unknown = Mixed(_COUNTED, equations[0])
                 break
-            given = [self._state(v, known) for v in _pairs(equations, "operands")]
+            given = [self._state(v, known, unknown) for v in _pairs(equations, "operands")]
             results = self._results(equations, given)
             for equation, states in zip(equations, known, strict=True):
                 states.update(zip(equation.results, results, strict=True))
-        return [self._state(v, known) for v in zip(one.outputs, other.outputs, strict=True)]
+        return [
+            self._state(v, known, unknown) for v in zip(one.outputs, other.outputs, strict=True)
+        ]
 
     def _state(
-        self, pair: tuple[Var, Var], known: tuple[dict[Var, State], dict[Var, State]]
+        self,
+        pair: tuple[Var, Var],
+        known: tuple[dict[Var, State], dict[Var, State]],
+        unknown: Mixed,
     ) -> State:
         one, other = pair
         if type(one) is Literal and type(other) is Literal:
             return self._constant(one.array, other.array)
         found = known[0].get(one)
         if found is None or found is not known[1].get(other):
-            return Mixed(_COUNTED)
+            return unknown
         return found
 
     def _constant(self, one: ConcreteArray, other: ConcreteArray) -> State:

@@ -355,14 +355,14 @@ def _own_step(x: Any) -> Any:
 
 MIXED: list[tuple[Callable[[Any], Any], str]] = [
     # thresholds of the whole batch
-    (lambda x: x + jnp.where(x.max() > 100.0, x.sum(0), 0.0), "'reduce_sum' mixes"),
+    (lambda x: x + jnp.where(x.max() > 100.0, x.sum(0), 0.0), "'reduce_max' mixes"),
     (lambda x: jnp.where(x.max() > 100.0, x, -x), "'reduce_max' mixes"),
     (lambda x: lax.cond(jnp.any(x > 100.0), lambda x: x * 2, lambda x: x, x), "'reduce_or' mixes"),
     (lambda x: jnp.where((x > 50).sum() > 2, x * 0, x), "'reduce_sum' mixes"),
     # masks by the number of a row
     (lambda x: jnp.where(jnp.arange(x.shape[0])[:, None] < 64, x, 0.0), "tells rows apart"),
     (lambda x: x * (jnp.arange(len(x)) < 1000)[:, None], "tells rows apart"),
-    (lambda x: x.at[100:].set(0.0), "number"),
+    (lambda x: x.at[100:].set(0.0), "depends on how many"),
     (lambda x: jnp.tril(jnp.ones((len(x), len(x)))) @ x, "tells rows apart"),
     (lambda x: x * (1 + lax.iota("int32", len(x)) // 1000)[:, None], "tells rows apart"),
     # guards against nan
@@ -373,8 +373,8 @@ MIXED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: x / jnp.maximum(1.0, jnp.linalg.norm(x) / 1e3), "'reduce_sum' mixes"),
     (lambda x: x * jnp.minimum(1.0, 1e6 / jnp.sqrt(jnp.vdot(x, x))), "mixes"),
     # equal rows
-    (lambda x: (x[:, None] == x[None]).all(-1).sum(1), "mixes|number"),
-    (lambda x: jnp.unique(x, axis=0, size=len(x)), "mixes|number"),
+    (lambda x: (x[:, None] == x[None]).all(-1).sum(1), "mixes|depends on how many"),
+    (lambda x: jnp.unique(x, axis=0, size=len(x)), "mixes|depends on how many"),
     (lambda x: jnp.where((x == x[0]).all(-1, keepdims=True), x, x + 0.0), "'slice' mixes"),
     (lambda x: x + (x == jnp.roll(x, 1, 0)).all(-1, keepdims=True), "mixes"),
     # statistics of the batch
@@ -391,24 +391,24 @@ MIXED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: jnp.roll(x, 1, axis=0), "mixes"),
     (lambda x: jnp.concatenate([x[1:], x[:1]]), "'slice' mixes"),
     (lambda x: jnp.diff(x, axis=0, prepend=x[:1]), "'slice' mixes"),
-    (lambda x: jnp.convolve(x[:, 0], jnp.ones(3), mode="same"), "mixes"),
-    (lambda x: lax.associative_scan(jnp.add, x), "mixes|number"),
+    (lambda x: jnp.convolve(x[:, 0], jnp.ones(3), mode="same"), "has shapes"),
+    (lambda x: lax.associative_scan(jnp.add, x), "mixes|depends on how many"),
     (lambda x: jnp.fft.fft(x, axis=0).real, "'fft' mixes"),
     (lambda x: x.reshape(6, len(x)).T, "mixes"),
     (lambda x: x.reshape(2, -1, 3).transpose(1, 0, 2).reshape(x.shape), "mixes"),
     (lambda x: x[jnp.argsort(x[:, 0])], "mixes"),
-    (lambda x: x[jnp.clip(jnp.arange(len(x)) + 1, 0, len(x) - 1)], "number|apart"),
-    (lambda x: x[(jnp.arange(len(x)) * 0)], "mixes"),
+    (lambda x: x[jnp.clip(jnp.arange(len(x)) + 1, 0, len(x) - 1)], "tells rows apart"),
+    (lambda x: x[(jnp.arange(len(x)) * 0)], "'mul' tells rows apart"),
     (lambda x: x.at[jnp.argmax(x[:, 0])].set(0.0), "mixes"),
     (lambda x: jnp.zeros_like(x).at[jnp.zeros(len(x), int)].add(x), "mixes"),
-    (lambda x: TABLE[jnp.arange(len(x)) % 10], "number|apart"),
+    (lambda x: TABLE[jnp.arange(len(x)) % 10], "tells rows apart"),
     (lambda x: TABLE[jnp.arange(len(x))], "elsewhere|apart"),
     # products of rows with rows
-    (lambda x: (x @ x.T) @ x, "mixes|number"),
+    (lambda x: (x @ x.T) @ x, "mixes|depends on how many"),
     (lambda x: x @ (x.T @ x), "'dot_general' mixes"),
     (lambda x: x @ jnp.linalg.inv(x.T @ x + jnp.eye(6)), "'dot_general' mixes"),
     # how many rows there are
-    (lambda x: x / x.shape[0], "'div' depends on how many"),
+    (lambda x: x / x.shape[0], "float32.. depends on how many"),
     (lambda x: x * jnp.float32(len(x)), "depends on how many"),
     (lambda x: lax.fori_loop(0, len(x), lambda i, y: y * 0.9, x), "depends|passes"),
     (lambda x: x if x.shape[0] < 100 else x * 2, "depends on how many"),
