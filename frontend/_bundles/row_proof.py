@@ -14,8 +14,6 @@ does with a number of rows that is none of the three.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
-
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.context import describe_location
 from axir.dialect.program.equation import Equation, Literal, Var
@@ -46,31 +44,47 @@ def check_rows(several: Pair, one: Function, batch: Batch) -> None:
         DependentRowsError: if rows meet, or if it cannot be shown that they do not.
     """
     walk, name = Walk(), several[0].name
-    expressions = walk.expressions
-    inputs = [expressions.input(n, t.shape) for n, t in enumerate(one.input_types)]
-    operands = [
-        Own(number, Rows(0, 1) if is_open else None)
-        for number, is_open in zip(inputs, batch.arguments, strict=True)
-    ]
-    found = walk.outputs(several, operands)
-    wanted = expressions.interpreted(one, inputs)
+    inputs, found = walk.results(several, one, batch.arguments)
+    wanted = walk.expressions.interpreted(one, inputs)
     for place, (state, number) in enumerate(zip(found, wanted, strict=True)):
+        if isinstance(state, Own):
+            state = _of_result(state, batch.results[place], number)
         if isinstance(state, Mixed):
-            _refuse(name, place, state)
-        rows = state.rows
-        is_open = rows is not None and not rows.dimension and not rows.numbered
-        if is_open is not batch.results[place]:
-            _refuse(name, place, Mixed("Its numbers tell rows apart."))
-        if state.expression != number:
-            _refuse(name, place, Mixed("A single row is computed in another way."))
+            what = "of a row depends on the other rows, or on how many there are"
+            if not batch.results[place]:
+                what = "depends on all rows"
+            raise _because(dependent(name, f"result {place} {what}"), state)
 
 
-def _refuse(name: str, place: int, state: Mixed) -> NoReturn:
-    error = dependent(
-        name, f"result {place} of a row depends on the other rows, or on how many there are"
-    )
+def explained(
+    error: DependentRowsError, several: Pair, one: Function, is_open: Sequence[bool]
+) -> DependentRowsError:
+    """Returns an error about the results of a function with the op that is the reason, if any is.
+
+    Args:
+        error: The error.
+        several: The function traced for each number of rows in `COUNTS`, origins kept.
+        one: The same for one row.
+        is_open: Which arguments have rows.
+    """
+    states = Walk().results(several, one, is_open)[1]
+    mixed = next((x for x in states if isinstance(x, Mixed)), None)
+    return error if mixed is None else _because(error, mixed)
+
+
+def _of_result(state: Own, is_open: bool, number: int) -> State:
+    """Returns what a result is, given whether it has rows and what it is for a single one."""
+    rows = state.rows
+    if (rows is not None and not rows.dimension and not rows.numbered) is not is_open:
+        return Mixed("The numbers of rows are among its elements.")
+    if state.expression != number:
+        return Mixed("A single row is computed in another way than several.")
+    return state
+
+
+def _because(error: DependentRowsError, state: Mixed) -> DependentRowsError:
     where = None if state.equation is None else describe_location(state.equation.location)
-    raise DependentRowsError(f"{error.message} {state.reason}", error.way_out, where=where)
+    return DependentRowsError(f"{error.message} {state.reason}", error.way_out, where=where)
 
 
 class Walk:
@@ -82,6 +96,23 @@ class Walk:
 
     def __init__(self) -> None:
         self.expressions = Expressions()
+
+    def results(
+        self, several: Pair, one: Function, is_open: Sequence[bool]
+    ) -> tuple[list[int], list[State]]:
+        """Returns the arguments of the function of one row, and what results are to a row.
+
+        Args:
+            several: The function for each number of rows in `COUNTS`.
+            one: The function for one row.
+            is_open: Which arguments have rows.
+        """
+        numbers = [self.expressions.input(n, t.shape) for n, t in enumerate(one.input_types)]
+        operands = [
+            Own(number, Rows(0, 1) if has_rows else None)
+            for number, has_rows in zip(numbers, is_open, strict=True)
+        ]
+        return numbers, self.outputs(several, operands)
 
     def outputs(self, functions: Pair, operands: Sequence[State]) -> list[State]:
         """Returns what the outputs of a function are, given its operands: inputs and captures.
@@ -107,7 +138,7 @@ class Walk:
             for equation, states in zip(equations, known, strict=True):
                 states.update(zip(equation.results, results, strict=True))
         return [
-            self._state(v, known, unknown) for v in zip(one.outputs, other.outputs, strict=True)
+            self._state(v, known, unknown) for v in zip(one.outputs, other.outputs, strict=False)
         ]
 
     def _state(

@@ -26,12 +26,12 @@ from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.tracer import Tracer
 from axir.dialect.text.signature import Signature
 
-from .batching import COUNTS, open_results
+from .batching import COUNTS, DependentRowsError, open_results
 from .bound_arguments import Bound, parameter_names, unbound
 from .captures import Parametrized, names_in, parametrized
 from .exported import Exported, signature_of
 from .manifest import Batch, FunctionEntry
-from .row_proof import check_rows
+from .row_proof import check_rows, explained
 from .saving import is_function_name
 
 
@@ -69,7 +69,7 @@ def trace(
         name: What to call it; by default its own name.
         updates: Names of parameters, or what several begin with, and those of the results that are
             their new values.
-        checks_rows: Whether to look, with an open leading dimension, at how it treats rows.
+        checks_rows: Whether to prove, with an open leading dimension, that rows are on their own.
 
     Raises:
         UnexpectedTracerError: if it uses values of a trace that is going on.
@@ -246,7 +246,11 @@ def _rows(
         one, few, many = (
             called.lower(called, sized(count), in_tree).function for count in (1, *COUNTS)
         )
-    results = open_results(few.name, *(f.output_types for f in (one, few, many)))
+    bound = (False,) * (len(one.inputs) - len(is_open))
+    try:
+        results = open_results(few.name, *(f.output_types for f in (one, few, many)))
+    except DependentRowsError as error:
+        raise explained(error, (few, many), one, (*is_open, *bound)) from None
 
     @functools.wraps(called.function)
     def row(args: tuple[UserObject, ...], kwargs: dict[str, Options], bound: Bound) -> UserObject:
@@ -263,10 +267,8 @@ def _rows(
     single = [_sized(x) if rows else x for x, rows in zip(leaves, is_open, strict=True)]
     lowered = called.lower(row, single, in_tree)
     batch = Batch(symbol, tuple(is_open), tuple(results))
-    bound_leaves = (False,) * (len(lowered.function.inputs) - len(is_open))
-    checked = replace(batch, arguments=(*batch.arguments, *bound_leaves))
     if checks_rows:
-        check_rows((few, many), one, checked)
+        check_rows((few, many), one, replace(batch, arguments=(*batch.arguments, *bound)))
     return lowered, batch
 
 

@@ -340,7 +340,7 @@ def test_rows_of_their_own_are_proved(function: Callable[[Any], Any]) -> None:
     x = RNG.normal(size=(5, 6)).astype(np.float32)
     exported = export(function)(*symbolic_args_specs((x,), "b, ..."))
     with axir.disable_jit():
-        found = axir.tree.leaves(exported(x))
+        found = exported.of_rows(len(x)).function.evaluate(jnp.asarray(x))
         expected = axir.tree.leaves(function(jnp.asarray(x)))
     for got, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=2e-4, atol=2e-5)
@@ -374,7 +374,7 @@ MIXED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: x * jnp.minimum(1.0, 1e6 / jnp.sqrt(jnp.vdot(x, x))), "mixes"),
     # equal rows
     (lambda x: (x[:, None] == x[None]).all(-1).sum(1), "mixes|depends on how many"),
-    (lambda x: jnp.unique(x, axis=0, size=len(x)), "mixes|depends on how many"),
+    (lambda x: jnp.unique(x, axis=0, size=len(x)), "tells rows apart"),
     (lambda x: jnp.where((x == x[0]).all(-1, keepdims=True), x, x + 0.0), "'slice' mixes"),
     (lambda x: x + (x == jnp.roll(x, 1, 0)).all(-1, keepdims=True), "mixes"),
     # statistics of the batch
@@ -391,12 +391,12 @@ MIXED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: jnp.roll(x, 1, axis=0), "mixes"),
     (lambda x: jnp.concatenate([x[1:], x[:1]]), "'slice' mixes"),
     (lambda x: jnp.diff(x, axis=0, prepend=x[:1]), "'slice' mixes"),
-    (lambda x: jnp.convolve(x[:, 0], jnp.ones(3), mode="same"), "has shapes"),
+    (lambda x: jnp.convolve(x[:, 0], jnp.ones(3), mode="same"), "shapes"),
     (lambda x: lax.associative_scan(jnp.add, x), "mixes|depends on how many"),
     (lambda x: jnp.fft.fft(x, axis=0).real, "'fft' mixes"),
     (lambda x: x.reshape(6, len(x)).T, "mixes"),
     (lambda x: x.reshape(2, -1, 3).transpose(1, 0, 2).reshape(x.shape), "mixes"),
-    (lambda x: x[jnp.argsort(x[:, 0])], "mixes"),
+    (lambda x: x[jnp.argsort(x[:, 0])], "tells rows apart"),
     (lambda x: x[jnp.clip(jnp.arange(len(x)) + 1, 0, len(x) - 1)], "tells rows apart"),
     (lambda x: x[(jnp.arange(len(x)) * 0)], "'mul' tells rows apart"),
     (lambda x: x.at[jnp.argmax(x[:, 0])].set(0.0), "mixes"),
@@ -408,7 +408,7 @@ MIXED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: x @ (x.T @ x), "'dot_general' mixes"),
     (lambda x: x @ jnp.linalg.inv(x.T @ x + jnp.eye(6)), "'dot_general' mixes"),
     # how many rows there are
-    (lambda x: x / x.shape[0], "float32.. depends on how many"),
+    (lambda x: x / x.shape[0], r"float32\[\], depends on how many"),
     (lambda x: x * jnp.float32(len(x)), "depends on how many"),
     (lambda x: lax.fori_loop(0, len(x), lambda i, y: y * 0.9, x), "depends|passes"),
     (lambda x: x if x.shape[0] < 100 else x * 2, "depends on how many"),
@@ -449,9 +449,6 @@ def test_rows_that_meet_are_refused(number: int) -> None:
     with pytest.raises(DependentRowsError, match=reason) as caught:
         export(function)(*symbolic_args_specs((x,), "b, ..."))
     text = str(caught.value)
-    assert "result 0 of a row depends on the other rows, or on how many there are" in text or (
-        "for 3" in text
-    )
     lines, start = inspect.getsourcelines(function)
     if "in another way" not in text:
         places = [f"{__file__}:{start + n}" for n in range(len(lines) + 1)]
