@@ -170,6 +170,31 @@ def leading(
     return Dimensions(tuple(map(of, operands)), tuple(map(of, results)), factors)
 
 
+def with_columns(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], place: int
+) -> Dimensions:
+    """Returns the dimensions of ops that solve stacks of systems of equations.
+
+    Each right-hand side is solved by itself. They stand in the last operand, and their solutions in
+    the result.
+
+    Args:
+        operands: Types of the operands.
+        results: Types of the results.
+        place: Along which dimension of a matrix of right-hand sides they are counted: -1 or -2.
+    """
+    found, factors = leading(operands, results, operands[0].ndim - 2), Factors()
+    factors.update(found.extents)
+    column = factors.new(operands[-1].shape[place])
+
+    def own(known: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
+        return (*known[:-2], WHOLE, column) if place == -1 else (*known[:-2], column, WHOLE)
+
+    return Dimensions(
+        (*found.operands[:-1], own(found.operands[-1])), tuple(map(own, found.results)), factors
+    )
+
+
 def each_alone(operands: Sequence[ShapedArray], results: Sequence[ShapedArray]) -> Dimensions:
     """Returns the dimensions of an op whose results are its operands."""
     factors = Factors()

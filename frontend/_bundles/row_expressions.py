@@ -16,14 +16,17 @@ import numpy as np
 from axir.dialect.core.annotations import HostArray, Param, Params
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.core.state import outside_traces
 from axir.dialect.program.deferred_function import resolved
 from axir.dialect.program.equation import Equation, Literal, Var
-from axir.dialect.program.function import Function
+from axir.dialect.program.function import Function, functions_of
 from axir.passes.partition.callees import callee_of, dimensions_of
 
 Shape = tuple[int, ...]
 
 # Ops that change no element and no order of elements if the number of elements stays.
+# Up to how many elements what is made of known arrays is computed.
+_SMALL = 4096
 _REGROUPING = ("reshape", "squeeze", "broadcast_in_dim")
 
 
@@ -71,6 +74,8 @@ class Expressions:
         self._numbers: dict[Node, int] = {}
         self._arrays: dict[Hashable, list[tuple[ConcreteArray, int]]] = {}
         self._functions: dict[Function, Made] = {}
+        self._values: dict[int, ConcreteArray] = {}
+        self._params: dict[Hashable, Params] = {}
 
     def shape(self, number: int) -> Shape:
         """Returns the shape of an expression's value."""
@@ -90,6 +95,7 @@ class Expressions:
                 return self.regrouped(number, shape)
         number = self._number(Node(("constant", len(self.nodes)), (), inner))
         known.append((array, number))
+        self._values[number] = array
         return self.regrouped(number, shape)
 
     def regrouped(self, operand: int, shape: Shape) -> int:
@@ -135,6 +141,7 @@ class Expressions:
         self, equation: Equation, params: Params, operands: Sequence[int], shapes: Sequence[Shape]
     ) -> list[int]:
         kind = (equation.primitive.name, equation.primitive, self._frozen(params))
+        self._params.setdefault(kind, params)
         return [
             self._number(Node((*kind, place), tuple(operands), shape))
             for place, shape in enumerate(shapes)
@@ -178,9 +185,36 @@ class Expressions:
             operands = tuple(made[operand] for operand in node.operands)
             if node.op == "regroup":
                 made[each] = self.regrouped(*operands, node.shape)
-            else:
-                made[each] = self._number(Node(node.kind, operands, node.shape))
+                continue
+            made[each] = self._number(Node(node.kind, operands, node.shape))
+            value = self._value(made[each])
+            if value is not None:
+                made[each] = self.constant(value)
         return made[number]
+
+    def _value(self, number: int) -> ConcreteArray | None:
+        """Returns what an op gives of arrays that are known; None if they are not, or are large."""
+        node = self.nodes[number]
+        if type(node.kind) is not tuple or len(node.kind) != 4 or math.prod(node.shape) > _SMALL:
+            return None
+        _, primitive, _, place = node.kind
+        arrays = [self._known(operand) for operand in node.operands]
+        params = self._params[node.kind[:3]]
+        has_functions = any(True for _ in functions_of(params))
+        if not arrays or any(x is None for x in arrays) or has_functions:
+            return None
+        with outside_traces():
+            results = primitive.bind(*arrays, **params)
+        found = results[place] if primitive.multiple_results else results
+        return found if type(found) is ConcreteArray else None
+
+    def _known(self, number: int) -> ConcreteArray | None:
+        """Returns the array that an expression is; None if it is none, or a large one."""
+        node = self.nodes[number]
+        array = self._values.get(node.operands[0] if node.op == "regroup" else number)
+        if array is None or array.size > _SMALL:
+            return None
+        return ConcreteArray(array.type.update(shape=node.shape), array.host().reshape(node.shape))
 
     def _number(self, node: Node) -> int:
         if node not in self._numbers:

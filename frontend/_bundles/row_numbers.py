@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import HostArray, Params
+from axir.dialect.core.annotations import AnyDtype, HostArray
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.program.equation import Equation
 
@@ -66,7 +66,7 @@ def _part(x: ConcreteArray, rows: Rows, count: int) -> ConcreteArray | None:
     host, place = x.host(), rows.dimension
     shape = part_shape(host.shape, rows, count)
     if rows.numbered:
-        if not dtypes.is_integer(x.type.dtype) or not _holds_numbers(host, place):
+        if not _holds_counts(x.type.dtype) or not _holds_numbers(host, place):
             return None
         return ConcreteArray(x.type.update(shape=shape), np.zeros(shape, host.dtype))
     if rows.before is None:
@@ -82,6 +82,34 @@ def _part(x: ConcreteArray, rows: Rows, count: int) -> ConcreteArray | None:
     if not equal_bits(host, np.broadcast_to(first, host.shape)):
         return None
     return ConcreteArray(x.type.update(shape=shape), np.ascontiguousarray(part))
+
+
+def numbers_of(
+    equation: Equation, count: int, new: Sequence[int | None]
+) -> tuple[ConcreteArray, Rows] | None:
+    """Returns what a row has of an array that counts rows, and where they lie.
+
+    Args:
+        equation: An `iota`.
+        count: How many rows there are.
+        new: In which dimension its result has rows.
+
+    Returns:
+        None if it counts something else, or in a type that is too small for numbers of rows.
+    """
+    (result,), (place,) = equation.results, new
+    shape, dtype = result.type.shape, result.type.dtype
+    if place is None or place != equation.params["dimension"] or shape[place] != count:
+        return None
+    if not _holds_counts(dtype):
+        return None
+    rows = Rows(place, 1, EVERY)
+    part = part_shape(shape, rows, count)
+    return ConcreteArray(result.type.update(shape=part), np.zeros(part, dtype)), rows
+
+
+def _holds_counts(dtype: AnyDtype) -> bool:
+    return bool(dtypes.is_integer(dtype) and dtype.itemsize >= 4)
 
 
 def _holds_numbers(host: HostArray, place: int) -> bool:
@@ -126,8 +154,7 @@ def looks_up(equation: Equation) -> bool:
 def _keeps_numbers(equation: Equation) -> bool:
     name = equation.primitive.name
     if name == "convert_element_type":
-        dtype = equation.results[0].type.dtype
-        return bool(dtypes.is_integer(dtype) and dtype.itemsize >= 4)
+        return _holds_counts(equation.results[0].type.dtype)
     return name in _MOVING
 
 

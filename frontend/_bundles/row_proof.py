@@ -26,7 +26,7 @@ from .batching import COUNTS, DependentRowsError, dependent
 from .manifest import Batch
 from .row_expressions import Expressions, Shape, captured_behind, inlined
 from .row_layouts import Mixed, Own, Parts, RefusedError, Rows, State, part_shape, parts_of
-from .row_numbers import constant, looks_up, numbered_results, of_own_row
+from .row_numbers import constant, looks_up, numbered_results, numbers_of, of_own_row
 
 Pair = tuple[Function, Function]
 Equations = tuple[Equation, Equation]
@@ -207,6 +207,9 @@ class Walk:
                 parts = parts._replace(
                     rows=numbered_results(equation, operands, count, parts.rows)
                 )
+        elif equation.primitive.name == "iota" and (number_of := numbers_of(equation, count, new)):
+            array, own = number_of
+            return [Own(self.expressions.constant(array), own)]
         elif any(rows) or any(x is not None for x in new):
             parts = self._parts(equation, rows, count, new)
         made = self.expressions.applied(
