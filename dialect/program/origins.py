@@ -7,7 +7,7 @@ function treats rows one by one, has the thread keep this while it traces (`keep
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from axir.dialect.core.annotations import Params
@@ -46,16 +46,21 @@ def keep_origin(
     if len(made) < len(values):
         return
     equation = MadeEquation(
-        [Literal(x) for x in operands],  # type: ignore[arg-type]
+        [Literal(x) for x in operands],
         [Var(x.type) for x in made],
         primitive,
         params,
         current_location(),
     )
     for place, x in enumerate(made):
-        key = id(x)
-        gone = weakref.ref(x, lambda _, key=key: _origins.pop(key, None))
-        _origins[key] = gone, Origin(equation, place)
+        _origins[id(x)] = weakref.ref(x, _forgetting(id(x))), Origin(equation, place)
+
+
+def _forgetting(key: int) -> Callable[[weakref.ref[ConcreteArray]], None]:
+    def forget(_: weakref.ref[ConcreteArray]) -> None:
+        _origins.pop(key, None)
+
+    return forget
 
 
 def origin_of(array: ConcreteArray) -> Origin | None:

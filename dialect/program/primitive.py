@@ -39,8 +39,8 @@ from axir.dialect.core.types import ShapedArray
 
 from .effects import acts_where_it_stands
 from .meshes.varying_axes import Axes, joined, missing_axes, varying_results
-from .origins import keep_origin
 from .narrow_elements import has_narrow, infer_narrow, narrowed, widened, widened_params
+from .origins import keep_origin
 from .primitive_application import Application
 from .rules import (
     AxisNamesRule,

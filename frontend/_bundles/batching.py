@@ -1,8 +1,9 @@
 """Functions whose leading dimension is open: traced for one row, vectorized for as many as come.
 
 Row i of the results is the function of row i of the arguments; that this holds of a function is
-proved when it is exported (`row_proof.py`). A program has a fixed number of rows: a call takes the next larger
-one and fills it up with copies of its last row, or goes through the largest one several times.
+proved when it is exported (`row_proof.py`). A program has a fixed number of rows: a call takes the
+next larger one and fills it up with copies of its last row, or goes through the largest one several
+times.
 What does not live here: symbolic dimensions (`frontend/_arguments/dimensions.py`).
 """
 
@@ -64,7 +65,9 @@ def dependent(name: str, reason: str) -> DependentRowsError:
         f"export of {name!r} with an open leading dimension: {reason}.",
         "It would be applied to rows one by one, since calls are filled up with further rows: "
         "leave sums and means over rows to the caller, or let it be traced for each size that "
-        "comes, which a constraint asks for: symbolic_shape('b, 3', constraints=['b >= 1']).",
+        "comes, which a constraint asks for: symbolic_shape('b, 3', constraints=['b >= 1']). "
+        "What is known to treat rows one by one is exported without a proof by "
+        "disabled_checks=[DisabledSafetyCheck.rows()].",
     )
 
 

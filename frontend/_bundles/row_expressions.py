@@ -91,7 +91,9 @@ class Expressions:
         inner = tuple(extent for extent in shape if extent != 1)
         known = self._arrays.setdefault((inner, array.type.dtype), [])
         for other, number in known:
-            if other is array or equal_bits(other.host().reshape(inner), array.host().reshape(inner)):
+            if other is array or equal_bits(
+                other.host().reshape(inner), array.host().reshape(inner)
+            ):
                 return self.regrouped(number, shape)
         number = self._number(Node(("constant", len(self.nodes)), (), inner))
         known.append((array, number))
@@ -119,7 +121,7 @@ class Expressions:
             shapes: Shapes of its results.
         """
         found, name = list(shapes), equation.primitive.name
-        if name in _REGROUPING and params.get("dimensions") is None or name == "squeeze":
+        if (name in _REGROUPING and params.get("dimensions") is None) or name == "squeeze":
             (operand,), (shape,) = operands, found
             if math.prod(self.shape(operand)) == math.prod(shape) != 0:
                 return [self.regrouped(operand, shape)]
@@ -169,8 +171,19 @@ class Expressions:
             numbers.update(zip(equation.results, results, strict=True))
         return [self._number_of(v, numbers) for v in function.outputs]
 
-    def replaced(self, number: int, others: Mapping[int, int]) -> int | None:
-        """Returns an expression in which others stand for some; None if inputs remain in it."""
+    def replaced(
+        self, number: int, others: Mapping[int, int], keeps_inputs: bool = False
+    ) -> int | None:
+        """Returns an expression in which others stand for some; what is known then is computed.
+
+        Args:
+            number: The expression.
+            others: By number of an expression in it, what stands for that.
+            keeps_inputs: Whether inputs may remain.
+
+        Returns:
+            None if inputs remain that must not.
+        """
         pending, reached = [number], set[int]()
         while pending:
             each = pending.pop()
@@ -181,16 +194,23 @@ class Expressions:
         for each in sorted(reached - made.keys()):  # operands first
             node = self.nodes[each]
             if node.op == "input":
-                return None
+                if not keeps_inputs:
+                    return None
+                made[each] = each
+                continue
             operands = tuple(made[operand] for operand in node.operands)
             if node.op == "regroup":
-                made[each] = self.regrouped(*operands, node.shape)
+                made[each] = self.regrouped(operands[0], node.shape)
                 continue
             made[each] = self._number(Node(node.kind, operands, node.shape))
             value = self._value(made[each])
             if value is not None:
                 made[each] = self.constant(value)
         return made[number]
+
+    def is_known(self, number: int) -> bool:
+        """Tells whether an expression is a small array."""
+        return self._known(number) is not None
 
     def _value(self, number: int) -> ConcreteArray | None:
         """Returns what an op gives of arrays that are known; None if they are not, or are large."""
@@ -336,4 +356,4 @@ def equal_bits(one: HostArray, other: HostArray) -> bool:
     if one.dtype.kind in "biu":
         return bool(np.array_equal(one, other))
     bits = [np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (one, other)]
-    return bool(np.array_equal(*bits))
+    return bool(np.array_equal(bits[0], bits[1]))

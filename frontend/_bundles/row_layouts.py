@@ -141,12 +141,10 @@ def parts_of(
         if None in found:
             raise RefusedError(f"The op {name!r} mixes rows.")
     given = [
-        part_shape(v.type.shape, own, count)
-        for v, own in zip(equation.operands, rows, strict=True)
+        part_shape(v.type.shape, own, count) for v, own in zip(equation.operands, rows, strict=True)
     ]
     shapes = [
-        part_shape(v.type.shape, own, count)
-        for v, own in zip(equation.results, found, strict=True)
+        part_shape(v.type.shape, own, count) for v, own in zip(equation.results, found, strict=True)
     ]
     params = equation.params
     if dimensions.local_params is not None:
@@ -170,9 +168,7 @@ def _cut(dimensions: Dimensions, rows: Sequence[Rows | None], count: int) -> _Cu
     return cuts.pop() if len(cuts) == 1 else None
 
 
-def _located(
-    own: Dimension, dimensions: Dimensions, before: int, count: int
-) -> _Cut | None:
+def _located(own: Dimension, dimensions: Dimensions, before: int, count: int) -> _Cut | None:
     """Returns the factor of a dimension in which its rows lie."""
     done = 1
     for factor in own:

@@ -24,7 +24,8 @@ def _choice(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[S
     _, *others = operands
     inputs = _as_inputs(walk.expressions, others)
     branches = zip(*(e.params["branches"] for e in equations), strict=True)
-    found = [_all_own(walk.outputs(pair, inputs)) for pair in branches]
+    with walk.within(inputs, others):
+        found = [_all_own(walk.outputs(pair, inputs)) for pair in branches]
     rows = found[0]
     layouts = [x.rows for x in rows]
     for results in found[1:]:
@@ -44,7 +45,8 @@ def _scan(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[Sta
         _slice(walk.expressions, x, n) for n, x in enumerate(xs, start=len(operands) - len(xs))
     ]
     before = inputs[: len(consts)]
-    layouts, found = _invariant(walk, _functions(equations, "jaxpr"), before, carry, slices)
+    with walk.within(before, consts):
+        layouts, found = _invariant(walk, _functions(equations, "jaxpr"), before, carry, slices)
     stacked = [_behind(x.rows) for x in found[len(carry) :]]
     params = {"jaxpr": _made(found)}
     length = equations[0].params["length"], equations[1].params["length"]
@@ -71,7 +73,8 @@ def _map(
         for n, x in enumerate(xs, start=len(first))
     ]
     inputs = [*_as_inputs(expressions, first), *slices]
-    found = _all_own(walk.outputs(_functions(equations, "jaxpr"), inputs))
+    with walk.within(inputs[: len(first)], first):
+        found = _all_own(walk.outputs(_functions(equations, "jaxpr"), inputs))
     if any(x.rows is not None for x in found):
         raise RefusedError("A loop over rows depends on how many there are.")
     params = {"jaxpr": _made(found), "length": expressions.shape(xs[0].expression)[0]}
@@ -83,16 +86,19 @@ def _while(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[St
     params, expressions = equations[0].params, walk.expressions
     first, second, carry = split(operands, params["cond_nconsts"], params["body_nconsts"])
     before = _as_inputs(expressions, second)
-    layouts, found = _invariant(walk, _functions(equations, "body_jaxpr"), before, carry, [])
+    with walk.within(before, second):
+        layouts, found = _invariant(walk, _functions(equations, "body_jaxpr"), before, carry, [])
     carried = [
         Own(expressions.input(len(first) + n, expressions.shape(x.expression)), rows)
         for n, (x, rows) in enumerate(zip(carry, layouts, strict=True))
     ]
     conditions = _functions(equations, "cond_jaxpr")
-    (ends,) = walk.outputs(conditions, [*_as_inputs(expressions, first), *carried])
+    tested = _as_inputs(expressions, first)
+    with walk.within(tested, first):
+        (ends,) = walk.outputs(conditions, [*tested, *carried])
     if isinstance(ends, Mixed):
         running = _running(conditions)
-        if running is None or not _rests(expressions, running, second, carry, found):
+        if running is None or not _rests(walk, running, second, carry, found):
             raise RefusedError("Rows make passes of a loop until the last of them is done.")
         numbers = [x.expression for x in carried]
         ends = Own(expressions.interpreted(conditions[0], numbers)[0])
@@ -118,7 +124,7 @@ def _running(conditions: tuple[Function, Function]) -> int | None:
 
 
 def _rests(
-    expressions: Expressions,
+    walk: Walk,
     running: int,
     consts: Sequence[Own],
     carry: Sequence[Own],
@@ -130,13 +136,13 @@ def _rests(
     was asked before the loop.
 
     Args:
-        expressions: All expressions.
+        walk: The walk.
         running: Which carried value tells what still runs.
         consts: Operands of the body before those that are carried.
         carry: What is carried first.
         found: What the body makes of its inputs.
     """
-    count = len(consts)
+    expressions, count = walk.expressions, len(consts)
     shapes = [expressions.shape(x.expression) for x in carry]
     inputs = [expressions.input(count + n, shape) for n, shape in enumerate(shapes)]
     known = {
@@ -153,7 +159,11 @@ def _rests(
         if known.setdefault(x.expression, carry[place].expression) != carry[place].expression:
             return False
     asked = expressions.replaced(found[running].expression, known)
-    return asked == carry[running].expression
+    if asked is None:
+        return False
+    before = carry[running].expression
+    sides = [expressions.replaced(each, walk.facts, keeps_inputs=True) for each in (asked, before)]
+    return sides[0] == sides[1]
 
 
 def _is_kept(expressions: Expressions, made: int, old: int, running: int) -> bool:

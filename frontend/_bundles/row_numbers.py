@@ -1,4 +1,4 @@
-"""Arrays of a program that have rows, and those that hold which row each is: `x[arange(n), labels]`.
+"""Arrays of a program that have rows, and those that number them, as in `x[arange(n), labels]`.
 
 The numbers of rows may only say in which row something stands: a row that looks up its own number
 finds itself. What does not live here: ops that know of no numbers of rows (`row_layouts.py`).

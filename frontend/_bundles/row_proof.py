@@ -4,8 +4,8 @@ The function is traced for two numbers of rows, and the two programs are walked 
 each value the walk knows where it has rows, and what a single row computes for it, an expression.
 The rule `dimensions` of an op says whether it does the same for each row; what an op is on a single
 row must come out equal from both programs, so that it does not depend on the number of rows. In the
-end it is compared with the program that was traced for one row. What was computed while the function
-was traced, from the number of rows, is walked like the program.
+end it is compared with the program that was traced for one row. What was computed while the
+function was traced, from the number of rows, is walked like the program.
 
 What is proved are values. The rules of custom derivatives are taken as they are; so is what Python
 does with a number of rows that is none of the three.
@@ -13,7 +13,9 @@ does with a number of rows that is none of the three.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.context import describe_location
 from axir.dialect.program.equation import Equation, Literal, Var
@@ -92,10 +94,24 @@ class Walk:
 
     Attributes:
         expressions: What a single row computes.
+        facts: Inputs of the body that is walked now whose values are known: arrays, by input.
     """
 
     def __init__(self) -> None:
         self.expressions = Expressions()
+        self.facts: dict[int, int] = {}
+
+    @contextlib.contextmanager
+    def within(self, inputs: Sequence[Own], operands: Sequence[Own]) -> Iterator[None]:
+        """Lets a body be walked whose inputs are the same in all passes as its operands are."""
+        before = self.facts
+        values = [before.get(x.expression, x.expression) for x in operands]
+        pairs = zip(inputs, values, strict=True)
+        self.facts = {x.expression: n for x, n in pairs if self.expressions.is_known(n)}
+        try:
+            yield
+        finally:
+            self.facts = before
 
     def results(
         self, several: Pair, one: Function, is_open: Sequence[bool]
@@ -189,7 +205,9 @@ class Walk:
         except RefusedError as refused:
             return [Mixed(str(refused), refused.equation or equation)] * len(equation.results)
         return [
-            x if x == y else Mixed(f"The op {equation.primitive.name!r} depends on {_NUMBER}.", equation)
+            x
+            if x == y
+            else Mixed(f"The op {equation.primitive.name!r} depends on {_NUMBER}.", equation)
             for x, y in zip(*found, strict=True)
         ]
 
@@ -204,9 +222,7 @@ class Walk:
                 parts = of_own_row(equation, operands, count)
             else:
                 parts = self._parts(equation, rows, count, new)
-                parts = parts._replace(
-                    rows=numbered_results(equation, operands, count, parts.rows)
-                )
+                parts = parts._replace(rows=numbered_results(equation, operands, count, parts.rows))
         elif equation.primitive.name == "iota" and (number_of := numbers_of(equation, count, new)):
             array, own = number_of
             return [Own(self.expressions.constant(array), own)]

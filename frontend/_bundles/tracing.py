@@ -20,8 +20,8 @@ from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, UnexpectedTracerError
-from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.core.state import keeping_origins
+from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.tracer import Tracer
 from axir.dialect.text.signature import Signature

@@ -141,5 +141,3 @@ def test_what_is_proved_of_random_functions_is_right() -> None:
         proved += 1
         _check(function, exported, seed)
     assert proved >= 8
-
-

@@ -45,7 +45,9 @@ def mlp_of_results(x: Any) -> Any:
 def cnn(x: Any) -> Any:
     image = x.reshape(x.shape[0], 1, 2, 3)
     found = lax.conv_general_dilated(image, KERNEL, (1, 1), "SAME")
-    pooled = lax.reduce_window(nn.relu(found), -jnp.inf, lax.max, (1, 1, 1, 2), (1, 1, 1, 1), "VALID")
+    pooled = lax.reduce_window(
+        nn.relu(found), -jnp.inf, lax.max, (1, 1, 1, 2), (1, 1, 1, 1), "VALID"
+    )
     return pooled.reshape(x.shape[0], -1)
 
 
@@ -123,7 +125,9 @@ def vmap_of_while(x: Any) -> Any:
     def root(r: Any) -> Any:
         start = (jnp.abs(r).sum() + 1.0, 0)
         return lax.while_loop(
-            lambda s: (s[0] ** 2 - 2.0) > 0.01, lambda s: (0.5 * (s[0] + 2.0 / s[0]), s[1] + 1), start
+            lambda s: (s[0] ** 2 - 2.0) > 0.01,
+            lambda s: (0.5 * (s[0] + 2.0 / s[0]), s[1] + 1),
+            start,
         )
 
     return axir.vmap(root)(x)
