@@ -92,9 +92,7 @@ def minimize_bfgs(
     previous = value + jnp.linalg.norm(gradient) / 2
     identity = jnp.eye(x0.size, dtype=x0.dtype)
     zero, one, is_stuck = jnp.int32(0), jnp.int32(1), ~jnp.isfinite(value)
-    start = _State(
-        x0, value, gradient, identity, previous, jnp.bool_(True), is_stuck, zero, one
-    )
+    start = _State(x0, value, gradient, identity, previous, jnp.bool_(True), is_stuck, zero, one)
     end = lax.while_loop(goes_on, advance, start)
     success = is_minimum(end.gradient)
     failure = jnp.where(jnp.isfinite(end.value), 2, 3)
