@@ -12,7 +12,6 @@ from axir.dialect.program.rules import Value
 from ._line_search import Objective, line_search
 from ._results import OptimizeResults
 
-
 # How much of the inverse of the Hessian rounding may change.
 _SHARE = 0.01
 
