@@ -24,9 +24,11 @@ from axir.passes.partition.callees import callee_of, dimensions_of
 
 Shape = tuple[int, ...]
 
-# Ops that change no element and no order of elements if the number of elements stays.
+# How many elements at their beginning tell most arrays apart.
+_BEGIN = 16
 # Up to how many elements what is made of known arrays is computed.
 _SMALL = 4096
+# Ops that change no element and no order of elements if the number of elements stays.
 _REGROUPING = ("reshape", "squeeze", "broadcast_in_dim")
 
 
@@ -87,13 +89,12 @@ class Expressions:
 
     def constant(self, array: ConcreteArray) -> int:
         """Returns the number of an array: that of an equal one, if there is any."""
-        shape = array.type.shape
+        shape, host = array.type.shape, array.host()
         inner = tuple(extent for extent in shape if extent != 1)
-        known = self._arrays.setdefault((inner, array.type.dtype), [])
+        begin = words_of(host.flat[:_BEGIN]).tobytes()
+        known = self._arrays.setdefault((inner, array.type.dtype, begin), [])
         for other, number in known:
-            if other is array or equal_bits(
-                other.host().reshape(inner), array.host().reshape(inner)
-            ):
+            if other is array or equal_bits(other.host().reshape(inner), host.reshape(inner)):
                 return self.regrouped(number, shape)
         number = self._number(Node(("constant", len(self.nodes)), (), inner))
         known.append((array, number))
@@ -352,7 +353,12 @@ def captured_behind(function: Function, count: int) -> list[ConcreteArray]:
 
 def equal_bits(one: HostArray, other: HostArray) -> bool:
     """Tells whether arrays of one shape and dtype hold the same bits."""
-    one, other = words_of(one), words_of(other)
+    if not one.size:
+        return True
+    # Views that repeat elements take more memory to compare than they have.
+    strides = zip(one.strides, other.strides, strict=True)
+    place = (*(slice(None) if any(pair) else 0 for pair in strides), ...)
+    one, other = words_of(one[place]), words_of(other[place])
     if one.dtype.kind in "biu":
         return bool(np.array_equal(one, other))
     bits = [np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (one, other)]

@@ -400,7 +400,7 @@ MIXED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: jnp.fft.fft(x, axis=0).real, "'fft' mixes"),
     (lambda x: x.reshape(6, len(x)).T, "mixes"),
     (lambda x: x.reshape(2, -1, 3).transpose(1, 0, 2).reshape(x.shape), "mixes"),
-    (lambda x: x[jnp.argsort(x[:, 0])], "tells rows apart"),
+    (lambda x: x[jnp.argsort(x[:, 0])], "'sort' mixes"),
     (lambda x: x[jnp.clip(jnp.arange(len(x)) + 1, 0, len(x) - 1)], "tells rows apart"),
     (lambda x: x[(jnp.arange(len(x)) * 0)], "'mul' tells rows apart"),
     (lambda x: x.at[jnp.argmax(x[:, 0])].set(0.0), "mixes"),
