@@ -42,6 +42,8 @@ class _State(threading.local):
         machine: What runs a kernel of the user's own; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
         stand_ins: Values that code gets for tracers that it closes over, whose traces have ended.
+        keeps_origins: Whether arrays that are computed are kept with the ops that computed them,
+            and traces hold them as they are.
     """
 
     def __init__(self) -> None:
@@ -58,6 +60,7 @@ class _State(threading.local):
         self.machine: Machine[Foreign] | None = None
         self.caller: str | None = None
         self.stand_ins: Mapping[Tracer, Value] = {}
+        self.keeps_origins: bool = False
 
 
 state = _State()
@@ -133,6 +136,11 @@ def outside_traces() -> Change:
 def on_behalf_of(caller: str | None) -> Change:
     """Lets a thread name a line of the thread that it works for."""
     return Change(caller=caller)
+
+
+def keeping_origins() -> Change:
+    """Lets arrays that are computed be kept with the ops that computed them."""
+    return Change(keeps_origins=True)
 
 
 def without_ambient_trace() -> Change:

@@ -400,6 +400,7 @@ class Trace:
         # What lies on several devices is captured: a description would not say where.
         place = value._device if type(value) is ConcreteArray else None
         is_described = self.writes_descriptions and not (place is not None and place.is_spread)
+        is_described = is_described and not state.keeps_origins
         if known is None and is_described and type(value) is ConcreteArray:
             known = record_description(self, value)
             if known is not None:

@@ -213,6 +213,9 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: Ax
     if isinstance(x, (tuple, list)):
         x = np.asarray(x)
     x = array_argument("nn.one_hot", x)
+    if x.dtype != dtypes.bool_ and x.dtype.itemsize < 4:  # which may not hold all the classes
+        wide = dtypes.int32 if dtypes.is_integer(x.dtype) else dtypes.float32
+        x = convert_element_type(x, wide)
     count = index(num_classes)
     axis = canonical_axis("nn.one_hot", axis, x.ndim + 1)
     shape = (*x.shape[:axis], count, *x.shape[axis:])

@@ -18,6 +18,7 @@ from axir.dialect.core.array import ConcreteArray, Memories
 from axir.dialect.core.config import config
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.places import common_place, place_of_result, settled
+from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.primitive import Primitive, check_finite
 from axir.dialect.program.rules import Value
@@ -187,7 +188,9 @@ def _with_bool(
 
 
 def are_local(*arrays: ConcreteArray) -> bool:
-    """Tells whether arrays are in the host's memory, where NumPy computes with them."""
+    """Tells whether arrays are in the host's memory, and NumPy may compute with them there."""
+    if state.keeps_origins:
+        return False
     return not Memories.has_remote or all([x.remote_device is None for x in arrays])
 
 

@@ -12,6 +12,7 @@ from axir.dialect.core.annotations import IndexLike, Options, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.core.state import state
 
 from .indexing import numpy_index
 
@@ -36,7 +37,7 @@ def update_known(
     positions are inside, for masks beside values, for values that do not broadcast, and for many
     positions.
     """
-    if x.remote_device is not None:
+    if state.keeps_origins or x.remote_device is not None:
         return None
     if kind not in _IN_PLACE or values.dtype != x.dtype or max(x.size, values.size) > _SMALL:
         return None
