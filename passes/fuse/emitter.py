@@ -285,7 +285,6 @@ class Emitter:
             list(kind.shape), signless(kind.element_type), formula, inputs, cost_of(created.name)
         )
 
-
     def _formula(self, created: ir.Operation) -> Lanes:
         """Returns what an operation does to elements: here, or in a function if many do it."""
         name = formula_name(created) if self.code.repeated else None

@@ -103,7 +103,7 @@ class _Program:
         # When nobody needs a value any longer: a formula is computed with what reads it.
         last: dict[ir.Value, int] = dict.fromkeys(self.last.operands, end)
         for place, made in reversed(list(enumerate(self.operations))):
-            until = max((place if x in stored else last.get(x, place) for x in made.results))
+            until = max(place if x in stored else last.get(x, place) for x in made.results)
             for x in made.operands:
                 last[x] = max(last.get(x, 0), until)
         freed: dict[int, list[ir.Value]] = defaultdict(list)
