@@ -41,8 +41,8 @@ from .views import VIEWS, reshaped
 
 Rule = Callable[["Emitter", ir.Operation, list[Value]], Sequence[Value]]
 
-# Formulas of more operations are put together of arrays: code grows with each reading of them.
-_LONGEST = 64
+LONGEST = 64
+"""Formulas of more operations are put together of arrays: code grows with each reading of them."""
 _ON_STACK = 4096
 _STACK = 16384
 
@@ -69,7 +69,7 @@ class Emitter:
         """Gives an SSA value its meaning, for a number of operations that will read it."""
         if value.size == 1 and not isinstance(value, _Nothing):
             value = self.number(value)
-        elif isinstance(value, Computed) and value.cost and (uses > 1 or value.length > _LONGEST):
+        elif isinstance(value, Computed) and value.cost and (uses > 1 or value.length > LONGEST):
             value = self.stored(value)
         value.holders += uses
         self.values[x] = value

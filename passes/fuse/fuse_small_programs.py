@@ -20,6 +20,7 @@ from .elementwise import can_compute
 from .emitter import Emitter
 from .fitness import Fitness
 from .inlining import erase_unused
+from .long_formulas import fuse_long
 from .region_kernel import RULES, move_constants, region_kernel
 from .values import Value, bytes_of
 from .views import VIEWS
@@ -74,7 +75,7 @@ class FuseSmallPrograms(Pass):
             reason = fitness.of_program(operations)
             if reason is None:
                 _fuse(function, operations, code)
-            else:
+            elif not fuse_long(operations, code):
                 _LOGGER.info("the program at %s is no kernel: %s", function.location, reason)
         erase_unused(module)
 
