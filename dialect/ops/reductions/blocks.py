@@ -59,7 +59,8 @@ def _is_exact(ufunc: np.ufunc, x: np.ndarray, axes: tuple[int, ...]) -> bool:
 def _reduce_in_order(ufunc: np.ufunc, x: np.ndarray, axes: set[int]) -> np.ndarray:
     """Reduces axes of an array that lies in memory in the order of its axes."""
     if x.flags.c_contiguous:
-        shape, groups = [], set()
+        shape: list[int] = []
+        groups: set[int] = set()
         for axis, extent in enumerate(x.shape):
             if axis in axes and axis - 1 in axes:
                 shape[-1] *= extent
@@ -81,14 +82,13 @@ def _reduce_axis(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarray:
     count = math.prod(after)
     width = max(1, min(_LINE // max(count, 1), rows // _BLOCK)) if x.flags.c_contiguous else 1
     whole = rows - rows % (width * _BLOCK)
-    part = (slice(None),) * axis
     line = (width * count,) if width > 1 else after
-    lines = x[(*part, slice(whole))].reshape(*before, -1, _BLOCK, *line)
+    lines = x[_at(axis, slice(whole))].reshape(*before, -1, _BLOCK, *line)
     blocks = ufunc.reduce(lines, axis=axis + 1, dtype=_dtype_within(ufunc, x.dtype))
     found = _reduce_axis(ufunc, blocks.reshape(*before, whole // _BLOCK, *after), axis)
     if whole == rows:
         return found
-    return ufunc(found, _reduce_axis(ufunc, x[(*part, slice(whole, None))], axis))
+    return ufunc(found, _reduce_axis(ufunc, x[_at(axis, slice(whole, None))], axis))
 
 
 def _dtype_within(ufunc: np.ufunc, dtype: np.dtype) -> np.dtype:
@@ -116,19 +116,18 @@ def accumulate_in_blocks(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarra
     if ufunc is not np.add and dtype.char in "fF":
         return _accumulate_wide(ufunc, x, axis)
     result = np.empty(x.shape, dtype)
-    part = (slice(None),) * axis
     whole = rows - rows % _RUNNING_BLOCK
     blocked = (*x.shape[:axis], whole // _RUNNING_BLOCK, _RUNNING_BLOCK, *x.shape[axis + 1 :])
-    blocks = result[(*part, slice(whole))].reshape(blocked)  # a view: one axis becomes two
-    ufunc.accumulate(x[(*part, slice(whole))].reshape(blocked), axis=axis + 1, out=blocks)
-    ends = accumulate_in_blocks(ufunc, blocks[(*part, slice(None), -1)], axis)
-    later = blocks[(*part, slice(1, None))]
-    before = np.expand_dims(ends[(*part, slice(-1))], axis + 1)
+    blocks = result[_at(axis, slice(whole))].reshape(blocked)  # a view: one axis becomes two
+    ufunc.accumulate(x[_at(axis, slice(whole))].reshape(blocked), axis=axis + 1, out=blocks)
+    ends = accumulate_in_blocks(ufunc, blocks[_at(axis, slice(None), -1)], axis)
+    later = blocks[_at(axis, slice(1, None))]
+    before = np.expand_dims(ends[_at(axis, slice(-1))], axis + 1)
     ufunc(before, later, out=later)
     if whole < rows:
-        rest = result[(*part, slice(whole, None))]
-        ufunc.accumulate(x[(*part, slice(whole, None))], axis=axis, out=rest)
-        ufunc(ends[(*part, slice(-1, None))], rest, out=rest)
+        rest = result[_at(axis, slice(whole, None))]
+        ufunc.accumulate(x[_at(axis, slice(whole, None))], axis=axis, out=rest)
+        ufunc(ends[_at(axis, slice(-1, None))], rest, out=rest)
     return result
 
 
@@ -137,13 +136,17 @@ def _accumulate_wide(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarray:
     result = np.empty(x.shape, x.dtype)
     rows = x.shape[axis]
     count = max(1, _WIDE * rows // x.size)
-    part = (slice(None),) * axis
     before, wide = None, np.result_type(x.dtype, np.float64)
     for start in range(0, rows, count):
-        piece = (*part, slice(start, start + count))
+        piece = _at(axis, slice(start, start + count))
         found = ufunc.accumulate(x[piece], axis=axis, dtype=wide)
         if before is not None:
             ufunc(found, before, out=found)
         result[piece] = found
-        before = found[(*part, slice(-1, None))]
+        before = found[_at(axis, slice(-1, None))]
     return result
+
+
+def _at(axis: int, *keys: slice | int) -> tuple[slice | int, ...]:
+    """Returns the index that cuts an array along some neighbouring axes."""
+    return (slice(None),) * axis + keys

@@ -78,13 +78,13 @@ def _plan(
 
 
 def _mean_of(
-    x: np.ndarray, axes: Axes, keepdims: UserObject, count: UserObject, divisor: ArrayLike
+    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: UserObject, divisor: ArrayLike
 ) -> UserObject:
     return reduce_in_blocks(np.add, x, axes, keepdims=keepdims) / count
 
 
 def _variance_of(
-    x: np.ndarray, axes: Axes, keepdims: UserObject, count: UserObject, divisor: ArrayLike
+    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: UserObject, divisor: ArrayLike
 ) -> UserObject:
     distance = x - reduce_in_blocks(np.add, x, axes, keepdims=True) / count
     distance *= distance
@@ -92,7 +92,7 @@ def _variance_of(
 
 
 def _deviation_of(
-    x: np.ndarray, axes: Axes, keepdims: UserObject, count: UserObject, divisor: ArrayLike
+    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: UserObject, divisor: ArrayLike
 ) -> UserObject:
     return np.sqrt(_variance_of(x, axes, keepdims, count, divisor))
 

@@ -10,7 +10,6 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.rewriting import RewritePass
-from axir.passes.legalize.windows.position_select_and_scatter import entries
 
 _FEW = 256
 _SINGLE = 32
@@ -55,7 +54,7 @@ class MultiplyInDouble(RewritePass):
         if operation.name == "stablehlo.reduce":
             reduced = [shape[axis] for axis in operation.attributes["dimensions"]]
         else:
-            reduced = entries(operation, "window_dimensions", [1] * len(shape))
+            reduced = list(ir.DenseI64ArrayAttr(operation.attributes["window_dimensions"]))
         if math.prod(reduced) <= _FEW:
             return None
         double = ir.F64Type.get()

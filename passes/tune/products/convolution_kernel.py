@@ -174,7 +174,9 @@ class _Kernel:
         zeros = zero if lanes == 1 else broadcast(zero, lanes)
         starts = (zeros,) * (count * len(features))
 
-        def products(window: Sequence[Scalar], sums: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        def products(
+            window: tuple[Scalar | int, ...], sums: Sequence[Scalar]
+        ) -> tuple[Scalar, ...]:
             *outer, inner, source = window
             before = [
                 p * stride + w * dilated

@@ -26,7 +26,7 @@ _BYTE, _EXACT_PRODUCTS = 8, 1 << 10
 # A row of a matrix that is worth several vectors.
 _LONG_ROW = 64
 # IREE adds so many products one after the other where all elements of a matrix are the same.
-_LONG_SUM = 1 << 10
+_LONG_UNIFORM = 1 << 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +98,7 @@ class TileProducts(Pass):
             return
         # IREE knows what to do with a matrix all of whose elements are the same.
         is_constant = any(splat(x) is not None for x in operation.operands)
-        if is_constant and extents[3] >= _LONG_SUM:
+        if is_constant and extents[3] >= _LONG_UNIFORM:
             replace(operation, _sum_with_number(operation, contraction, element))
             return
         if min(extents[1:3]) < 2 or math.prod(extents) < self.products or is_constant:

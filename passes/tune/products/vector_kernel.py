@@ -119,7 +119,8 @@ class _Product:
             places = [(x // free, x % free) for x in numbers]
             sums = self._sums(places, matrix, vector, limits)
             for place, total in zip(places, sums, strict=True):
-                result[(part, *place)] = total
+                position = (part, *place)
+                result[position] = total
 
         at_once = _ROWS if self.parts == 1 else 1
         full = first + (end - first) // at_once * at_once
