@@ -432,9 +432,9 @@ def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
         result.real, result.imag = parts[:, None], parts
         return result.reshape(-1)
     if dtypes.is_float(dtype):
-        limits = ml_dtypes.finfo(dtype)
-        huge, smallest = float(limits.max), float(limits.smallest_subnormal)
-        far = (huge / 16, huge, -huge, float(limits.smallest_normal), smallest, -smallest)
+        known = ml_dtypes.finfo(dtype)
+        huge, smallest = float(known.max), float(known.smallest_subnormal)
+        far = (huge / 16, huge, -huge, float(known.smallest_normal), smallest, -smallest)
         with np.errstate(over="ignore"):  # narrow types have infinity for what is too large
             return np.array([*edges, *far]).astype(dtype)
     finite = [e for e in edges if np.isfinite(e) and e == int(e)]
