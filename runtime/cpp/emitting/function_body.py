@@ -9,6 +9,7 @@ is declared before all of them.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -36,6 +37,9 @@ from .memory_plan import Piece, place
 from .statements import call_statement, dispatch_statement, fill_statement
 from .types import byte_size
 
+_NUMBER = re.compile(r"\bnumber_\d+\b")
+_ASSIGNED = re.compile(r"^\s*number_\d+ = ")
+_DECLARED = re.compile(r"^[\w:]+ (number_\d+)\{\};$")
 # Steps that give a name to memory which somebody else holds.
 _POINTERS = (host.Import, host.Export, host.Embedded, host.LoadGlobal, host.Call)
 
@@ -99,7 +103,17 @@ class FunctionBody:
             self._write_blocks()
         else:
             self._write_tree(tree)
+        self._mark_unread()
         return self._lines
+
+    def _mark_unread(self) -> None:
+        """Tells the compiler of numbers that blocks are given and none reads, such as sizes."""
+        rests = [_ASSIGNED.sub("", line) for line in self._lines if not _DECLARED.match(line)]
+        read = {name for rest in rests for name in _NUMBER.findall(rest)}
+        for index, line in enumerate(self._lines):
+            found = _DECLARED.match(line)
+            if found and found[1] not in read:
+                self._lines[index] = f"[[maybe_unused]] {line}"
 
     def _write_tree(self, tree: Tree) -> None:
         """Writes loops and choices."""
@@ -246,8 +260,7 @@ class FunctionBody:
         if value.kind == host.MEMORY:
             self._lines.append(f"axir::Memory {name};")
         else:
-            # What is carried from block to block need not be read in any.
-            self._lines.append(f"[[maybe_unused]] {number_type(value.kind)} {name}{{}};")
+            self._lines.append(f"{number_type(value.kind)} {name}{{}};")
 
     def _name(self, value: host.Value) -> str:
         stem = "memory" if value.kind == host.MEMORY else "number"

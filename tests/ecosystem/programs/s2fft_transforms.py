@@ -27,9 +27,4 @@ for limit in (4, 8, 16, 24):
     results[f"in_one_{limit}"] = jnp.abs(in_one).sum(1)
     results[f"is_there_and_back_{limit}"] = jnp.allclose(in_one, flm, atol=1e-10)
 
-small = jnp.asarray(s2fft.utils.signal_generator.generate_flm(np.random.default_rng(0), L=4))
-results["gradient"] = jax.grad(lambda x: jnp.sum(jnp.abs(s2fft.inverse_jax(x, L=4)) ** 2))(
-    small
-).real
-results["spins"] = s2fft.inverse_jax(small, L=4, spin=1, sampling="dh").real
 report(**results)
