@@ -26,6 +26,8 @@ from .views import VIEWS
 
 _LOGGER = logging.getLogger(__name__)
 _FEWEST = 3
+LONG = 24
+"""So many operations take IREE longer than a kernel does, whatever they are."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +81,8 @@ class FuseSmallPrograms(Pass):
 
 def _pays(operations: list[ir.Operation]) -> bool:
     working = [x for x in operations if x.name not in VIEWS and x.name not in _PLACES]
+    if len(working) >= LONG:
+        return True
     return len(working) >= _FEWEST and not all(can_compute(x) for x in working)
 
 

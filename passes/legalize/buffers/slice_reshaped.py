@@ -1,4 +1,4 @@
-"""`slice-reshaped`: single elements come from arrays as they were, and of enough axes."""
+"""`slice-reshaped`: no element of an array gets more axes than the array has."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import dataclasses
 import math
 from typing import ClassVar
 
-import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.rewriting import defining_operation, operations_in_order, replace
+from axir.passes.legalize.rewriting import operations_in_order, replace
 
 _SLICE = "stablehlo.slice"
 _RESHAPES = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
@@ -27,13 +26,8 @@ class SliceReshaped(Pass):
     operation: "expected rank to be smaller or equal to the other rank", "Verification failed". What
     stands between the two is often folded away first, as the addition of zero is.
 
-    Another fact: an element of an array that is computed, and then reshaped to fewer axes, is put
-    into one dispatch with the array and with what reads the element, for which the compiler never
-    finds an end (`iree-codegen-tile-and-distribute-to-workgroups-using-forall-op`).
-
-    1. Take single elements of reshaped arrays from what was reshaped, unless to more axes.
-    2. In each function, find the reshape of one element to the most axes.
-    3. Give what a slice takes one element of that many axes, and slice that.
+    1. In each function, find the reshape of one element to the most axes.
+    2. Give what a slice takes one element of that many axes, and slice that.
 
     Before::
 
@@ -55,11 +49,6 @@ class SliceReshaped(Pass):
     def run(self, module: ir.Module) -> None:
         """Slices arrays of more axes."""
         for function in operations_in_order(module.operation, ("func.func",)):
-            for operation in operations_in_order(function, (_SLICE,)):
-                source = _source(operation.operands[0])
-                if _size(operation.results[0]) == 1 and source is not None:
-                    with ir.InsertionPoint(operation), operation.location:
-                        replace(operation, _element_of(source, operation))
             found = operations_in_order(function, (_SLICE, *_RESHAPES))
             single = [operation for operation in found if _size(operation.results[0]) == 1]
             rank = max((_rank(x.results[0]) for x in single if x.name in _RESHAPES), default=0)
@@ -67,24 +56,6 @@ class SliceReshaped(Pass):
                 if operation.name == _SLICE and _rank(operation.operands[0]) < rank:
                     with ir.InsertionPoint(operation), operation.location:
                         replace(operation, _element(operation, rank))
-
-
-def _source(array: ir.Value) -> ir.Value | None:
-    """Returns what an array was before reshapes, if any of them is not one to more axes."""
-    source, is_joined = array, False
-    while (maker := defining_operation(source)) is not None and maker.name == _RESHAPES[1]:
-        is_joined = is_joined or _rank(maker.operands[0]) >= _rank(source)
-        source = maker.operands[0]
-    return source if is_joined else None
-
-
-def _element_of(array: ir.Value, operation: ir.Operation) -> ir.Value:
-    """Builds what a slice takes of a reshaped array, from the array before."""
-    starts = list(operation.attributes["start_indices"])
-    place = int(np.ravel_multi_index(starts, hlo.shape_of(operation.operands[0])))
-    starts = [int(start) for start in np.unravel_index(place, hlo.shape_of(array))]
-    element = hlo.slice(array, starts, [start + 1 for start in starts])
-    return hlo.reshape(element, hlo.shape_of(operation.results[0]))
 
 
 def _element(operation: ir.Operation, rank: int) -> ir.Value:

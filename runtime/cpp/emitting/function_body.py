@@ -207,6 +207,12 @@ class FunctionBody:
     def _number(self, operand: host.Operand) -> str:
         return literal(operand) if isinstance(operand, host.Constant) else self._names[operand]
 
+    def _size(self, operand: host.Operand) -> str:
+        """Returns an expression that may stand in braces for a size: none that narrows may."""
+        number = self._number(operand)
+        is_known = isinstance(operand, host.Constant)
+        return number if is_known else f"static_cast<std::size_t>({number})"
+
     def _memory(self, value: host.Value) -> str:
         """Returns an expression of the type `axir::Memory`."""
         pointer = self._pointers.get(value)
@@ -240,7 +246,8 @@ class FunctionBody:
         if value.kind == host.MEMORY:
             self._lines.append(f"axir::Memory {name};")
         else:
-            self._lines.append(f"{number_type(value.kind)} {name}{{}};")
+            # What is carried from block to block need not be read in any.
+            self._lines.append(f"[[maybe_unused]] {number_type(value.kind)} {name}{{}};")
 
     def _name(self, value: host.Value) -> str:
         stem = "memory" if value.kind == host.MEMORY else "number"
@@ -302,7 +309,7 @@ class FunctionBody:
         self._pointers[step.result] = f"axir::constant_bytes({name})"
 
     def _write_dispatch(self, step: host.Dispatch) -> None:
-        spans = [(self._pointer(x.memory, x.offset), self._number(x.length)) for x in step.spans]
+        spans = [(self._pointer(x.memory, x.offset), self._size(x.length)) for x in step.spans]
         constants = list(map(self._number, step.constants))
         self._lines += dispatch_statement(step.kernel.name, spans, constants)
 

@@ -1,0 +1,81 @@
+"""Long random programs over arrays whose old values stay in use: compiled against evaluated.
+
+`make test` runs a fixed batch. `make test-long` draws RANDOM_PROGRAMS of them, of all kinds and of
+the lengths RANDOM_LENGTHS, from RANDOM_SEED on; RANDOM_LOG names a file that gets a line for each,
+RANDOM_FAILURES a folder for what remains, made small, of programs that are wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.random_pool_checks import problems
+from support.random_pools import KINDS, draw
+from support.reduction import reduce_and_save
+from support.small_pools import EARLY_UPDATES
+
+import axir
+from axir.dialect.core.config import config
+from axir.dialect.ops.calls.jit_call import set_executor
+
+_PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", "0"))
+_SEED = int(os.environ.get("RANDOM_SEED", "0"))
+_LENGTHS = [int(n) for n in os.environ.get("RANDOM_LENGTHS", "60,60,80,120,300").split(",")]
+_LOG = os.environ.get("RANDOM_LOG")
+_FAILURES = os.environ.get("RANDOM_FAILURES")
+# Seed, length and kind. Each of the first ones was wrong once.
+FIXED = [(0, 60, "double"), (0, 60, "any")]
+
+
+def _drawn() -> Iterator[tuple[int, int, str]]:
+    """Seeds, lengths and kinds in turns, so that all of these meet."""
+    for number in range(_PROGRAMS):
+        length = _LENGTHS[number // len(KINDS) % len(_LENGTHS)]
+        yield 1_000_000 * _SEED + number, length, list(KINDS)[number % len(KINDS)]
+
+
+@pytest.fixture(autouse=True)
+def evaluated_calls() -> Iterator[None]:
+    """Has the evaluator run the bodies of calls, which otherwise are compiled."""
+    executor = set_executor(None)
+    yield
+    set_executor(executor)
+
+
+@pytest.mark.parametrize(("seed", "length", "kind"), list(_drawn()) if _PROGRAMS else FIXED)
+def test_a_long_program_agrees_with_the_evaluator(seed: int, length: int, kind: str) -> None:
+    program = draw(seed, length, kind)
+    found = problems(program)
+    if _LOG:
+        with Path(_LOG).open("a") as log:
+            log.write(f"{seed} {length} {kind}: {found or 'agrees'}\n")
+    if found and _FAILURES:
+        reduce_and_save(program, Path(_FAILURES))
+    assert not found, "\n".join([*found, str(program)])
+
+
+@pytest.mark.parametrize("name", EARLY_UPDATES)
+def test_what_is_read_late_is_not_overwritten_early(name: str) -> None:
+    function, *arguments = EARLY_UPDATES[name]
+    with config(jax_enable_x64=True):
+        arrays = [axir.numpy.asarray(x) for x in arguments]
+        results = axir.tree.leaves(axir.jit(function)(*arrays))
+        with axir.disable_jit():
+            wanted = axir.tree.leaves(function(*arrays))
+    tolerance = 1e-5 if name.endswith("32") else 1e-14
+    for result, want in zip(results, wanted, strict=True):
+        np.testing.assert_allclose(result.host(), want.host(), rtol=0, atol=tolerance)
+
+
+def test_a_program_is_drawn_again_from_its_seed_length_and_kind() -> None:
+    for kind in KINDS:
+        program = draw(7, 60, kind)
+        assert program == draw(7, 60, kind)
+        assert program != draw(8, 60, kind)
+        for x, y in zip(program.arguments(), draw(7, 60, kind).arguments(), strict=True):
+            np.testing.assert_array_equal(x.host(), y.host())
+        assert len(str(program).splitlines()) == 62 + len(program.argument_types)

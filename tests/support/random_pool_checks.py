@@ -1,0 +1,107 @@
+"""Long random programs, compiled as users compile them, against the evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from axir.dialect.core.array import Array, as_array
+from axir.dialect.core.config import config
+from axir.dialect.program.function import Function
+from axir.runtime import default_device
+from axir.runtime.calls.compiled_function import CompiledFunction
+from axir.runtime.errors import CompileError, RuntimeExecutionError
+
+from .random_pool_steps import is_exact
+from .random_pools import PoolProgram
+from .random_programs import disagreement, evaluated
+
+# How far arguments are moved to see what rounding does, in roundings, to both sides: if a decision
+# hung on it, one of the two would decide otherwise.
+_MOVED = (500, -500)
+
+
+class Expected:
+    """What a program must return.
+
+    Args:
+        function: The program.
+        arguments: What it is called with.
+        seed: Decides in which direction arguments are moved.
+
+    Attributes:
+        results: What the evaluator returns.
+    """
+
+    def __init__(self, function: Function, arguments: Sequence[Array], seed: int):
+        self.results, self._size = evaluated(function, arguments)
+        near = [
+            [x.host() for x in function.evaluate(*moved(arguments, steps, seed))]
+            for steps in _MOVED
+        ]
+        self._near = [
+            max(pair, key=_distance(want)) for want, *pair in zip(self.results, *near, strict=True)
+        ]
+
+    def problems(self, results: Sequence[np.ndarray]) -> Iterator[str]:
+        """Yields how results differ from what they must be, beyond what rounding explains."""
+        for index, (got, want, near) in enumerate(
+            zip(results, self.results, self._near, strict=True)
+        ):
+            if is_exact(want):
+                same = (got.shape, got.dtype) == (want.shape, want.dtype)
+                if not (same and np.array_equal(got, want)):
+                    yield f"result {index}, {want.dtype}{list(want.shape)}: other whole numbers"
+                continue
+            problem = disagreement(got, want, near, self._size)
+            if problem:
+                yield f"result {index}, {want.dtype}{list(want.shape)}: {problem}"
+
+    def undecided(self) -> int:
+        """How many results change by more than a thousandth where arguments hardly change."""
+        pairs = zip(self.results, self._near, strict=True)
+        return sum(_distance(want)(near) > 1e-3 * self._size for want, near in pairs)
+
+
+def _distance(want: np.ndarray):
+    def distance(near: np.ndarray) -> float:
+        if is_exact(want):
+            return float(np.any(near != want))
+        with np.errstate(all="ignore"):
+            return float(np.nanmax(np.abs(near - want), initial=0.0))
+
+    return distance
+
+
+def moved(arguments: Sequence[Array], steps: int, seed: int) -> list[Array]:
+    """Returns arguments a number of roundings away; whole numbers stay."""
+    random = np.random.default_rng(seed)
+    return [
+        x
+        if is_exact(x)
+        else as_array(
+            np.asarray(
+                x.host() * (1 + steps * np.finfo(x.dtype).eps * random.uniform(-1, 1, x.shape)),
+                x.dtype,
+            )
+        )
+        for x in arguments
+    ]
+
+
+def problems(program: PoolProgram) -> list[str]:
+    """Compiles and runs a program; returns what is wrong with it."""
+    with config(jax_enable_x64=True, axir_on_compile_failure="raise"):
+        function, arguments = program.function(), program.arguments()
+        expected = Expected(function, arguments, program.seed)
+        try:
+            compiled = CompiledFunction(function, default_device(), program.donated)
+            # What is donated is overwritten.
+            results = compiled([as_array(np.array(x.host())) for x in arguments])
+            found = list(expected.problems([x.host() for x in results]))
+        except (CompileError, RuntimeExecutionError) as error:
+            return [f"{type(error).__name__}: {error}"]
+    if expected.undecided():
+        found.append(f"{expected.undecided()} results hang on roundings: the draw is at fault")
+    return found
