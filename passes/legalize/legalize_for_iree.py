@@ -97,7 +97,7 @@ STAGES: dict[str, Stage] = {
     "store-moved-conversions": looks_for("convert"),
     "store-dilations": looks_for("pad"),
     "store-sliced": looks_for("slice dynamic_slice"),
-    "store-slices": looks_for("gather reverse sort func.call"),
+    "store-slices": looks_for("gather reverse sort func.call dynamic_update_slice"),
     "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
     "branch-loops": looks_for("while"),
