@@ -103,6 +103,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "slice-reshaped",
         "store-dilations",
         "store-moved-conversions",
+        "store-moved-parts",
         "store-positions",
         "store-reductions",
         "store-several-results",

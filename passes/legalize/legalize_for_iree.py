@@ -96,6 +96,7 @@ STAGES: dict[str, Stage] = {
     "store-widened": looks_for("convert select linalg.generic"),
     "store-moved-conversions": looks_for("convert"),
     "store-dilations": looks_for("pad"),
+    "store-moved-parts": looks_for("dynamic_update_slice"),
     "store-sliced": looks_for("slice dynamic_slice"),
     "store-slices": looks_for("gather reverse sort func.call dynamic_update_slice"),
     "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
@@ -177,8 +178,9 @@ class LegalizeForIree(Pass):
     6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
        `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions` and
        `store-reductions`, `store-several-results`, for Vulkan `store-widened`, for CUDA
-       `store-moved-conversions`, `store-dilations`, `store-sliced`, `store-slices`, `renew-fills`
-       and `renew-loop-operands`, whose barriers `protect-inputs` would remove.
+       `store-moved-conversions`, `store-dilations`, `store-moved-parts`, `store-sliced`,
+       `store-slices`, `renew-fills` and `renew-loop-operands`, whose barriers `protect-inputs`
+       would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
