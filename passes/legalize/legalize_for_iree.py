@@ -98,7 +98,7 @@ STAGES: dict[str, Stage] = {
     "store-dilations": looks_for("pad"),
     "store-moved-parts": looks_for("dynamic_update_slice"),
     "store-sliced": looks_for("slice dynamic_slice"),
-    "store-slices": looks_for("gather reverse sort func.call dynamic_update_slice"),
+    "store-slices": looks_for("gather reverse sort func.call"),
     "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
     "branch-loops": looks_for("while"),

@@ -1,4 +1,4 @@
-"""`store-slices`: what a gather, a reversal, a sort or an update reads is no part of an array."""
+"""`store-slices`: what a gather, a reversal or a sort reads is no part of a larger array."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.rewriting import find_operations, renewed, stored_alone
+from axir.passes.legalize.rewriting import find_operations, stored_alone
 
 _GATHERS = ("stablehlo.gather", "stablehlo.reverse")
-_UPDATE = "stablehlo.dynamic_update_slice"
-_READERS = (*_GATHERS, "stablehlo.sort", "func.call", _UPDATE)
+_READERS = (*_GATHERS, "stablehlo.sort", "func.call")
 _SLICES = ("stablehlo.slice", "stablehlo.dynamic_slice")
 _VIEWS = frozenset(
     f"stablehlo.{name}"
@@ -24,14 +23,12 @@ _VIEWS = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class StoreSlices(Pass):
-    """Computes a slice before the gather, the reversal, the sort or the update that reads it.
+    """Computes a slice before the gather, the reversal or the sort that reads it.
 
     The fact: IREE reads a slice in place. Where neighbours along its innermost dimension are not
     neighbours in memory, a gather from it does not compile: "LLVM Translation failed for operation:
     builtin.unrealized_conversion_cast". A reversal is compiled as a gather. A sort of any slice
-    does not compile: "write affecting operations on global resources are restricted". An array that
-    is updated with a part of itself is read and written by one kernel, in place, which finds there
-    what it has written: `y.at[1:, 1:].set(y[:-1, :-1])` was wrong.
+    does not compile: "write affecting operations on global resources are restricted".
 
     1. Visit the operands of every gather (indices are gathered, too), reversal and sort, and of
        calls, whose functions IREE inlines.
@@ -41,7 +38,6 @@ class StoreSlices(Pass):
        the operand, of which sorts and functions get a copy if others read it, too. Gathers from
        slices of rows are left alone, and so are slices of everything: they fold to what they are
        taken from, and a barrier there undoes `protect-inputs`.
-    4. A slice that its own array is updated with gets a copy, too.
 
     Before::
 
@@ -62,9 +58,6 @@ class StoreSlices(Pass):
     def run(self, module: ir.Module) -> None:
         """Inserts the barriers."""
         for reader in find_operations(module.operation, _READERS):
-            if reader.name == _UPDATE:
-                _store_part_of_itself(reader)
-                continue
             only_reads = reader.name in _GATHERS
             least_stride = 2 if only_reads else 1
             for index, operand in enumerate(reader.operands):
@@ -75,21 +68,6 @@ class StoreSlices(Pass):
                             if only_reads
                             else stored_alone(operand)
                         )
-
-
-def _store_part_of_itself(update: ir.Operation) -> None:
-    """Stores what an array is updated with if that is a part of the array."""
-    target, new = update.operands[0], update.operands[1]
-    if _is_slice(new, 1) and _viewed(new) == _viewed(target):
-        with ir.InsertionPoint(update), update.location:
-            update.operands[1] = hlo.optimization_barrier(renewed(new))[0]
-
-
-def _viewed(value: ir.Value) -> ir.Value:
-    """Returns what a value is a view or a part of."""
-    while not isinstance(value, ir.BlockArgument) and value.owner.name in _VIEWS:
-        value = value.owner.operands[0]
-    return value
 
 
 def _is_slice(value: ir.Value, least_stride: int) -> bool:
