@@ -26,10 +26,11 @@ test: $(VENV)/.installed-test ## Run all tests: unit, doctests of code and docum
 	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: $(VENV)/.installed-test ## Run 2000 random programs (RANDOM_PROGRAMS=n RANDOM_SEED=n)
-	RANDOM_PROGRAMS=$${RANDOM_PROGRAMS:-2000} RANDOM_SEED=$${RANDOM_SEED:-$$RANDOM} \
-		$(BIN)/python -m pytest -o faulthandler_timeout=0 \
-		tests/frontend/test_random_programs.py $(PYTEST_ARGS)
+test-long: $(VENV)/.installed-test ## Run random programs (RANDOM_PROGRAMS=2000 LONG_PROGRAMS=200 RANDOM_SEED=n)
+	RANDOM_PROGRAMS=$${RANDOM_PROGRAMS:-2000} LONG_PROGRAMS=$${LONG_PROGRAMS:-200} \
+		RANDOM_SEED=$${RANDOM_SEED:-$$RANDOM} \
+		$(BIN)/python -m pytest -o faulthandler_timeout=0 tests/frontend/test_random_programs.py \
+		tests/frontend/test_long_random_programs.py $(PYTEST_ARGS)
 
 .PHONY: test-ecosystem
 test-ecosystem: $(VENV)/.installed-test $(ECOSYSTEM)/.installed ## Run programs of JAX libraries where JAX is absent

@@ -86,6 +86,7 @@ from axir.runtime.errors import (
     TimelineWarning,
     TooFewDevicesError,
     UnequalProgramsError,
+    WrongMemoryOrderError,
 )
 
 # A jaxpr whose ops do not fit together.
@@ -163,4 +164,5 @@ __all__ = [
     "UnknownOpError",
     "UnsupportedRuleError",
     "VerificationError",
+    "WrongMemoryOrderError",
 ]

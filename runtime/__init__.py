@@ -33,6 +33,7 @@ from .errors import (
     LoadError,
     OutOfMemoryError,
     RuntimeExecutionError,
+    WrongMemoryOrderError,
 )
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "RuntimeExecutionError",
     "Target",
     "VulkanDevice",
+    "WrongMemoryOrderError",
     "aligned_empty",
     "cache_directory",
     "check_binary",

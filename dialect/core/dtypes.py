@@ -19,6 +19,7 @@ from .config import config
 from .context import is_written_by_user
 from .errors import DTypeError, KeyPromotionError
 from .extended_dtypes import KeyDtype, of_storage
+from .state import state
 
 bool_ = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))
@@ -196,11 +197,24 @@ def as_dtype(dtype: UserObject) -> Dtype:
 def canonicalize_dtype(dtype: UserObject) -> Dtype:
     """Truncates 64-bit dtypes to 32 bits unless `jax_enable_x64` is on.
 
+    Not for the rules of an operation that was recorded while it was on, and is not any more.
+
     >>> canonicalize_dtype("float64")
     dtype('float32')
     """
     result = as_dtype(dtype)
-    return result if config.jax_enable_x64 else _TRUNCATED.get(result, result)
+    if config.jax_enable_x64 or result not in _TRUNCATED or _has_wide_origin():
+        return result
+    return _TRUNCATED[result]
+
+
+def _has_wide_origin() -> bool:
+    """Tells whether the op that a pass rewrites now has operands or results of 64 bits."""
+    origin = state.origin
+    if origin is None:
+        return False
+    values = (*origin.operands, *origin.results)
+    return any(getattr(x.type, "dtype", None) in _TRUNCATED for x in values)
 
 
 def scalar_dtype(value: Scalar) -> Dtype:

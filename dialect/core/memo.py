@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from .annotations import Made, Returning
+from .deep_recursion import deep_recursion
 from .single_flight import made_once
 
 LIMIT = 256
@@ -84,7 +85,8 @@ def quickly_derived(
 
 
 def _make(memo: Memo, key: Hashable, make: Callable[[], Made]) -> Made:
-    value = memo[key] = make()
+    with deep_recursion:  # what is kept of a function rests on what is kept of those it calls
+        value = memo[key] = make()
     return value
 
 

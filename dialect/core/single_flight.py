@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar
 
 from .annotations import Made
+from .deep_recursion import deep_recursion
 
 _T = TypeVar("_T")
 _Key = TypeVar("_Key", bound=Hashable)
@@ -65,7 +66,8 @@ def single_flight(key: Hashable, make: Callable[[], _T]) -> tuple[_T, bool]:
         try:
             flight = _flights.setdefault(key, mine)
             if flight is mine:
-                mine.value = make()
+                with deep_recursion:
+                    mine.value = make()
                 mine.is_complete = True
                 return mine.value, True
         except Exception as error:

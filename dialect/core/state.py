@@ -7,7 +7,7 @@ that change them back, and by `attributed`, which does so when its loop ends.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from axir.dialect.ops.calls.kernels.machine import Machine
     from axir.dialect.program.equation import Equation
     from axir.dialect.program.named_axes import BatchFrame
-    from axir.dialect.program.tracer import Trace
+    from axir.dialect.program.rules import Value
+    from axir.dialect.program.tracer import Trace, Tracer
 
 Op = TypeVar("Op")
 
@@ -40,6 +41,9 @@ class _State(threading.local):
         kernel: The kernel that is being built; None outside.
         machine: What runs a kernel of the user's own; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
+        stand_ins: Values that code gets for tracers that it closes over, whose traces have ended.
+        keeps_origins: Whether arrays that are computed are kept with the ops that computed them,
+            and traces hold them as they are.
     """
 
     def __init__(self) -> None:
@@ -55,6 +59,8 @@ class _State(threading.local):
         self.kernel: Kernel | None = None
         self.machine: Machine[Foreign] | None = None
         self.caller: str | None = None
+        self.stand_ins: Mapping[Tracer, Value] = {}
+        self.keeps_origins: bool = False
 
 
 state = _State()
@@ -132,6 +138,11 @@ def on_behalf_of(caller: str | None) -> Change:
     return Change(caller=caller)
 
 
+def keeping_origins() -> Change:
+    """Lets arrays that are computed be kept with the ops that computed them."""
+    return Change(keeps_origins=True)
+
+
 def without_ambient_trace() -> Change:
     """Lets ops that no operand ties to a trace be evaluated rather than recorded."""
     return Change(ambient=None)
@@ -157,6 +168,11 @@ def vectorization(
 ) -> Change:
     """Tells rules over which axis they vectorize, and code which axes it may name."""
     return Change(batching=frame, axis_sizes=axis_sizes, tracked_axes=tracked)
+
+
+def standing_in(values: Mapping[Tracer, Value]) -> Change:
+    """Lets code use tracers whose traces have ended: it gets these values instead."""
+    return Change(stand_ins={**state.stand_ins, **values})
 
 
 def chosen_along(axes: frozenset[Hashable]) -> Change:

@@ -84,6 +84,7 @@ class Dimensions:
         contributing: The operand that must be added once, where parts are combined by a sum.
         halos: For factors along which windows reach over the edges of parts what these need.
         look_up: The factor of positions that are looked up.
+        separate: Whether each result is made of the operand of its number alone.
     """
 
     operands: tuple[tuple[Dimension, ...], ...]
@@ -95,6 +96,7 @@ class Dimensions:
     contributing: int | None = None
     halos: Mapping[int, Halo] = field(default_factory=dict)
     look_up: LookUp | None = None
+    separate: bool = False
 
 
 class Factors(dict[int, int]):
@@ -168,11 +170,36 @@ def leading(
     return Dimensions(tuple(map(of, operands)), tuple(map(of, results)), factors)
 
 
+def with_columns(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], place: int
+) -> Dimensions:
+    """Returns the dimensions of ops that solve stacks of systems of equations.
+
+    Each right-hand side is solved by itself. They stand in the last operand, and their solutions in
+    the result.
+
+    Args:
+        operands: Types of the operands.
+        results: Types of the results.
+        place: Along which dimension of a matrix of right-hand sides they are counted: -1 or -2.
+    """
+    found, factors = leading(operands, results, operands[0].ndim - 2), Factors()
+    factors.update(found.extents)
+    column = factors.new(operands[-1].shape[place])
+
+    def own(known: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
+        return (*known[:-2], WHOLE, column) if place == -1 else (*known[:-2], column, WHOLE)
+
+    return Dimensions(
+        (*found.operands[:-1], own(found.operands[-1])), tuple(map(own, found.results)), factors
+    )
+
+
 def each_alone(operands: Sequence[ShapedArray], results: Sequence[ShapedArray]) -> Dimensions:
     """Returns the dimensions of an op whose results are its operands."""
     factors = Factors()
     made = tuple(tuple(factors.new(extent) for extent in t.shape) for t in operands)
-    return Dimensions(made, made[: len(results)], factors)
+    return Dimensions(made, made[: len(results)], factors, separate=True)
 
 
 def regrouped(

@@ -40,6 +40,7 @@ from axir.dialect.core.types import ShapedArray
 from .effects import acts_where_it_stands
 from .meshes.varying_axes import Axes, joined, missing_axes, varying_results
 from .narrow_elements import has_narrow, infer_narrow, narrowed, widened, widened_params
+from .origins import keep_origin
 from .primitive_application import Application
 from .rules import (
     AxisNamesRule,
@@ -245,6 +246,13 @@ class Primitive(Rules):
             if branch is not None and branch.level > trace.level:
                 trace = branch
             return trace.record(self, operands, params)
+        if state.keeps_origins:
+            results = self._applied_now(operands, params)
+            keep_origin(self, operands, params, results)
+            return results
+        return self._applied_now(operands, params)
+
+    def _applied_now(self, operands: Sequence[Operand], params: Params) -> Results:
         if self.implementation is not None:
             return self.implementation(*operands, **params)
         return self._evaluate(operands, params)

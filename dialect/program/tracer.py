@@ -81,7 +81,8 @@ class Tracer(Var, Array):
         """Returns the value one level out, or raises `error` because only the type is known."""
         trace = self.owner
         if not trace.is_open:
-            raise leaked(self)
+            value = stand_in(self)
+            return value.known(error, use) if type(value) is Tracer else value
         if trace.environment is None:
             raise _not_concrete(self, error, use)
         return trace.value_of(self)
@@ -175,6 +176,23 @@ def leaked(tracer: Tracer) -> UnexpectedTracerError:
         "Return values from the function instead of storing them in globals, attributes or lists "
         "outside it.",
     )
+
+
+def stand_in(tracer: Tracer) -> Value:
+    """Returns what code gets for a tracer whose trace has ended.
+
+    Raises:
+        UnexpectedTracerError: if nothing stands in for it.
+    """
+    value = state.stand_ins.get(tracer)
+    if value is None:
+        raise leaked(tracer)
+    return value
+
+
+def _in_use(operand: Operand) -> Operand:
+    is_ended = type(operand) is Tracer and not operand.owner.is_open
+    return stand_in(operand) if is_ended else operand  # type: ignore[arg-type]
 
 
 class Trace:
@@ -277,7 +295,7 @@ class Trace:
     def record(self, primitive: Primitive, operands: Sequence[Operand], params: Params) -> Results:
         """Appends the op of a primitive, and returns its result tracer(s)."""
         if not self.is_open:
-            raise leaked(next(x for x in operands if type(x) is Tracer and x.owner is self))
+            return primitive.bind(*map(_in_use, operands), **params)
         variables = [x if type(x) is Tracer and x.owner is self else self.lift(x) for x in operands]
         if primitive.infer is None and self.environment is not None:
             return self._record_by_value(primitive, variables, params)
@@ -372,7 +390,7 @@ class Trace:
             if value.owner is self:
                 return value
             if not value.owner.is_open:
-                raise leaked(value)
+                return self.lift(stand_in(value))
         else:
             if type(value) is not ConcreteArray:
                 value = as_array(value)
@@ -382,6 +400,7 @@ class Trace:
         # What lies on several devices is captured: a description would not say where.
         place = value._device if type(value) is ConcreteArray else None
         is_described = self.writes_descriptions and not (place is not None and place.is_spread)
+        is_described = is_described and not state.keeps_origins
         if known is None and is_described and type(value) is ConcreteArray:
             known = record_description(self, value)
             if known is not None:

@@ -1,8 +1,9 @@
 """Functions whose leading dimension is open: traced for one row, vectorized for as many as come.
 
-Row i of the results is the function of row i of the arguments; whether that holds of a function is
-looked at when it is exported. A program has a fixed number of rows: a call takes the next larger
-one and fills it up with copies of its last row, or goes through the largest one several times.
+Row i of the results is the function of row i of the arguments; that this holds of a function is
+proved when it is exported (`row_proof.py`). A program has a fixed number of rows: a call takes the
+next larger one and fills it up with copies of its last row, or goes through the largest one several
+times.
 What does not live here: symbolic dimensions (`frontend/_arguments/dimensions.py`).
 """
 
@@ -11,17 +12,12 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Iterator, Sequence
 
-import ml_dtypes
 import numpy as np
 
-from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import HostArray, UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.config import config
 from axir.dialect.core.errors import ShapeError
-from axir.dialect.core.extended_dtypes import keys_of
 from axir.dialect.core.memo import derived
-from axir.dialect.core.state import outside_traces
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.passes.transforms.vmap import batch_function
@@ -29,8 +25,8 @@ from axir.passes.transforms.vmap import batch_function
 from .captures import with_captures
 from .manifest import Batch
 
-# How many rows a function is looked at with, when it is exported.
-WITNESSES = 3
+COUNTS = (3, 131)
+"""For how many rows a function is traced when it is exported, besides for a single one."""
 
 
 class DependentRowsError(ShapeError):
@@ -49,7 +45,7 @@ def of_rows(function: Function, batch: Batch, count: int) -> Function:
     found = batch_function(function, count, axes)
     for number, (axis, wanted) in enumerate(zip(found.axes, out_axes, strict=True)):
         if axis is not None and wanted is None:
-            raise _dependent(function.name, f"result {number} depends on all rows")
+            raise dependent(function.name, f"result {number} depends on all rows")
     made = batch_function(function, count, axes, out_axes).function
     captured = [*function.captured, *made.captured]
     return with_captures(made, len(function.inputs), captured)
@@ -64,86 +60,45 @@ def type_of_rows(kind: ShapedArray, count: int) -> ShapedArray:
     return kind.update(shape=(count, *kind.shape))
 
 
-def _dependent(name: str, reason: str) -> DependentRowsError:
+def dependent(name: str, reason: str) -> DependentRowsError:
     return DependentRowsError(
         f"export of {name!r} with an open leading dimension: {reason}.",
         "It would be applied to rows one by one, since calls are filled up with further rows: "
         "leave sums and means over rows to the caller, or let it be traced for each size that "
-        "comes, which a constraint asks for: symbolic_shape('b, 3', constraints=['b >= 1']).",
+        "comes, which a constraint asks for: symbolic_shape('b, 3', constraints=['b >= 1']). "
+        "What is known to treat rows one by one is exported without a proof by "
+        "disabled_checks=[DisabledSafetyCheck.rows()].",
     )
 
 
-def open_results(name: str, row: Sequence[ShapedArray], rows: Sequence[ShapedArray]) -> list[bool]:
-    """Tells which results have the open dimension, from their types for one and several rows.
+def open_results(name: str, *kinds: Sequence[ShapedArray]) -> list[bool]:
+    """Tells which results have the open dimension.
+
+    Args:
+        name: What to call the function.
+        *kinds: Types of its results for one row, and for each number of rows in `COUNTS`.
 
     Raises:
         DependentRowsError: if one has it elsewhere.
     """
+    counts = (1, *COUNTS)
+    lengths = list(map(len, kinds))
+    if len(set(lengths)) > 1:
+        raise dependent(name, f"it has {_listed(lengths)} results for {_listed(counts)} rows")
     found = []
-    for number, (one, several) in enumerate(zip(row, rows, strict=True)):
-        if one.shape == several.shape:
-            found.append(False)
-        elif one.shape == (1, *several.shape[1:]) and several.shape[0] == WITNESSES:
-            found.append(True)
-        else:
-            raise _dependent(
-                name,
-                f"result {number} has shape {one.shape} for 1 row and {several.shape} for "
-                f"{WITNESSES}",
+    for number, types in enumerate(zip(*kinds, strict=True)):
+        shapes = [t.shape for t in types]
+        found.append(shapes == [(count, *shapes[0][1:]) for count in counts])
+        if not found[-1] and len(set(shapes)) > 1:
+            raise dependent(
+                name, f"result {number} has shapes {_listed(shapes)} for {_listed(counts)} rows"
             )
     return found
 
 
-def check_rows(name: str, several: Function, row: Function, batch: Batch) -> None:
-    """Compares, on random numbers, a function of several rows with that of one, vectorized.
-
-    Args:
-        name: What to call it.
-        several: The function traced for `WITNESSES` rows.
-        row: The function of one row.
-        batch: Which arguments and results have rows.
-
-    Raises:
-        DependentRowsError: if they differ.
-    """
-    vectorized = of_rows(row, batch, WITNESSES)
-    generator = np.random.default_rng(0)
-    values = [random_value(kind, generator) for kind in several.input_types]
-    with outside_traces(), config(jax_disable_jit=True), np.errstate(all="ignore"):
-        expected = several.evaluate(*values)
-        found = vectorized.evaluate(*values)
-    for number, (wanted, got) in enumerate(zip(expected, found, strict=True)):
-        if not _agree(wanted.host(), got.host()):
-            raise _dependent(
-                name,
-                f"result {number} of a row depends on the other rows, or on how many there are",
-            )
-
-
-def random_value(kind: ShapedArray, generator: np.random.Generator) -> ConcreteArray:
-    if dtypes.is_key(kind.dtype):
-        words = generator.integers(0, 1 << 32, kind.words.shape, np.uint32)
-        return ConcreteArray(kind, keys_of(words, kind.dtype))
-    if dtypes.is_inexact(kind.dtype):
-        numbers: HostArray = generator.standard_normal(kind.shape)
-        if dtypes.is_complex(kind.dtype):
-            numbers = numbers + 1j * generator.standard_normal(kind.shape)
-    else:
-        numbers = generator.integers(0, 2 if kind.dtype == dtypes.bool_ else 3, kind.shape)
-    return ConcreteArray(kind, np.asarray(numbers).astype(kind.dtype))
-
-
-def _agree(wanted: HostArray, got: HostArray) -> bool:
-    """Tells whether results are equal up to rounding, which rows may have of their own."""
-    if not dtypes.is_inexact(wanted.dtype):
-        return bool((wanted == got).all())
-    eps = float(ml_dtypes.finfo(dtypes.real_dtype(wanted.dtype)).eps)
-    wide = np.result_type(wanted.dtype if wanted.dtype != dtypes.bfloat16 else np.float32, "f4")
-    wanted, got = wanted.astype(wide), got.astype(wide)
-    finite = wanted[np.isfinite(wanted)]
-    scale = float(np.abs(finite).max(initial=0.0)) or 1.0
-    tolerance = scale * float(np.sqrt(eps))
-    return bool(np.allclose(got, wanted, rtol=0, atol=tolerance, equal_nan=True))
+def _listed(values: Sequence[UserObject]) -> str:
+    *first, last = map(str, values)
+    return f"{', '.join(first)} and {last}"
 
 
 # Calls --------------------------------------------------------------------------------------------

@@ -20,17 +20,18 @@ from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, UnexpectedTracerError
+from axir.dialect.core.state import keeping_origins
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.tracer import Tracer
 from axir.dialect.text.signature import Signature
 
-from .batching import WITNESSES, check_rows, open_results
+from .batching import COUNTS, DependentRowsError, open_results
 from .bound_arguments import Bound, parameter_names, unbound
 from .captures import Parametrized, names_in, parametrized
 from .exported import Exported, signature_of
 from .manifest import Batch, FunctionEntry
-from .mixed_rows import naming_op
+from .row_proof import check_rows, explained
 from .saving import is_function_name
 
 
@@ -68,7 +69,7 @@ def trace(
         name: What to call it; by default its own name.
         updates: Names of parameters, or what several begin with, and those of the results that are
             their new values.
-        checks_rows: Whether to look, with an open leading dimension, at how it treats rows.
+        checks_rows: Whether to prove, with an open leading dimension, that rows are on their own.
 
     Raises:
         UnexpectedTracerError: if it uses values of a trace that is going on.
@@ -241,11 +242,15 @@ def _rows(
     def sized(count: int) -> list[UserObject]:
         return [_sized(x, count) if rows else x for x, rows in zip(leaves, is_open, strict=True)]
 
-    several = called.lower(called, sized(WITNESSES), in_tree)
-    one = called.lower(called, sized(1), in_tree)
-    name = several.function.name
-    with naming_op(several.function, is_open):
-        results = open_results(name, one.function.output_types, several.function.output_types)
+    with keeping_origins():
+        one, few, many = (
+            called.lower(called, sized(count), in_tree).function for count in (1, *COUNTS)
+        )
+    bound = (False,) * (len(one.inputs) - len(is_open))
+    try:
+        results = open_results(few.name, *(f.output_types for f in (one, few, many)))
+    except DependentRowsError as error:
+        raise explained(error, (few, many), one, (*is_open, *bound)) from None
 
     @functools.wraps(called.function)
     def row(args: tuple[UserObject, ...], kwargs: dict[str, Options], bound: Bound) -> UserObject:
@@ -262,11 +267,8 @@ def _rows(
     single = [_sized(x) if rows else x for x, rows in zip(leaves, is_open, strict=True)]
     lowered = called.lower(row, single, in_tree)
     batch = Batch(symbol, tuple(is_open), tuple(results))
-    bound_leaves = (False,) * (len(lowered.function.inputs) - len(is_open))
-    checked = replace(batch, arguments=(*batch.arguments, *bound_leaves))
     if checks_rows:
-        with naming_op(several.function, is_open):
-            check_rows(name, several.function, lowered.function, checked)
+        check_rows((few, many), one, replace(batch, arguments=(*batch.arguments, *bound)))
     return lowered, batch
 
 

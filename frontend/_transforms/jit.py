@@ -123,6 +123,10 @@ def _table_of(function: UserFunction, options: Options) -> dict[UserObject, _Ent
         return {}
 
 
+def _has_tracers(args: Options, kwargs: Options) -> bool:
+    return any(type(x) is Tracer for x in tree.leaves((args, kwargs)))
+
+
 class JitFunction:
     """A function that is compiled when called; made by `jit`."""
 
@@ -206,7 +210,7 @@ class JitFunction:
 
     def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
         """Runs the compiled program, made on the first call with arguments of these types."""
-        if config.jax_disable_jit:
+        if config.jax_disable_jit or (state.keeps_origins and not _has_tracers(args, kwargs)):
             return self._function(*args, **kwargs)
         static: UserObject = None
         if self._has_static:

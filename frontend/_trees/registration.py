@@ -125,9 +125,11 @@ def register_dataclass(
     """
     data, meta = _fields_of(nodetype, data_fields, meta_fields, tuple(drop_fields))
 
+    static = _static_fields(nodetype.__name__, meta)
+
     def flatten_func(instance: UserObject) -> tuple[tuple[UserObject, ...], tuple[UserObject, ...]]:
         children = tuple([getattr(instance, name) for name in data])
-        return children, tuple([getattr(instance, name) for name in meta])
+        return children, static([getattr(instance, name) for name in meta])
 
     def flatten_with_keys(
         instance: UserObject,
@@ -142,6 +144,54 @@ def register_dataclass(
 
     register_pytree_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
     return nodetype
+
+
+class StaticFieldError(TreeError, ValueError):
+    """Auxiliary data of containers cannot be compared: arrays are not equal as a whole."""
+
+
+class _StaticFields(tuple[UserObject, ...]):
+    """The auxiliary data of a dataclass, which say which of them cannot be compared."""
+
+    __slots__ = ()
+    owner: str
+    names: tuple[str, ...]
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return tuple.__eq__(self, other)
+        except Exception as error:
+            raise self._incomparable(other, error) from error
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def __reduce__(self) -> tuple[UserObject, ...]:
+        return tuple, (tuple(self),)
+
+    def _incomparable(self, other: UserObject, error: Exception) -> StaticFieldError:
+        for name, mine, theirs in zip(self.names, self, other, strict=True):
+            try:
+                bool(mine == theirs)
+            except Exception:
+                return StaticFieldError(
+                    f"The static field {name!r} of {self.owner!r}, of type "
+                    f"{type(mine).__name__!r}, cannot be compared with that of another instance: "
+                    f"{error}",
+                    "Static fields decide what is traced anew, so they need == and hash: make a "
+                    "field that holds arrays a data field, or keep tuples of numbers in it.",
+                )
+        raise error
+
+
+def _static_fields(owner: str, names: Sequence[str]) -> type[tuple[UserObject, ...]]:
+    """Returns the type of the auxiliary data of a dataclass."""
+    if not names:
+        return tuple
+    attributes = {"__slots__": (), "owner": owner, "names": tuple(names)}
+    return type("StaticFields", (_StaticFields,), attributes)
 
 
 def _fields_of(

@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
 from axir._arguments.arguments import to_value, to_values
@@ -257,7 +256,7 @@ class CustomFunction(ABC):
         fun: The function.
         symbolic_zeros: Whether the rules want to know which values move.
         recorded: Traced forms of its calls.
-        enclosing: Calls whose rules are being traced because they close over traced values.
+        enclosing: What calls enclose that are running a rule which closes over traced values.
     """
 
     kind: ClassVar[str]
@@ -275,7 +274,7 @@ class CustomFunction(ABC):
         self.nondiff_argnums = numbers_of(fun, nondiff_argnums, nondiff_argnames)
         self.symbolic_zeros = False
         self.recorded: dict[Hashable, Recorded] = {}
-        self.enclosing: set[Hashable] = set()
+        self.enclosing: dict[Hashable, UserObject] = {}
 
     def __repr__(self) -> str:
         return f"<axir.{self.kind} of {self.fun!r}>"
@@ -365,19 +364,6 @@ class Applying(ABC):
         residuals = outside_values(trace, residuals, kind, name)
         applied = Applied(name, outs, functools.partial(push, residuals))
         return record_applied(trace, operands, applied, moving)
-
-    @contextmanager
-    def _enclosing(self) -> Iterator[bool]:
-        """Marks the call as one whose rule is being traced; gives False if it is: by its rule."""
-        key, enclosing = self.call.key, self.custom.enclosing
-        if key in enclosing:
-            yield False
-            return
-        enclosing.add(key)
-        try:
-            yield True
-        finally:
-            enclosing.discard(key)
 
     @abstractmethod
     def record(self, operands: Sequence[Value]) -> list[Value]:

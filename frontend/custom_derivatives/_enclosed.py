@@ -1,19 +1,23 @@
-"""Functions whose rules close over traced values.
+"""Functions with rules of their own that close over traced values.
 
-Such values do not outlive their trace, but a rule may run later. So the rule is traced at once,
-and what function and rule close over become operands of the call; derivatives with respect to them
-are refused. A backward rule runs when its residuals are known, and is not traced here: what it
-needs are residuals.
+Such values do not outlive their trace, but a rule runs later, if ever. So what function and rule
+close over become operands of the call, and when the rule runs, these operands stand in for the
+values. Derivatives with respect to those that the function itself needs are refused. A backward
+rule runs when its residuals are known: what it needs are residuals.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from types import FunctionType, MethodType
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from types import FunctionType, MethodType, ModuleType
+from typing import NamedTuple
 
 from axir._trees import tree
 from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.array import Array
+from axir.dialect.core.state import standing_in, state
 from axir.dialect.core.symbolic_zeros import Marks, Zero, chosen, inexact, spread
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.custom_rules.bodies import closed_over_error, inexact_only
@@ -26,40 +30,54 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.rules import Cotangent, Value
 from axir.dialect.program.tracer import Tracer
 
+from ._calls import Applying, CustomFunction, Recorded
 
-def holds_tracers(function: Function, rule: UserFunction | None) -> bool:
-    """Tells whether a traced function, or a rule for it, closes over traced values.
+# What is looked at in search of traced values; rules hold a handful of things.
+_SEARCHED = 1000
 
-    Of a rule, which has not been traced, closure, bound arguments and defaults are looked at.
+
+def closed_over(function: Function, rule: UserFunction, operands: Sequence[Value]) -> list[Tracer]:
+    """Returns the traced values that a traced function closes over, or a rule for it may use.
+
+    The rule has not been traced: closure, bound arguments, defaults and attributes are looked at.
+    What it holds of traces within those of the call it does not use there.
+
+    Args:
+        function: The function.
+        rule: Its rule.
+        operands: What it is called with.
     """
-    is_held = any(type(x) is Tracer for x in function.captured)
-    return is_held or (rule is not None and _closes_over_tracers(rule))
+    captured = [x for x in function.captured if type(x) is Tracer]
+    owners = [x.owner for x in (*captured, *operands) if type(x) is Tracer]
+    traces = owners if state.ambient is None else [*owners, state.ambient]
+    level = max((trace.level for trace in traces), default=0)
+    held = [x for x in _tracers_behind(rule) if _is_usable(x, level)]
+    return list({id(x): x for x in (*captured, *held)}.values())
 
 
-def _closes_over_tracers(fun: UserFunction) -> bool:
+def _is_usable(tracer: Tracer, level: int) -> bool:
+    is_usable = tracer.owner.is_open and tracer.owner.level <= level
+    return is_usable or tracer in state.stand_ins
+
+
+def _tracers_behind(rule: UserFunction) -> Iterator[Tracer]:
     seen: set[int] = set()
-    waiting: list[UserObject] = [fun]
-    while waiting:
+    waiting: list[UserObject] = [rule]
+    while waiting and len(seen) < _SEARCHED:
         held = waiting.pop()
         if type(held) is Tracer:
-            return True
-        if id(held) in seen:
-            continue
-        seen.add(id(held))
-        waiting.extend(_held(held))
-    return False
+            yield held
+        elif id(held) not in seen:
+            seen.add(id(held))
+            waiting.extend(_held(held))
 
 
 def _held(value: UserObject) -> Iterator[UserObject]:
-    """Yields what a function or a container holds."""
-    if isinstance(value, FunctionType):
-        for cell in value.__closure__ or ():
-            try:
-                yield cell.cell_contents
-            except ValueError:  # nothing was assigned to the variable yet
-                continue
-        yield from value.__defaults__ or ()
-        yield from (value.__kwdefaults__ or {}).values()
+    """Yields what a function, a container or an object holds."""
+    if isinstance(value, (type, ModuleType, Array, Function)):
+        return
+    if isinstance(value, CustomFunction):
+        yield from (value.fun, *(getattr(value, name) for name in value.rules))
     elif isinstance(value, MethodType):
         yield value.__func__
         yield value.__self__
@@ -69,14 +87,89 @@ def _held(value: UserObject) -> Iterator[UserObject]:
         yield from value.keywords.values()
     elif isinstance(value, (list, tuple, dict)):
         yield from tree.leaves(value)
+    else:
+        if isinstance(value, FunctionType):
+            yield from _held_by_function(value)
+        yield from getattr(value, "__dict__", {}).values()
 
 
-class _Operands:
+def _held_by_function(function: FunctionType) -> Iterator[UserObject]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # nothing was assigned to the variable yet
+            continue
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+
+
+class Enclosed(NamedTuple):
+    """A call in which what function and rule close over are operands.
+
+    Attributes:
+        function: What is computed, of all operands.
+        rules: Its rule(s), of all operands.
+        values: The values closed over.
+    """
+
+    function: Function
+    rules: UserObject
+    values: list[Tracer]
+
+    def all_operands(self, operands: Sequence[Value]) -> list[Value]:
+        """Returns operands of the call with those values behind them."""
+        return [*operands, *(state.stand_ins.get(x, x) for x in self.values)]
+
+
+def enclosed_call(
+    applying: Applying,
+    operands: Sequence[Value],
+    found: Recorded,
+    asked: UserFunction,
+    enclose: Callable[[Function, UserObject, Operands, str], Enclosed],
+) -> Enclosed | None:
+    """Returns a call as one of what function and rule close over; None if that is nothing.
+
+    A rule that calls its own function gets the same rule again.
+
+    Args:
+        applying: The call.
+        operands: Its operands.
+        found: Its traced form.
+        asked: The rule that may run when traces have ended.
+        enclose: `enclosed` or `enclosed_pair`.
+    """
+    key, enclosing = applying.call.key, applying.custom.enclosing
+    known = enclosing.get(key)
+    if known is not None:
+        return known
+    values = closed_over(found.function, asked, operands)
+    if not values:
+        return None
+    further = Operands(found.function, values, lambda: _running(enclosing, key, made))
+    made = enclose(found.function, found.rules, further, applying.call.name)
+    return made
+
+
+@contextmanager
+def _running(
+    enclosing: dict[Hashable, UserObject], key: Hashable, call: Enclosed
+) -> Iterator[None]:
+    before = enclosing.get(key)
+    enclosing[key] = call
+    try:
+        yield
+    finally:
+        enclosing[key] = before
+
+
+class Operands:
     """The operands of a call with values that function and rule close over after its own.
 
     Args:
         function: What is computed.
-        rule: The rule that is traced.
+        values: The values closed over.
+        running: Tells that a rule of the call runs.
 
     Attributes:
         count: How many operands the call has of its own.
@@ -84,76 +177,127 @@ class _Operands:
         types: Types of all of these.
     """
 
-    def __init__(self, function: Function, rule: Function):
-        found = {id(x): x for x in (*function.captured, *rule.captured) if type(x) is Tracer}
-        self._position = {key: index for index, key in enumerate(found)}
+    def __init__(
+        self,
+        function: Function,
+        values: list[Tracer],
+        running: Callable[[], AbstractContextManager[None]],
+    ):
+        self._position = {id(x): index for index, x in enumerate(values)}
+        captured = {id(x) for x in function.captured}
+        self._used = [id(x) in captured for x in values]
+        self._running = running
         self.count = len(function.inputs)
-        self.values: list[Value] = list(found.values())
-        self.types: list[ShapedArray] = [*function.input_types, *(x.type for x in self.values)]
-
-    def run(self, function: Function, operands: Sequence[Value], *more: Value) -> list[Value]:
-        """Runs a function, or a rule that takes `more`, on operands of the call."""
-        given, position = operands[self.count :], self._position
-        captured = [given[position[id(x)]] if id(x) in position else x for x in function.captured]
-        return function.interpret([*operands[: self.count], *more, *captured])
+        self.values = values
+        self.types: list[ShapedArray] = [*function.input_types, *(x.type for x in values)]
 
     def closed(self, function: Function, kind: str) -> Function:
         """Returns a function as one of all operands."""
-        return trace_function(
-            lambda *operands: self.run(function, operands),
-            self.types,
-            name=function.name,
-            kind=kind,
-        )
+
+        def apply(*operands: Value) -> list[Value]:
+            return self._interpret(function, operands[: self.count], operands[self.count :])
+
+        return trace_function(apply, self.types, name=function.name, kind=kind)
+
+    def run_rule(
+        self, trace: Callable[[], Function], operands: Sequence[Value], *more: Value
+    ) -> list[Value]:
+        """Runs a rule, which takes `more`, with operands in the place of what it closes over."""
+        given = operands[self.count :]
+        with self._running(), standing_in(dict(zip(self.values, given, strict=True))):
+            return self._interpret(trace(), [*operands[: self.count], *more], given)
+
+    def depends_on(self, active: Marks) -> bool:
+        """Tells whether the function closes over an active operand; its rule may."""
+        return any(chosen(self._used, active[self.count :]))
+
+    def _interpret(
+        self, function: Function, arguments: Sequence[Value], given: Sequence[Value]
+    ) -> list[Value]:
+        captured = []
+        for x in function.captured:
+            index = self._position.get(id(x))
+            captured.append(x if index is None else given[index])
+        return function.interpret([*arguments, *captured])
 
 
-def enclosed(function: Function, rule: Rule, name: str) -> tuple[Function, Rule, list[Value]]:
-    """Returns a function and its rule with traced values as further inputs, and those values.
+def enclosed(function: Function, rule: Rule, operands: Operands, name: str) -> Enclosed:
+    """Returns a function and its rule with traced values as further inputs.
 
     Args:
         function: What is computed.
         rule: Its forward-mode rule.
+        operands: What both are made functions of.
         name: What the user calls the function.
     """
-    rule_function = rule.function
-    operands = _Operands(function, rule_function)
     count, types = operands.count, operands.types
 
+    @functools.cache
+    def traced(own: Marks) -> Function:
+        def apply(*values: Value) -> list[Value]:
+            trace = functools.partial(rule.traced_anew, own)
+            return operands.run_rule(trace, values[: len(types)], *values[len(types) :])
+
+        taken = [*types, *chosen(types[:count], own)]
+        return trace_function(apply, taken, name=rule.name, kind="Jvp")
+
+    closed = operands.closed(function, "Jvp")
+
     def make(active: Marks) -> Function:
-        if any(active[count:]):
+        if operands.depends_on(active):
             raise closed_over_error("custom_jvp", name)
+        own = rule.key_of(active[:count])
+        inner = traced(own) if any(active[:count]) else None
 
         def apply(*values: Value) -> list[Value]:
+            if inner is None:
+                return _without_tangents(closed, values[: len(types)])
             tangents = spread(values[len(types) :], active, types)[:count]
-            moved = map(instantiate, chosen(tangents, inexact(types[:count])))
-            return operands.run(rule_function, values[: len(types)], *moved)
+            moved = map(instantiate, chosen(tangents, own))
+            return inner.interpret([*values[: len(types)], *moved, *inner.captured])
 
         return trace_function(apply, [*types, *chosen(types, active)], name=rule.name, kind="Jvp")
 
-    closed = operands.closed(function, "Jvp")
-    return closed, Rule(rule.name, make, inexact(types), True), operands.values
+    return Enclosed(closed, Rule(rule.name, make, inexact(types), True), operands.values)
 
 
-def enclosed_pair(
-    function: Function, rules: Rules, name: str
-) -> tuple[Function, Rules, list[Value]]:
-    """Returns a function and its pair of rules with traced values as further inputs, and those.
+def _without_tangents(function: Function, values: Sequence[Value]) -> list[Value]:
+    """Returns the results of a function, and zeros as their tangents: nothing asks its rule."""
+    outs = function.evaluate(*values)
+    marks = inexact([x.type for x in outs])
+    return [*outs, *(instantiate(Zero.from_primal_value(x)) for x in chosen(outs, marks))]
+
+
+def enclosed_pair(function: Function, rules: Rules, operands: Operands, name: str) -> Enclosed:
+    """Returns a function and its pair of rules with traced values as further inputs.
 
     Args:
         function: What is computed.
         rules: Its rules, of which the forward rule may close over traced values.
+        operands: What they are made functions of.
         name: What the user calls the function.
     """
-    everything = rules.fwd.everything
-    rule_function, inner = rules.fwd.function, rules.backward_for(everything)
-    operands = _Operands(function, rule_function)
     count, types = operands.count, operands.types
     further = inexact_only(types[count:])
 
-    def trace(active: Marks) -> tuple[Function, Backward]:
-        if any(active[count:]):
+    @functools.cache
+    def traced(own: Marks) -> tuple[Function, Backward]:
+        backward: list[Backward] = []
+
+        def trace() -> Function:
+            forward, inner = rules.traced_anew(own)
+            backward.append(inner)
+            return forward
+
+        def apply(*values: Value) -> list[Value]:
+            return operands.run_rule(trace, values)
+
+        return trace_function(apply, types, name=rules.fwd.name, kind="Vjp"), backward[0]
+
+    def make(active: Marks) -> tuple[Function, Backward]:
+        forward, inner = traced(rules.fwd.key_of(active[:count]))
+        if operands.depends_on(active):
             raise closed_over_error("custom_vjp", name)
-        forward = operands.closed(rule_function, "Vjp")
 
         def apply(residuals: Sequence[Value], cotangents: Sequence[Cotangent]) -> list[UserObject]:
             return [*inner(residuals, cotangents), *(Zero(t.to_tangent_aval()) for t in further)]
@@ -168,6 +312,6 @@ def enclosed_pair(
             inner.is_specialized,
         )
 
-    active = (*everything, *(False for _ in types[count:]))
-    pair = Rules(rules.fwd.name, rules.name, trace, active, True)
-    return operands.closed(function, "Vjp"), pair, operands.values
+    active = (*rules.fwd.everything, *(False for _ in types[count:]))
+    pair = Rules(rules.fwd.name, rules.name, make, active, True)
+    return Enclosed(operands.closed(function, "Vjp"), pair, operands.values)

@@ -28,7 +28,7 @@ from ._calls import (
     leaked_in_rule,
     recorded,
 )
-from ._enclosed import enclosed, holds_tracers
+from ._enclosed import enclosed, enclosed_call
 from ._zeros import SymbolicZero, shown
 
 JvpRule = Returning[tuple[PyTree, PyTree]]
@@ -168,12 +168,9 @@ class _Applying(Applying):
         found = recorded(self.custom.recorded, self.call, lambda: self._trace(types))
         self.out_tree = found.out_tree
         function, rule = found.function, found.rules
-        # A rule that wants to know which arguments move is not asked before that is known.
-        if holds_tracers(function, None if self.symbolic_zeros else self.rule):
-            with self._enclosing() as is_first:
-                if is_first:
-                    function, rule, values = enclosed(function, rule, self.call.name)
-                    operands = [*operands, *values]
+        known = enclosed_call(self, operands, found, self.rule, enclosed)
+        if known is not None:
+            function, rule, operands = known.function, known.rules, known.all_operands(operands)
         return call_with_jvp(function, rule, operands, self.symbolic_zeros, self.call.name)
 
     def _trace(self, types: Sequence[ShapedArray]) -> Recorded:

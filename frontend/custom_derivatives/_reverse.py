@@ -28,7 +28,7 @@ from ._calls import (
     recorded,
 )
 from ._cotangents import cotangents_of
-from ._enclosed import enclosed_pair, holds_tracers
+from ._enclosed import enclosed_call, enclosed_pair
 from ._zeros import CustomVJPPrimal, shown
 
 
@@ -142,12 +142,9 @@ class _Applying(Applying):
         found = recorded(self.custom.recorded, self.call, self._trace)
         self.out_tree = found.out_tree
         function, rules = found.function, found.rules
-        # Rules that want to know which arguments move are not asked before that is known.
-        if not self.symbolic_zeros and holds_tracers(function, self.fwd):
-            with self._enclosing() as is_first:
-                if is_first:
-                    function, rules, values = enclosed_pair(function, rules, self.call.name)
-                    operands = [*operands, *values]
+        known = enclosed_call(self, operands, found, self.fwd, enclosed_pair)
+        if known is not None:
+            function, rules, operands = known.function, known.rules, known.all_operands(operands)
         return call_with_vjp(function, rules, operands, self.symbolic_zeros, self.call.name)
 
     def _trace(self) -> Recorded:

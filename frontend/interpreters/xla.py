@@ -13,10 +13,14 @@ operations that they write are those of `jax.lib.xla_client.ops`.
 from __future__ import annotations
 
 from collections import UserDict
+from functools import lru_cache, partial
 
+from axir._transforms.jit import jit
 from axir.core import Primitive, pytype_aval_mappings
-from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.annotations import Param, Params, UserFunction, UserObject
 from axir.dialect.core.array import as_array
+from axir.dialect.core.config import config
+from axir.dialect.program.tracer import Tracer
 
 from ._xla_ops import XlaBuilder
 from .mlir import LoweringContext, register_lowering
@@ -37,13 +41,34 @@ canonicalize_dtype_handlers: dict[type, UserFunction] = dict.fromkeys(
 
 
 def apply_primitive(prim: Primitive, *args: UserObject, **params: Param) -> UserObject:
-    """Applies a primitive to values.
+    """Applies a primitive to values: one of a user's own by what lowers it, compiled.
+
+    So it serves as the rule of `def_impl` for a primitive that has no other.
 
     >>> from axir import lax
     >>> apply_primitive(lax.add_p, 1.0, 2.0)
     Array(3., dtype=float32, weak_type=True)
     """
-    return prim.bind(*args, **params)
+    if prim.implementation is None or any(type(x) is Tracer for x in args):
+        return prim.bind(*args, **params)
+    # Also where jit is switched off: `bind` would come back here.
+    with config(jax_disable_jit=False):
+        return _compiled_once(prim, params)(*args)
+
+
+def _compiled_once(prim: Primitive, params: Params) -> UserFunction:
+    """Returns a primitive compiled, the same function for equal parameters if they can be told."""
+    key = tuple(params.items())
+    try:
+        hash(key)
+    except TypeError:
+        return _compiled.__wrapped__(prim, key)
+    return _compiled(prim, key)
+
+
+@lru_cache(maxsize=256)
+def _compiled(prim: Primitive, params: tuple[tuple[str, Param], ...]) -> UserFunction:
+    return jit(partial(prim.bind, **dict(params)))
 
 
 class Translations(UserDict[Primitive, UserFunction]):

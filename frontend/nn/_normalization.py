@@ -18,6 +18,7 @@ from axir.dialect.ops.elementwise.arithmetic import max as maximum
 from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type, stop_gradient
 from axir.dialect.ops.elementwise.transcendental import exp, log, rsqrt
+from axir.dialect.ops.reductions.blocks import reduce_in_blocks
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, canonical_axis, spread
@@ -28,7 +29,7 @@ from axir.numpy._arguments.promotion import (
     promote_inexact,
 )
 from axir.numpy._elementwise.elementwise import are_local, evaluate
-from axir.numpy._reductions.logsumexp import logsumexp
+from axir.numpy._reductions.logsumexp import is_narrow, logsumexp
 from axir.numpy._reductions.moments import element_count
 from axir.numpy._reductions.moments import mean as average
 from axir.numpy._reductions.reductions import as_mask
@@ -64,12 +65,12 @@ _DIRECT = frozenset((dtypes.float32, dtypes.float64))
 
 def _softmax_of(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     result = np.exp(x - np.maximum.reduce(x, axis=axes, keepdims=True))
-    return result / np.add.reduce(result, axis=axes, keepdims=True)
+    return result / reduce_in_blocks(np.add, result, axes, keepdims=True)
 
 
 def _log_softmax_of(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     shifted = x - np.maximum.reduce(x, axis=axes, keepdims=True)
-    return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axes, keepdims=True))
+    return shifted - np.log(reduce_in_blocks(np.add, np.exp(shifted), axes, keepdims=True))
 
 
 def softmax(x: UserObject, axis: UserObject = -1, where: UserObject = None) -> Value:
@@ -87,6 +88,9 @@ def softmax(x: UserObject, axis: UserObject = -1, where: UserObject = None) -> V
     >>> axir.nn.softmax(jnp.array([0.0, 0.0]))
     Array([0.5, 0.5], dtype=float32)
     """
+    if is_narrow(x):
+        wide = softmax(convert_element_type(x, dtypes.float32), axis, where)
+        return convert_element_type(wide, x.dtype)
     if where is None and _is_known(x):
         axes = canonical_axes("nn.softmax", axis, x.ndim)
         return evaluate("nn.softmax", lambda v: _softmax_of(v, axes), x.type.strip_weak_type(), x)
@@ -105,6 +109,9 @@ def log_softmax(x: UserObject, axis: UserObject = -1, where: UserObject = None) 
     >>> axir.nn.log_softmax(jnp.array([1000.0, 0.0]))
     Array([    0., -1000.], dtype=float32)
     """
+    if is_narrow(x):
+        wide = log_softmax(convert_element_type(x, dtypes.float32), axis, where)
+        return convert_element_type(wide, x.dtype)
     if where is None and _is_known(x):
         axes = canonical_axes("nn.log_softmax", axis, x.ndim)
         result = x.type.strip_weak_type()
@@ -128,6 +135,9 @@ def logmeanexp(
     Array(2., dtype=float32)
     """
     x = array_argument("nn.logmeanexp", x)
+    if is_narrow(x):
+        wide = logmeanexp(convert_element_type(x, dtypes.float32), axis, where, keepdims)
+        return convert_element_type(wide, x.dtype)
     result = logsumexp(x, axis, keepdims=keepdims, where=where)
     shape = x.shape if where is None else np.broadcast_shapes(x.shape, np.shape(where))
     count = element_count("nn.logmeanexp", shape, axis, keepdims, where, result.dtype)
@@ -203,6 +213,9 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: Ax
     if isinstance(x, (tuple, list)):
         x = np.asarray(x)
     x = array_argument("nn.one_hot", x)
+    if x.dtype != dtypes.bool_ and x.dtype.itemsize < 4:  # which may not hold all the classes
+        wide = dtypes.int32 if dtypes.is_integer(x.dtype) else dtypes.float32
+        x = convert_element_type(x, wide)
     count = index(num_classes)
     axis = canonical_axis("nn.one_hot", axis, x.ndim + 1)
     shape = (*x.shape[:axis], count, *x.shape[axis:])

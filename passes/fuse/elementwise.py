@@ -16,6 +16,7 @@ from axir.dialect.builders.scalars import (
     integer,
     operation,
 )
+from axir.passes.legalize.elementwise_loops import FORMULA
 from axir.passes.legalize.lanes import Lanes, lanes_of
 from axir.passes.legalize.regions import operations_of
 
@@ -46,10 +47,26 @@ def can_compute(created: ir.Operation) -> bool:
     return lanes_of(created) is not None
 
 
+def formula_name(created: ir.Operation) -> str | None:
+    """Returns what tells the formula of an operation apart, None if it is cheap.
+
+    Operations of one name, on numbers of the same types, compute the same.
+    """
+    if created.name == "linalg.generic":
+        attributes = created.attributes
+        return ir.StringAttr(attributes[FORMULA]).value if FORMULA in attributes else None
+    if cost_of(created.name) == CHEAP:
+        return None
+    elements = [x.type.element_type for x in created.operands]
+    return " ".join([created.name, *map(str, elements)])
+
+
 # Loops over elements ----------------------------------------------------------------------------
 
 
 def _is_elementwise_loop(loop: ir.Operation) -> bool:
+    if FORMULA in loop.attributes:  # one of ours, and many have a hundred operations
+        return len(loop.results) == 1
     kinds = str(loop.attributes["iterator_types"])
     maps = loop.attributes["indexing_maps"]
     identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(loop.results[0].type.rank))

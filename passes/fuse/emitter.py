@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.builders.kernels import Memory, loop, scratch, workspace
+from axir.dialect.builders.kernels import Memory, call, loop, scratch, workspace
 from axir.dialect.builders.scalars import Scalar, constant, signless
+from axir.passes.legalize.lanes import Lanes
 from axir.passes.legalize.regions import operations_of
 
 from .code import Code
-from .elementwise import DEAR, cost_of, formula_of, splat
+from .elementwise import DEAR, cost_of, formula_name, formula_of, splat
 from .values import (
     VECTOR_BYTES,
     Computed,
@@ -40,6 +41,8 @@ from .views import VIEWS, reshaped
 
 Rule = Callable[["Emitter", ir.Operation, list[Value]], Sequence[Value]]
 
+LONGEST = 64
+"""Formulas of more operations are put together of arrays: code grows with each reading of them."""
 _ON_STACK = 4096
 _STACK = 16384
 
@@ -66,7 +69,7 @@ class Emitter:
         """Gives an SSA value its meaning, for a number of operations that will read it."""
         if value.size == 1 and not isinstance(value, _Nothing):
             value = self.number(value)
-        elif isinstance(value, Computed) and uses > 1 and value.cost:
+        elif isinstance(value, Computed) and value.cost and (uses > 1 or value.length > LONGEST):
             value = self.stored(value)
         value.holders += uses
         self.values[x] = value
@@ -275,13 +278,20 @@ class Emitter:
         return view
 
     def _elementwise(self, created: ir.Operation, operands: list[Value]) -> Value:
-        formula = formula_of(created)
-        assert formula is not None, created.name
+        formula = self._formula(created)
         inputs = [x for x in operands if not isinstance(x, _Nothing)]
         kind = created.results[0].type
         return Mapped(
             list(kind.shape), signless(kind.element_type), formula, inputs, cost_of(created.name)
         )
+
+    def _formula(self, created: ir.Operation) -> Lanes:
+        """Returns what an operation does to elements: here, or in a function if many do it."""
+        name = formula_name(created) if self.code.repeated else None
+        if name is None or name not in self.code.repeated:
+            return _written_out(created)
+        # Read when the function is built, once: that of a sine has a hundred operations.
+        return lambda *xs: call(name, lambda *taken: _written_out(created)(*taken), xs)
 
 
 class _Nothing(Value):
@@ -293,6 +303,12 @@ class _Nothing(Value):
 
     def at(self, position: Indices, lanes: int | None) -> Scalar:
         raise AssertionError("nobody reads an empty tensor")
+
+
+def _written_out(created: ir.Operation) -> Lanes:
+    formula = formula_of(created)
+    assert formula is not None, created.name
+    return formula
 
 
 def read_by(operation: ir.Operation) -> list[ir.Value]:

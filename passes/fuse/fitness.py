@@ -9,16 +9,18 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.regions import operations_of
 from axir.passes.legalize.rewriting import operations_in_order
+from axir.passes.legalize.windows.run_by_kernel import running_axis
 
 from .code import Code
 from .elementwise import can_compute, cost_of, formula_of, is_uniform
 from .inlining import can_inline
-from .running import running_axis
 from .views import VIEWS
 
 _LARGEST_WORK = 1 << 23
 _SMALL_WORK = 1 << 16
-_MOST_OPERATIONS = 10_000
+# What several threads would not do faster, for beginning an operation takes as long.
+_WORK_OF_EACH = 1 << 11
+_MOST_OPERATIONS = 100_000
 _GUESSED_PASSES = 8
 _KERNEL_WORK = 16
 _FREE = frozenset(
@@ -58,7 +60,7 @@ class Fitness:
         if arrays > MOST_BINDINGS:
             return f"it reads and writes {arrays} arrays, and IREE binds {MOST_BINDINGS}"
         reason, work = self._judge(operations)
-        if reason is None and work > _SMALL_WORK:
+        if reason is None and work > max(_SMALL_WORK, len(operations) * _WORK_OF_EACH):
             return f"it does {work:,} operations, more than one thread should"
         return reason
 

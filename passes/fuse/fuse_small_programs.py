@@ -20,12 +20,15 @@ from .elementwise import can_compute
 from .emitter import Emitter
 from .fitness import Fitness
 from .inlining import erase_unused
+from .long_formulas import fuse_long
 from .region_kernel import RULES, move_constants, region_kernel
 from .values import Value, bytes_of
 from .views import VIEWS
 
 _LOGGER = logging.getLogger(__name__)
 _FEWEST = 3
+LONG = 24
+"""So many operations take IREE longer than a kernel does, whatever they are."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,13 +75,15 @@ class FuseSmallPrograms(Pass):
             reason = fitness.of_program(operations)
             if reason is None:
                 _fuse(function, operations, code)
-            else:
+            elif not fuse_long(operations, code):
                 _LOGGER.info("the program at %s is no kernel: %s", function.location, reason)
         erase_unused(module)
 
 
 def _pays(operations: list[ir.Operation]) -> bool:
     working = [x for x in operations if x.name not in VIEWS and x.name not in _PLACES]
+    if len(working) >= LONG:
+        return True
     return len(working) >= _FEWEST and not all(can_compute(x) for x in working)
 
 

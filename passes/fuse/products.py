@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from axir.dialect.builders.kernels import loop, sum_of_lanes
+from axir.dialect.builders.kernels import is_short, loop, loops_in_blocks, sum_of_lanes
 from axir.dialect.builders.scalars import (
     Scalar,
     broadcast,
@@ -25,7 +25,6 @@ from axir.dialect.builders.scalars import (
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
 from .emitter import Emitter, Rule, lanes_for, pieces
-from .reductions import accumulate
 from .values import Computed, Index, Indices, Number, Stored, Value, plus
 
 _VECTORS_AT_ONCE = 4
@@ -159,6 +158,10 @@ def _add_product(total: Scalar, x: Scalar, y: Scalar) -> Scalar:
     return fused_multiply_add(x, y, total) if x.is_float else total + x * y
 
 
+def _added(x: Sequence[Scalar], y: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    return tuple(a + b for a, b in zip(x, y, strict=True))
+
+
 def _rounded(x: Scalar, element: ir.Type) -> Scalar:
     return convert_float(x, element) if x.is_float else x
 
@@ -175,10 +178,14 @@ def _along_sum(product: _Product, positions: Sequence[Indices]) -> tuple[Scalar,
         step = _step(product, positions, lanes, "sum")
         places = [*ranges, (lower, upper, lanes)]
         if lanes == 1:
-            totals = accumulate(places, totals, step)
+            if is_short(places):
+                totals = loops_in_blocks(places, totals, step, _added)
+            else:
+                parts = loops_in_blocks(places, [zero] * len(totals), step, _added)
+                totals = _added(totals, parts)
             continue
-        parts = accumulate(places, [broadcast(zero, lanes)] * len(totals), step)
-        totals = tuple(x + sum_of_lanes(part) for x, part in zip(totals, parts, strict=True))
+        parts = loops_in_blocks(places, [broadcast(zero, lanes)] * len(totals), step, _added)
+        totals = _added(totals, [sum_of_lanes(part) for part in parts])
     return totals
 
 
@@ -254,7 +261,7 @@ def _columns(
     width = None if lanes == 1 else lanes
     positions = [(*place, plus(j, number * lanes)) for number in range(count)]
     zeros = [broadcast(constant(0, product.element), width)] * count
-    totals = accumulate(ranges, zeros, _step(product, positions, lanes, "free"))
+    totals = loops_in_blocks(ranges, zeros, _step(product, positions, lanes, "free"), _added)
     for position, total in zip(positions, totals, strict=True):
         rounded = _rounded(total, result.element)
         if width is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from axir.dialect.builders.kernels import combined_lanes, loop
+from axir.dialect.builders.kernels import combined_lanes, is_short, loops_in_blocks
 from axir.dialect.builders.scalars import Scalar, broadcast, constant
 from axir.passes.legalize.regions import operations_of
 
@@ -62,33 +62,6 @@ def _vector_kind(created: ir.Operation) -> str | None:
     if found in ("maxsi", "minsi") and element.is_unsigned:
         return found.replace("si", "ui")
     return found
-
-
-def accumulate(
-    extents: Sequence[tuple[int, int, int]],
-    starts: Sequence[Scalar],
-    step: Callable[[Indices, Sequence[Scalar]], Sequence[Scalar]],
-) -> tuple[Scalar, ...]:
-    """Runs `step(position, totals) -> totals` over ranges `(from, to, stride)`, nested."""
-
-    def level(
-        rest: Sequence[tuple[int, int, int]], place: Indices, totals: Sequence[Scalar]
-    ) -> tuple[Scalar, ...]:
-        if not rest:
-            return tuple(step(place, totals))
-        lower, upper, stride = rest[0]
-        if lower < upper <= lower + stride:
-            return level(rest[1:], (*place, lower), totals)
-        result: tuple[Scalar, ...] = loop(
-            lower,
-            upper,
-            tuple(totals),
-            lambda i, *inner: level(rest[1:], (*place, i), inner),
-            stride=stride,
-        )
-        return result
-
-    return level(list(extents), (), starts)
 
 
 def _merged(rank: int, dims: Sequence[int], reduced: Indices, kept: Indices) -> Indices:
@@ -150,7 +123,11 @@ class _Sums:
         def step(place: Indices, totals: Sequence[Scalar]) -> Sequence[Scalar]:
             return [self.formula(totals[0], self._at(place, position, lanes))]
 
-        return accumulate(ranges, [broadcast(self.start, lanes)], step)[0]
+        start = broadcast(self.start, lanes)
+        if is_short(ranges):
+            return loops_in_blocks(ranges, [start], step, self._combine)[0]
+        neutral = broadcast(_neutral(self.kind, self.x.element), lanes)
+        return self.formula(start, loops_in_blocks(ranges, [neutral], step, self._combine)[0])
 
     def row(self, position: Indices) -> Scalar:
         """Reduces the last dimension, and others, to one number."""
@@ -165,10 +142,17 @@ class _Sums:
                 return [self.formula(totals[0], self._at(place, position, width))]
 
             neutral = broadcast(_neutral(self.kind, self.x.element), width)
-            begin = total if width is None else neutral
-            [part] = accumulate([*outer, (lower, upper, lanes)], [begin], step)
-            total = part if width is None else self.formula(total, combined_lanes(self.kind, part))
+            places = [*outer, (lower, upper, lanes)]
+            is_begun = width is None and is_short(places)
+            start = total if is_begun else neutral
+            [part] = loops_in_blocks(places, [start], step, self._combine)
+            if width is not None:
+                part = combined_lanes(self.kind, part)
+            total = part if is_begun else self.formula(total, part)
         return total
+
+    def _combine(self, x: Sequence[Scalar], y: Sequence[Scalar]) -> Sequence[Scalar]:
+        return [self.formula(x[0], y[0])]
 
     def _at(self, reduced: Indices, kept: Indices, lanes: int | None) -> Scalar:
         return self.x.at(_merged(len(self.x.shape), self.dims, reduced, kept), lanes)
@@ -206,8 +190,11 @@ def _by_elements(
             whole = _merged(rank, dims, place, position)
             return combine(created, [*sums, *(x.at(whole, lanes) for x in inputs)])
 
+        def add(x: Sequence[Scalar], y: Sequence[Scalar]) -> Sequence[Scalar]:
+            return combine(created, [*x, *y])
+
         ranges = [(0, shape[d], 1) for d in sorted(dims)]
-        return accumulate(ranges, [broadcast(start, lanes) for start in starts], step)
+        return loops_in_blocks(ranges, [broadcast(start, lanes) for start in starts], step, add)
 
     if all(extent == 1 for extent in kept):
         return [Number(kept, x) for x in totals((0,) * len(kept), None)]

@@ -9,31 +9,13 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.kernels import loop
+from axir.dialect.builders.kernels import scan_in_blocks
 from axir.dialect.builders.scalars import Scalar
-from axir.passes.legalize.windows.pad_windows import is_running
-from axir.passes.legalize.windows.position_select_and_scatter import entries
+from axir.passes.legalize.windows.run_by_kernel import running_axis
 
 from .elementwise import combine
 from .emitter import Emitter, Rule
 from .values import Index, Indices, Value, plus, times
-
-
-def running_axis(created: ir.Operation) -> tuple[int, bool] | None:
-    """Returns the axis along which windows run, and whether from its beginning; None if not."""
-    shape = hlo.shape_of(created.operands[0])
-    ones = [1] * len(shape)
-    window = entries(created, "window_dimensions", ones)
-    padding = entries(created, "padding", [[0, 0]] * len(shape))
-    is_plain = all(
-        entries(created, name, ones) == ones
-        for name in ("window_strides", "base_dilations", "window_dilations")
-    )
-    if not is_plain or not is_running(shape, window, padding):
-        return None
-    (axis,) = (axis for axis, size in enumerate(window) if size > 1)
-    return axis, padding[axis][0] > 0
 
 
 def _reduce_window(
@@ -50,15 +32,18 @@ def _reduce_window(
     last = shape[axis] - 1
 
     def along(others: Indices) -> None:
-        def step(number: Index, *totals: Scalar) -> tuple[Scalar, ...]:
-            place = number if is_from_start else plus(times(number, -1), last)
-            whole = (*others[:axis], place, *others[axis:])
-            combined = combine(created, [*totals, *(x.at(whole, None) for x in inputs)])
-            for result, total in zip(results, combined, strict=True):
-                result.memory[whole] = total
-            return tuple(combined)
+        def place(number: Index) -> Indices:
+            own = number if is_from_start else plus(times(number, -1), last)
+            return (*others[:axis], own, *others[axis:])
 
-        loop(0, last + 1, tuple(starts), step)
+        def step(number: Index, totals: Sequence[Scalar]) -> Sequence[Scalar]:
+            return combine(created, [*totals, *(x.at(place(number), None) for x in inputs)])
+
+        def write(number: Index, totals: Sequence[Scalar]) -> None:
+            for result, total in zip(results, totals, strict=True):
+                result.memory[place(number)] = total
+
+        scan_in_blocks(last + 1, starts, step, write, lambda x, y: combine(created, [*x, *y]))
 
     emitter.nest([extent for d, extent in enumerate(shape) if d != axis], along)
     return results

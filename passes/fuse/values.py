@@ -42,6 +42,7 @@ class Value(abc.ABC):
         sources: Other values that it reads when it is read.
         holders: How many operations to come, and other values, still read it.
         cost: How much arithmetic an element is; 0 for what is stored, its parts and other orders.
+        length: How many values it reads that are not stored, itself included, each way to them.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Value(abc.ABC):
         self.sources = tuple(sources)
         self.holders = 0
         self.cost: int = cost + sum(x.cost for x in self.sources)
+        self.length: int = 1 + sum(x.length for x in self.sources if isinstance(x, Computed))
         for source in self.sources:
             source.holders += 1
 

@@ -44,15 +44,18 @@ def elementwise(
     elements = [hlo.element_type_of(operand) for operand in operands]
     key = (name, *map(str, elements), "to", *map(str, result_elements))
     if key not in _formulas:
-        _formulas[key] = _loop_bytecode(elements, body, result_elements)
+        _formulas[key] = _loop_bytecode(" ".join(key), elements, body, result_elements)
     return _insert_loop(_formulas[key], operands, result_elements)
 
+
+FORMULA = "formula"
+"""The attribute of a loop that says which formula its body is: the same text, the same body."""
 
 _formulas: dict[tuple[str, ...], bytes] = {}
 
 
 def _loop_bytecode(
-    elements: Sequence[ir.Type], body: Body, result_elements: Sequence[ir.Type]
+    formula: str, elements: Sequence[ir.Type], body: Body, result_elements: Sequence[ir.Type]
 ) -> bytes:
     """Returns a function with the loop over tensors without dimensions, its arguments."""
     lines = scalar_lines(elements, body, result_elements)
@@ -70,7 +73,8 @@ def _loop_bytecode(
         f"%made:{len(outputs)} = linalg.generic",
         f"{{indexing_maps = [{maps}], iterator_types = []}}",
         f"ins({', '.join(f'%in{i}' for i in range(len(inputs)))} : {', '.join(inputs)})",
-        f"outs({', '.join(f'%out{i}' for i in range(len(outputs)))} : {', '.join(outputs)}) {{",
+        f"outs({', '.join(f'%out{i}' for i in range(len(outputs)))} : {', '.join(outputs)})",
+        f'attrs = {{{FORMULA} = "{formula}"}} {{',
         f"^bb0({scalars}):",
         *lines,
         f"}} -> ({', '.join(outputs)})",

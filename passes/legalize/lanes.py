@@ -310,7 +310,6 @@ _OF_C_LIBRARY: dict[str, Describe] = {
     "chlo.asin": _math("asin"),
     "chlo.atan": _math("atan"),
     "chlo.tan": _math("tan"),
-    "stablehlo.atan2": _by_operator(lambda x, y: operation("math.atan2", (x, y))),
     "stablehlo.cosine": _math("cos"),
     "stablehlo.sine": _math("sin"),
     "stablehlo.tan": _math("tan"),

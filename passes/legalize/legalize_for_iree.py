@@ -55,6 +55,7 @@ STAGES: dict[str, Stage] = {
     "clamp-unsigned-operands": looks_for("convert"),
     "split-complex-loops": looks_for("while"),
     "expand-c-functions": looks_for(_ANY),
+    "multiply-in-double": looks_for("reduce reduce_window"),
     "write-out-fused-products": looks_for("linalg.generic"),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
@@ -67,6 +68,8 @@ STAGES: dict[str, Stage] = {
     "index-scatter-windows": looks_for("scatter"),
     "lead-scatter-dims": looks_for("scatter"),
     "stabilize-sort": looks_for("sort"),
+    "reduce-long-windows": looks_for("reduce_window"),
+    "run-by-kernel": looks_for("reduce_window"),
     "unfold-windows": looks_for("reduce_window"),
     "scan-by-doubling": looks_for("reduce_window", is_complex=True),
     "pad-windows": looks_for("reduce_window"),
@@ -89,9 +92,11 @@ STAGES: dict[str, Stage] = {
     "separate-scatter-reads": looks_for("scatter"),
     "store-positions": looks_for("iota"),
     "store-reductions": looks_for("broadcast_in_dim"),
+    "store-several-results": looks_for("reduce linalg.generic", has_several=True),
     "store-widened": looks_for("convert select linalg.generic"),
     "store-moved-conversions": looks_for("convert"),
     "store-dilations": looks_for("pad"),
+    "store-moved-parts": looks_for("dynamic_update_slice"),
     "store-sliced": looks_for("slice dynamic_slice"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
@@ -106,7 +111,15 @@ _GPUS = ("vulkan", "cuda", "rocm", "metal")
 _SPIRV = ("vulkan", "metal")
 _ONLY_ON = {
     **dict.fromkeys(
-        ("expand-rounding", "scatter-by-kernel", "sort-by-digits", *_FUSIONS), ("cpu",)
+        (
+            "expand-rounding",
+            "multiply-in-double",
+            "run-by-kernel",
+            "scatter-by-kernel",
+            "sort-by-digits",
+            *_FUSIONS,
+        ),
+        ("cpu",),
     ),
     "stabilize-sort": ("cpu", "vmvx"),
     "store-moved-conversions": ("cuda",),
@@ -146,26 +159,28 @@ class LegalizeForIree(Pass):
        for Vulkan `split-grouped-convolutions`, `fit-conv-windows`, `select-boolean-operands` and
        `widen-unsigned-dot`, in any order, then `clamp-unsigned-operands`. Then
        `split-complex-loops`, on CPUs and unless `fuses` is off, and `expand-c-functions`, unless
-       the program has a C library; for Vulkan `write-out-fused-products`; then, on CPUs and unless
-       `fuses` is off,
+       the program has a C library; on CPUs `multiply-in-double`; for Vulkan
+       `write-out-fused-products`; then, on CPUs and unless `fuses` is off,
        `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
        out, while gathers and scatters are as they came.
     3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.
-    4. `unfold-windows`, for Vulkan `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`,
-       because `drop-scatter` pads too; then `split-complex-constants`.
+    4. `reduce-long-windows`, on CPUs `run-by-kernel`, `unfold-windows`, for Vulkan
+       `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`, because `drop-scatter` pads
+       too; then `split-complex-constants`.
     5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
        makes some of; `limit-fusion` and `limit-scalar-fusion`; for
        Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
        `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data` and
        `loop-over-windows`, and `slice-reshaped`, when all slices are there.
     6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
-       `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions`,
-       `store-reductions` and `store-widened`, for CUDA `store-moved-conversions`,
-       `store-dilations`, `store-sliced`, `store-slices`, `renew-fills` and `renew-loop-operands`,
-       whose barriers `protect-inputs` would remove.
+       `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions` and
+       `store-reductions`, `store-several-results`, for Vulkan `store-widened`, for CUDA
+       `store-moved-conversions`, `store-dilations`, `store-moved-parts`, `store-sliced`,
+       `store-slices`, `renew-fills` and `renew-loop-operands`, whose barriers `protect-inputs`
+       would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.

@@ -29,12 +29,14 @@ class Stage(NamedTuple):
         is_complex: Whether only those of complex numbers count.
         is_narrow: Whether only those of elements of few bits count, such as float8 and int4.
         is_double: Whether only those count whose first result is of doubles.
+        has_several: Whether only those with several results count.
     """
 
     operations: tuple[str, ...]
     is_complex: bool = False
     is_narrow: bool = False
     is_double: bool = False
+    has_several: bool = False
 
     def finds_work(self, module: ir.Module, present: frozenset[str]) -> bool:
         """Tells whether a module with operations of these names has what is looked for."""
@@ -44,6 +46,7 @@ class Stage(NamedTuple):
             (self.is_complex, _is_on_complex),
             (self.is_narrow, _is_on_narrow),
             (self.is_double, _is_of_doubles),
+            (self.has_several, _has_several_results),
         ]
         conditions = [condition for is_set, condition in wanted if is_set]
         found = operations_in_order(module.operation, self.operations) if conditions else ()
@@ -51,7 +54,12 @@ class Stage(NamedTuple):
 
 
 def looks_for(
-    names: str, *, is_complex: bool = False, is_narrow: bool = False, is_double: bool = False
+    names: str,
+    *,
+    is_complex: bool = False,
+    is_narrow: bool = False,
+    is_double: bool = False,
+    has_several: bool = False,
 ) -> Stage:
     """Returns what a pass looks for, by names of operations; those without dialect are StableHLO's.
 
@@ -59,7 +67,7 @@ def looks_for(
     ('stablehlo.sine', 'chlo.tan')
     """
     operations = (name if "." in name else f"stablehlo.{name}" for name in names.split())
-    return Stage(tuple(operations), is_complex, is_narrow, is_double)
+    return Stage(tuple(operations), is_complex, is_narrow, is_double, has_several)
 
 
 def run_stages(
@@ -99,6 +107,10 @@ def _is_on_complex(operation: ir.Operation) -> bool:
 
 def _is_of_doubles(operation: ir.Operation) -> bool:
     return isinstance(hlo.element_type_of(operation.results[0]), ir.F64Type)
+
+
+def _has_several_results(operation: ir.Operation) -> bool:
+    return len(operation.results) > 1
 
 
 def _is_on_narrow(operation: ir.Operation) -> bool:

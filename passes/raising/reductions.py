@@ -131,7 +131,7 @@ def scalar_values(
 
 # Positions of extrema ---------------------------------------------------------------------------
 
-_LOGICAL = frozenset(f"stablehlo.{name}" for name in ("and", "or", "not", "xor", "select"))
+_LOGICAL = frozenset(f"stablehlo.{name}" for name in ("and", "or", "not", "xor"))
 
 
 def _search(
@@ -167,18 +167,39 @@ def _counts_along(operation: ir.Operation) -> bool:
     return owner.name == "stablehlo.iota" and integer(owner, "iota_dimension") == dimension
 
 
+_TRUTH = -1
+
+
 def only_compares(operation: ir.Operation, number: int = 0) -> bool:
-    """Tells whether a region compares its arguments, chooses among them, and does nothing else."""
+    """Tells whether a region compares its arguments, chooses among them, and does nothing else.
+
+    Values are compared with values and positions with positions: then a few numbers stand for all.
+    """
     block = operation.regions[number].blocks[0]
+    count = max(len(block.arguments) // 2, 1)
+    kinds = {argument: place % count for place, argument in enumerate(block.arguments)}
     for view in list(block.operations)[:-1]:
-        attributes = view.operation.attributes
-        if view.operation.name in _LOGICAL:
-            continue
-        if view.operation.name != "stablehlo.compare":
+        given = [kinds.get(v) for v in view.operation.operands]
+        kind = (
+            None if None in given else _kind_of(view.operation, [k for k in given if k is not None])
+        )
+        if kind is None:
             return False
-        if "compare_type" in attributes and word(attributes["compare_type"]) == "TOTALORDER":
-            return False
+        kinds[view.operation.results[0]] = kind
     return True
+
+
+def _kind_of(operation: ir.Operation, given: Sequence[int]) -> int | None:
+    """Returns of which operands a comparison or a choice is: their number, or that of truths."""
+    if operation.name == "stablehlo.select":
+        is_choice = given[0] == _TRUTH and given[1] == given[2]
+        return given[1] if is_choice else None
+    if operation.name == "stablehlo.compare":
+        attributes = operation.attributes
+        is_total = "compare_type" in attributes and word(attributes["compare_type"]) == "TOTALORDER"
+        return None if is_total or given[0] != given[1] else _TRUTH
+    is_logical = operation.name in _LOGICAL and set(given) == {_TRUTH}
+    return _TRUTH if is_logical else None
 
 
 def _prefers(context: RaisingContext, operation: ir.Operation, is_max: bool) -> bool:

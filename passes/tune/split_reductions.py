@@ -14,6 +14,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.annotations import Dtype
 from axir.dialect.core.types import numpy_dtype
 from axir.passes.legalize.rewriting import RewritePass
+from axir.passes.legalize.windows.position_select_and_scatter import copied_body
 
 _COMBINE: dict[str, Callable[[ir.Value, ir.Value], ir.Value]] = {
     "stablehlo.add": hlo.add,
@@ -21,6 +22,11 @@ _COMBINE: dict[str, Callable[[ir.Value, ir.Value], ir.Value]] = {
     "stablehlo.maximum": hlo.maximum,
     "stablehlo.minimum": hlo.minimum,
 }
+# What is off by more, the more numbers are combined one after the other.
+_ROUNDED = ("stablehlo.add", "stablehlo.multiply")
+# So many may be, and of those in a row as many vectors.
+_LONGEST = 256
+_LONGEST_ROW = 4096
 # What reduces truth values that are written as the numbers 0 and 1.
 _OF_TRUTHS = {"stablehlo.or": "stablehlo.maximum", "stablehlo.and": "stablehlo.minimum"}
 # Into how many parts a stage of a reduction over rows of a matrix divides them.
@@ -60,6 +66,9 @@ class SplitReductions(RewritePass):
        result of a reduction, contraction or the like: fused into the first stage, such a
        computation would run in the order of the stage, across memory.
     5. Without a fitting number of parts, reduce the rest by itself and combine the two.
+    6. Sums and products of more than 256 floats down columns, or 4,096 in a row, also those of
+       complex numbers and by other computations, run in blocks of so many, and what the blocks give
+       in blocks again (`dialect/builders/kernels/blocks.py` says why).
 
     Before::
 
@@ -85,16 +94,23 @@ class SplitReductions(RewritePass):
     elements: int = 1 << 19
     stop: int = 1 << 17
 
-    def rewrite(self, operation: ir.Operation) -> ir.Value | None:
+    def rewrite(self, operation: ir.Operation) -> ir.Value | list[ir.Value] | None:
         """Builds the stages."""
         name = _body_name(operation)
         if name is None:
-            return None
+            return _in_blocks(operation)
         operand, init = operation.operands
         axes = sorted(operation.attributes["dimensions"])
         shape = hlo.shape_of(operand)
         is_contiguous = bool(axes) and axes == list(range(axes[0], axes[-1] + 1))
-        if not is_contiguous or math.prod(shape[axes[0] :]) < self.elements:
+        if not is_contiguous:
+            return None
+        is_rounded = name in _ROUNDED and not isinstance(
+            hlo.element_type_of(operand), ir.IntegerType
+        )
+        is_large = math.prod(shape[axes[0] :]) >= self.elements
+        is_long = is_rounded and math.prod(shape[axes[0] : axes[-1] + 1]) > _LONGEST
+        if not is_large and not is_long:
             return None
         word = ir.IntegerType.get_signless(32)
         if name in _OF_TRUTHS:
@@ -103,8 +119,10 @@ class SplitReductions(RewritePass):
                 hlo.convert(operand, word),
                 hlo.convert(init, word),
             )
-        reduction = _Reduction(_COMBINE[name], _identity(name, operand), init)
-        result = self._reduced(reduction, operand, axes)
+        reduction = _Reduction(_COMBINE[name], _identity(name, operand), init, is_rounded)
+        result = (
+            self._reduced(reduction, operand, axes) if is_large else reduction.last(operand, axes)
+        )
         return (
             None
             if result is None
@@ -115,6 +133,9 @@ class SplitReductions(RewritePass):
         self, reduction: _Reduction, operand: ir.Value, axes: list[int]
     ) -> ir.Value | None:
         if axes[-1] == len(hlo.shape_of(operand)) - 1:
+            length = math.prod(hlo.shape_of(operand)[axes[0] :])
+            if reduction.is_rounded and length > _LONGEST_ROW:
+                return reduction.last(operand, axes)
             return _reduce_rows(reduction, operand, axes)
         if _is_shared(operand):
             operand = hlo.optimization_barrier(operand)[0]
@@ -147,23 +168,92 @@ class SplitReductions(RewritePass):
 
 @dataclasses.dataclass(frozen=True)
 class _Reduction:
-    """How to combine elements, what combines to no effect, and what to begin with."""
+    """How to combine elements, what combines to no effect, what to begin with, and whether it
+    matters how many are combined one after the other.
+    """
 
     combine: Callable[[ir.Value, ir.Value], ir.Value]
     identity: ir.Value
     init: ir.Value
+    is_rounded: bool
 
     def stage(self, operand: ir.Value, axis: int) -> ir.Value:
         """Reduces one axis, to go on with."""
         return hlo.reduce([operand], [self.identity], [axis], self.combine)[0]
 
     def last(self, operand: ir.Value, axes: list[int]) -> ir.Value:
-        """Reduces what is left, beginning with the original initial value."""
-        return hlo.reduce([operand], [self.init], axes, self.combine)[0]
+        """Reduces what is left, in blocks of blocks, and combines the original initial value."""
+        shape, first = hlo.shape_of(operand), axes[0]
+        rows = math.prod(shape[first : axes[-1] + 1])
+        before, after = shape[:first], shape[axes[-1] + 1 :]
+        longest = _LONGEST if after else _LONGEST_ROW
+        if not self.is_rounded or rows <= longest:
+            return hlo.reduce([operand], [self.init], axes, self.combine)[0]
+        size = _block_size(rows, longest)
+        flat = hlo.reshape(operand, (*before, rows, *after))
+        even = rows - rows % size
+        blocks = hlo.reshape(_part(flat, first, 0, even), (*before, even // size, size, *after))
+        whole = self.last(self.stage(blocks, first + 1), [first])
+        if even == rows:
+            return whole
+        return self.with_rest(whole, _part(flat, first, even, rows), first)
 
     def with_rest(self, whole: ir.Value, rest: ir.Value, axis: int) -> ir.Value:
         """Combines a result with the elements that it left out."""
         return self.combine(whole, self.stage(rest, axis))
+
+
+def _in_blocks(operation: ir.Operation) -> list[ir.Value] | None:
+    """Builds a long reduction by a computation of floats in blocks of blocks, each of which begins
+    with the initial values, as StableHLO allows.
+    """
+    axes = sorted(operation.attributes["dimensions"])
+    arrays, inits = _halves(operation)
+    shape = hlo.shape_of(arrays[0])
+    is_contiguous = bool(axes) and axes == list(range(axes[0], axes[-1] + 1))
+    rows = math.prod(shape[axis] for axis in axes)
+    *inner, _ = operation.regions[0].blocks[0].operations
+    is_rounded = any(view.operation.name in _ROUNDED for view in inner)
+    if (
+        not is_contiguous
+        or not is_rounded
+        or rows <= _LONGEST
+        or not any(map(hlo.is_float, arrays))
+    ):
+        return None
+    body = copied_body(operation.regions[0])
+    before, after = shape[: axes[0]], shape[axes[-1] + 1 :]
+    axis = axes[0]
+    arrays = [hlo.reshape(x, (*before, rows, *after)) for x in arrays]
+    while rows > _LONGEST:
+        size = _block_size(rows, _LONGEST)
+        even = rows - rows % size
+        blocked = (*before, even // size, size, *after)
+        found = hlo.reduce(
+            [hlo.reshape(_part(x, axis, 0, even), blocked) for x in arrays], inits, [axis + 1], body
+        )
+        rows, rest = even // size, [_part(x, axis, even, rows) for x in arrays]
+        if even < hlo.shape_of(arrays[0])[axis]:
+            rest = hlo.reduce(rest, inits, [axis], body)
+            ends = [hlo.reshape(x, (*before, 1, *after)) for x in rest]
+            found = [hlo.concatenate(pair, axis) for pair in zip(found, ends, strict=True)]
+            rows += 1
+        arrays = found
+    return hlo.reduce(arrays, inits, [axis], body)
+
+
+def _halves(operation: ir.Operation) -> tuple[list[ir.Value], list[ir.Value]]:
+    """Returns the arrays that are reduced, and the initial values."""
+    values = list(operation.operands)
+    count = len(values) // 2
+    return values[:count], values[count:]
+
+
+def _block_size(rows: int, longest: int) -> int:
+    """Returns how long blocks are, which leave no rest if that can be."""
+    sizes = range(longest, longest // 4, -1)
+    vectors = [n for n in sizes if n % _VECTOR == 0]
+    return next((n for n in (*vectors, *sizes) if rows % n == 0), longest)
 
 
 def _reduce_rows(reduction: _Reduction, operand: ir.Value, axes: list[int]) -> ir.Value | None:
@@ -225,7 +315,8 @@ def _body_name(reduce: ir.Operation) -> str | None:
         return None
     element = hlo.element_type_of(reduce.operands[0])
     is_truth = isinstance(element, ir.IntegerType) and element.width == 1
-    if not hlo.is_float(reduce.operands[0]) and not isinstance(element, ir.IntegerType):
+    is_real = hlo.is_float(reduce.operands[0]) or isinstance(element, ir.IntegerType)
+    if not is_real and not hlo.is_complex(reduce.operands[0]):
         return None
     block = reduce.regions[0].blocks[0]
     operations = list(block.operations)
@@ -235,7 +326,7 @@ def _body_name(reduce: ir.Operation) -> str | None:
     is_plain = list(terminator.operands) == list(body.results) and (
         set(body.operands) == set(block.arguments)
     )
-    known = _OF_TRUTHS if is_truth else _COMBINE
+    known = _OF_TRUTHS if is_truth else _COMBINE if is_real else _ROUNDED
     return body.name if is_plain and body.name in known else None
 
 

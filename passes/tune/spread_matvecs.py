@@ -12,6 +12,9 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.rewriting import RewritePass
 
+# IREE sums up so many products one after the other where two vectors are multiplied.
+_LONG_SUM = 1 << 12
+
 
 @dataclasses.dataclass(frozen=True)
 class SpreadMatvecs(RewritePass):
@@ -24,8 +27,8 @@ class SpreadMatvecs(RewritePass):
     sum of products in any form, unless something stands between.
 
     1. Take contractions to f32 or f64 of which one operand, the vector, has nothing but batch and
-       contracted dimensions (or extents of 1), and the other one more. The matrix's last dimension
-       is contracted, or it has at least `elements` elements.
+       contracted dimensions (or extents of 1), and the other one more, or as many where sums are
+       long. The matrix's last dimension is contracted, or it has at least `elements` elements.
     2. Convert both to the result's type, and multiply the matrix by the vector, broadcast to its
        shape.
     3. Where an element of the matrix is not a number, take that instead of the product: the same,
@@ -66,7 +69,9 @@ class SpreadMatvecs(RewritePass):
             for side, operand in zip(("lhs", "rhs"), operation.operands, strict=True)
         ]
         vector, matrix = sorted(sides, key=lambda side: side.size)
-        if not 0 < vector.size == vector.shared_size < matrix.size:
+        if not 0 < vector.size == vector.shared_size:
+            return None
+        if vector.size == matrix.size and vector.count < _LONG_SUM:
             return None
         reads_rows = len(matrix.operand.type.shape) - 1 in matrix.contracted
         if not reads_rows and matrix.size < self.elements:
@@ -92,6 +97,11 @@ class _Side:
     def shared(self) -> tuple[int, ...]:
         """The dimensions that the other operand has too."""
         return self.batch + self.contracted
+
+    @property
+    def count(self) -> int:
+        """How many products are summed."""
+        return math.prod(self.operand.type.shape[axis] for axis in self.contracted)
 
     @property
     def shared_size(self) -> int:

@@ -23,6 +23,19 @@ def code_fingerprint() -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
+@cache
+def invocation_fingerprint() -> str:
+    """Returns a digest of the code that mends what the compiler makes, on the way and at the end.
+
+    It is part of what names a program on the disk: with another code it is another program.
+    """
+    folder = Path(__file__).parent / "invocation"
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def _sources(folder: str) -> Iterator[str]:
     with os.scandir(folder) as entries:
         for entry in entries:

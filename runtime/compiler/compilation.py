@@ -43,7 +43,7 @@ from axir.runtime.errors import CompileError, WrongMemoryOrderError
 
 from .analysis import analyze
 from .cache import ProgramCache, cache_directory, program_cache
-from .code_fingerprint import code_fingerprint
+from .code_fingerprint import code_fingerprint, invocation_fingerprint
 from .diagnostics import CompilerEndedError, Diagnostic, compile_error
 from .helpers import HelperStartError, helpers
 from .invocation.invoker import (
@@ -184,8 +184,16 @@ def compile_object(
     """
     is_tiled = analyze(module, target)[1]
     flags = target.flags(is_tiled)
-    kind = "object without lines, in order, equal results apart"
-    parts = (_COMPILER_VERSION, kind, prefix, *process_flags(flags), *flags, target.machine)
+    kind = "object without lines"
+    parts = (
+        _COMPILER_VERSION,
+        invocation_fingerprint(),
+        kind,
+        prefix,
+        *process_flags(flags),
+        *flags,
+        target.machine,
+    )
     text = _written(module)  # with locations, which the program has, too
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()
     if config.axir_dump_dir:
@@ -230,10 +238,9 @@ def _is_worth_keeping(binary: bytes, seconds: float) -> bool:
 
 def _changes(target: Target) -> tuple[str, ...]:
     """Names what is done to the compiler's result: changed otherwise, it is another program."""
-    always = ("repair_branches", "keep_order", "part_equal_results")
     if target.marks_dispatches:
-        return (*always, "marked")
-    return always if target.checks_arguments else (*always, "unchecked")
+        return (invocation_fingerprint(), "marked")
+    return (invocation_fingerprint(), "checked" if target.checks_arguments else "unchecked")
 
 
 def _written(source: ir.Module | bytes) -> bytes:

@@ -76,15 +76,26 @@ _FUSION_FLAGS = (
 )
 # To look after each pass whether all operations are still legal takes a seventh to a quarter of the
 # compiler's time. What fails is compiled again without optimizations, and looked at.
+#
+# Looking for what depends on constants only takes time that grows exponentially where values are
+# read twice, and what axir traces has none of that: it is computed while it is traced.
+_UNHOISTED = "--iree-opt-const-expr-hoisting=false"
 _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
-    0: ("--iree-opt-const-eval=false", _SINGLE_USE_FUSION),
+    0: ("--iree-opt-const-eval=false", _UNHOISTED, _SINGLE_USE_FUSION),
     1: (
         UNVERIFIED,
         "--iree-opt-const-eval=false",
+        _UNHOISTED,
         "--iree-llvmcpu-reassociate-fp-reductions",
         _SINGLE_USE_FUSION,
     ),
-    2: (UNVERIFIED, "--iree-opt-const-eval=false", "--iree-opt-level=O2", *_FUSION_FLAGS),
+    2: (
+        UNVERIFIED,
+        "--iree-opt-const-eval=false",
+        _UNHOISTED,
+        "--iree-opt-level=O2",
+        *_FUSION_FLAGS,
+    ),
     3: (UNVERIFIED, "--iree-opt-level=O3", *_FUSION_FLAGS),
 }
 

@@ -1,17 +1,20 @@
 """Runs programs of JAX libraries, unchanged, in which `import jax` gives axir.
 
 What they compute is compared with what they computed on JAX, kept in `expected.json`
-(`record.py` writes it anew). `make test-ecosystem` runs them all where JAX is not
+(`record.py` writes it anew), or, where long computations are compiled, with what they compute when
+nothing is (`jax_disable_jit`). `make test-ecosystem` runs them all where JAX is not
 installed. Else those run whose libraries are there.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +30,7 @@ LIBRARIES = {
     "chex_assertions": ("chex",),
     "diffrax_equations": ("diffrax",),
     "distrax_probability": ("distrax", "tensorflow_probability"),
+    "dynamax_models": ("dynamax", "tensorflow_probability"),
     "e3nn_equivariance": ("e3nn_jax",),
     "einops_rearrangement": ("einops",),
     "equinox_modules": ("equinox", "optax"),
@@ -34,6 +38,7 @@ LIBRARIES = {
     "flax_nnx": ("flax", "optax"),
     "flowjax_density": ("flowjax",),
     "haiku_networks": ("haiku",),
+    "jaxley_cells": ("jaxley", "pandas"),
     "jaxopt_solvers": ("jaxopt",),
     "jraph_network": ("jraph",),
     "lineax_solves": ("lineax",),
@@ -44,6 +49,7 @@ LIBRARIES = {
     "optimistix_problems": ("optimistix",),
     "orbax_checkpoints": ("orbax",),
     "ott_transport": ("ott",),
+    "s2fft_transforms": ("s2fft",),
     "tinygp_processes": ("tinygp",),
 }
 # Multiples of the largest element by which float32 results may differ. Steps that adapt, and
@@ -56,36 +62,66 @@ TOLERANCES = {
     "jraph_network": 1e-4,
     "mujoco_mechanics": 1e-4,
     "flowjax_density": 1e-4,
+    "jaxley_cells": 1e-3,
+    "s2fft_transforms": 1e-10,
 }
+# What is compared with what it computes when nothing is compiled.
+EVALUATED = (
+    "diffrax_equations",
+    "dynamax_models",
+    "jaxley_cells",
+    "optimistix_problems",
+    "s2fft_transforms",
+    "tinygp_processes",
+)
 
 
-def test_every_program_is_listed_and_has_values() -> None:
+def test_every_program_is_listed_and_compared_with_something() -> None:
     programs = {path.stem for path in PROGRAMS.glob("*.py")} - {"reporting"}
     assert programs == set(LIBRARIES)
-    assert programs == set(EXPECTED)
+    assert programs == set(EXPECTED) | set(EVALUATED)
 
 
-def is_missing(library: str) -> bool:
-    find = f"import importlib.util as u; print(u.find_spec({library!r}) is None)"
-    found = subprocess.run([PYTHON, "-c", find], capture_output=True, text=True, check=True)
-    return found.stdout.strip() == "True"
-
-
-@pytest.mark.parametrize("name", sorted(LIBRARIES))
-def test_a_program_computes_what_it_computes_on_jax(name: str) -> None:
+def skip_if_missing(name: str) -> None:
     for library in LIBRARIES[name]:
-        if is_missing(library):
+        find = f"import importlib.util as u; print(u.find_spec({library!r}) is None)"
+        found = subprocess.run([PYTHON, "-c", find], capture_output=True, text=True, check=True)
+        if found.stdout.strip() == "True":
             pytest.skip(f"{library} is not installed here; make test-ecosystem installs it")
+
+
+@functools.cache
+def computed(name: str, disables_jit: bool = False) -> dict[str, Any]:
+    """Returns what a program computes, compiled or not."""
     command = [PYTHON, "-W", "ignore", "-m", "axir.as_jax", PROGRAMS / f"{name}.py"]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    environment = {**os.environ, "JAX_DISABLE_JIT": str(int(disables_jit))}
+    finished = subprocess.run(
+        command, capture_output=True, text=True, timeout=900, check=False, env=environment
+    )
     assert finished.returncode == 0, finished.stderr[-3000:]
     line = next(x for x in finished.stdout.splitlines() if x.startswith("RESULTS "))
     results = json.loads(line.removeprefix("RESULTS "))
     assert results.pop("implementation") == "axir.numpy"
-    assert set(results) == set(EXPECTED[name])
+    return results
+
+
+def compare(name: str, results: dict[str, Any], wanted: dict[str, Any]) -> None:
+    assert set(results) == set(wanted)
     tolerance = TOLERANCES.get(name, TOLERANCE)
-    for key, expected in EXPECTED[name].items():
+    for key, expected in wanted.items():
         largest = float(np.max(np.abs(expected)))
         np.testing.assert_allclose(
             results[key], expected, rtol=tolerance, atol=tolerance * largest, err_msg=key
         )
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_program_computes_what_it_computes_on_jax(name: str) -> None:
+    skip_if_missing(name)
+    compare(name, computed(name), EXPECTED[name])
+
+
+@pytest.mark.parametrize("name", EVALUATED)
+def test_a_program_computes_what_it_computes_without_the_compiler(name: str) -> None:
+    skip_if_missing(name)
+    compare(name, computed(name), computed(name, disables_jit=True))

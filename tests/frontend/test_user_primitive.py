@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import axir
 import axir.numpy as jnp
 from axir import core, lax
 from axir.dialect.program.op_table import USER_OPS
-from axir.interpreters import ad, batching, mlir
+from axir.interpreters import ad, batching, mlir, xla
 
 
 def _evaluate(x, y, z):
@@ -350,3 +352,21 @@ def test_the_rule_of_a_primitive_is_replaced_and_put_back() -> None:
     assert lax.cos_p.implementation is None
     assert float(lax.cos(0.0)) == 1.0
     assert len(counted) == 1
+
+
+@pytest.mark.parametrize("is_disabled", [False, True])
+def test_a_primitive_that_only_its_lowering_computes(is_disabled: bool) -> None:
+    added = core.Primitive("added_number")
+    added.def_impl(functools.partial(xla.apply_primitive, added))
+    added.def_abstract_eval(lambda x, *, n: core.ShapedArray(x.shape, x.dtype))
+    mlir.register_lowering(added, mlir.lower_fun(lambda x, n: x + n[0], multiple_results=False))
+    x = jnp.ones(2)
+
+    def looped(x: Any) -> Any:
+        return lax.fori_loop(0, 2, lambda i, y: added.bind(y, n=(2.0,)), x)
+
+    with axir.disable_jit(is_disabled):
+        np.testing.assert_array_equal(added.bind(x, n=(3.0,)), [4, 4])
+        np.testing.assert_array_equal(added.bind(x, n=[5.0]), [6, 6])
+        np.testing.assert_array_equal(axir.jit(looped)(x), [5, 5])
+        np.testing.assert_array_equal(looped(x), [5, 5])

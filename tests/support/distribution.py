@@ -24,6 +24,8 @@ _LONG = (
     "tests/dialect/table/test_compositions.py",
     "tests/dialect/table/test_in_kernels.py",
     "tests/runtime/cpp/test_examples.py",
+    "tests/frontend/test_long_random_programs.py",
+    "tests/runtime/cpp/test_long_programs.py",
     "tests/frontend/test_random_programs.py",
     "tests/runtime/cpp/test_targets.py",
     "tests/frontend/test_four_devices.py",

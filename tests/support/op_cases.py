@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -96,6 +97,14 @@ class Case:
     def evaluate(self, *args: np.ndarray) -> list[np.ndarray]:
         """`apply` by the evaluator, for the sample's arguments or others of their types."""
         return values(self.apply(*(as_array(x) for x in (args or self.args))))
+
+    def evaluate_flushed(self) -> list[list[np.ndarray]]:
+        """What compiled code may give as well, since it may take denormal arguments for zeros."""
+        known = [self.evaluate()]
+        choices = [(x, flushed(x)) if has_denormals(x) else (x,) for x in self.args]
+        for args in list(itertools.product(*choices))[1:]:
+            known.append([flushed(x) for x in self.evaluate(*args)])
+        return known[1:]
 
     def generator(self) -> np.random.Generator:
         """Random numbers of its own, the same in every run."""
@@ -268,6 +277,10 @@ def random_like(generator: np.random.Generator, array: Any) -> np.ndarray:
 
 # Comparison -------------------------------------------------------------------------------------
 
+# Compiled code takes denormal numbers of these for zeros, and returns zeros for them, as XLA's does
+# (docs/iree.md); the evaluator computes with them. Those of float16 are numbers of float32.
+_FLUSHED = {dtypes.bfloat16, dtypes.float32, dtypes.float64}
+
 
 def resolution(dtype: np.dtype) -> float:
     """Distance from one to the next number of a float or complex dtype."""
@@ -282,12 +295,14 @@ def differences(
     *,
     is_elementwise: bool = False,
     zero_signs: bool = True,
+    or_else: Sequence[Sequence[np.ndarray]] = (),
 ) -> Iterator[str]:
-    """Yields where results differ from the expected ones.
+    """Yields where results differ from the expected ones, and from all others that are allowed.
 
     Integers and truth values must be equal, as must nan, infinities, and (if `zero_signs`) signs of
     zeros. Other numbers may differ by `tolerance` times the dtype's resolution, relative to the
-    element (if `is_elementwise`; for complex numbers to its modulus) or to the largest one.
+    element (if `is_elementwise`; for complex numbers to its modulus) or to the largest one, and by
+    twice the smallest normal number where denormal ones are flushed to zero.
     """
     if len(results) != len(expected):
         yield f"{label}: {len(results)} results, not {len(expected)}"
@@ -297,13 +312,39 @@ def differences(
         if (got.shape, got.dtype) != (want.shape, want.dtype):
             yield f"{place}: {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
             continue
-        wrong = np.atleast_1d(~_agree(got, want, tolerance, is_elementwise, zero_signs))
+        agreed = _agree(got, want, tolerance, is_elementwise, zero_signs)
+        for other in or_else:
+            rounded = flushed(got)
+            agreed |= _agree(rounded, other[number], tolerance, is_elementwise, zero_signs)
+        wrong = np.atleast_1d(~agreed)
         if wrong.any():
             first = tuple(int(axis[0]) for axis in np.nonzero(wrong))
             yield (
                 f"{place}: {int(wrong.sum())} of {wrong.size} differ; at {first} "
                 f"{np.atleast_1d(got)[first]!r}, not {np.atleast_1d(want)[first]!r}"
             )
+
+
+def _flushed_below(dtype: np.dtype) -> float:
+    """The smallest normal number of a dtype whose denormal numbers are flushed to zero, else 0."""
+    real = dtypes.real_dtype(dtype)
+    return float(ml_dtypes.finfo(real).smallest_normal) if real in _FLUSHED else 0.0
+
+
+def has_denormals(x: np.ndarray) -> bool:
+    """Tells whether an array holds numbers that are flushed to zero."""
+    return not np.array_equal(x, flushed(x), equal_nan=dtypes.is_inexact(x.dtype))
+
+
+def flushed(x: np.ndarray) -> np.ndarray:
+    """An array with zeros of the same signs for the denormal numbers that are flushed."""
+    if not dtypes.is_inexact(x.dtype):
+        return x
+    if dtypes.is_complex(x.dtype):
+        result = np.empty_like(x)
+        result.real, result.imag = flushed(x.real), flushed(x.imag)
+        return result
+    return np.where(np.abs(x) < _flushed_below(x.dtype), np.copysign(x.dtype.type(0), x), x)
 
 
 def _agree(
@@ -331,6 +372,8 @@ def _agree(
             # Beside an infinite part the other one is measured by itself.
             own = np.where(np.isfinite(right), np.abs(right), 0)
             bound = allowed * np.where(np.isfinite(scale), scale, own)
-            is_near = (right != 0) & (np.abs(left - right) <= bound)
+            is_near = (right != 0) & (
+                np.abs(left - right) <= bound + 2 * _flushed_below(want.dtype)
+            )
             agreed &= is_same | is_near
     return agreed

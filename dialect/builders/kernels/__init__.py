@@ -32,8 +32,10 @@ passes that put them in.
 
 from __future__ import annotations
 
+from .blocks import is_short, loop_in_blocks, loops_in_blocks, scan_in_blocks
 from .control_flow import Carried, branch, each, loop, repeat_while, when
 from .dispatching import dispatch, rows_of, workspace
+from .functions import call
 from .lanes import (
     all_lanes,
     any_lane,
@@ -58,16 +60,21 @@ __all__ = [
     "all_lanes",
     "any_lane",
     "branch",
+    "call",
     "combined_lanes",
     "dispatch",
     "each",
     "first_lanes",
+    "is_short",
     "lane",
     "lanes",
     "largest_lane",
     "loop",
+    "loop_in_blocks",
+    "loops_in_blocks",
     "repeat_while",
     "rows_of",
+    "scan_in_blocks",
     "scratch",
     "shuffle",
     "smallest_lane",

@@ -20,9 +20,19 @@ class Kernel:
         stack_bytes: How much memory of its own it has.
         workspace: What its further memory is bound to, None while it has none.
         workspace_bytes: How much of that it has.
+        functions: The names of those that it calls, with the types of their results, by what tells
+            them apart.
     """
 
-    __slots__ = ("_indices", "entry", "index_type", "stack_bytes", "workspace", "workspace_bytes")
+    __slots__ = (
+        "_indices",
+        "entry",
+        "functions",
+        "index_type",
+        "stack_bytes",
+        "workspace",
+        "workspace_bytes",
+    )
 
     def __init__(self, entry: ir.Block):
         self.entry = entry
@@ -30,6 +40,7 @@ class Kernel:
         self.stack_bytes = 0
         self.workspace: ir.Value | None = None
         self.workspace_bytes = 0
+        self.functions: dict[tuple[str | ir.Type, ...], tuple[ir.Attribute, ir.Type]] = {}
         self._indices: dict[int, ir.Value] = {}
 
     def index(self, number: int) -> ir.Value:

@@ -26,6 +26,7 @@ from axir.dialect.ops.elementwise.family import (
     edge_rows,
     random_values,
 )
+from axir.dialect.ops.reductions.blocks import reduce_in_blocks
 from axir.dialect.ops.shape.rearranging import transpose
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.primitive import Sample
@@ -53,6 +54,10 @@ from .types import (
 )
 
 MATMUL: DimensionNumbers = (((1,), (0,)), ((), ()))
+# Sums of so many products are added block by block.
+_LONG = 1 << 13
+# How many are added by one call: a dot product has many running sums, others have few.
+_DOT_BLOCK, _MATRIX_BLOCK = 1 << 13, 1 << 9
 
 # Evaluation ------------------------------------------------------------------------------------
 
@@ -111,17 +116,38 @@ def _contract(lhs: np.ndarray, rhs: np.ndarray, plan: tuple) -> np.ndarray:
             lhs = lhs.T
         if rhs_axes == (1, 0):
             rhs = rhs.T
-        return np.dot(lhs, rhs)
+        if lhs.shape[-1] < _LONG:
+            return np.dot(lhs, rhs)
+        shape = (*lhs.shape[:-1], *rhs.shape[1:])
+        return _product(lhs.reshape(-1, len(rhs)), rhs.reshape(len(rhs), -1)).reshape(shape)
     lhs, rhs = lhs.transpose(lhs_axes), rhs.transpose(rhs_axes)
     batch = lhs.shape[:batch_count]
     lhs_free = lhs.shape[batch_count : lhs.ndim - contract_count]
     rhs_free = rhs.shape[batch_count + contract_count :]
     count = math.prod(lhs.shape[lhs.ndim - contract_count :])
-    product = np.matmul(
+    product = _product(
         lhs.reshape(*batch, math.prod(lhs_free), count),
         rhs.reshape(*batch, count, math.prod(rhs_free)),
     )
     return product.reshape((*batch, *lhs_free, *rhs_free))
+
+
+def _product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Returns `np.matmul(lhs, rhs)`, whose long sums are added block by block."""
+    *batch, rows, count = lhs.shape
+    columns = rhs.shape[-1]
+    # The sums of all blocks are few beside the operands.
+    least = _DOT_BLOCK if rows == columns == 1 else _MATRIX_BLOCK
+    block = max(least, 8 * rows * columns // max(rows + columns, 1))
+    if count < _LONG or count < 2 * block or lhs.dtype.kind not in "fc":
+        return np.matmul(lhs, rhs)
+    whole = count - count % block
+    left = lhs[..., :whole].reshape(*batch, rows, whole // block, block)
+    right = rhs[..., :whole, :].reshape(*batch, whole // block, block, columns)
+    axis = len(batch)
+    products = np.matmul(np.moveaxis(left, axis + 1, axis), right)
+    found = reduce_in_blocks(np.add, products, (axis,))
+    return found + np.matmul(lhs[..., whole:], rhs[..., whole:, :]) if whole < count else found
 
 
 # Derivatives -----------------------------------------------------------------------------------

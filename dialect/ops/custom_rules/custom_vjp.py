@@ -75,6 +75,11 @@ class Rules(DeferredFunction):
         function, self._backward[active] = self._trace_both(active)
         return function
 
+    def traced_anew(self, active: Marks) -> tuple[Function, Backward]:
+        """Returns both rules for given active arguments, traced for this call alone."""
+        with self.surroundings():
+            return self._trace_both(self.fwd.key_of(active))
+
     def backward_for(self, active: Marks) -> Backward:
         """Returns the backward rule that fits the residuals for given active arguments."""
         self.fwd.for_active(active)

@@ -57,6 +57,11 @@ class Rule(DeferredFunction):
                 function = self._functions[key] = self._make(key)
         return function
 
+    def traced_anew(self, active: Marks) -> Function:
+        """Returns the function for given active arguments, traced for this call alone."""
+        with self.surroundings():
+            return self._make(self.key_of(active))
+
     @property
     def is_tied(self) -> bool:
         """Whether a traced form uses values of a trace, so that it serves there only."""

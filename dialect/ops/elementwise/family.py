@@ -423,8 +423,8 @@ def is_constant(value: Value, number: float) -> bool:
 def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
     """Returns those of the given values that the dtype has, and what lies far from them.
 
-    These are the limits of integers, and a number whose square overflows. No subnormal numbers:
-    compiled code takes them for zero, as XLA's does, while the evaluator computes with them.
+    These are the limits of integers and of floats, the smallest number of which is denormal, and a
+    number whose square overflows.
     """
     if dtypes.is_complex(dtype):
         parts = np.array(edges, dtypes.real_dtype(dtype))
@@ -432,9 +432,11 @@ def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
         result.real, result.imag = parts[:, None], parts
         return result.reshape(-1)
     if dtypes.is_float(dtype):
-        huge = float(ml_dtypes.finfo(dtype).max) / 16  # its inverse is not subnormal
+        known = ml_dtypes.finfo(dtype)
+        huge, smallest = float(known.max), float(known.smallest_subnormal)
+        far = (huge / 16, huge, -huge, float(known.smallest_normal), smallest, -smallest)
         with np.errstate(over="ignore"):  # narrow types have infinity for what is too large
-            return np.array([*edges, huge]).astype(dtype)
+            return np.array([*edges, *far]).astype(dtype)
     finite = [e for e in edges if np.isfinite(e) and e == int(e)]
     if dtype == dtypes.bool_:
         return np.array([False, True])

@@ -48,7 +48,7 @@ _EDGES = (
 
 
 def _samples() -> list[Sample]:
-    formats = [(5, 10), (8, 7), (4, 3), (11, 52)]
+    formats = [(5, 10), (8, 7), (4, 3), (11, 52), (11, 0), (5, 0)]
     samples = []
     for dtype in FLOAT:
         for exponent_bits, mantissa_bits in formats:

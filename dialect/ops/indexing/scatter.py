@@ -105,8 +105,31 @@ def _evaluate(
     elif unique_indices or positions.size == 1:
         flat[positions] = combine(flat[positions], updates)
     else:
-        combine.at(flat, positions, updates)
+        _combine_at(combine, flat, positions, updates)
     return result
+
+
+# What so many updates lose one after the other is little.
+_FEW = 1024
+# So many updates are widened at a time.
+_CHUNK = 1 << 16
+
+
+def _combine_at(
+    combine: np.ufunc, flat: np.ndarray, positions: np.ndarray, updates: np.ndarray
+) -> None:
+    """Combines elements with updates one after the other, many of them in double precision."""
+    wide = dtypes.complex128 if dtypes.is_complex(flat.dtype) else dtypes.float64
+    is_rounded = combine in (np.add, np.multiply) and dtypes.is_inexact(flat.dtype)
+    if positions.size <= max(_FEW, 2 * flat.size) or not is_rounded or flat.dtype == wide:
+        combine.at(flat, positions, updates)
+        return
+    total = flat.astype(wide)
+    for start in range(0, positions.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        combine.at(total, positions[part], updates[part].astype(wide))
+    with np.errstate(over="ignore"):
+        flat[:] = total
 
 
 def placed(geometry: Windows, indices: np.ndarray, mode: str) -> tuple[np.ndarray, Any]:

@@ -23,7 +23,7 @@ from axir.dialect.ops.elementwise.family import add_tangents
 from axir.dialect.ops.reductions.reduce import reduce_sum
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import move_batch_axis, moveaxis, reshape
-from axir.dialect.program.dimensions import stack_of
+from axir.dialect.program.dimensions import Dimensions, with_columns
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Cotangent, Tangent, Tangents, TransposeOperand, Value
@@ -173,10 +173,16 @@ def _known_factors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return factors, permutation
 
 
+def _dimensions(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+) -> Dimensions:
+    return with_columns(operands, results, -1)
+
+
 _lu_solve: Primitive = declare_decomposition(
     "lu_solve",
     parameters={"is_transposed": bool},
-    dimensions=stack_of(2),
+    dimensions=_dimensions,
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

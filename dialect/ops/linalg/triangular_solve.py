@@ -15,7 +15,7 @@ from axir.dialect.ops.elementwise.arithmetic import neg
 from axir.dialect.ops.elementwise.family import add_tangents, as_value
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import move_batch_axis, moveaxis, reshape
-from axir.dialect.program.dimensions import stack_of
+from axir.dialect.program.dimensions import Dimensions, with_columns
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import (
     Cotangent,
@@ -209,6 +209,16 @@ def _samples() -> list[Sample]:
     return samples
 
 
+def _dimensions(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    left_side: bool,
+    **params: Param,
+) -> Dimensions:
+    return with_columns(operands, results, -1 if left_side else -2)
+
+
 _triangular_solve: Primitive = declare_decomposition(
     "triangular_solve",
     parameters={
@@ -218,7 +228,7 @@ _triangular_solve: Primitive = declare_decomposition(
         "conjugate_a": bool,
         "unit_diagonal": bool,
     },
-    dimensions=stack_of(2),
+    dimensions=_dimensions,
     infer=_infer,
     evaluate=_evaluate,
     jvp=_jvp,

@@ -47,6 +47,7 @@ from axir.dialect.program.rules import (
     Value,
 )
 
+from .blocks import accumulate_in_blocks
 from .folding import (
     accumulator_dtype,
     canonical_axes,
@@ -77,12 +78,12 @@ def _evaluator(accumulate: Callable[..., np.ndarray]) -> Callable[..., np.ndarra
 
 
 def _accumulate(ufunc: np.ufunc) -> Callable[..., np.ndarray]:
-    return lambda x, axis: ufunc.accumulate(x, axis=axis, dtype=x.dtype)
+    return lambda x, axis: accumulate_in_blocks(ufunc, x, axis)
 
 
 def _accumulate_logsumexp(x: np.ndarray, axis: int) -> np.ndarray:
     if x.dtype.kind != "c":
-        return np.logaddexp.accumulate(x, axis=axis)
+        return accumulate_in_blocks(np.logaddexp, x, axis)
     result = np.moveaxis(x.copy(), axis, 0)
     for index in range(1, len(result)):
         a, b = result[index - 1], result[index]

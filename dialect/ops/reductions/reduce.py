@@ -54,6 +54,7 @@ from axir.dialect.program.rules import (
     Value,
 )
 
+from .blocks import reduce_in_blocks
 from .folding import (
     accumulator_dtype,
     all_ones,
@@ -87,13 +88,11 @@ def _evaluator(
 
 
 def _accumulating_evaluator(ufunc: np.ufunc) -> UserFunction:
-    reduce = ufunc.reduce
-
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...]) -> HostArrays:
         dtype = x.dtype
         if dtype.itemsize == 2 and dtype.kind not in "iu":
-            return reduce(x.astype(np.float32), axis=axes)
-        return reduce(x, axis=axes, dtype=dtype)
+            x = x.astype(np.float32)
+        return reduce_in_blocks(ufunc, x, axes)
 
     return evaluate
 

@@ -163,14 +163,15 @@ def _digamma_above_half(x: Number) -> Number:
 
 
 def digamma(x: Number) -> Number:
-    """Returns the logarithmic derivative of gamma; nan at 0, -1, -2 ...
+    """Returns the logarithmic derivative of gamma; nan at -1, -2 ..., infinite at the zeros.
 
     For x < 1/2 by reflection: digamma(1 - x) - pi / tan(pi x).
     """
     is_reflected = x < 0.5
     upper = _digamma_above_half(select(is_reflected, 1 - x, x))
     sine, cosine = _sine_of_turns(select(is_reflected, x, 0.25))
-    reflected = select(sine == 0, math.nan, upper - math.pi * cosine / sine)
+    at_pole = select(x == 0, -1 / x, math.nan)
+    reflected = select(sine == 0, at_pole, upper - math.pi * cosine / sine)
     return select(is_reflected, reflected, upper)
 
 
@@ -192,7 +193,9 @@ def zeta(s: Number, q: Number) -> Number:
     for k, coefficient in enumerate(EULER_MACLAURIN):
         correction = correction + coefficient * factor
         factor = factor * ((s + (2 * k + 1)) * inverse) * ((s + (2 * k + 2)) * inverse)
-    total = total + final * (last / (s - 1) + 0.5 + correction)
+    # Of high orders nothing is left to be corrected, by what would overflow.
+    rest = final * (last / (s - 1) + 0.5 + correction)
+    total = total + select(final == 0, 0.0, rest)
     total = select(q == math.inf, 0.0, total)
     return _at_the_edge(s, q, total)
 

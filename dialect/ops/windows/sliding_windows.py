@@ -302,11 +302,15 @@ def _fold_axis(
         start = first * step
         return [cut(x, axis, start, start + limit, stride) for x in source]
 
+    def halves(first: int, end: int) -> list[_Elements]:
+        """Combines the elements at some places, which keeps sums of many exact."""
+        if end - first == 1:
+            return pieces(values, first)
+        middle = (first + end) // 2
+        return combine(halves(first, middle), halves(middle, end))
+
     if is_direct:
-        result = pieces(values, 0)
-        for place in range(1, size):
-            result = combine(result, pieces(values, place))
-        return result
+        return halves(0, size)
     covered, width = 0, 1
     found: list[Any] | None = None
     while True:

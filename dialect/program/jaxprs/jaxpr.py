@@ -16,6 +16,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Param, UserFunction, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.context import describe_location, scope_of
+from axir.dialect.core.deep_recursion import deep_recursion
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.effects import primitives_that_act
@@ -392,7 +393,8 @@ def _literal(array: ConcreteArray) -> str:
 
 def print_function(function: Function, detail: Detail = Detail()) -> str:  # noqa: B008
     """Prints a function in the grammar of jaxprs, on one line if it is short."""
-    return _print(function, _names(), detail)
+    with deep_recursion:
+        return _print(function, _names(), detail)
 
 
 def _print(function: Function, fresh: Iterator[str], detail: Detail) -> str:

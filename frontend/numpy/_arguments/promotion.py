@@ -184,6 +184,14 @@ def promote_arguments(name: str, *args: Options) -> list[Value]:
     return [cast(x, dtype, weak_type) for x in values]
 
 
+_NARROW = frozenset(map(np.dtype, (np.int32, np.float32, np.complex64)))
+
+
+def is_outgrown(dtype: np.dtype) -> bool:
+    """Tells whether scalars are wider than weak arrays of a dtype: it was their default before."""
+    return config.jax_enable_x64 and dtype in _NARROW
+
+
 def common_dtype(values: Sequence[UserObject]) -> tuple[np.dtype, bool]:
     """Returns the dtype that arrays and Python scalars promote to, and whether it is weak."""
     types = {x.type for x in values if type(x) not in SCALARS}
@@ -191,7 +199,8 @@ def common_dtype(values: Sequence[UserObject]) -> tuple[np.dtype, bool]:
         # The usual case: arrays of one type, and scalars that fit it.
         (array_type,) = types
         fitting = _FITTING[dtypes.kind(array_type.dtype)]
-        if all(type(x) in fitting for x in values):
+        is_usual = all(type(x) in fitting for x in values)
+        if is_usual and not (array_type.weak_type and is_outgrown(array_type.dtype)):
             return array_type.dtype, array_type.weak_type
     return dtypes.promote([dtype_and_weakness(x) for x in values])
 

@@ -89,11 +89,23 @@ def _floor_divide(x: Value, y: Value) -> Value:
         is_negative = comparison.ne(lax.sign(x), lax.sign(y))
         lowered = lax.sub(quotient, _like(1, x))
         return comparison.select_n(comparison.and_(is_rounded, is_negative), quotient, lowered)
-    # x - (x mod y) is a multiple of y up to rounding, which the last step removes.
-    quotient = lax.div(lax.sub(x, _remainder(x, y)), y)
-    by_zero = stop_gradient(lax.div(stop_gradient(x), stop_gradient(y)))
+    # x - fmod(x, y) is a multiple of y up to rounding, which the last step but one removes. That of
+    # the remainder, fmod(x, y) + y, would be infinite where y is.
+    truncated, zero = lax.rem(x, y), _like(0, x)
+    quotient = lax.div(lax.sub(x, truncated), y)
+    lowered = lax.sub(quotient, _like(1, x))
+    quotient = comparison.select_n(_is_rounded_up(truncated, y), quotient, lowered)
     whole = lax.round(quotient, TO_NEAREST_EVEN)
-    return comparison.select_n(comparison.eq(y, _like(0, y)), whole, by_zero)
+    ratio = stop_gradient(lax.div(stop_gradient(x), stop_gradient(y)))
+    signed = comparison.select_n(comparison.eq(whole, zero), whole, lax.mul(ratio, zero))
+    return comparison.select_n(comparison.eq(y, zero), signed, ratio)
+
+
+def _is_rounded_up(truncated: Value, y: Value) -> Value:
+    """Tells where x / y is above its floor when it is truncated, which leaves a rest."""
+    zero = _like(0, y)
+    has_other_sign = comparison.ne(comparison.lt(truncated, zero), comparison.lt(y, zero))
+    return comparison.and_(has_other_sign, comparison.ne(truncated, zero))
 
 
 @evaluated_by(np.fmod, _REAL)
@@ -111,9 +123,13 @@ def _remainder(x: Value, y: Value) -> Value:
     truncated, zero = _fmod(x, y), _like(0, x)
     if dtypes.is_unsigned(x.dtype):
         return truncated
-    is_of_other_sign = comparison.ne(comparison.lt(truncated, zero), comparison.lt(y, zero))
-    must_move = comparison.and_(is_of_other_sign, comparison.ne(truncated, zero))
-    return comparison.select_n(must_move, truncated, lax.add(truncated, y))
+    moved = comparison.select_n(_is_rounded_up(truncated, y), truncated, lax.add(truncated, y))
+    if dtypes.is_integer(x.dtype):
+        return moved
+    # A zero has the sign of the divisor, as in NumPy, and the tangent of what it stands for.
+    signed = lax.mul(zero, lax.sign(stop_gradient(y)))
+    signed = lax.sub(signed, lax.sub(stop_gradient(moved), moved))
+    return comparison.select_n(comparison.eq(moved, zero), moved, signed)
 
 
 floor_divide = binary(

@@ -18,6 +18,7 @@ from axir.dialect.core.array import ConcreteArray, Memories
 from axir.dialect.core.config import config
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.places import common_place, place_of_result, settled
+from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.primitive import Primitive, check_finite
 from axir.dialect.program.rules import Value
@@ -26,6 +27,7 @@ from axir.numpy._arguments.promotion import (
     broadcast_arguments,
     broadcast_shape,
     constant,
+    is_outgrown,
     promote_inexact,
 )
 
@@ -140,7 +142,7 @@ def binary(  # noqa: C901
     inexact = direct & frozenset(INEXACT)
 
     # One flat body: each call of a Python function costs a twentieth of an operation.
-    def function(x: UserObject, y: UserObject, /) -> Value:
+    def function(x: UserObject, y: UserObject, /) -> Value:  # noqa: C901
         x_class, y_class = type(x), type(y)
         if x_class is ConcreteArray or x_class is Tracer:
             x_type = x.type
@@ -152,12 +154,14 @@ def binary(  # noqa: C901
                 elif (y_class is int and dtype in numbers) or (
                     y_class is float and dtype in inexact
                 ):
-                    return apply(x, constant(y, dtype, x_type.weak_type))
+                    if not (x_type.weak_type and is_outgrown(dtype)):
+                        return apply(x, constant(y, dtype, x_type.weak_type))
         elif y_class is ConcreteArray or y_class is Tracer:
             y_type = y.type
             dtype = y_type.dtype
             if (x_class is int and dtype in numbers) or (x_class is float and dtype in inexact):
-                return apply(constant(x, dtype, y_type.weak_type), y)
+                if not (y_type.weak_type and is_outgrown(dtype)):
+                    return apply(constant(x, dtype, y_type.weak_type), y)
         x, y = promotion(name, x, y)
         if x.type.shape != y.type.shape:
             if (
@@ -184,7 +188,9 @@ def _with_bool(
 
 
 def are_local(*arrays: ConcreteArray) -> bool:
-    """Tells whether arrays are in the host's memory, where NumPy computes with them."""
+    """Tells whether arrays are in the host's memory, and NumPy may compute with them there."""
+    if state.keeps_origins:
+        return False
     return not Memories.has_remote or all([x.remote_device is None for x in arrays])
 
 

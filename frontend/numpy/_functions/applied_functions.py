@@ -127,7 +127,13 @@ def i0(x: ArrayLike) -> Value:
     """
     (x,) = promote_inexact("i0", x)
     # Not abs, which has a slope at zero, where this function has none.
-    return mul(exp(mul(x, sign(x))), bessel_i0e(x))
+    return times_exp(bessel_i0e(x), mul(x, sign(x)))
+
+
+def times_exp(x: Value, exponent: Value) -> Value:
+    """Returns x e^exponent, also where the power alone would overflow and the product does not."""
+    half = exp(mul(exponent, 0.5))
+    return mul(half, mul(half, x))
 
 
 def polyfit(

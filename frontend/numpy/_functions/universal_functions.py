@@ -367,6 +367,8 @@ class ufunc:
             return update(flat, position, "set", changed, mode="drop"), None
 
         flat = reshape(array, (array.size,))
+        if not flat.size or not positions.size:
+            return array
         result = scan(step, flat, (reshape(positions, (positions.size,)), second))[0]
         return reshape(result, array.shape)
 
@@ -410,6 +412,8 @@ class ufunc:
             raise IndexTypeError(
                 f"jnp.{name}: indices must be a vector of integers, not {starts.aval}."
             )
+        if starts.dtype.itemsize < 4:  # the end of the axis, too, must be a number of the dtype
+            starts = converted(starts, dtypes.int32)
         axis = canonical_axis(name, axis, array.ndim)
         if self._own["reduceat"] is not None:
             return self._own["reduceat"](array, starts, axis, dtype)
@@ -428,6 +432,8 @@ class ufunc:
         from axir.lax import scan  # late: loops are loaded when a program uses one
 
         length = x.shape[0]
+        if not starts.shape[0]:
+            return x[:0]
         ends = concatenate([starts[1:], full((1,), length, starts.dtype)])
         apart = (starts.shape[0], *[1] * (x.ndim - 1))
         starts_of, ends_of = reshape(starts, apart), reshape(ends, apart)

@@ -96,7 +96,7 @@ def _insertion_order(
     if isinstance(obj, slice):
         where = np.arange(*obj.indices(extent))
     else:
-        where = np.atleast_1d(_host("insert", obj))
+        where = np.atleast_1d(_host("insert", obj)).astype(np.int64)
         where = np.clip(np.where(where < 0, where + extent, where), 0, extent)
     own = values.shape[values.ndim - (ndim - axis)] if values.ndim >= ndim - axis else 1
     count = own if where.size == 1 else where.size

@@ -110,7 +110,8 @@ def _integers(name: str, x: ArrayLike) -> Value:
     x = array_argument(name, np.asarray(x) if isinstance(x, (list, tuple)) else x)
     if not dtypes.is_integer(x.dtype):
         raise DTypeError(f"jnp.{name}: indices must be integers, not {x.dtype}.")
-    return x
+    # Extents and positions need not be numbers of a narrow dtype.
+    return convert_element_type(x, dtypes.int32) if x.dtype.itemsize < 4 else x
 
 
 def mask_indices(

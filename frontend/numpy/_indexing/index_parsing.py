@@ -81,10 +81,12 @@ class Index(NamedTuple):
     Attributes:
         entries: What happens along the axes, in order.
         shape: Shape of the array that is indexed.
+        arrays_are_apart: Whether something stands between positions, if only an empty ellipsis.
     """
 
     entries: tuple[Entry, ...]
     shape: tuple[int, ...]
+    arrays_are_apart: bool
 
     @property
     def is_static(self) -> bool:
@@ -147,13 +149,14 @@ def parse_index(shape: tuple[int, ...], index: IndexLike, bounds: Bounds) -> Ind
             f"Too many indices: the array of shape {shape} has {len(shape)} axes, but {used} were "
             "indexed.",
         )
+    are_apart = _arrays_are_apart(items)
     items = _without_ellipsis(items, len(shape) - used)
     entries: list[Entry] = []
     axis = 0
     for item in items:
         entries += _entries(item, shape, axis, bounds)
         axis += axes_used(item)
-    return Index(tuple(entries), shape)
+    return Index(tuple(entries), shape, are_apart)
 
 
 def normal_item(item: UserObject, is_in_tuple: bool) -> UserObject:
@@ -202,6 +205,17 @@ def axes_used(item: UserObject) -> int:
     if type(item) in (ConcreteArray, Tracer) and item.dtype == dtypes.bool_:
         return item.ndim
     return 1
+
+
+def _arrays_are_apart(items: list[UserObject]) -> bool:
+    """Tells whether something stands between arrays, with which integers count."""
+    is_array = [
+        item is not None and item is not Ellipsis and type(item) is not slice for item in items
+    ]
+    if not any(is_array):
+        return False
+    last = len(is_array) - is_array[::-1].index(True)
+    return not all(is_array[is_array.index(True) : last])
 
 
 def _without_ellipsis(items: list[UserObject], missing: int) -> list[UserObject]:
@@ -318,9 +332,7 @@ def layout_of(index: Index) -> Layout:
     arrays = [e.positions for e in index.entries if type(e) is Gathered]
     batch_shape = broadcast_shape("indexing", [a.shape for a in arrays])
     is_array = [type(e) in (Gathered, Position) for e in index.entries]
-    first = is_array.index(True)
-    last = len(is_array) - 1 - is_array[::-1].index(True)
-    starts_first = not all(is_array[first : last + 1])
+    first, starts_first = is_array.index(True), index.arrays_are_apart
     new_axes, place, batch_start = [], 0, 0
     if starts_first:
         place = len(batch_shape)

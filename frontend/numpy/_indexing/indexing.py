@@ -16,6 +16,7 @@ from axir.dialect.core.annotations import ArrayLike, IndexLike, UserObject
 from axir.dialect.core.array import ConcreteArray, Memories, from_numpy
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.places import common_place, place_of_part, place_of_result
+from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison
@@ -71,7 +72,7 @@ def getitem_array(self: ConcreteArray, index: IndexLike) -> Value:
 
     NumPy refuses what lies out of bounds; `read` then says what is wrong, or clamps.
     """
-    if Memories.has_remote and self.remote_device is not None:
+    if state.keeps_origins or (Memories.has_remote and self.remote_device is not None):
         return read(self, index)
     kind = type(index)
     try:
@@ -434,6 +435,7 @@ def take(
         and type(positions) is ConcreteArray
         and a.remote_device is None
         and mode in _RAISING
+        and not state.keeps_origins
     ):
         try:
             return _take_known(a, positions, axis)

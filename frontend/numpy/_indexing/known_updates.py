@@ -12,6 +12,7 @@ from axir.dialect.core.annotations import IndexLike, Options, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.core.state import state
 
 from .indexing import numpy_index
 
@@ -33,9 +34,10 @@ def update_known(
     """Updates a small array as NumPy does with its memory, which is faster than doing it by ops.
 
     Returns None where NumPy's rules are others: for positions out of bounds, for `mode`s unless all
-    positions are inside, for masks beside values, and for values that do not broadcast.
+    positions are inside, for masks beside values, for values that do not broadcast, and for many
+    positions.
     """
-    if x.remote_device is not None:
+    if state.keeps_origins or x.remote_device is not None:
         return None
     if kind not in _IN_PLACE or values.dtype != x.dtype or max(x.size, values.size) > _SMALL:
         return None
@@ -45,6 +47,8 @@ def update_known(
     if known is None or not (is_plain or _is_inside(known, x.shape)):
         return None
     if any(getattr(item, "dtype", None) == np.bool_ for item in known):
+        return None
+    if any(getattr(item, "size", 0) > _SMALL for item in known):
         return None
     if kind in ("add", "subtract", "multiply") and x.dtype == dtypes.bool_:
         return None

@@ -13,6 +13,7 @@ from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import add, is_finite, mul, sign, sub
 from axir.dialect.ops.elementwise.comparison import lt, ne, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type, real, stop_gradient
+from axir.dialect.ops.reductions.blocks import reduce_in_blocks
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, spread
 from axir.numpy._arguments.promotion import broadcast_arguments, constant, promote_inexact
@@ -34,7 +35,7 @@ def _evaluated_logsumexp(a: ConcreteArray, axis: Axes, keepdims: bool) -> Value:
     def compute(x: np.ndarray) -> UserObject:
         shift = np.maximum.reduce(x, axis=axes, keepdims=True)
         shift = np.where(np.isfinite(shift), shift, 0)
-        added = np.add.reduce(np.exp(x - shift), axis=axes, keepdims=True)
+        added = reduce_in_blocks(np.add, np.exp(x - shift), axes, keepdims=True)
         return (np.log(added) + shift).reshape(shape)
 
     return evaluate("logsumexp", compute, ShapedArray(shape, a.dtype), a)
@@ -77,10 +78,12 @@ def logsumexp(
         and a.type.dtype in _DIRECT and a.type.size
     ):  # fmt: skip
         return _evaluated_logsumexp(a, axis, keepdims)
-    if b is None:
-        (a,) = promote_inexact(name, a)
-    else:
-        a, b = broadcast_arguments(name, *promote_inexact(name, a, b))
+    a, *factors = promote_inexact(name, a) if b is None else promote_inexact(name, a, b)
+    if is_narrow(a):
+        return _in_single(a, axis, factors, keepdims, return_sign, where)
+    if factors:
+        (b,) = factors
+        a, b = broadcast_arguments(name, a, b)
         # What is not counted must not decide about the shift.
         a = select_n(ne(b, constant(0, b.dtype)), constant(-np.inf, a.dtype), a)
     if where is not None:
@@ -104,6 +107,26 @@ def logsumexp(
         is_negative = lt(signs, constant(0, signs.dtype))
         return select_n(is_negative, result, constant(np.nan, result.dtype))
     return result
+
+
+def _in_single(
+    a: Value, axis: UserObject, factors: list[Value], *options: UserObject
+) -> UserObject:
+    wide, *rest = (convert_element_type(x, dtypes.float32) for x in (a, *factors))
+    found = logsumexp(wide, axis, rest[0] if rest else None, *options)
+    if isinstance(found, tuple):
+        return tuple(convert_element_type(x, a.dtype) for x in found)
+    return convert_element_type(found, a.dtype)
+
+
+def is_narrow(x: UserObject) -> bool:
+    """Tells whether an array has floats of less than 32 bits.
+
+    Sums of exponentials exceed their range though the logarithm does not, and so do sums of
+    cotangents: what is made of them is computed in single precision.
+    """
+    dtype = getattr(x, "dtype", None)
+    return dtype is not None and dtypes.is_float(dtype) and dtype.itemsize < 4
 
 
 def _shift(a: Value, axis: Axes, keepdims: bool) -> Value:

@@ -20,6 +20,7 @@ from axir.dialect.ops.elementwise.arithmetic import div, mul, square, sub
 from axir.dialect.ops.elementwise.comparison import gt, select_n
 from axir.dialect.ops.elementwise.conversion import conj, real
 from axir.dialect.ops.elementwise.transcendental import sqrt
+from axir.dialect.ops.reductions.blocks import reduce_in_blocks
 from axir.dialect.ops.reductions.folding import accumulator_dtype
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.rearranging import transpose
@@ -77,21 +78,21 @@ def _plan(
 
 
 def _mean_of(
-    x: np.ndarray, axes: Axes, keepdims: UserObject, count: UserObject, divisor: ArrayLike
+    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: UserObject, divisor: ArrayLike
 ) -> UserObject:
-    return np.add.reduce(x, axis=axes, keepdims=keepdims) / count
+    return reduce_in_blocks(np.add, x, axes, keepdims=keepdims) / count
 
 
 def _variance_of(
-    x: np.ndarray, axes: Axes, keepdims: UserObject, count: UserObject, divisor: ArrayLike
+    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: UserObject, divisor: ArrayLike
 ) -> UserObject:
-    distance = x - np.add.reduce(x, axis=axes, keepdims=True) / count
+    distance = x - reduce_in_blocks(np.add, x, axes, keepdims=True) / count
     distance *= distance
-    return np.add.reduce(distance, axis=axes, keepdims=keepdims) / divisor
+    return reduce_in_blocks(np.add, distance, axes, keepdims=keepdims) / divisor
 
 
 def _deviation_of(
-    x: np.ndarray, axes: Axes, keepdims: UserObject, count: UserObject, divisor: ArrayLike
+    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: UserObject, divisor: ArrayLike
 ) -> UserObject:
     return np.sqrt(_variance_of(x, axes, keepdims, count, divisor))
 

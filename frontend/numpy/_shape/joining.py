@@ -14,6 +14,7 @@ from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.errors import (
     ConcretizationTypeError,
+    DTypeError,
     NonArrayArgumentError,
     ParameterError,
     ShapeError,
@@ -342,11 +343,12 @@ def repeat(
         repeats: How often: an integer, or one for each element along the axis.
         axis: The axis; by default the array is flattened.
         total_repeat_length: Extent of the result along the axis; needed if `repeats` is traced. The
-            result is cut off there, or its last element repeated.
+            result is cut off there, or filled up with the last element of `a`.
         out_sharding: Accepted for compatibility; must be None.
 
     Raises:
-        ParameterError: if `repeats` does not fit the axis.
+        ParameterError: if `repeats` does not fit the axis, or if one of them is negative.
+        DTypeError: if `repeats` are no integers.
         ConcretizationTypeError: if `repeats` is traced and the length not given.
 
     >>> import axir.numpy as jnp
@@ -364,18 +366,37 @@ def repeat(
             f"jnp.repeat: repeats of length {len(repeats)} does not fit axis {axis} of {a.aval}.",
             "Give a number, or one for each element along the axis.",
         )
+    if total_repeat_length is not None and not a.shape[axis]:
+        return a
     if type(repeats) is Tracer and total_repeat_length is not None:
         return _repeat_traced(a, repeats, axis, index(total_repeat_length))
-    counts = np.asarray(repeats if type(repeats) is not Tracer else _known(repeats))
+    counts = _checked_counts(repeats if type(repeats) is not Tracer else _known(repeats))
     if counts.size == 1 and total_repeat_length is None:
-        return _repeat_evenly(a, int(counts.reshape(())), axis)
-    places = np.repeat(np.arange(a.shape[axis], dtype=np.int32), counts)
+        return _repeat_evenly(a, int(counts[0]), axis)
+    extent = a.shape[axis]
+    places = np.repeat(np.arange(extent, dtype=np.int32), counts)
     if total_repeat_length is not None:
         length = index(total_repeat_length)
-        missing = max(length - len(places), 0)
-        last = places[-1:] if len(places) else np.zeros(1, np.int32)
-        places = np.concatenate([places[:length], np.repeat(last, missing)])
+        filled = np.full(max(length - len(places), 0), extent - 1, np.int32)
+        places = np.concatenate([places[:length], filled])
     return take_places(a, from_numpy(places), axis)
+
+
+def _checked_counts(repeats: UserObject) -> np.ndarray:
+    counts = np.asarray(repeats)
+    if counts.ndim > 1:
+        raise ParameterError(
+            f"jnp.repeat: repeats of shape {counts.shape} has {counts.ndim} axes.",
+            "Give a number, or one for each element along the axis.",
+        )
+    if counts.dtype.kind not in "iub" and counts.size:
+        raise DTypeError(
+            f"jnp.repeat: repeats of dtype {counts.dtype} are no integers.",
+            "Cast them with repeats.astype(int).",
+        )
+    if (counts < 0).any():
+        raise ParameterError(f"jnp.repeat: repeats={counts.tolist()} is negative.")
+    return counts.reshape(-1).astype(np.int64)
 
 
 def _known(repeats: Tracer) -> UserObject:
@@ -386,8 +407,6 @@ def _known(repeats: Tracer) -> UserObject:
 
 
 def _repeat_evenly(a: Value, count: int, axis: int) -> Value:
-    if count < 0:
-        raise ParameterError(f"jnp.repeat: repeats={count} is negative.")
     shape = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
     dimensions = tuple(d + (d > axis) for d in range(a.ndim))
     merged = (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1 :])

@@ -12,6 +12,9 @@ from axir.dialect.program.rules import Value
 from ._line_search import Objective, line_search
 from ._results import OptimizeResults
 
+# How much of the inverse of the Hessian rounding may change.
+_SHARE = 0.01
+
 
 class _State(NamedTuple):
     x: Value
@@ -19,6 +22,7 @@ class _State(NamedTuple):
     gradient: Value
     inverse: Value  # of the Hessian
     previous: Value  # the value of the pass before
+    is_fresh: Value  # whether nothing is known of the Hessian yet
     is_stuck: Value
     passes: Value
     evaluations: Value
@@ -34,6 +38,10 @@ def minimize_bfgs(
     line_search_maxiter: int = 10,
 ) -> OptimizeResults:
     """Minimizes a function by BFGS: algorithm 6.1 of Nocedal and Wright, Numerical Optimization.
+
+    Where the first pass finds an inverse of the Hessian so much smaller than one that rounding
+    would leave nothing of it, the identity is scaled before it is updated, as by their formula
+    6.20. Where a direction leads nowhere, the search begins again with the steepest descent.
 
     Args:
         objective: The function and its gradient.
@@ -52,7 +60,9 @@ def minimize_bfgs(
         return ~is_minimum(state.gradient) & ~state.is_stuck & (state.passes < most)
 
     def advance(state: _State) -> _State:
-        direction = -(state.inverse @ state.gradient)
+        known = -(state.inverse @ state.gradient)
+        descends = jnp.dot(known, state.gradient) < 0
+        direction = jnp.where(descends, known, -state.gradient)
         slope = jnp.dot(direction, state.gradient)
         # The step that would change the value as much as the last one has.
         step = 2.02 * (state.value - state.previous) / slope
@@ -60,23 +70,28 @@ def minimize_bfgs(
         found = line_search(
             objective, state.x, direction, state.value, state.gradient, step, line_search_maxiter
         )
-        moved = found.step * direction
+        moved, change = found.step * direction, found.gradient - state.gradient
+        rests = jnp.all(state.x + moved == state.x)
+        is_fresh = state.is_fresh | ~descends
+        before = jnp.where(is_fresh, _sized_for(identity, moved, change), state.inverse)
+        inverse = updated_inverse(before, moved, change)
         return _State(
             state.x + moved,
             found.value,
             found.gradient,
-            updated_inverse(state.inverse, moved, found.gradient - state.gradient),
+            jnp.where(rests, identity, inverse),
             state.value,
-            jnp.all(state.x + moved == state.x),
+            rests,
+            rests & is_fresh,
             state.passes + 1,
             state.evaluations + found.evaluations,
         )
 
     value, gradient = objective(x0)
     previous = value + jnp.linalg.norm(gradient) / 2
-    inverse = jnp.eye(x0.size, dtype=x0.dtype)
-    zero, one = jnp.int32(0), jnp.int32(1)
-    start = _State(x0, value, gradient, inverse, previous, ~jnp.isfinite(value), zero, one)
+    identity = jnp.eye(x0.size, dtype=x0.dtype)
+    zero, one, is_stuck = jnp.int32(0), jnp.int32(1), ~jnp.isfinite(value)
+    start = _State(x0, value, gradient, identity, previous, jnp.bool_(True), is_stuck, zero, one)
     end = lax.while_loop(goes_on, advance, start)
     success = is_minimum(end.gradient)
     failure = jnp.where(jnp.isfinite(end.value), 2, 3)
@@ -85,6 +100,15 @@ def minimize_bfgs(
         end.x, success, status, end.value, end.gradient, end.inverse,
         end.evaluations, end.evaluations, end.passes,
     )  # fmt: skip
+
+
+def _sized_for(identity: Value, moved: Value, change: Value) -> Value:
+    """Returns the identity, made so small that beside it what a move tells is not rounded away."""
+    curvature, square = jnp.dot(moved, change), jnp.dot(change, change)
+    is_curved = (curvature > 0) & jnp.isfinite(square)
+    inverse = curvature / jnp.where(is_curved, square, 1)
+    most = inverse * (_SHARE / jnp.finfo(identity.dtype).eps)
+    return jnp.where(is_curved, jnp.minimum(most, 1), 1) * identity
 
 
 def updated_inverse(inverse: Value, moved: Value, change: Value) -> Value:

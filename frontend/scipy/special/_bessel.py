@@ -16,10 +16,11 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import mul, sign
-from axir.dialect.ops.elementwise.transcendental import exp, scipy_function
+from axir.dialect.ops.elementwise.transcendental import scipy_function
 from axir.dialect.ops.special.special_functions import bessel_i0e, bessel_i1e
 from axir.dialect.program.rules import Value
 from axir.lax import scan
+from axir.numpy._functions.applied_functions import times_exp
 
 from ._common import evaluated_by, is_known, real_arguments, unary_function
 
@@ -30,12 +31,12 @@ i1e = unary_function("i1e", bessel_i1e, "Modified Bessel function I1, times exp(
 @evaluated_by("i0")
 def _i0(x: Value) -> Value:
     # Not abs, which has a slope at zero, where this function has none.
-    return mul(exp(mul(x, sign(x))), bessel_i0e(x))
+    return times_exp(bessel_i0e(x), mul(x, sign(x)))
 
 
 @evaluated_by("i1")
 def _i1(x: Value) -> Value:
-    return mul(exp(absolute(x)), bessel_i1e(x))
+    return times_exp(bessel_i1e(x), absolute(x))
 
 
 i0 = unary_function("i0", _i0, "Modified Bessel function I0.")

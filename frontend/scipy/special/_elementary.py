@@ -172,6 +172,8 @@ def _entr_jvp(primals: tuple[Value], tangents: tuple[Value]) -> tuple[Value, Val
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Value:
     """Returns p log(p / q) for p, q > 0, 0 for p = 0 and q >= 0, and infinity elsewhere.
 
+    nan where p or q is nan.
+
     >>> from axir.scipy.special import rel_entr
     >>> rel_entr(0.0, 2.0)
     Array(0., dtype=float32, weak_type=True)
@@ -186,7 +188,9 @@ def _rel_entr(p: Value, q: Value) -> Value:
     is_zero = and_(eq(p, zero), ge(q, zero))
     safe_p, safe_q = select_n(is_regular, one, p), select_n(is_regular, one, q)
     regular = mul(safe_p, sub(lax.log(safe_p), lax.log(safe_q)))
-    return select_n(is_regular, select_n(is_zero, weak_constant(math.inf, p), zero), regular)
+    is_number = and_(eq(p, p), eq(q, q))
+    beyond = select_n(is_number, weak_constant(math.nan, p), weak_constant(math.inf, p))
+    return select_n(is_regular, select_n(is_zero, beyond, zero), regular)
 
 
 def kl_div(p: ArrayLike, q: ArrayLike) -> Value:

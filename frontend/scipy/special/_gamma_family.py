@@ -146,7 +146,11 @@ def _betaln(a: Value, b: Value) -> Value:
         add(_stirling_rest(large), weak_constant(0.5 * math.log(2 * math.pi), a)),
     )
     leading = select_n(gt(near, ten), by_gamma, by_series)
-    return select_n(is_far, direct, sub(add(leading, rest), shrinking))
+    value = select_n(is_far, direct, sub(add(leading, rest), shrinking))
+    # gamma(b) / a^b where a is infinite.
+    infinite = weak_constant(math.inf, a)
+    limit = select_n(gt(low, weak_constant(0, a)), infinite, neg(infinite))
+    return select_n(and_(eq(high, infinite), eq(low, low)), value, limit)
 
 
 def beta(a: ArrayLike, b: ArrayLike) -> Value:

@@ -11,7 +11,14 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch, loop, when
-from axir.dialect.builders.scalars import Scalar, extend_unsigned, index, operation, to_index
+from axir.dialect.builders.scalars import (
+    Scalar,
+    convert_float,
+    extend_unsigned,
+    index,
+    operation,
+    to_index,
+)
 from axir.passes.legalize.buffers.protect_inputs import is_given_away
 from axir.passes.legalize.copies import Columns, begin, copied, uniform_number
 from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
@@ -25,6 +32,10 @@ _SHARE_BYTES = 128
 _MOST_WORKGROUPS = 8
 # Less than this is not worth a second workgroup, nor a copy in a dispatch of its own.
 _LARGE_BYTES = 1 << 18
+# What loses digits, and after how many updates of few elements it is worth to do something.
+_ROUNDED = ("stablehlo.add", "stablehlo.multiply")
+_FEW = 1 << 10
+_SINGLE = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +55,10 @@ class ScatterByKernel(RewritePass):
     4. Where much is written in rows, workgroups share the rows' columns, never the updates: each
        goes through all of them in their order, so that none waits for another, and the sums do not
        depend on how many run at a time.
+
+    5. Where there are more than twice as many updates as elements, floats are added, or multiplied,
+       in f64, and converted at the end: nothing else keeps the digits of millions of updates of
+       one element in their order.
 
     Before::
 
@@ -81,9 +96,14 @@ class ScatterByKernel(RewritePass):
         if not math.prod(hlo.shape_of(indices)):
             return None  # which index nothing
         scatter = _Scatter.read(operation, combine)
+        element = hlo.element_type_of(operand)
+        is_wide = _is_long_sum(operation, scatter)
+        if is_wide:
+            operand = hlo.convert(operand, ir.F64Type.get())
         vector_dim = scatter.numbers["index_vector_dim"][0]
         parts = _components(indices, vector_dim)
-        return _scattered(operation, scatter, operand, [*parts, updates])
+        found = _scattered(operation, scatter, operand, [*parts, updates])
+        return hlo.convert(found, element) if is_wide else found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -288,10 +308,25 @@ class _Kernel:
     def _combine(self, start: tuple[Scalar, ...], update: tuple[Scalar, ...], width: int) -> None:
         combine = self.scatter.combine
         if width == 1:
-            self.target[start] = combine(self.target[start], self.updates[update])
+            new = self._widened(self.updates[update])
+            self.target[start] = combine(self.target[start], new)
         else:
-            old, new = self.target.read(start, width), self.updates.read(update, width)
-            self.target.write(start, combine(old, new))
+            new = self._widened(self.updates.read(update, width))
+            self.target.write(start, combine(self.target.read(start, width), new))
+
+    def _widened(self, x: Scalar) -> Scalar:
+        return convert_float(x, self.target.element) if x.is_float else x
+
+
+def _is_long_sum(operation: ir.Operation, scatter: _Scatter) -> bool:
+    """Tells whether much is added to, or multiplied into, few elements that are not double."""
+    body = operation.regions[0].blocks[0].operations[0].operation.name
+    element = hlo.element_type_of(operation.operands[0])
+    if body not in _ROUNDED or not isinstance(element, ir.FloatType) or element.width > _SINGLE:
+        return False
+    updates = math.prod(scatter.update_shape[axis] for axis in scatter.scattered)
+    size = math.prod(scatter.shape)
+    return updates > _FEW and math.prod(scatter.update_shape) > 2 * size
 
 
 def _moved(position: list[Scalar], axis: int, by: Scalar) -> list[Scalar]:

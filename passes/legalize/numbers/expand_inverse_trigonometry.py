@@ -10,7 +10,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.expressions import is_nan, polynomial, select, sqrt
-from axir.dialect.builders.scalars import Scalar, convert_float, copy_sign, float32
+from axir.dialect.builders.scalars import Scalar, convert_float, copy_sign, float32, operation
 from axir.dialect.core.annotations import Returning
 from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.rewriting import RewritePass
@@ -72,6 +72,13 @@ def arc_cosine(x: Scalar) -> Scalar:
     return arc_tangent_2(sqrt((1 - x) * (1 + x)), x)
 
 
+def arc_tangent_2_of_doubles(y: Scalar, x: Scalar) -> Scalar:
+    """Returns what the C library does, at the origin without asking it, with the sign of `y`."""
+    at_origin = select(x.is_negative(), x.constant(math.pi), x.constant(0))
+    angle = select((x == 0) & (y == 0), at_origin, operation("math.atan2", (y, x)))
+    return copy_sign(angle, y)
+
+
 _FUNCTIONS: dict[str, Returning[Scalar]] = {
     "stablehlo.atan2": arc_tangent_2,
     "chlo.atan": arc_tangent,
@@ -82,17 +89,20 @@ _FUNCTIONS: dict[str, Returning[Scalar]] = {
 
 @dataclasses.dataclass(frozen=True)
 class ExpandInverseTrigonometry(RewritePass):
-    """Writes out atan2, atan, asin and acos of f32, f16 and bf16.
+    """Writes out atan2, atan, asin and acos of f32, f16 and bf16, and the origin of atan2 of f64.
 
     The fact: IREE's atan2 is nan at (0, 0) and (inf, inf) and loses the sign of zeros; atan, asin
     and acos, which are made of it, are a dozen units in the last place off. In f64 IREE calls the
-    C library, which is exact.
+    C library, which is exact; but of zeros that it knows MLIR folds atan2 to nan, and where
+    denormal numbers are zeros the library returns -pi for atan2(5e-324, -1).
 
     1. Widen f16 and bf16 to f32.
     2. Divide the smaller of |x| and |y| by the larger; take the arc tangent of this slope by a
        polynomial, above tan(pi/8) relative to pi/4.
     3. Mirror the angle at the diagonal and at the axis; give it the sign of y.
     4. asin x = atan2(x, sqrt((1 - x)(1 + x))), acos the other way round.
+    5. In f64, choose between atan2 of the C library and the angles of (±0, ±0); the sign is that
+       of y.
 
     Before::
 
@@ -107,10 +117,15 @@ class ExpandInverseTrigonometry(RewritePass):
     operations: ClassVar[tuple[str, ...]] = tuple(_FUNCTIONS)
 
     def rewrite(self, operation: ir.Operation) -> list[ir.Value] | None:
-        """Builds the loop, for real numbers of up to 32 bits."""
+        """Builds the loop, for real numbers of up to 32 bits, and for atan2 of all."""
         element = hlo.element_type_of(operation.results[0])
-        if not isinstance(element, ir.FloatType) or element.width > 32:
+        if not isinstance(element, ir.FloatType):
             return None
+        if element.width > 32:
+            if operation.name != "stablehlo.atan2":
+                return None
+            name = "stablehlo.atan2 of doubles"
+            return elementwise(name, operation.operands, arc_tangent_2_of_doubles, [element])
         function = _FUNCTIONS[operation.name]
 
         def body(*operands: Scalar) -> Scalar:

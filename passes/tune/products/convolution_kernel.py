@@ -12,12 +12,12 @@ What does not live here: which convolutions are computed so, and their padding
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.kernels import Memory, dispatch, loop, rows_of
+from axir.dialect.builders.kernels import Memory, dispatch, loop, loops_in_blocks, rows_of
 from axir.dialect.builders.scalars import Scalar, broadcast, constant, multiply_add
 
 _MOST_WORKGROUPS = 16
@@ -174,7 +174,9 @@ class _Kernel:
         zeros = zero if lanes == 1 else broadcast(zero, lanes)
         starts = (zeros,) * (count * len(features))
 
-        def products(window: Sequence[Scalar], sums: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        def products(
+            window: tuple[Scalar | int, ...], sums: Sequence[Scalar]
+        ) -> tuple[Scalar, ...]:
             *outer, inner, source = window
             before = [
                 p * stride + w * dilated
@@ -193,7 +195,8 @@ class _Kernel:
                     found.append(multiply_add(factor, vector, sums[number * len(vectors) + n]))
             return tuple(found)
 
-        sums = _nested([*windows, last, sources], starts, products)
+        extents = [(0, extent, 1) for extent in (*windows, last, sources)]
+        sums = loops_in_blocks(extents, starts, products, _added)
         for number in range(count):
             for n, f in enumerate(features):
                 where = (batch, *above, position + number, f)
@@ -207,24 +210,5 @@ class _Kernel:
         return self.rhs[where] if lanes == 1 else self.rhs.read(where, lanes)
 
 
-def _nested(
-    extents: Sequence[int],
-    starts: Sequence[Scalar],
-    step: Callable[[Sequence[Scalar], Sequence[Scalar]], tuple[Scalar, ...]],
-) -> Sequence[Scalar]:
-    """Runs `step(place, numbers) -> numbers` for each place, in loops one in the other."""
-
-    def level(
-        rest: Sequence[int], place: Sequence[Scalar], numbers: Sequence[Scalar]
-    ) -> tuple[Scalar, ...]:
-        if not rest:
-            return step(place, numbers)
-        found: tuple[Scalar, ...] = loop(
-            0,
-            rest[0],
-            tuple(numbers),
-            lambda i, *inner: level(rest[1:], (*place, i), inner),
-        )
-        return found
-
-    return level(extents, (), starts)
+def _added(x: Sequence[Scalar], y: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    return tuple(a + b for a, b in zip(x, y, strict=True))

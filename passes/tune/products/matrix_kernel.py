@@ -24,6 +24,7 @@ from axir.dialect.builders.scalars import (
     Scalar,
     broadcast,
     constant,
+    index,
     multiply_add,
 )
 
@@ -35,7 +36,7 @@ from .tiling import Tiling
 def matrix_product(lhs: Array, rhs: Array, tiling: Tiling, epilogue: Epilogue) -> list[ir.Value]:
     """Returns what an epilogue makes of the products of arrays of the same dtype.
 
-    The results have the shape `[batch, rows, columns]`.
+    The results have the shape `[batch, rows, columns]`. Sums in several parts have no epilogue.
     """
     element = hlo.element_type_of(lhs.value)
     extents = tiling.extents[:3]
@@ -55,12 +56,15 @@ def matrix_product(lhs: Array, rhs: Array, tiling: Tiling, epilogue: Epilogue) -
     made = dispatch(
         kernel,
         [lhs.value, rhs.value, *beside],
-        [hlo.tensor_type(extents, x) for x in elements],
+        [hlo.tensor_type((tiling.parts * extents[0], *extents[1:]), x) for x in elements],
         workgroups=tiling.workgroups,
         name="matrix_product",
         identity=f"{tiling} {lhs.order} {rhs.order} {epilogue.identity}",
     )
-    return made[: len(outputs)]
+    if tiling.parts == 1:
+        return made[: len(outputs)]
+    sums = hlo.reshape(made[0], (tiling.parts, *extents))
+    return hlo.reduce([sums], [hlo.full(0, (), element)], (0,), hlo.add)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +101,7 @@ class _Product:
     def run(self, number: Scalar) -> None:
         """Computes the blocks of a workgroup."""
         batch, row_blocks, column_blocks = self.tiling.blocks
-        count = batch * row_blocks * column_blocks
+        count = self.tiling.parts * batch * row_blocks * column_blocks
         share = -(-count // self.tiling.workgroups)
         first = number * share
 
@@ -107,9 +111,14 @@ class _Product:
 
         loop(first, minimum(first + share, count), (), block)
 
-    def _block(self, batch: Scalar, row: Scalar, column: Scalar) -> None:
+    def _block(self, slot: Scalar, row: Scalar, column: Scalar) -> None:
+        """Computes a block of a result: of a part of the sums of a product of the batch."""
         tiling = self.tiling
-        _, rows, columns, contracted = tiling.extents
+        count, rows, columns, contracted = tiling.extents
+        batch, first, last = slot, index(0), index(contracted)
+        if tiling.parts > 1:
+            batch, first = slot % count, slot // count * tiling.share
+            last = minimum(first + tiling.share, contracted)
         top = row * tiling.block_rows
         left = column * tiling.block_columns
         bottom = minimum(top + tiling.block_rows, rows)
@@ -117,10 +126,10 @@ class _Product:
 
         def deep(start: Scalar) -> None:
             end = minimum(start + tiling.depth, contracted)
-            part = _Part(self, batch, top, bottom, start, end)
+            part = _Part(self, slot, batch, top, bottom, first, start, end)
             loop(left, right, (), part.panel_at, tiling.width)
 
-        loop(0, contracted, (), deep, tiling.depth)
+        loop(first, last, (), deep, tiling.depth)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,17 +138,21 @@ class _Part:
 
     Attributes:
         product: The kernel.
+        slot: Which result.
         batch: Which product.
         top: The first row.
         bottom: Behind the last row.
-        start: The first product in a sum.
+        first: The first product in the sums of the result.
+        start: The first one of these.
         end: Behind the last one.
     """
 
     product: _Product
+    slot: Scalar
     batch: Scalar
     top: Scalar
     bottom: Scalar
+    first: Scalar
     start: Scalar
     end: Scalar
 
@@ -175,7 +188,7 @@ class _Part:
             # Rows of the result are far apart: what they hold comes while the products are added.
             for row in rows:
                 for x in vectors:
-                    product.result.prefetch((self.batch, row, x.column))
+                    product.result.prefetch((self.slot, row, x.column))
         sums = [product.zeros] * (count * len(vectors))
 
         def step(place: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
@@ -190,7 +203,7 @@ class _Part:
                 total = after[number * len(vectors) + x.number]
                 if is_partial:
                     total = self._before(row, x) + total
-                product.result.write((self.batch, row, x.column), total, x.mask)
+                product.result.write((self.slot, row, x.column), total, x.mask)
         if product.finish is not None:
             self._finish(product.finish, top, count, vectors)
 
@@ -200,7 +213,7 @@ class _Part:
 
         def step(row: Scalar) -> None:
             for x in vectors:
-                place = Place((self.batch, row, x.column), tiling.lanes, x.mask)
+                place = Place((self.slot, row, x.column), tiling.lanes, x.mask)
                 finish.at(product.result.read(place.position, tiling.lanes, x.mask), place)
 
         if tiling.depth >= tiling.extents[3]:
@@ -213,8 +226,8 @@ class _Part:
         """Returns what the sums have become, zeros before the first products."""
         product, tiling = self.product, self.product.tiling
         left = tiling.extents[2] - x.column
-        known = first_lanes(tiling.lanes, select(self.start > 0, left, 0))
-        return product.result.read((self.batch, row, x.column), tiling.lanes, known)
+        known = first_lanes(tiling.lanes, select(self.start > self.first, left, 0))
+        return product.result.read((self.slot, row, x.column), tiling.lanes, known)
 
     def _right(self, place: Scalar, x: _Vector) -> Scalar:
         product, lanes = self.product, self.product.tiling.lanes

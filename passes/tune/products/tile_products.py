@@ -25,6 +25,8 @@ _MANY_COLUMNS, _LONG_SUM = 256, 512
 _BYTE, _EXACT_PRODUCTS = 8, 1 << 10
 # A row of a matrix that is worth several vectors.
 _LONG_ROW = 64
+# IREE adds so many products one after the other where all elements of a matrix are the same.
+_LONG_UNIFORM = 1 << 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +50,9 @@ class TileProducts(Pass):
        need be. Equal kernels are there once.
     6. Products of bytes are such of f32, where all sums are whole numbers that it has: of up to
        1,024 products.
-    7. Take the products of a vector and a matrix of at least `elements` elements that is there in
+    7. Where all elements of an operand are the same number, and sums are long, add the other
+       one's elements times that number.
+    8. Take the products of a vector and a matrix of at least `elements` elements that is there in
        memory: a kernel reads it once in its order, several rows side by side. Where the sums run
        down the columns, each workgroup adds up some of the rows, and the results are added.
 
@@ -89,11 +93,14 @@ class TileProducts(Pass):
             return
         contraction = Contraction.read(operation)
         extents = contraction.extents
-        if min(extents[1:3]) == 1 < max(extents[1:3]) and math.prod(extents) >= self.elements:
+        if min(extents[1:3]) == 1 and math.prod(extents) >= self.elements:
             self._rewrite_vector(operation, contraction, element)
             return
         # IREE knows what to do with a matrix all of whose elements are the same.
         is_constant = any(splat(x) is not None for x in operation.operands)
+        if is_constant and extents[3] >= _LONG_UNIFORM:
+            replace(operation, _sum_with_number(operation, contraction, element))
+            return
         if min(extents[1:3]) < 2 or math.prod(extents) < self.products or is_constant:
             return
         [result] = operation.results
@@ -103,7 +110,7 @@ class TileProducts(Pass):
         )
         rhs = contraction.rhs.array(element, last=FREE + CONTRACTED)
         tiling = tile(extents, self.vector_bits, element.width, rhs.order[-1] == CONTRACTED)
-        if hlo.element_type_of(result) == element:
+        if hlo.element_type_of(result) == element and tiling.parts == 1:
             groups = [len(contraction.lhs.axes[kind]) for kind in (BATCH, FREE)]
             epilogue = Epilogue.of(operation, groups)
         else:
@@ -145,6 +152,30 @@ class TileProducts(Pass):
         taken = vector.array(element, last=CONTRACTED)
         sums = vector_product(matrix.array(element), taken, self.vector_bits)
         replace(operation, hlo.reshape(sums, hlo.shape_of(result)))
+
+
+def _sum_with_number(
+    operation: ir.Operation, contraction: Contraction, element: ir.Type
+) -> ir.Value:
+    """Returns the product with a matrix all of whose elements are the same: sums of the other."""
+    [result] = operation.results
+    lhs, rhs = contraction.lhs, contraction.rhs
+    is_left = splat(lhs.operand) is not None
+    side = rhs if is_left else lhs
+    number = ir.FloatAttr(splat(lhs.operand if is_left else rhs.operand)).value
+    shape = hlo.shape_of(side.operand)
+    terms = hlo.multiply(hlo.convert(side.operand, element), hlo.full(number, shape, element))
+    zero = hlo.full(0, (), element)
+    [total] = hlo.reduce([terms], [zero], sorted(side.axes[CONTRACTED]), hlo.add)
+    kept = [axis for axis in range(len(shape)) if axis not in side.axes[CONTRACTED]]
+    order = [kept.index(axis) for axis in (*side.axes[BATCH], *side.axes[FREE])]
+    if order != sorted(order):
+        total = hlo.transpose(total, order)
+    batches = len(side.axes[BATCH])
+    first = batches + (len(lhs.axes[FREE]) if is_left else 0)
+    places = [*range(batches), *range(first, first + len(side.axes[FREE]))]
+    wide = hlo.broadcast_in_dim(total, hlo.shape_of(result), places)
+    return hlo.convert(wide, hlo.element_type_of(result))
 
 
 def _in_single(operation: ir.Operation) -> ir.Operation:

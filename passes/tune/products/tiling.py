@@ -31,6 +31,11 @@ _SPLIT = 32
 _LEAST_BLOCK_ROWS = 48
 # And those of fewer panels neither: for each block the left operand is read again.
 _LEAST_PANELS = 2
+# So many products are added in registers, so many such sums in memory, and the results of so many
+# parts afterwards (`dialect/builders/kernels/blocks.py` says why).
+_LONGEST_SUM = 512
+_MOST_DEPTHS = 64
+_MOST_PARTS = 1 << 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +52,7 @@ class Tiling:
         block_columns: Columns of a block, whole panels.
         workgroups: Among which the blocks are shared.
         is_packed: Whether panels of the right operand are copied to the stack before their use.
+        parts: Into which long sums are cut, for each of which there is a result.
     """
 
     extents: tuple[int, int, int, int]
@@ -58,11 +64,17 @@ class Tiling:
     block_columns: int
     workgroups: int
     is_packed: bool
+    parts: int = 1
 
     @property
     def width(self) -> int:
         """The columns of a tile, which are those of a panel."""
         return self.lanes * self.vectors
+
+    @property
+    def share(self) -> int:
+        """How many products of a sum a part has."""
+        return _multiple(-(-self.extents[3] // self.parts), self.depth)
 
     @property
     def blocks(self) -> tuple[int, int, int]:
@@ -93,11 +105,14 @@ def tile(
     most = shapes[vectors]
     tile_rows = _parts(rows, _parts(rows, most))
     is_packed = is_transposed or (rows > 2 * most and columns > width)
-    depth = contracted
+    unit = vector_bits // 32  # squares of vectors are transposed at a time
+    deepest = _LONGEST_SUM
     if is_packed:
-        unit = vector_bits // 32  # squares of vectors are transposed at a time
-        deepest = STACK_BYTES * 8 // (width * element_bits) // unit * unit
+        deepest = min(deepest, STACK_BYTES * 8 // (width * element_bits) // unit * unit)
+    depth = contracted
+    if is_packed or contracted > deepest:
         depth = _multiple(_parts(contracted, _parts(contracted, deepest)), unit)
+    parts = min(_parts(contracted, _MOST_DEPTHS * depth), _MOST_PARTS)
     wanted = batch * rows * columns * contracted // _WORKGROUP_PRODUCTS
     split = min(wanted, _SPLIT)
     row_blocks, column_blocks = _parts(rows, _BLOCK_ROWS), _parts(columns, _BLOCK_COLUMNS)
@@ -107,7 +122,7 @@ def tile(
     row_blocks = _more(row_blocks, _parts(split, batch * column_blocks), rows // _LEAST_BLOCK_ROWS)
     block_rows = _multiple(_parts(rows, row_blocks), tile_rows) if row_blocks > 1 else rows
     block_columns = _multiple(_parts(columns, column_blocks), width)
-    count = batch * _parts(rows, block_rows) * _parts(columns, block_columns)
+    count = parts * batch * _parts(rows, block_rows) * _parts(columns, block_columns)
     workgroups = min(count, max(1, wanted if wanted > 1 else 1), _WORKGROUPS)
     return Tiling(
         extents,
@@ -119,6 +134,7 @@ def tile(
         block_columns,
         workgroups,
         is_packed,
+        parts,
     )
 
 

@@ -20,10 +20,11 @@ from axir.dialect.builders.kernels import (
     dispatch,
     first_lanes,
     loop,
+    loop_in_blocks,
     rows_of,
     sum_of_lanes,
 )
-from axir.dialect.builders.scalars import Scalar, broadcast, constant, multiply_add
+from axir.dialect.builders.scalars import Scalar, broadcast, constant, index, multiply_add
 
 from .contraction import CONTRACTED, Array, View
 
@@ -33,6 +34,10 @@ _WORKGROUPS = 64
 # Rows that are read side by side, and vectors of each.
 _ROWS, _VECTORS = 4, 2
 _ROWS_DOWN = 8
+# So many rows are added one after the other, eight at a time.
+_ROWS_PER_PART = 1 << 10
+# A part of a row has at least so many vectors.
+_LEAST_VECTORS = 256
 # Sums down columns that stay in the first cache while the rows pass.
 _COLUMNS_BYTES = 1 << 14
 
@@ -51,11 +56,17 @@ def vector_product(matrix: Array, vector: Array, vector_bits: int) -> ir.Value:
     size = batch * free * contracted * element.width // 8
     wanted = max(1, min(_WORKGROUPS, size // _WORKGROUP_BYTES))
     is_along = matrix.order[-1] == CONTRACTED
-    rows = batch * free if is_along else contracted
-    workgroups = min(wanted, max(1, rows // (_ROWS if is_along else _ROWS_DOWN)))
     lanes = vector_bits // element.width
-    product = _Product((batch, free, contracted), lanes, workgroups)
-    shape = (batch, free) if is_along else (workgroups, batch, free)
+    if is_along:
+        # Few rows are cut into parts, so that there is something for each workgroup.
+        rows = batch * free
+        most = contracted // (_LEAST_VECTORS * lanes) if rows < _ROWS else 1
+        parts = max(1, min(most, wanted // rows))
+        workgroups = min(wanted, max(1, rows // _ROWS) if parts == 1 else parts * rows)
+    else:
+        workgroups = min(wanted, max(1, contracted // _ROWS_DOWN))
+        parts = max(workgroups, contracted // _ROWS_PER_PART)
+    product = _Product((batch, free, contracted), lanes, workgroups, parts)
 
     def kernel(number: Scalar, left: Memory, right: Memory, result: Memory) -> None:
         run = product.along if is_along else product.down
@@ -64,14 +75,12 @@ def vector_product(matrix: Array, vector: Array, vector_bits: int) -> ir.Value:
     [sums] = dispatch(
         kernel,
         [matrix.value, vector.value],
-        [hlo.tensor_type(shape, element)],
+        [hlo.tensor_type((parts, batch, free), element)],
         workgroups=workgroups,
         name="vector_product",
         identity=f"{product} {matrix.order} {vector.order}",
     )
-    if is_along:
-        return sums
-    if workgroups == 1:
+    if parts == 1:
         return hlo.reshape(sums, (batch, free))
     return hlo.reduce([sums], [hlo.full(0, (), element)], (0,), hlo.add)[0]
 
@@ -83,33 +92,53 @@ class _Product:
     Attributes:
         extents: Batch, sums, and products in a sum.
         lanes: Numbers in a vector.
-        workgroups: Among which the rows are shared.
+        workgroups: Among which the rows, or parts of them, are shared.
+        parts: Into which the sums are cut, for each of which there is a result.
     """
 
     extents: tuple[int, int, int]
     lanes: int
     workgroups: int
+    parts: int
 
     def along(self, number: Scalar, matrix: View, vector: View, result: Memory) -> None:
-        """Sums along rows: those of a workgroup, over all batches."""
-        batch, free, _ = self.extents
-        first, end = rows_of(number, batch * free, self.workgroups)
-        full = first + (end - first) // _ROWS * _ROWS
+        """Sums along rows, or parts of them: those of a workgroup, over all batches."""
+        batch, free, contracted = self.extents
+        rows = batch * free
+        first, end = rows_of(number, self.parts * rows, self.workgroups)
+        stride = self.lanes * _VECTORS * _ROWS
+        share = -(-contracted // (self.parts * stride)) * stride
 
         def sum_rows(row: Scalar, count: int) -> None:
             numbers = [row + n if n else row for n in range(count)]
+            part, limits = index(0), (index(0), index(contracted))
+            if self.parts > 1:
+                part = row // rows
+                limits = part * share, minimum(part * share + share, contracted)
+                numbers = [row % rows]
             places = [(x // free, x % free) for x in numbers]
-            for place, total in zip(places, self._sums(places, matrix, vector), strict=True):
-                result[place] = total
+            sums = self._sums(places, matrix, vector, limits)
+            for place, total in zip(places, sums, strict=True):
+                position = (part, *place)
+                result[position] = total
 
-        loop(first, full, (), lambda row: sum_rows(row, _ROWS), _ROWS)
-        loop(full, end, (), lambda row: sum_rows(row, 1))
+        at_once = _ROWS if self.parts == 1 else 1
+        full = first + (end - first) // at_once * at_once
+        loop(first, full, (), lambda row: sum_rows(row, at_once), at_once)
+        if at_once > 1:
+            loop(full, end, (), lambda row: sum_rows(row, 1))
 
     def _sums(
-        self, places: list[tuple[Scalar, Scalar]], matrix: View, vector: View
+        self,
+        places: list[tuple[Scalar, Scalar]],
+        matrix: View,
+        vector: View,
+        limits: tuple[Scalar, Scalar],
     ) -> list[Scalar]:
         contracted = self.extents[2]
-        lanes, stride = self.lanes, self.lanes * _VECTORS
+        # A row by itself has as many sums as several have.
+        count = _VECTORS * _ROWS // len(places)
+        lanes, stride = self.lanes, self.lanes * count
         zero = constant(0, ir.VectorType.get([lanes], matrix.memory.element))
 
         def add(
@@ -121,31 +150,37 @@ class _Product:
                 for n, (batch, row) in enumerate(places):
                     x = matrix.read((batch, row, place), lanes, mask)
                     y = vector.read((batch, 0, place), lanes, mask)
-                    added[n * _VECTORS + v] = multiply_add(x, y, added[n * _VECTORS + v])
+                    added[n * count + v] = multiply_add(x, y, added[n * count + v])
             return added
 
-        even = contracted // stride * stride
-        sums = tuple([zero] * (len(places) * _VECTORS))
-        if even:
+        first, end = limits
+        most = -(-contracted // stride)
+        even = first + (end - first) // stride * stride
+        sums = tuple([zero] * (len(places) * count))
 
-            def whole(at: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
-                return tuple(add(at, sums, _VECTORS, None))
+        def whole(at: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
+            return tuple(add(at, sums, count, None))
 
-            sums = loop(0, even, sums, whole, stride)
+        sums = loop_in_blocks(first, even, sums, whole, _added, stride=stride, most=most)
 
         def rest(at: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
             return tuple(add(at, sums, 1, first_lanes(lanes, contracted - at)))
 
-        if contracted > even:
-            sums = loop(even, contracted, sums, rest, lanes)
+        if contracted % stride:
+            sums = loop(even, end, sums, rest, lanes)
         return [
-            sum_of_lanes(sums[n * _VECTORS] + sums[n * _VECTORS + 1]) for n in range(len(places))
+            sum_of_lanes(_added_up(sums[n * count : (n + 1) * count])) for n in range(len(places))
         ]
 
     def down(self, number: Scalar, matrix: View, vector: View, result: Memory) -> None:
         """Sums down columns: some of the rows of each batch."""
+        first, end = rows_of(number, self.parts, self.workgroups)
+        loop(first, end, (), lambda part: self._down(part, matrix, vector, result))
+
+    def _down(self, part: Scalar, matrix: View, vector: View, result: Memory) -> None:
+        """Sums a part of the rows."""
         batch, free, contracted = self.extents
-        first, end = rows_of(number, contracted, self.workgroups)
+        first, end = rows_of(part, contracted, self.parts)
         full = first + (end - first) // _ROWS_DOWN * _ROWS_DOWN
         width = min(free, _COLUMNS_BYTES * 8 // matrix.memory.element.width)
 
@@ -159,7 +194,7 @@ class _Product:
                 left = free - column
                 mask = first_lanes(self.lanes, left) if free % self.lanes else None
                 known = first_lanes(self.lanes, select(row > first, left, 0))
-                position = (number, place.batch, column)
+                position = (part, place.batch, column)
                 total = result.read(position, self.lanes, known)
                 for n, factor in enumerate(factors):
                     at = (place.batch, column, row + n if n else row)
@@ -176,6 +211,16 @@ class _Product:
             loop(full, end, (), lambda row: rows(place, row, 1))
 
         loop(0, batch * -(-free // width), (), columns)
+
+
+def _added(x: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
+    return [a + b for a, b in zip(x, y, strict=True)]
+
+
+def _added_up(sums: Sequence[Scalar]) -> Scalar:
+    """Adds an even number of vectors, neighbours first."""
+    pairs = [x + y for x, y in zip(sums[::2], sums[1::2], strict=True)]
+    return pairs[0] if len(pairs) == 1 else _added_up(pairs)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.kernels import STACK_BYTES, Memory, loop, scratch
+from axir.dialect.builders.kernels import STACK_BYTES, Memory, loop, loop_in_blocks, scratch
 from axir.dialect.builders.scalars import Scalar, constant, convert_float, index, signless
 from axir.passes.legalize.copies import rest_of_row, uniform_number
 from axir.passes.legalize.lanes import lanes_of
@@ -256,8 +256,14 @@ class _Row:
                     following.extend(combining(made)(old, self.terms(made)))
             return tuple(following)
 
+        def combine(left: Sequence[Scalar], right: Sequence[Scalar]) -> Numbers:
+            combined: list[Scalar] = []
+            for number, parts in enumerate(zip(split(left), split(right), strict=True)):
+                combined.extend(combining(level[number % len(level)])(*parts))
+            return tuple(combined)
+
         starts = tuple(x for made in level for x in start_vectors(made)) * count
-        vectors = split(loop(first, end, starts, step, stride=LANES * count))
+        vectors = split(loop_in_blocks(first, end, starts, step, combine, stride=LANES * count))
         return [vectors[number :: len(level)] for number in range(len(level))]
 
     def _finish(self, made: ir.Operation, numbers: Numbers) -> None:

@@ -5,6 +5,8 @@ What does not live here: the code of kernels (`code.py`).
 
 from __future__ import annotations
 
+import math
+
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
@@ -48,7 +50,12 @@ def _combined(reduce: ir.Operation, parts: list[ir.Value], plan: Plan) -> list[i
     if plan.parts > 1 or is_whole:
         shape = (plan.space.batches, plan.parts, plan.space.columns)
         blocks = [hlo.reshape(x, shape) for x in parts]
-        parts = hlo.reduce(blocks, inits, [0, 1, 2] if is_whole else [1], _builder_of(reduce))
+        if len(parts) == 1 and is_whole:
+            # `split-reductions` knows what to do with one line.
+            blocks = [hlo.reshape(parts[0], (math.prod(shape),))]
+            parts = hlo.reduce(blocks, inits, [0], _builder_of(reduce))
+        else:
+            parts = hlo.reduce(blocks, inits, [0, 1, 2] if is_whole else [1], _builder_of(reduce))
     elif len(parts) == 1:
         wide = hlo.broadcast_in_dim(inits[0], hlo.shape_of(parts[0]), [])
         parts = [_builder_of(reduce)(wide, parts[0])]

@@ -20,7 +20,6 @@ _MOST_WORKGROUPS = 8
 _BYTES_PER_WORKGROUP = 1 << 18
 # Sums of so many numbers in a row are exact enough.
 _ROWS_PER_PART = 1 << 10
-_MOST_PARTS = 64
 
 
 class Plan:
@@ -35,10 +34,9 @@ class Plan:
                 self._note(x)
         size = sum(_bytes_of(leaf.value) for leaf in self.leaves.values() if leaf.has_columns)
         self.workgroups = max(1, min(_MOST_WORKGROUPS, size // _BYTES_PER_WORKGROUP))
-        # Sums of so many numbers in a row are exact enough.
         rows = self.space.rows // self.space.batches
         even = -(-self.workgroups // self.space.batches)
-        self.parts = min(max(even, min(_MOST_PARTS, rows // _ROWS_PER_PART)), rows)
+        self.parts = min(max(even, rows // _ROWS_PER_PART), rows)
 
     def _note(self, value: ir.Value) -> None:
         if value in self.leaves or owner_of(value) in self.program.inside:

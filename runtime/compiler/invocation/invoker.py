@@ -18,6 +18,8 @@ from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
 from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
+from .called_functions import keep_functions
+from .conversions import freeze_conversions
 from .dispatch_marks import mark_dispatches
 from .equal_results import NUMBERS_PHASE, part_equal_results
 from .object_files import (
@@ -290,6 +292,8 @@ def _mend(module: ir.Operation, phase: str, ways: _Ways) -> str:
         return STREAM_PHASE
     elif phase == HOST_PHASE:
         round_products(module)
+        freeze_conversions(module)
+        keep_functions(module)
     return phase
 
 

@@ -25,6 +25,7 @@ from .update_places import UPDATE, VIEW, UpdatePlaces, definition, place_of_writ
 FLOW_PHASE = "flow"
 _BARRIER = "util.optimization_barrier"
 _READ = "flow.tensor.load"
+_PART = "flow.tensor.slice"
 _FUNCTIONS = ("util.func", "util.initializer")
 # Numbers of the host; it reads others as integers of as many bits.
 _HOST_TYPES = (ir.IntegerType, ir.F32Type, ir.F64Type)
@@ -133,12 +134,15 @@ def _remove_done(barrier: ir.Operation) -> None:
     """Removes a barrier of arrays that nothing else reads, or whose results nothing reads.
 
     Where something else reads the array, whoever computes the same from the barrier's result does
-    so again, and has to: it is a checkpoint's.
+    so again, and has to: it is a checkpoint's. A slice that is copied to where it overlaps with
+    itself needs the memory that the barrier gives it.
     """
     for operand, result in zip(list(barrier.operands), list(barrier.results), strict=True):
         if not isinstance(operand.type, ir.RankedTensorType):
             return
-        if _is_used(result) and len(list(operand.uses)) > 1:
+        maker = definition(viewed(operand))
+        is_part = maker is not None and maker.name == _PART
+        if _is_used(result) and (is_part or len(list(operand.uses)) > 1):
             return
     for operand, result in zip(list(barrier.operands), list(barrier.results), strict=True):
         result.replace_all_uses_with(operand)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
+from .own_copies import give_copies
+
 STREAM_PHASE = "stream"
 _HOST = frozenset(("util.func", "util.initializer"))
 _MOST_ROUNDS = 10
@@ -36,8 +38,9 @@ _CLEAN = (
 )
 _BEGIN = ("iree-util-verify-initialization-order", "iree-stream-tensor-transformation-pipeline")
 _SCHEDULE = (*_BEGIN, "iree-stream-async-transformation-pipeline")
-# The same without what does without copies: whatever works in place works on a copy of its own.
-_SCHEDULE_COPIES = (
+# The same without what does without copies, in two parts: between them whatever works in place gets
+# a copy of its own.
+_BEGIN_COPIES = (
     *_BEGIN,
     "iree-stream-specialize-encodings",
     _in_functions("iree-stream-encode-host-tensors"),
@@ -47,6 +50,8 @@ _SCHEDULE_COPIES = (
     *_CLEAN,
     "iree-stream-verify-lowering-to-async-resources",
     _in_functions("iree-stream-materialize-copy-on-write"),
+)
+_SCHEDULE_COPIES = (
     "iree-stream-refine-usage",
     "iree-stream-verify-async-access-ranges",
     "iree-stream-place-transfer-executions",
@@ -83,7 +88,12 @@ def schedule(module: ir.Operation, verifies: bool, keeps_copies: bool = False) -
         verifies: Whether to look after each pass whether all operations are legal.
         keeps_copies: Whether all that works in place works on copies of its own.
     """
-    _run(module, _SCHEDULE_COPIES if keeps_copies else _SCHEDULE, verifies)
+    if not keeps_copies:
+        _run(module, _SCHEDULE, verifies)
+        return
+    _run(module, _BEGIN_COPIES, verifies)
+    give_copies(module)
+    _run(module, _SCHEDULE_COPIES, verifies)
 
 
 def allocate(module: ir.Operation, verifies: bool) -> None:

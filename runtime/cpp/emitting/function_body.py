@@ -9,6 +9,7 @@ is declared before all of them.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -36,6 +37,9 @@ from .memory_plan import Piece, place
 from .statements import call_statement, dispatch_statement, fill_statement
 from .types import byte_size
 
+_NUMBER = re.compile(r"\bnumber_\d+\b")
+_ASSIGNED = re.compile(r"^\s*number_\d+ = ")
+_DECLARED = re.compile(r"^[\w:]+ (number_\d+)\{\};$")
 # Steps that give a name to memory which somebody else holds.
 _POINTERS = (host.Import, host.Export, host.Embedded, host.LoadGlobal, host.Call)
 
@@ -99,7 +103,17 @@ class FunctionBody:
             self._write_blocks()
         else:
             self._write_tree(tree)
+        self._mark_unread()
         return self._lines
+
+    def _mark_unread(self) -> None:
+        """Tells the compiler of numbers that blocks are given and none reads, such as sizes."""
+        rests = [_ASSIGNED.sub("", line) for line in self._lines if not _DECLARED.match(line)]
+        read = {name for rest in rests for name in _NUMBER.findall(rest)}
+        for index, line in enumerate(self._lines):
+            found = _DECLARED.match(line)
+            if found and found[1] not in read:
+                self._lines[index] = f"[[maybe_unused]] {line}"
 
     def _write_tree(self, tree: Tree) -> None:
         """Writes loops and choices."""
@@ -207,6 +221,12 @@ class FunctionBody:
     def _number(self, operand: host.Operand) -> str:
         return literal(operand) if isinstance(operand, host.Constant) else self._names[operand]
 
+    def _size(self, operand: host.Operand) -> str:
+        """Returns an expression that may stand in braces for a size: none that narrows may."""
+        number = self._number(operand)
+        is_known = isinstance(operand, host.Constant)
+        return number if is_known else f"static_cast<std::size_t>({number})"
+
     def _memory(self, value: host.Value) -> str:
         """Returns an expression of the type `axir::Memory`."""
         pointer = self._pointers.get(value)
@@ -302,7 +322,7 @@ class FunctionBody:
         self._pointers[step.result] = f"axir::constant_bytes({name})"
 
     def _write_dispatch(self, step: host.Dispatch) -> None:
-        spans = [(self._pointer(x.memory, x.offset), self._number(x.length)) for x in step.spans]
+        spans = [(self._pointer(x.memory, x.offset), self._size(x.length)) for x in step.spans]
         constants = list(map(self._number, step.constants))
         self._lines += dispatch_statement(step.kernel.name, spans, constants)
 

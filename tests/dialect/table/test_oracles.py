@@ -226,7 +226,8 @@ def test_evaluator_agrees_with_the_oracle_under_parameters(name: str) -> None:
     for case in cases_of(name):
         if name == "nextafter" and case.args[0].dtype.itemsize == 2:
             continue  # NumPy's float16 does not go from 0.0 to -0.0
-        results = _WITH_PARAMETERS[name](*case.args, **case.params)
+        with np.errstate(over="ignore"):  # what is next to the largest number
+            results = _WITH_PARAMETERS[name](*case.args, **case.params)
         expected = [words_of(np.asarray(x)) for x in results]
         problems += differences(str(case), case.evaluate(), expected, 0)
     assert not problems, "\n".join(problems)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
 from typing import Any
 
 import jax
+import numpy as np
 import pytest
 
 import axir
 import axir.numpy as jnp
 from axir import errors, tree, tree_util
+from axir._trees.registration import StaticFieldError
 from axir._trees.tree import broadcast_prefix
 
 Point = collections.namedtuple("Point", ["x", "y"])
@@ -178,3 +181,30 @@ def test_dicts_have_their_keys_in_order_as_in_jax() -> None:
         "a": {"c": 0, "d": 1},
         "b": [2],
     }
+
+
+def test_static_fields_that_cannot_be_compared_are_named() -> None:
+    @functools.partial(tree_util.register_dataclass, data_fields=["x"], meta_fields=["name", "c"])
+    @dataclasses.dataclass
+    class Scaled:
+        x: Any
+        name: str
+        c: Any
+
+    def made(name: str = "a", size: int = 3) -> Scaled:
+        return Scaled(1.0, name, np.ones(size))
+
+    scale = axir.jit(lambda m: m.x * 2)
+    scale(made())
+    for other in (made(), made(size=4)):
+        with pytest.raises(StaticFieldError, match="static field 'c' of 'Scaled', of type 'ndarr"):
+            scale(other)
+        with pytest.raises(ValueError, match="make a field that holds arrays a data field"):
+            assert tree_util.tree_structure(made()) == tree_util.tree_structure(other)
+    assert tree_util.tree_structure(made("a")) != tree_util.tree_structure(made("b"))
+    # The same array, numbers, and what pickles makes of them, are compared as they are.
+    same, halve = made(), axir.jit(lambda m: m.x / 2)
+    assert halve(same) == halve(same) == 0.5
+    plain = tree_util.tree_structure(Scaled(1.0, "a", (1, 2)))
+    assert plain == tree_util.tree_structure(Scaled(2.0, "a", (1, 2)))
+    assert plain == copy.deepcopy(plain)

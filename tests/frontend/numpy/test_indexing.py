@@ -37,6 +37,9 @@ ARRAYS = [
     (MASK[:, 0],), (slice(None), MASK[0]), (ROWS[:2], MASK[0][:4]), True, False, (True, 0),
     (slice(None), True), (ROWS, True), np.array(True), np.zeros((0,), int), (GRID[:, :1], ROWS[:2]),
     np.uint8([1, 2]), (slice(None), None, ROWS), (ROWS, slice(None), 1),
+    (slice(None), ROWS, ..., ROWS), (ROWS, ..., 1, ROWS), (0, ..., ROWS, ROWS),
+    (slice(None), GRID, ..., None, GRID), (MASK, ..., 0), (slice(None), 0, ..., MASK.ravel()[:5]),
+    (slice(None), True, ..., ROWS, 0), (..., ROWS, slice(None), 1), (GRID, ROWS[:2], ..., 0),
 ]  # fmt: skip
 
 

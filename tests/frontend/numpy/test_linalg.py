@@ -210,3 +210,29 @@ def test_errors_name_the_way_out() -> None:
         linalg.solve(jnp.eye(2), jnp.ones(3))
     with pytest.raises(TypeError, match="chain of products"):
         linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((2, 3))])
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (4, 1), (2, 4, 3), (3, 3), (3, 5)])
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_derivative_of_all_columns_of_qr(shape: tuple[int, ...], is_complex: bool) -> None:
+    """Against differences, and reverse mode against forward mode."""
+    generator = np.random.default_rng(3)
+
+    def draw(like: tuple[int, ...]) -> np.ndarray:
+        drawn = generator.normal(size=(2, *like))
+        return drawn[0] + 1j * drawn[1] if is_complex else drawn[0]
+
+    x, direction = draw(shape), draw(shape)
+    with axir.enable_x64(True):
+        factors = lambda x: tuple(jnp.linalg.qr(x, mode="complete"))  # noqa: E731
+        outs, tangents = axir.jvp(factors, (x,), (direction,))
+        step = 1e-6 * direction
+        for tangent, after, before in zip(
+            tangents, factors(x + step), factors(x - step), strict=True
+        ):
+            np.testing.assert_allclose(tangent, (after - before) / 2e-6, rtol=1e-5, atol=1e-6)
+        cotangents = tuple(draw(out.shape) for out in outs)
+        (pulled,) = axir.vjp(factors, x)[1](cotangents)
+        pairs = zip(cotangents, tangents, strict=True)
+        right = sum(np.sum(np.real(ct * np.asarray(t))) for ct, t in pairs)
+        np.testing.assert_allclose(np.sum(np.real(pulled * direction)), right, rtol=1e-9)

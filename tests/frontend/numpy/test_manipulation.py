@@ -12,6 +12,7 @@ from support.against_jax import Weak, assert_close, compare, same_error
 import axir
 import axir.numpy as jnp
 from axir.dialect.core.array import from_numpy
+from axir.dialect.core.errors import DTypeError, ParameterError
 
 
 def counted(*shape: int, dtype: Any = np.float32) -> np.ndarray:
@@ -78,6 +79,10 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("repeat", (MATRIX, np.array([1, 2, 0]), 0), {}),
     ("repeat", (VECTOR, np.array([2, 0, 1, 3, 1])), {"total_repeat_length": 4}),
     ("repeat", (VECTOR, np.array([2, 0, 1, 3, 1])), {"total_repeat_length": 10}),
+    ("repeat", (VECTOR, np.array([0, 1, 0, 2, 0])), {"total_repeat_length": 6}),
+    ("repeat", (MATRIX, np.array([0, 0, 0]), 0), {"total_repeat_length": 2}),
+    ("repeat", (VECTOR[:0], np.array([], int)), {"total_repeat_length": 2}),
+    ("repeat", (VECTOR, 0), {"total_repeat_length": 2}),
     ("repeat", (VECTOR, np.array([2])), {}), ("resize", (VECTOR, (2, 4)), {}),
     ("resize", (X, 3), {}),
     ("resize", (VECTOR, 12), {}), ("diff", (VECTOR,), {}), ("diff", (X,), {"n": 2, "axis": 1}),
@@ -187,6 +192,22 @@ def test_rolling_by_a_traced_shift() -> None:
         np.testing.assert_array_equal(np.asarray(shifted(MATRIX, shift)), np.roll(MATRIX, shift, 1))
     both_axes = axir.jit(lambda x, s: jnp.roll(x, s, axis=(0, 1)))(MATRIX, np.array([1, -2]))
     np.testing.assert_array_equal(np.asarray(both_axes), np.roll(MATRIX, (1, -2), (0, 1)))
+
+
+@pytest.mark.parametrize(
+    ("repeats", "error", "says"),
+    [
+        (np.array([1, 2, -1, 0, 1]), ParameterError, "is negative"),
+        (-1, ParameterError, "is negative"),
+        (np.ones(5), DTypeError, "are no integers"),
+        (np.ones((5, 1), int), ParameterError, "has 2 axes"),
+    ],
+)
+def test_numbers_of_repetitions_are_checked(
+    repeats: Any, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        jnp.repeat(VECTOR, repeats, total_repeat_length=5)
 
 
 def test_repeating_by_traced_numbers() -> None:

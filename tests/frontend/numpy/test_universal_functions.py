@@ -151,3 +151,33 @@ def test_copies_and_pickles_of_named_ones_are_themselves() -> None:
 def test_errors(call: Any, text: str) -> None:
     with pytest.raises(axir.errors.AxirError, match=text):
         call()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+def test_indices_of_few_bits_reach_the_end(dtype: Any) -> None:
+    x, starts = np.arange(300), np.array([0, 100, 120, 5], dtype)
+    ours, expected = (
+        jnp.frompyfunc(lambda x, y: x + y, 2, 1),
+        np.add.reduceat(x, starts.astype(int)),
+    )
+    for ufunc in (ours, jnp.add):
+        assert_close(ufunc.reduceat(jnp.asarray(x), jnp.asarray(starts)), expected)
+        assert_close(axir.jit(ufunc.reduceat)(x, starts), expected)
+    wide = starts.astype(int)
+    np.testing.assert_array_equal(axir.nn.one_hot(starts, 300), np.eye(300)[wide])
+    np.testing.assert_array_equal(
+        jnp.ravel_multi_index((starts, starts), (300, 300)), wide * 300 + wide
+    )
+    np.testing.assert_array_equal(jnp.unravel_index(starts, (10, 30))[0], wide // 30)
+    np.testing.assert_array_equal(jnp.insert(x, starts, -1), np.insert(x, wide, -1))
+
+
+def test_segments_and_updates_of_nothing() -> None:
+    ours = jnp.frompyfunc(lambda x, y: 2 * x + y, 2, 1)
+    theirs = np.frompyfunc(lambda x, y: 2 * x + y, 2, 1)
+    none = np.zeros(0, np.int32)
+    for shape in ((6,), (2, 3), (0,), (0, 3)):
+        x = np.ones(shape, np.int32)
+        assert ours.reduceat(jnp.asarray(x), none).shape == theirs.reduceat(x, none).shape
+        assert_close(ours.at(jnp.asarray(x), none, 2, inplace=False), x)
+    assert ours.at(jnp.ones((3, 0)), jnp.array([0, 2]), 1.0, inplace=False).shape == (3, 0)

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+import scipy.special
 from jax.scipy import special as jax_special
 from support.against_jax import assert_close, compare
 
@@ -163,3 +164,52 @@ def test_mixed_derivatives_of_products_with_logarithms_at_zero(name: str, mixed:
     curvature = axir.hessian(getattr(special, name), (0, 1))(0.0, 0.3)
     np.testing.assert_allclose(np.array(curvature), [[0, mixed], [mixed, 0]], rtol=1e-6)
     assert float(axir.grad(getattr(special, name), 1)(0.0, 0.0)) == 0
+
+
+def test_values_at_infinities_zeros_and_nan() -> None:
+    """As in SciPy, where JAX gives nan or infinity: evaluated, and compiled in one program."""
+    inf, nan = np.inf, np.nan
+    cases: dict[str, tuple[list[list[float]], list[float]]] = {
+        "beta": ([[inf, 2, inf, inf, 0.5], [2, inf, 0, -0.5, inf]], [0, 0, inf, -inf, 0]),
+        "betaln": ([[inf, 2, inf, nan], [2, inf, 0, inf]], [-inf, -inf, inf, nan]),
+        "digamma": ([[0.0, -0.0, -1.0, nan]], [-inf, inf, nan, nan]),
+        "rel_entr": ([[1, nan, 0, nan, 1], [nan, 1, nan, 0, inf]], [nan, nan, nan, nan, -inf]),
+        "kl_div": ([[1, nan, 0], [nan, 1, inf]], [nan, nan, inf]),
+        "zeta": ([[1e3, 1e15, 1e30, 1e3, 1e15, 1e3], [1, 1, 1, 2, 2, 0.5]], [1, 1, 1, 0, 0, inf]),
+        "betainc": ([[30, 1000, 300, 25], [1000, 30, 300, 38], [0.25, 0.25, 0.5, 0.4]], []),
+    }
+    arguments = {name: [np.array(x, np.float32) for x in rows] for name, (rows, _) in cases.items()}
+    functions = {name: getattr(special, name) for name in cases}
+    compiled = axir.jit(lambda given: {n: functions[n](*xs) for n, xs in given.items()})(arguments)
+    for name, (_, expected) in cases.items():
+        values = arguments[name]
+        right = expected or scipy.special.betainc(*(x.astype(np.float64) for x in values))
+        np.testing.assert_allclose(functions[name](*values), right, rtol=1e-5, err_msg=name)
+        np.testing.assert_allclose(compiled[name], right, rtol=1e-5, err_msg=name)
+
+
+def test_bessel_functions_just_below_overflow() -> None:
+    with axir.enable_x64(True):
+        x = np.array([713.0, 100.0, -5.0, 0.0])
+        for function in (special.i0, special.i1, axir.numpy.i0):
+            right = getattr(scipy.special, function.__name__)(x)  # which overflows at 713
+            right[0] = 6.700424559186402e307 if function is special.i1 else 6.705128263670996e307
+            np.testing.assert_allclose(function(x), right, rtol=1e-14)
+            np.testing.assert_allclose(axir.jit(function)(x), right, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_exponentials_exceed_the_range_of_halves(dtype: str) -> None:
+    zeros = axir.numpy.zeros(131072, dtype)
+    for run in (lambda f: f, axir.jit):
+        found = run(
+            lambda x: (special.logsumexp(x), special.softmax(x)[0], special.log_softmax(x)[0])
+        )(zeros)
+        assert all(x.dtype == dtype for x in found)
+        right = [np.log(131072), 1 / 131072, -np.log(131072)]
+        np.testing.assert_allclose([float(x) for x in found], right, rtol=1e-2)
+    x = axir.numpy.array([60000, 0, 0, 0], dtype)
+    ct = axir.numpy.array([-30000, -30000, -30000, 0], dtype)
+    (gradient,) = axir.vjp(special.log_softmax, x)[1](ct)
+    right = [60000, -30000, -30000, 0]
+    np.testing.assert_allclose(gradient.astype("float32"), right, rtol=1e-2)

@@ -258,6 +258,33 @@ case(
     lambda a, b: (a - b)[np.argsort(-np.abs(b), kind="stable")],
 )
 case(
+    "an extremum that compares values with positions",
+    (np.array([-5, -3, -4, -3], np.int32),),
+    "tensor<i32>",
+    "  %0 = stablehlo.iota dim = 0 : tensor<4xi32>\n"
+    "  %1 = stablehlo.constant dense<-2147483648> : tensor<i32>\n"
+    "  %2 = stablehlo.constant dense<0> : tensor<i32>\n"
+    "  %3:2 = stablehlo.reduce(%a init: %1), (%0 init: %2) across dimensions = [0] : "
+    "(tensor<4xi32>, tensor<4xi32>, tensor<i32>, tensor<i32>) -> (tensor<i32>, tensor<i32>)\n"
+    "   reducer(%p: tensor<i32>, %q: tensor<i32>) (%s: tensor<i32>, %t: tensor<i32>) {\n"
+    + "".join(
+        f"    %{n} = stablehlo.compare {kind}, {pair} : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        for n, kind, pair in (
+            (4, "GT", "%p, %q"),
+            (5, "EQ", "%p, %q"),
+            (6, "LT", "%s, %t"),
+            (7, "GE", "%p, %t"),
+        )
+    )
+    + "    %8 = stablehlo.and %5, %6 : tensor<i1>\n    %9 = stablehlo.or %4, %8 : tensor<i1>\n"
+    "    %10 = stablehlo.and %9, %7 : tensor<i1>\n    %11 = stablehlo.or %10, %10 : tensor<i1>\n"
+    "    %12 = stablehlo.select %11, %p, %q : tensor<i1>, tensor<i32>\n"
+    "    %13 = stablehlo.select %11, %s, %t : tensor<i1>, tensor<i32>\n"
+    "    stablehlo.return %12, %13 : tensor<i32>, tensor<i32>\n  }\n"
+    "  %r = stablehlo.add %3#0, %3#1 : tensor<i32>",
+    lambda a: a[3] + 3,
+)
+case(
     "a reversed kernel",
     (X[None], Y[None, :1]),
     "tensor<1x2x1xf32>",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.op_cases import Case, cases_of, differences, joined, sampled_ops, values
+from support.op_cases import Case, cases_of, differences, flushed, joined, sampled_ops, values
 
 from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
@@ -52,8 +52,10 @@ def test_raised_op_agrees_with_the_op(name: str) -> None:
 
 
 def disagreements(case: Case, raised: Function) -> list[str]:
-    words = [as_array(words_of(x)) for x in case.args]
-    expected = case.evaluate()
+    # Denormal numbers are zeros to compiled code, so formulas need not be right for them.
+    args = [flushed(x) for x in case.args]
+    words = [as_array(words_of(x)) for x in args]
+    expected = case.evaluate(*args)
     found = values(raised.evaluate(*words))
     return list(
         differences(

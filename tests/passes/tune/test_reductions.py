@@ -124,8 +124,51 @@ def test_no_stage_is_long() -> None:
     assert "tensor<8x16x256xf32>" in text
 
 
-def test_a_reduction_of_pairs_stays() -> None:
-    values = integers(300)
+LONG = [
+    reduction("sum_of_tenths", np.full(100_003, 0.1, np.float32), (0,)),
+    reduction("columns_of_tenths", np.full((70_000, 2), 0.1, np.float32), (0,)),
+    reduction("middle_of_tenths", np.full((3, 20_000, 2), 0.1, np.float32), (1,)),
+    reduction("complex_tenths", np.full((50_000, 2), 0.1 + 0.2j, np.complex64), (0,)),
+    reduction("tenths_and_five", np.full((30_000, 2), 0.1, np.float32), (0,), init=5),
+]
+
+
+@pytest.fixture(scope="module")
+def long_results():
+    return run_examples([*LONG, PAIRS], "split-reductions")
+
+
+def _pairs(operand):
+    zero = hlo.full(0, (), np.float32)
+
+    def body(a, b, x, y):
+        return [hlo.add(a, x), hlo.maximum(b, y)]
+
+    return hlo.reduce([operand, operand], [zero, zero], [0], body)
+
+
+TENTHS = np.full((50_001, 2), 0.1, np.float32)
+PAIRS = Example("pairs", (TENTHS,), _pairs, (np.full(2, 5000.1), np.full(2, 0.1, np.float32)))
+
+
+@pytest.mark.parametrize("case", LONG, ids=lambda case: case.name)
+def test_long_sums_keep_their_digits(long_results, case: Example) -> None:
+    (array,) = case.arguments
+    start = 5 if "five" in case.name else 0
+    kind = complex if array.dtype.kind == "c" else float
+    axes = {1: 0, 2: 0, 3: 1}[array.ndim]
+    exact = array.astype(kind).sum(axes) + start
+    np.testing.assert_allclose(long_results[case.name][0], exact, rtol=3e-6)
+
+
+def test_long_sums_of_pairs_keep_their_digits(long_results) -> None:
+    total, largest = long_results["pairs"]
+    np.testing.assert_allclose(total, TENTHS.astype(float).sum(0), rtol=5e-6)
+    np.testing.assert_array_equal(largest, TENTHS.max(0))
+
+
+def test_a_short_reduction_of_pairs_stays() -> None:
+    values = integers(200)
 
     def builder(operand):
         zero = hlo.full(0, (), np.float32)

@@ -21,10 +21,12 @@ util.func public @main(%a: !hal.buffer_view) -> !hal.buffer_view {
   %c96 = arith.constant 96 : index
   %c128 = arith.constant 128 : index
   %zero = arith.constant 0 : i32
-  %x = stream.tensor.import %a : !hal.buffer_view -> tensor<16xf32> in !stream.resource<external>{%c64}
+  %x = stream.tensor.import %a
+    : !hal.buffer_view -> tensor<16xf32> in !stream.resource<external>{%c64}
 """
 TAIL = """
-  %e = stream.tensor.export %d : tensor<16xf32> in !stream.resource<transient>{%c64} -> !hal.buffer_view
+  %e = stream.tensor.export %d
+    : tensor<16xf32> in !stream.resource<transient>{%c64} -> !hal.buffer_view
   util.return %e : !hal.buffer_view
 }
 """
@@ -341,7 +343,8 @@ LOOP = f"""{HEAD}
     stream.yield %0 : {ARRAY}
   }} => !stream.timepoint
   cf.br ^loop(%zero, %c, %t1, %z, %t2
-    : i32, !stream.resource<transient>, !stream.timepoint, !stream.resource<transient>, !stream.timepoint)
+    : i32, !stream.resource<transient>, !stream.timepoint,
+      !stream.resource<transient>, !stream.timepoint)
 ^loop(%k: i32, %u: !stream.resource<transient>, %tu: !stream.timepoint,
       %v: !stream.resource<transient>, %tv: !stream.timepoint):
   %tj = stream.timepoint.join max(%tu, %tv) => !stream.timepoint
@@ -354,7 +357,8 @@ LOOP = f"""{HEAD}
   %next = arith.addi %k, %one : i32
   %goes_on = arith.cmpi slt, %next, %n : i32
   cf.cond_br %goes_on, ^loop(%next, %w, %tw, %u, %tw
-    : i32, !stream.resource<transient>, !stream.timepoint, !stream.resource<transient>, !stream.timepoint),
+    : i32, !stream.resource<transient>, !stream.timepoint,
+      !stream.resource<transient>, !stream.timepoint),
     ^end
 ^end:
   %d = stream.timepoint.await %tw => %w : {ARRAY}

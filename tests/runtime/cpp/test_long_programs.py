@@ -19,7 +19,7 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.export import export
 
 # Seed, length and kind.
-DRAWN = [(1, 60, "double"), (1, 60, "real"), (1, 80, "single"), (1, 60, "mixed")]
+DRAWN = [(1, 60, "single"), (3, 60, "single"), (1, 60, "mixed"), (1, 60, "narrow")]
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def test_emitted_programs_agree_with_the_evaluator(tmp_path: Path) -> None:
         cases = {}
         for seed, length, kind in DRAWN:
             program = draw(seed, length, kind)
-            cases[f"drawn_{kind}"] = (program.callable(), program.arguments())
+            cases[f"{kind}_{seed}"] = (program.callable(), program.arguments())
         for name, (function, *values) in EARLY_UPDATES.items():
             cases[name] = (function, [axir.numpy.asarray(x) for x in values])
         for name, (function, values) in cases.items():

@@ -103,7 +103,12 @@ class _Walk:
                 )
                 if kind.startswith("!stream.resource")
             }
+            numbers = self._execution.scalars.bound
+            self._execution.scalars.bound = dict(numbers)
+            if end.name == "cf.cond_br":
+                self._execution.scalars.choose(end.operands[0], index)
             self._enter(label, passed[index], target.label, bound)
+            self._execution.scalars.bound = numbers
 
     def _enter(self, label: str, operands: list[str], meant: str, bound: dict[str, str]) -> None:
         state = self._execution.state
@@ -169,9 +174,10 @@ class _Translator:
         return tuple(dict.fromkeys(found))
 
     def _lasts(self, atom: str) -> bool:
-        if atom.startswith(_LASTING):
-            return "%" not in atom.rpartition(":")[2] or not atom.startswith(FILL)
-        return self._homes.get(atom) in self._above
+        name = atom.rpartition(":")[2] if atom.startswith(FILL) else atom
+        if not name.startswith("%") and atom.startswith(_LASTING):
+            return True
+        return self._homes.get(name) in self._above
 
 
 def length_there(buffer: Buffer, at: int, pieces: tuple[Piece, ...]) -> int:

@@ -8,8 +8,8 @@ done before it is. What does not live here: memory and the host (`execution.py`)
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
 
 from .contents import Contents, Fact
 from .pieces import Piece, UnprovableError, filling, part
@@ -24,7 +24,7 @@ _LINE = re.compile(r'"([^"]+)":(\d+):\d+')
 Access = tuple[Buffer, int, int, bool]
 
 
-class Commands:
+class Commands(ABC):
     """Runs the commands of one function's parts.
 
     Args:
@@ -33,12 +33,7 @@ class Commands:
         scalars: The numbers of the function with memory.
         globals_: What is known of what globals hold, by name.
         report: Takes violations.
-
-    Attributes:
-        handlers: What runs operations, by their names.
     """
-
-    handlers: ClassVar[dict[str, Callable[[Commands, Operation], None]]] = {}
 
     def __init__(
         self,
@@ -61,18 +56,13 @@ class Commands:
         self._event = 0
         self._accesses: list[Access] = []
 
+    @abstractmethod
     def run(self, operation: Operation) -> None:
-        """Runs one operation of a block.
+        """Runs one operation of a block or a region.
 
         Raises:
             UnprovableError: if it is not known.
         """
-        name = operation.name
-        handler = self.handlers.get(name)
-        if handler is not None:
-            handler(self, operation)
-        elif "!stream.resource" in operation.text or name.startswith("stream."):
-            raise UnprovableError(name)
 
     # Places --------------------------------------------------------------------------------------
 
@@ -271,7 +261,7 @@ class Commands:
             facts = from_.buffer.contents.taken(start, size, end)
         else:
             read, written, facts = self._computed_copy(operation, meant, (read, written))
-        if _conflict((*read, False), (*written, True)):
+        if read != written and _conflict((*read, False), (*written, True)):
             self._say("overlap", "copies memory onto itself", operation)
         self._touch(operation, (*read, False))
         self._touch(operation, (*written, True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from .reading import Block, Operation
+from .scalars import passed_by
 
 _CONDITION, _YIELD = "scf.if", "scf.yield"
 
@@ -16,7 +17,36 @@ def without_conditions(blocks: list[Block]) -> list[Block]:
     """
     if not any(x.name == _CONDITION for block in blocks for x in block.operations):
         return blocks
-    return _rewritten(blocks, count())
+    return _without_passing(_rewritten(blocks, count()))
+
+
+def _without_passing(blocks: list[Block]) -> list[Block]:
+    """Lets branches skip blocks that only pass on what they take."""
+    passing = {
+        block.label: block
+        for block in blocks[1:]
+        if len(block.operations) == 1 and block.operations[0].name == "cf.br"
+    }
+    for block in blocks:
+        end = block.operations[-1]
+        if any(label in passing for label in end.successors):
+            block.operations[-1] = _skipping(end, passing)
+    return [block for block in blocks if block.label not in passing]
+
+
+def _skipping(end: Operation, passing: dict[str, Block]) -> Operation:
+    targets = []
+    for label, operands in zip(end.successors, passed_by(end), strict=True):
+        while label in passing:
+            block = passing[label]
+            named = dict(zip(block.arguments, operands, strict=True))
+            operands = [named.get(x, x) for x in block.operations[0].operands]
+            label = block.operations[0].successors[0]
+        targets.append((label, operands))
+    if end.name == "cf.br":
+        ((label, operands),) = targets
+        return Operation("cf.br", [], operands, [label], "")
+    return _choice(end.operands[0], targets)
 
 
 def _rewritten(blocks: list[Block], numbers: count[int]) -> list[Block]:

@@ -5,6 +5,8 @@ What does not live here: what devices do (`commands.py`), the order of blocks (`
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .commands import Access, Commands
 from .contents import Contents, Fact
 from .pieces import WIDTHS, UnprovableError, constant_pieces, part
@@ -14,6 +16,19 @@ from .state import END
 
 class Execution(Commands):
     """Runs the operations of one function; see `Commands`."""
+
+    def run(self, operation: Operation) -> None:
+        """Runs one operation of a block.
+
+        Raises:
+            UnprovableError: if it is not known.
+        """
+        name = operation.name
+        handler = _HANDLERS.get(name)
+        if handler is not None:
+            handler(self, operation)
+        elif "!stream.resource" in operation.text or name.startswith("stream."):
+            raise UnprovableError(name)
 
     # Memory --------------------------------------------------------------------------------------
 
@@ -156,7 +171,7 @@ class Execution(Commands):
         """Runs what touches no memory."""
 
 
-Execution.handlers = {
+_HANDLERS: dict[str, Callable[[Execution, Operation], None]] = {
     "stream.cmd.concurrent": Execution._concurrent,
     "stream.cmd.copy": Execution._copy,
     "stream.cmd.discard": Execution._discard,

@@ -27,6 +27,7 @@ class Scalars:
         self._numbers: dict[str, int] = {}
         self._texts: dict[str, str] = {}
         self._sums: dict[str, list[str]] = {}
+        self._choices: dict[str, list[str]] = {}
         # What a block is handed as each argument, on all ways into it.
         self._handed: dict[str, list[str]] = {}
         # What arguments of blocks are where the program is now.
@@ -51,6 +52,8 @@ class Scalars:
                 self._numbers[operation.results[0]] = int(found[1])
             text = _TEXT.search(operation.text)
             self._texts[operation.results[0]] = text[1] if text else operation.text
+        elif name == "arith.select":
+            self._choices[operation.results[0]] = operation.operands
         elif name == "arith.addi":
             self._sums[operation.results[0]] = operation.operands
 
@@ -72,12 +75,22 @@ class Scalars:
                 self._numbers[name] = number
         return number
 
+    def choose(self, condition: str, which: int) -> None:
+        """Notes the numbers that are chosen where a condition is true (`which` is 0) or not (1)."""
+        for name, operands in self._choices.items():
+            if operands[0] == condition:
+                number = self.passed_number(operands[1 + which])
+                if number is not None:
+                    self.bound[name] = number
+
     def is_computed(self, name: str) -> bool:
         """Tells whether a value is not a number, nor made of those that a block is handed."""
         if self.number(name) is not None:
             return False
         if name in self._sums:
             return any(map(self.is_computed, self._sums[name]))
+        if name in self._choices:
+            return any(map(self.is_computed, self._choices[name][1:]))
         return name not in self._handed or None in self._constants_handed(name, set())
 
     def _constants_handed(self, name: str, seen: set[str]) -> set[int | None]:
@@ -85,6 +98,9 @@ class Scalars:
         if name in seen:
             return set()
         seen.add(name)
+        if name in self._choices:
+            chosen = [self._constants_handed(x, seen) for x in self._choices[name][1:]]
+            return set.union(*chosen)
         if name not in self._handed:
             return {self._numbers.get(name)}
         found: set[int | None] = set()

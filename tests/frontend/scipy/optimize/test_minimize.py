@@ -161,3 +161,20 @@ def test_errors(call: Callable[[], Any], error: str, text: str) -> None:
         call()
     assert type(caught.value).__name__ == error
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_minima_of_steep_functions(dtype: Any) -> None:
+    with axir.enable_x64(dtype is jnp.float64):
+        scales = jnp.asarray([[s, s] for s in 10.0 ** np.arange(7)] + [[1, 1e4], [1e5, 1e3]], dtype)
+
+        def least(scale: Any) -> Any:
+            found = minimize(
+                lambda x: jnp.mean((jnp.diag(scale) @ x) ** 2), jnp.ones(2, dtype), method="BFGS"
+            )
+            return found.x, found.success, found.nit
+
+        x, success, passes = axir.jit(axir.vmap(least))(scales)
+        np.testing.assert_allclose(x, np.zeros((9, 2)), atol=1e-6)
+        assert success.all()
+        assert passes.max() <= 20

@@ -183,7 +183,9 @@ def test_samples_of_ops() -> None:
         case = cases[symbol]
         got = programs(symbol, *case.args)
         with np.errstate(over="ignore"):
-            expected = case.evaluate()
-        problems += differences(str(case), got, expected, case.tolerance, is_elementwise=True)
+            expected, or_else = case.evaluate(), case.evaluate_flushed()
+        problems += differences(
+            str(case), got, expected, case.tolerance, is_elementwise=True, or_else=or_else
+        )
     assert len(cases) > 50
     assert not problems, "\n".join(problems)

@@ -126,3 +126,17 @@ def test_error_functions_of_double_precision_need_no_help() -> None:
     ]
     results = run_examples(examples)
     assert [d for e in examples for d in deviations(results[e.name], e, 16)] == []
+
+
+def test_arc_tangent_of_zeros_that_the_compiler_knows() -> None:
+    signs = (0.0, -0.0)
+    x = np.ones(4)
+
+    def build_all(value):
+        zeros = [hlo.full_like(value, zero) for zero in signs]
+        return [hlo.atan2(height, width) for height in zeros for width in zeros]
+
+    expected = [np.full(4, np.arctan2(height, width)) for height in signs for width in signs]
+    example = Example("origin", [x], build_all, expected)
+    assert deviations(run_examples([example])["origin"], example)
+    assert not deviations(run_examples([example], "expand-inverse-trigonometry")["origin"], example)

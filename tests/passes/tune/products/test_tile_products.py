@@ -62,6 +62,8 @@ CASES = [
     product("both_in_columns", (33, 65), (47, 33), ((0,), (1,))),
     product("deep", (37, 1003), (1003, 70)),
     product("deep_in_columns", (37, 1003), (70, 1003), COLUMNS),
+    product("in_parts", (70_001, 3), (70_001, 4), TALL),
+    product("in_parts_of_a_batch", (2, 5, 40_003), (2, 40_003, 6), ((2,), (1,)), ((0,), (0,))),
     product("blocks", (300, 523), (523, 301)),
     product("tiny", (2, 3), (3, 2)),
     product("one_product_each", (5, 1), (1, 6)),

@@ -46,12 +46,15 @@ CASES = [
     product("long", (1030, 1500), (1500,), "ij,j->i", ALONG),
     product("high", (1030, 1500), (1030,), "ij,i->j", DOWN),
     product("wide", (70, 9000), (70,), "ij,i->j", DOWN),
+    product("vectors", (200,), (200,), "i,i->", DOWN),
+    product("vectors_in_parts", (300_001,), (300_001,), "i,i->", DOWN),
+    product("rows_in_parts", (3, 200_000), (200_000,), "ij,j->i", ALONG),
+    product("columns_in_parts", (9_001, 70), (9_001,), "ij,i->j", DOWN),
     product("double", (133, 64), (64,), "ij,j->i", ALONG, dtype="f8"),
     product("double_down", (64, 133), (64,), "ij,i->j", DOWN, dtype="f8"),
 ]
 KEPT = [
     product("narrow", (200, 10), (10,), "ij,j->i", ALONG),
-    product("vectors", (200,), (200,), "i,i->", DOWN),
     product("integer", (64, 64), (64,), "ij,j->i", ALONG, dtype="i4"),
     product("half", (64, 64), (64,), "ij,j->i", ALONG, dtype="f2"),
     product("batch_last", (70, 66, 4), (66, 4), "ijb,jb->bi", ((1,), (0,)), ((2,), (1,))),

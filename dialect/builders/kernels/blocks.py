@@ -1,0 +1,184 @@
+"""Long loops that sum up, in blocks: each begins anew, and what it finds is combined.
+
+A sum of `n` numbers one after the other is off by up to `n` roundings; in blocks of blocks, by as
+many as a block has numbers for each level, and there are `log n` levels (Higham, "The accuracy of
+floating point summation", SIAM J. Sci. Comput. 14, 1993).
+
+What does not live here: the evaluator's sums in blocks (`dialect/ops/reductions/blocks.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from axir.dialect.builders.expressions import minimum
+from axir.dialect.builders.scalars import Scalar
+
+from .control_flow import loop
+
+Numbers: TypeAlias = tuple[Scalar, ...]
+Combine: TypeAlias = Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]
+Extents: TypeAlias = Sequence[tuple[int, int, int]]  # from, to, stride
+
+# Steps after which a block ends, and the most that are taken without blocks.
+_BLOCK = 64
+LONGEST = 256
+
+
+def loop_in_blocks(
+    lower: Scalar | int,
+    upper: Scalar | int,
+    starts: Numbers,
+    step: Callable[..., Sequence[Scalar]],
+    combine: Combine,
+    *,
+    stride: int = 1,
+    most: int | None = None,
+    weight: int = 1,
+) -> Numbers:
+    """Runs `step(index, *numbers) -> numbers` as `loop` does, in blocks that are combined.
+
+    Args:
+        lower: Where the index begins.
+        upper: Where it ends.
+        starts: Numbers that change nothing when they are combined: each block begins with them.
+        step: Combines the numbers with what belongs to the index.
+        combine: Combines the numbers of two blocks, those of the first one in front.
+        stride: What the index grows by.
+        most: The most steps that there may be; needed where the limits are not known.
+        weight: How many numbers a step combines one after the other.
+
+    Returns:
+        The numbers of all blocks combined.
+    """
+    if most is None:
+        if isinstance(lower, Scalar) or isinstance(upper, Scalar):
+            raise TypeError("loop_in_blocks: limits that are not known need `most`.")
+        most = -(-(upper - lower) // stride)
+    if most * weight <= LONGEST or most <= 1:
+        found: Numbers = loop(
+            lower, upper, starts, lambda i, *numbers: tuple(step(i, *numbers)), stride
+        )
+        return found
+    inner = _block_steps(most, weight)
+    length = inner * stride
+
+    def part(first: Scalar | int, end: Scalar | int, steps: int, numbers: Numbers) -> Numbers:
+        found = loop_in_blocks(
+            first, end, starts, step, combine, stride=stride, most=steps, weight=weight
+        )
+        return tuple(combine(numbers, found))
+
+    if isinstance(lower, Scalar) or isinstance(upper, Scalar):
+        blocks: Numbers = loop(
+            lower,
+            upper,
+            starts,
+            lambda i, *numbers: part(i, minimum(i + length, upper), inner, numbers),
+            length,
+        )
+        return blocks
+    # Blocks of a known length are faster, and what they leave is a short one.
+    whole = lower + (upper - lower) // length * length
+    found = loop(lower, whole, starts, lambda i, *x: part(i, i + length, inner, x), length)
+    rest = -(-(upper - whole) // stride)
+    return part(whole, upper, rest, found) if rest else found
+
+
+def loops_in_blocks(
+    extents: Extents,
+    starts: Sequence[Scalar],
+    step: Callable[[tuple[Scalar | int, ...], Sequence[Scalar]], Sequence[Scalar]],
+    combine: Combine,
+) -> Numbers:
+    """Runs `step(position, numbers) -> numbers` over ranges, one in the other, in blocks.
+
+    Args:
+        extents: For each range where it begins, where it ends, and its stride.
+        starts: Numbers that change nothing when they are combined; any, if `is_short(extents)`.
+        step: Combines the numbers with what belongs to the position.
+        combine: Combines the numbers of two blocks, those of the first one in front.
+    """
+    starts = tuple(starts)
+
+    def level(rest: Extents, place: tuple[Scalar | int, ...], numbers: Numbers) -> Numbers:
+        if not rest:
+            return tuple(step(place, numbers))
+        lower, upper, stride = rest[0]
+        if lower < upper <= lower + stride:
+            return level(rest[1:], (*place, lower), numbers)
+
+        def deeper(i: Scalar, *numbers: Scalar) -> Numbers:
+            if is_short(rest[1:]):
+                return level(rest[1:], (*place, i), numbers)
+            return tuple(combine(numbers, level(rest[1:], (*place, i), starts)))
+
+        if is_short(rest):
+            found: Numbers = loop(lower, upper, numbers, deeper, stride)
+            return found
+        weight = _steps(rest[1:]) if is_short(rest[1:]) else 1
+        blocks = loop_in_blocks(lower, upper, starts, deeper, combine, stride=stride, weight=weight)
+        return blocks if numbers is starts else tuple(combine(numbers, blocks))
+
+    return level(extents, (), starts)
+
+
+def is_short(extents: Extents) -> bool:
+    """Tells whether loops over these ranges run without blocks."""
+    return _steps(extents) <= LONGEST
+
+
+def _steps(extents: Extents) -> int:
+    return math.prod(-(-(upper - lower) // stride) for lower, upper, stride in extents)
+
+
+def scan_in_blocks(
+    count: int,
+    starts: Sequence[Scalar],
+    step: Callable[[Scalar, Numbers], Sequence[Scalar]],
+    write: Callable[[Scalar, Sequence[Scalar]], None],
+    combine: Combine,
+) -> None:
+    """Combines the numbers of each index with those of all before it, in blocks.
+
+    Args:
+        count: How many indices there are.
+        starts: Numbers that change nothing when they are combined.
+        step: Combines numbers with what belongs to the index.
+        write: Takes an index and what has been found up to it, itself included.
+        combine: Combines the numbers of two blocks, those of the first one in front.
+    """
+    starts = tuple(starts)
+
+    def run(lower: Scalar | int, upper: Scalar | int, most: int, before: Numbers | None) -> Numbers:
+        def known(numbers: Numbers) -> Numbers:
+            return numbers if before is None else tuple(combine(before, numbers))
+
+        def single(i: Scalar, *numbers: Scalar) -> Numbers:
+            following = tuple(step(i, numbers))
+            write(i, known(following))
+            return following
+
+        if most <= LONGEST:
+            found: Numbers = loop(lower, upper, starts, single)
+            return found
+        inner = _block_steps(most, 1)
+
+        def block(first: Scalar, *numbers: Scalar) -> Numbers:
+            part = run(first, minimum(first + inner, upper), inner, known(numbers))
+            return tuple(combine(numbers, part))
+
+        whole: Numbers = loop(lower, upper, starts, block, inner)
+        return whole
+
+    run(0, count, count, None)
+
+
+def _block_steps(most: int, weight: int) -> int:
+    """Returns how many steps a block has, of a loop of so many."""
+    inner = max(1, _BLOCK // weight)
+    while inner * _BLOCK < most:
+        inner *= _BLOCK
+    return inner

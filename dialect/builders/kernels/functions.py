@@ -1,0 +1,67 @@
+"""Functions of a kernel: code on numbers that is built once and called wherever it is needed.
+
+A formula of a hundred operations that stands in a kernel hundreds of times takes the compiler
+minutes. What does not live here: which formulas are called and which are written where they are
+used (`passes/fuse/elementwise.py`), and that LLVM leaves the calls as they are
+(`runtime/compiler/invocation/called_functions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders.scalars import Scalar, operation
+from axir.dialect.core.annotations import Returning
+from axir.dialect.core.state import Change, state
+
+from .building import Kernel
+
+FUNCTION_MARK = "_function_"
+"""What the names of such functions hold, between that of the kernel and a number."""
+
+
+def call(name: str, body: Returning[Scalar], operands: Sequence[Scalar]) -> Scalar:
+    """Calls a function of the kernel that is being built, which is built by its first call.
+
+    Args:
+        name: What tells functions of operands of the same types apart.
+        body: Builds what the function returns from what it takes: numbers or vectors of them.
+        operands: What it takes.
+    """
+    kernel = state.kernel
+    assert kernel is not None, "a function belongs to a kernel"
+    key = (name, *(x.type for x in operands))
+    if key not in kernel.functions:
+        kernel.functions[key] = _built(kernel, body, [x.type for x in operands])
+    symbol, result = kernel.functions[key]
+    return operation("func.call", operands, result, {"callee": symbol})
+
+
+def _built(
+    kernel: Kernel, body: Returning[Scalar], types: list[ir.Type]
+) -> tuple[ir.Attribute, ir.Type]:
+    """Puts a function behind the kernel's; returns its name, and the type of its result."""
+    owner = kernel.entry.owner
+    name = ir.StringAttr(owner.attributes["sym_name"]).value
+    symbol = f"{name}{FUNCTION_MARK}{len(kernel.functions)}"
+    with ir.InsertionPoint(owner.operation.parent.regions[0].blocks[0]), ir.Location.unknown():
+        # The signature is known when the body is there.
+        function = ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(symbol),
+                "sym_visibility": ir.StringAttr.get("private"),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+                "no_inline": ir.UnitAttr.get(),
+            },
+            regions=1,
+        )
+    block = function.regions[0].blocks.append(*types)
+    with ir.InsertionPoint(block), ir.Location.unknown(), Change(kernel=Kernel(block)):
+        result = body(*map(Scalar, block.arguments))
+        ir.Operation.create("func.return", operands=[result.value])
+    signature = ir.FunctionType.get(types, [result.type])
+    function.attributes["function_type"] = ir.TypeAttr.get(signature)
+    return ir.FlatSymbolRefAttr.get(symbol), result.type

@@ -1,0 +1,58 @@
+"""Room for deep nesting: programs in programs take Python frames of axir's own for each level.
+
+A `jit` in a `jit` is traced by ten calls of Python, and Python counts to 1,000: functions nested
+a hundred times would end in a `RecursionError` that has nothing to do with their depth. While
+programs are made the limit is higher. It is that of the process, so the last thread that makes one
+puts it back. What does not live here: what is made (`single_flight.py` raises the limit for all).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from types import TracebackType
+
+# The frames of a thousand levels. What calls back through C takes some 200 bytes of C's stack for
+# each frame, of 8 MB that a thread has.
+DEEPEST = 12_000
+
+
+class _DeepRecursion:
+    """A context in which Python recurses deeper; threads may enter it, and again inside."""
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forgets other threads."""
+        self._lock = threading.Lock()
+        self._entered = 0
+        self._before = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._entered:
+                self._before = sys.getrecursionlimit()
+                if self._before < DEEPEST:
+                    sys.setrecursionlimit(DEEPEST)
+            self._entered += 1
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._entered -= 1
+            # A limit that somebody else has set meanwhile stays.
+            if not self._entered and sys.getrecursionlimit() == DEEPEST:
+                sys.setrecursionlimit(self._before)
+
+
+deep_recursion = _DeepRecursion()
+"""`with deep_recursion:` makes room."""
+
+
+os.register_at_fork(after_in_child=deep_recursion.begin_anew)

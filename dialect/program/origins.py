@@ -1,0 +1,69 @@
+"""Where arrays come from that were computed, not recorded, while a function was traced.
+
+A trace holds such an array as a constant. Who must know how it was made, as the proof that a
+function treats rows one by one, has the thread keep this while it traces (`keeping_origins`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from axir.dialect.core.annotations import Params
+from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.context import current_location
+
+from .equation import Equation, Literal, MadeEquation, Var
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
+    from .rules import Operand, Results
+
+
+class Origin(NamedTuple):
+    """The op that computed an array.
+
+    Attributes:
+        equation: The op, of literals.
+        place: Which of its results the array is.
+    """
+
+    equation: Equation
+    place: int
+
+
+# By id, as long as the array lives: arrays are unhashable.
+_origins: dict[int, tuple[weakref.ref[ConcreteArray], Origin]] = {}
+
+
+def keep_origin(
+    primitive: Primitive, operands: Sequence[Operand], params: Params, results: Results
+) -> None:
+    """Keeps which op computed arrays, as long as they live."""
+    values = list(results) if primitive.multiple_results else [results]
+    made = [x for x in values if type(x) is ConcreteArray]
+    if len(made) < len(values):
+        return
+    equation = MadeEquation(
+        [Literal(x) for x in operands],
+        [Var(x.type) for x in made],
+        primitive,
+        params,
+        current_location(),
+    )
+    for place, x in enumerate(made):
+        _origins[id(x)] = weakref.ref(x, _forgetting(id(x))), Origin(equation, place)
+
+
+def _forgetting(key: int) -> Callable[[weakref.ref[ConcreteArray]], None]:
+    def forget(_: weakref.ref[ConcreteArray]) -> None:
+        _origins.pop(key, None)
+
+    return forget
+
+
+def origin_of(array: ConcreteArray) -> Origin | None:
+    """Returns the op that computed an array, if that was kept."""
+    found = _origins.get(id(array))
+    return found[1] if found is not None and found[0]() is array else None

@@ -1,0 +1,197 @@
+"""Long elementwise programs of large arrays as one kernel.
+
+The fact: IREE forms dispatches in a time that grows with the square of the operations which belong
+to one, and writes a formula out in full wherever it stands. A kernel computes all of them for a
+part of the arrays, then for the next one: so many elements that the parts which are needed at a
+time lie on the stack. Where the last part would be shorter it begins earlier; what is then computed
+twice is equal. Workgroups share the parts. What does not live here: when that is done
+(`fuse_small_programs.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import Memory, dispatch, loop, rows_of
+from axir.dialect.builders.kernels.packing import MOST_BINDINGS
+from axir.dialect.builders.scalars import Scalar, constant, signless
+
+from .code import Code
+from .elementwise import can_compute, is_uniform
+from .emitter import LONGEST, Emitter
+from .region_kernel import RULES, size_of
+from .values import Computed, Indices, Number, Value, bytes_of, plus
+
+# Shorter ones IREE fuses itself, in about the time that a kernel takes.
+_FEWEST = 64
+# Parts of arrays, in elements: what is computed of one stays in the nearest cache.
+_LARGEST_PART, _SMALLEST_PART = 512, 64
+# All parts that are needed at a time, of 16 KB that a kernel has.
+_BYTES = 12_000
+_MOST_WORKGROUPS = 32
+_FILLED = ("stablehlo.constant", "stablehlo.broadcast_in_dim", "tensor.empty")
+
+
+def fuse_long(operations: list[ir.Operation], code: Code) -> bool:
+    """Makes one kernel of a function that computes many arrays element by element.
+
+    Args:
+        operations: All of the function's: on arrays of one shape, or on numbers.
+        code: The symbols of the module.
+
+    Returns:
+        Whether there is such a kernel now.
+    """
+    if sum(x.name not in _FILLED for x in operations) <= _FEWEST:
+        return False
+    program = _Program(operations)
+    if program.part:
+        program.fuse(code)
+    return bool(program.part)
+
+
+class _Program:
+    """The operations of a function.
+
+    Attributes:
+        part: How many elements are computed at a time; 0 if the program is no such kernel.
+    """
+
+    def __init__(self, operations: list[ir.Operation]):
+        *self.operations, self.last = operations
+        arguments = list(self.last.block.arguments)
+        self.operands = [x for x in arguments if any(True for _ in x.uses)]
+        made = {result for x in self.operations for result in x.results}
+        self.results = [x for x in dict.fromkeys(self.last.operands) if x in made]
+        self.size = max(map(size_of, made), default=0)
+        self.part = 0
+        if self._is_elementwise() and len(self.operands) + len(self.results) <= MOST_BINDINGS:
+            self.part = self._largest_part()
+
+    def _is_elementwise(self) -> bool:
+        values = [*self.operands, *(x for operation in self.operations for x in operation.results)]
+        shapes = {tuple(x.type.shape) for x in values if size_of(x) != 1}
+        if len(shapes) != 1 or not all(map(_is_real, values)) or self.size < _SMALLEST_PART:
+            return False
+        return all(size_of(x) == self.size for x in self.results) and all(
+            map(self._has_rule, self.operations)
+        )
+
+    def _has_rule(self, created: ir.Operation) -> bool:
+        if created.name == "stablehlo.constant":
+            return is_uniform(created.results[0])
+        if created.name == "stablehlo.broadcast_in_dim":
+            return size_of(created.operands[0]) == 1
+        return created.name == "tensor.empty" or can_compute(created)
+
+    def _largest_part(self) -> int:
+        """Returns how many elements may be computed at a time, so that all fits on the stack."""
+        needed = self._bytes_of_stored()
+        part = _LARGEST_PART
+        while part >= _SMALLEST_PART and part * needed > _BYTES:
+            part //= 2
+        return min(part, self.size) if part >= _SMALLEST_PART else 0
+
+    def _bytes_of_stored(self) -> int:
+        """Returns how many bytes an element takes of all that the emitter stores at a time."""
+        stored = self._stored()
+        end = len(self.operations)
+        # When nobody needs a value any longer: a formula is computed with what reads it.
+        last: dict[ir.Value, int] = dict.fromkeys(self.last.operands, end)
+        for place, made in reversed(list(enumerate(self.operations))):
+            until = max(place if x in stored else last.get(x, place) for x in made.results)
+            for x in made.operands:
+                last[x] = max(last.get(x, 0), until)
+        freed: dict[int, list[ir.Value]] = defaultdict(list)
+        now, most = Counter[int](), Counter[int]()
+        for place, made in enumerate(self.operations):
+            for x in stored.intersection(made.results):
+                size = bytes_of(x.type.element_type)
+                now[size] += 1
+                most[size] = max(most[size], now[size])
+                freed[last.get(x, place)].append(x)
+            now.subtract(bytes_of(x.type.element_type) for x in freed[place])
+        return sum(size * count for size, count in most.items())
+
+    def _stored(self) -> set[ir.Value]:
+        """Returns the arrays that the emitter stores (`Emitter.bind`)."""
+        uses = Counter(x for made in (*self.operations, self.last) for x in set(made.operands))
+        lengths: dict[ir.Value, int] = {}
+        stored = set()
+        for made in self.operations:
+            if made.name in _FILLED:
+                continue
+            length = 1 + sum(lengths.get(x, 1) for x in made.operands)
+            for x in made.results:
+                lengths[x] = length
+                if uses[x] > 1 or length > LONGEST:
+                    stored.add(x)
+                    lengths[x] = 0
+        return stored
+
+    def fuse(self, code: Code) -> None:
+        """Puts the kernel in the place of the operations."""
+        kinds = [x.type for x in self.results]
+        parts = -(-self.size // self.part)
+        workgroups = min(parts, _MOST_WORKGROUPS)
+        self._shorten()
+
+        def kernel(workgroup: Scalar, *memories: Memory) -> None:
+            flat = [x.reshaped((math.prod(x.shape),)) for x in memories]
+            first, end = rows_of(workgroup, parts, workgroups)
+            loop(first, end, (), lambda number: self._compute(code, number, flat))
+
+        with ir.InsertionPoint(self.last), self.last.location:
+            made = dispatch(kernel, self.operands, kinds, workgroups=workgroups, name="program")
+        replaced = dict(zip(self.results, made, strict=True))
+        for number, x in enumerate(self.last.operands):
+            self.last.operands[number] = replaced.get(x, x)
+        for operation in reversed(self.operations):
+            if not any(True for result in operation.results for _ in result.uses):
+                operation.erase()
+
+    def _shorten(self) -> None:
+        """Gives what the operations compute the shape of a part: they will be erased."""
+        for operation in self.operations:
+            for x in operation.results:
+                if size_of(x) == self.size:
+                    x.set_type(ir.RankedTensorType.get([self.part], x.type.element_type))
+
+    def _compute(self, code: Code, number: Scalar, memories: Sequence[Memory]) -> None:
+        last = self.size - self.part
+        start = number * self.part
+        if self.size % self.part:
+            start = (start > last).choose(constant(last, start.type), start)
+        emitter = Emitter(RULES, code)
+        for x, memory in zip(self.operands, memories, strict=False):
+            emitter.values[x] = self._read(x, memory, start)
+        ends = emitter.block([*self.operations, self.last], ())
+        found = dict(zip(self.last.operands, ends, strict=True))
+        for x, memory in zip(self.results, memories[len(self.operands) :], strict=True):
+            emitter.fill(memory, found[x], offset=(start,))
+
+    def _read(self, x: ir.Value, memory: Memory, start: Scalar) -> Value:
+        element = signless(x.type.element_type)
+
+        def read(position: Indices, lanes: int | None) -> Scalar:
+            place = (plus(position[0], start),)
+            return memory[place] if lanes is None else memory.read(place, lanes)
+
+        if size_of(x) == 1:
+            value: Value = Number(x.type.shape, memory[(0,)])
+        else:
+            value = Computed([self.part], element, read)
+        value.holders = len(self.operations) + 2
+        return value
+
+
+def _is_real(x: ir.Value) -> bool:
+    element = x.type.element_type
+    is_number = isinstance(
+        element, (ir.IntegerType, ir.F16Type, ir.BF16Type, ir.F32Type, ir.F64Type)
+    )
+    return is_number and element.width in (1, 8, 16, 32, 64)

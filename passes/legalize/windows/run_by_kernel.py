@@ -1,0 +1,136 @@
+"""`run-by-kernel`: running sums and their like, by a kernel that sums up in blocks."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.kernels import Memory, dispatch, loop, rows_of, scan_in_blocks
+from axir.dialect.builders.scalars import Scalar, broadcast, constant, index, signless
+from axir.passes.legalize.copies import Columns, uniform_number
+from axir.passes.legalize.lanes import Lanes, combination
+from axir.passes.legalize.rewriting import RewritePass
+
+from .pad_windows import is_running
+from .position_select_and_scatter import entries
+
+_SHARE_BYTES = 1 << 18
+_MOST_WORKGROUPS = 8
+# As many neighbours as a vector may have.
+_WIDE = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class RunByKernel(RewritePass):
+    """Computes running reductions by a kernel.
+
+    The fact: IREE goes along the whole dimension with one number, so that running sums of millions
+    lose their digits: that of 2^25 ones ends at 2^24.
+
+    1. Take window reductions that run along a dimension of at least `extent` elements, of one array
+       of real numbers, whose body is elementwise and whose initial value is known. Sums of complex
+       numbers are two of their parts.
+    2. Go along the dimension in blocks. What a block has found so far is combined with what all
+       blocks before it have found: `scan_in_blocks` says why. Neighbours in later dimensions are
+       vectors.
+    3. Workgroups share the columns of later dimensions, or else the earlier dimensions.
+
+    Before::
+
+        %0 = "stablehlo.reduce_window"(%x, %z) <{padding = dense<[[999999, 0]]> …}>
+             … stablehlo.add … : (tensor<1000000xf32>, tensor<f32>) -> tensor<1000000xf32>
+
+    After::
+
+        %0 = flow.dispatch @running_0::@running_0(%x) : (tensor<1000000xf32>) -> …
+
+    Only for CPUs. What is not taken is left to `pad-windows` and those that follow it.
+    """
+
+    name: ClassVar[str] = "run-by-kernel"
+    operations: ClassVar[tuple[str, ...]] = ("stablehlo.reduce_window",)
+    extent: int = 64
+
+    def rewrite(self, operation: ir.Operation) -> ir.Value | None:
+        """Builds the kernel."""
+        found = running_axis(operation)
+        if len(operation.operands) != 2 or found is None:
+            return None
+        array, init = operation.operands
+        axis, is_from_start = found
+        block = operation.regions[0].blocks[0]
+        if hlo.shape_of(array)[axis] < self.extent:
+            return None
+        if hlo.is_complex(array) and block.operations[0].operation.name == "stablehlo.add":
+            parts = [
+                _running(part(array), lambda x, y: x + y, 0, axis, is_from_start=is_from_start)
+                for part in (hlo.real, hlo.imag)
+            ]
+            return hlo.complex(*parts)
+        combine, start = combination(block), uniform_number(init)
+        if hlo.is_complex(array) or combine is None or start is None:
+            return None
+        return _running(array, combine, start, axis, is_from_start=is_from_start)
+
+
+def running_axis(created: ir.Operation) -> tuple[int, bool] | None:
+    """Returns the axis along which windows run, and whether from its beginning; None if not."""
+    shape = hlo.shape_of(created.operands[0])
+    ones = [1] * len(shape)
+    window = entries(created, "window_dimensions", ones)
+    padding = entries(created, "padding", [[0, 0]] * len(shape))
+    is_plain = all(
+        entries(created, name, ones) == ones
+        for name in ("window_strides", "base_dilations", "window_dilations")
+    )
+    if not is_plain or not is_running(shape, window, padding):
+        return None
+    (axis,) = (axis for axis, size in enumerate(window) if size > 1)
+    return axis, padding[axis][0] > 0
+
+
+def _running(
+    array: ir.Value, combine: Lanes, start: float, axis: int, *, is_from_start: bool
+) -> ir.Value:
+    """Returns what has been combined up to each element, or from each."""
+    shape, element = hlo.shape_of(array), hlo.element_type_of(array)
+    outer, count, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    size = math.prod(shape) * -(-element.width // 8)
+    wanted = max(1, min(_MOST_WORKGROUPS, size // _SHARE_BYTES))
+    by_columns = inner >= wanted * _WIDE
+    workgroups = wanted if by_columns else min(wanted, outer)
+
+    def kernel(workgroup: Scalar, source: Memory, target: Memory) -> None:
+        rows = rows_of(workgroup, outer, workgroups)
+        first, end = (index(0), index(outer)) if by_columns else rows
+        share = (workgroup, workgroups) if by_columns else (index(0), 1)
+
+        def along(row: Scalar, column: Scalar, width: int) -> None:
+            def place(i: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+                return row, i if is_from_start else (count - 1) - i, column
+
+            def step(i: Scalar, numbers: Sequence[Scalar]) -> list[Scalar]:
+                at = place(i)
+                return [combine(numbers[0], source.read(at, width) if width > 1 else source[at])]
+
+            def write(i: Scalar, numbers: Sequence[Scalar]) -> None:
+                if width > 1:
+                    target.write(place(i), numbers[0])
+                else:
+                    target[place(i)] = numbers[0]
+
+            begin = constant(start, signless(element))
+            starts = [begin if width == 1 else broadcast(begin, width)]
+            scan_in_blocks(count, starts, step, write, lambda x, y: [combine(x[0], y[0])])
+
+        columns = Columns(inner, target, *share)
+        loop(first, end, (), lambda row: columns.each(lambda i, width: along(row, i, width)))
+
+    line = hlo.reshape(array, (outer, count, inner))
+    [made] = dispatch(kernel, [line], [line.type], workgroups=workgroups, name="running")
+    return hlo.reshape(made, shape)

@@ -1,0 +1,37 @@
+"""Keeps the functions of kernels as functions: LLVM would write each call of them out.
+
+A kernel that needs a formula of a hundred operations hundreds of times calls a function instead
+(`dialect/builders/kernels/functions.py`). LLVM's inliner takes such a function for small, and the
+code that it makes of hundreds of calls keeps the passes after it busy for seconds. What does not
+live here: when the compiler stops for this (`invoker.py`).
+"""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+# As in `dialect/builders/kernels/functions.py`, which a helper process does not load.
+_MARK = "_function_"
+
+
+def keep_functions(module: ir.Operation) -> int:
+    """Forbids LLVM to inline the functions of kernels, in the phase `executable-targets`.
+
+    Returns:
+        How many there are.
+    """
+    functions: list[ir.Operation] = []
+
+    def collect(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name != "llvm.func":
+            return ir.WalkResult.ADVANCE
+        if _MARK in ir.StringAttr(operation.attributes["sym_name"]).value:
+            functions.append(operation)
+        return ir.WalkResult.SKIP
+
+    module.walk(collect, ir.WalkOrder.PRE_ORDER)
+    for function in functions:
+        context = function.context
+        function.attributes["passthrough"] = ir.Attribute.parse('["noinline"]', context)
+        function.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>", context)
+    return len(functions)
