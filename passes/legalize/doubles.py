@@ -14,6 +14,7 @@ from axir.dialect.builders.scalars import (
     bitcast,
     copy_sign,
     fused_multiply_add,
+    operation,
     to_float,
 )
 
@@ -150,3 +151,10 @@ def hyperbolic_tangent(x: Scalar) -> Scalar:
 def logistic(x: Scalar) -> Scalar:
     """1 / (1 + e^-x), to two units in the last place."""
     return 1 / (1 + exponential(-x))
+
+
+def arc_tangent_2_of_c(y: Scalar, x: Scalar) -> Scalar:
+    """Returns what the C library does, at the origin without asking it, with the sign of `y`."""
+    at_origin = select(x.is_negative(), x.constant(math.pi), x.constant(0))
+    angle = select((x == 0) & (y == 0), at_origin, operation("math.atan2", (y, x)))
+    return copy_sign(angle, y)

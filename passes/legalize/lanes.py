@@ -310,6 +310,7 @@ _OF_C_LIBRARY: dict[str, Describe] = {
     "chlo.asin": _math("asin"),
     "chlo.atan": _math("atan"),
     "chlo.tan": _math("tan"),
+    "stablehlo.atan2": _by_operator(doubles.arc_tangent_2_of_c),
     "stablehlo.cosine": _math("cos"),
     "stablehlo.sine": _math("sin"),
     "stablehlo.tan": _math("tan"),

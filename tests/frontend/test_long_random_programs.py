@@ -8,19 +8,21 @@ RANDOM_FAILURES a folder for what remains, made small, of programs that are wron
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.random_pool_checks import problems
 from support.random_pools import KINDS, draw
-from support.reduction import reduce_and_save
+from support.reduction import Reduction, reduce_and_save
 from support.small_pools import EARLY_UPDATES
 
 import axir
+from axir.dialect.core.array import Array
 from axir.dialect.core.config import config
 from axir.dialect.ops.calls.jit_call import set_executor
+from axir.dialect.program.function import Function
 
 _PROGRAMS = int(os.environ.get("LONG_PROGRAMS", "0"))
 _SEED = int(os.environ.get("RANDOM_SEED", "0"))
@@ -77,6 +79,25 @@ def test_what_is_read_late_is_not_overwritten_early(name: str) -> None:
     tolerance = 1e-5 if name.endswith("32") else 1e-14
     for result, want in zip(results, wanted, strict=True):
         np.testing.assert_allclose(result.host(), want.host(), rtol=0, atol=tolerance)
+
+
+def test_what_is_wrong_with_a_program_remains_of_it() -> None:
+    with config(jax_enable_x64=True):
+        program = draw(3, 60, "real")
+        function, arguments = program.function(), program.arguments()
+
+        def is_wrong(part: Function, values: Sequence[Array], wanted: Sequence[np.ndarray]) -> bool:
+            results = part.evaluate(*values)
+            for result, want in zip(results, wanted, strict=True):
+                np.testing.assert_array_equal(result.host(), want)
+            return any(x.primitive.name == "sort" for x in part.equations)
+
+        reduction = Reduction(function, arguments, is_wrong)
+        assert len(reduction.equations) > 500
+        reduction.run()
+        small, values, wanted = reduction.program()
+    assert [x.primitive.name for x in small.equations] == ["sort"]
+    assert (len(values), len(wanted)) == (len(small.inputs), 1)
 
 
 def test_a_program_is_drawn_again_from_its_seed_length_and_kind() -> None:

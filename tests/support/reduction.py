@@ -6,7 +6,8 @@ its arguments and the right results shows the fault to whoever looks for the cau
 
     PYTHONPATH=tests python -m support.reduction FOLDER SEED LENGTH KIND
 
-draws a long random program (`random_pools.py`), and writes what remains of it to the folder.
+draws a long random program (`random_pools.py`), and writes what remains of it to the folder, also
+if it is interrupted (Ctrl-C).
 """
 
 from __future__ import annotations
@@ -69,15 +70,24 @@ class Reduction:
 
     def run(self) -> None:
         """Takes away outputs, then equations, as long as what remains is wrong."""
-        self.outputs = self._shrunk(self.outputs, lambda rest: (self.equations, rest), "outputs")
         # An equation in the middle may be needed by nothing after others have gone.
         count = len(self.equations) + 1
         while len(self.equations) < count:
             count = len(self.equations)
+            self._shrink("outputs", lambda rest: (self.equations, rest))
             self.equations = self._needed(self.equations)
-            self.equations = self._shrunk(
-                self.equations, lambda rest: (rest, self.outputs), "equations"
-            )
+            self._shrink("equations", lambda rest: (rest, self.outputs))
+            self._end_earlier()
+        self._shrink("outputs", lambda rest: (self.equations, rest))
+
+    def _end_earlier(self) -> None:
+        """Returns what an equation gives, and nothing else, if that is wrong as well."""
+        for number, equation in enumerate(self.equations):
+            given, outputs = self.equations[: number + 1], list(equation.results)
+            if outputs != self.outputs and self._is_wrong(*self._part(given, outputs)):
+                self._report(f"the results of {equation.primitive.name} are wrong")
+                self.equations, self.outputs = given, outputs
+                return
 
     def _needed(self, equations: list[Equation]) -> list[Equation]:
         return backward_slice(equations, self.outputs).equations
@@ -93,8 +103,9 @@ class Reduction:
         arguments = [self._values[v] for v in given]
         return function, arguments, [self._values[v].host() for v in outputs]
 
-    def _shrunk(self, items: list, part: Callable[[list], tuple[list, list]], name: str) -> list:
-        """Takes away pieces of a list, half of it at first, single ones at last."""
+    def _shrink(self, name: str, part: Callable[[list], tuple[list, list]]) -> None:
+        """Takes away pieces of one of the lists, half of it at first, single ones at last."""
+        items = getattr(self, name)
         size = (len(items) + 1) // 2
         while size and len(items) > 1:
             start = 0
@@ -103,10 +114,10 @@ class Reduction:
                 if rest and self._is_wrong(*self._part(*part(rest))):
                     self._report(f"{len(rest)} {name} are left of {len(items)}")
                     items = rest
+                    setattr(self, name, rest)
                 else:
                     start += size
             size = size // 2 if size > 1 else 0
-        return items
 
 
 def differs(
@@ -173,7 +184,10 @@ def reduce_and_save(
         )
         if not differs(*reduction.program(), least):
             return None
-        reduction.run()
+        try:
+            reduction.run()
+        except KeyboardInterrupt:
+            report("interrupted")
         folder.mkdir(parents=True, exist_ok=True)
         kind = program.kind.replace(" ", "_")
         path = folder / f"{kind}_{program.seed}_{program.length}.mlir"

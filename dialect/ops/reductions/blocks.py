@@ -21,7 +21,7 @@ _LINE = 1024
 # What so many elements lose one after the other is little.
 _FEW = 128
 # A running sum calls NumPy once for all blocks, which takes as long as some elements for each.
-_RUNNING_BLOCK = 512
+_RUNNING_BLOCK = 128
 # So many elements are held in double precision.
 _WIDE = 1 << 15
 

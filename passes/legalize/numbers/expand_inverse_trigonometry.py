@@ -10,8 +10,9 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.expressions import is_nan, polynomial, select, sqrt
-from axir.dialect.builders.scalars import Scalar, convert_float, copy_sign, float32, operation
+from axir.dialect.builders.scalars import Scalar, convert_float, copy_sign, float32
 from axir.dialect.core.annotations import Returning
+from axir.passes.legalize.doubles import arc_tangent_2_of_c
 from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 
@@ -72,13 +73,6 @@ def arc_cosine(x: Scalar) -> Scalar:
     return arc_tangent_2(sqrt((1 - x) * (1 + x)), x)
 
 
-def arc_tangent_2_of_doubles(y: Scalar, x: Scalar) -> Scalar:
-    """Returns what the C library does, at the origin without asking it, with the sign of `y`."""
-    at_origin = select(x.is_negative(), x.constant(math.pi), x.constant(0))
-    angle = select((x == 0) & (y == 0), at_origin, operation("math.atan2", (y, x)))
-    return copy_sign(angle, y)
-
-
 _FUNCTIONS: dict[str, Returning[Scalar]] = {
     "stablehlo.atan2": arc_tangent_2,
     "chlo.atan": arc_tangent,
@@ -125,7 +119,7 @@ class ExpandInverseTrigonometry(RewritePass):
             if operation.name != "stablehlo.atan2":
                 return None
             name = "stablehlo.atan2 of doubles"
-            return elementwise(name, operation.operands, arc_tangent_2_of_doubles, [element])
+            return elementwise(name, operation.operands, arc_tangent_2_of_c, [element])
         function = _FUNCTIONS[operation.name]
 
         def body(*operands: Scalar) -> Scalar:

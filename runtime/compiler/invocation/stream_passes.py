@@ -53,6 +53,7 @@ _BEGIN_COPIES = (
 )
 _SCHEDULE_COPIES = (
     "iree-stream-refine-usage",
+    _in_functions("canonicalize"),
     "iree-stream-verify-async-access-ranges",
     "iree-stream-place-transfer-executions",
     _in_functions("iree-stream-schedule-execution", "iree-stream-schedule-concurrency"),
