@@ -324,7 +324,7 @@ class FunctionBody:
     def _write_dispatch(self, step: host.Dispatch) -> None:
         spans = [(self._pointer(x.memory, x.offset), self._size(x.length)) for x in step.spans]
         constants = list(map(self._number, step.constants))
-        self._lines += dispatch_statement(step.kernel.name, spans, constants)
+        self._lines += dispatch_statement(step.kernel.label, spans, constants)
 
     def _write_copy(self, step: host.Copy) -> None:
         pointers = [self._pointer(x.memory, x.offset) for x in (step.target, step.source)]

@@ -73,7 +73,7 @@ class VariantClass:
         yield ""
         yield "enum Number : unsigned {"
         for found in kernels:
-            yield f"  {identifier(found.name)},"
+            yield f"  {identifier(found.label)},"
         yield "  count"
         yield "};"
         yield ""

@@ -46,11 +46,20 @@ class Kernel:
         name: What its library calls it.
         workgroups: How often it runs along x, y and z.
         where: The user's line, if it is known.
+        depends_on_workload: Whether other dispatches may run it otherwise often.
     """
 
     name: str
     workgroups: tuple[int, int, int]
     where: str | None = None
+    depends_on_workload: bool = False
+
+    @property
+    def label(self) -> str:
+        """What tells it from others, also from itself with other numbers of workgroups."""
+        if not self.depends_on_workload:
+            return self.name
+        return "_".join(map(str, (self.name, *self.workgroups)))
 
 
 @dataclass(frozen=True)

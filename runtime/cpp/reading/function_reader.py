@@ -20,6 +20,7 @@ from axir.runtime.cpp.program.values import targets_of
 from axir.runtime.errors import CppEmissionError
 
 from .constants import UnknownConstantError, constant_bytes
+from .kernel_table import KernelTable
 
 _CALLBACK = re.compile(rf"{HOST}\.callback_(\d+)")
 # Operations that only time, check or describe; the checks of arguments are the emitter's.
@@ -72,7 +73,7 @@ class FunctionReader:
 
     def __init__(
         self,
-        kernels: Mapping[str, host.Kernel],
+        kernels: KernelTable,
         globals_: Mapping[str, str],
         constants: list[bytes],
     ):
@@ -228,10 +229,10 @@ class FunctionReader:
         for size in sizes:
             parts.append(operands[start : start + size])
             start += size
-        _, constants, memory, _, offsets, lengths = parts
+        workload, constants, memory, _, offsets, lengths = parts
         targets = ir.ArrayAttr(operation.attributes["entry_points"])
         spans = tuple(map(self._span, memory, offsets, lengths))
-        kernel = self._kernels[str(targets[0])]
+        kernel = self._kernels.kernel(str(targets[0]), workload)
         self._add(host.Dispatch(kernel, self._known(constants), spans))
 
     def _read_copy(self, operation: ir.Operation, operands: list[ir.Value]) -> None:

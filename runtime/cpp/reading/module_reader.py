@@ -14,12 +14,11 @@ from iree.compiler import ir
 from axir.runtime.cpp.program.host_program import (
     HostFunction,
     HostProgram,
-    Kernel,
     Machine,
 )
-from axir.runtime.errors import CppEmissionError
 
 from .function_reader import FunctionReader, kind_of, user_line
+from .kernel_table import KernelTable
 
 
 def read_program(text: str, constants: list[bytes] | None = None) -> HostProgram:
@@ -42,7 +41,7 @@ def read_program(text: str, constants: list[bytes] | None = None) -> HostProgram
 class _ModuleReader:
     def __init__(self, module: ir.Module, constants: list[bytes]):
         self._module = module
-        self._kernels: dict[str, Kernel] = {}
+        self._kernels = KernelTable()
         self._globals: dict[str, str] = {}
         self._constants = constants
         self._machine: Machine | None = None
@@ -65,7 +64,7 @@ class _ModuleReader:
             functions,
             tuple(initializers),
             self._globals,
-            tuple(self._kernels.values()),
+            self._kernels.called,
             tuple(self._constants),
             self._machine,
         )
@@ -81,8 +80,7 @@ class _ModuleReader:
             path = f"@{place}::@{_text(variant, 'sym_name')}"
             for export in _named(variant, "hal.executable.export"):
                 name = _text(export, "sym_name")
-                where = user_line(export)
-                self._kernels[f"{path}::@{name}"] = Kernel(name, _workgroups(export), where)
+                self._kernels.add(f"{path}::@{name}", export, user_line(export))
 
 
 def _machine(variant: ir.Operation) -> Machine:
@@ -90,25 +88,6 @@ def _machine(variant: ir.Operation) -> Machine:
     text = str(variant.attributes["target"])
     found = {key: value for key, value in re.findall(r'(\w+) = "([^"]*)"', text)}
     return Machine(found.get("target_triple", ""), found.get("cpu_features", ""))
-
-
-def _workgroups(export: ir.Operation) -> tuple[int, int, int]:
-    """Returns how many workgroups a kernel has; programs of static shapes have constants."""
-    region = export.regions[0]
-    returned = region.blocks[0].operations[-1].operation
-    counts = []
-    for value in returned.operands:
-        owner = value.owner
-        if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-            raise CppEmissionError(
-                f"The number of workgroups of the kernel {_text(export, 'sym_name')} depends on "
-                "the values of arrays, which C++ is not written for.",
-                "Give the arrays of the function static shapes.",
-                where=user_line(export),
-            )
-        counts.append(ir.IntegerAttr(owner.attributes["value"]).value)
-    x, y, z = counts
-    return x, y, z
 
 
 def _named(parent: ir.Operation, name: str) -> Iterator[ir.Operation]:

@@ -261,3 +261,22 @@ def test_memory_and_failures(model: cpp_models.EmittedModel) -> None:
         "2 these are no parameters in the safetensors format: its table cannot be read",
         "2 cannot read the file of parameters /nowhere/at/all",
     ]
+
+
+def test_a_kernel_runs_as_often_as_each_dispatch_says(tmp_path: Path) -> None:
+    """Arrays of two sizes are filled with 64-bit numbers that are known when the program runs."""
+
+    def padded(x, z):
+        y = jnp.sort(x, axis=1)
+        return jnp.pad(y, 3, constant_values=y[0, 0]), jnp.pad(y, 9, constant_values=y[1, 1]), 2 * z
+
+    arguments = RNG.standard_normal((2, 17)), np.ones(3, complex)
+    with axir.enable_x64(True):
+        emitted = cpp_models.emit({"padded": export(padded)(*arguments)}, tmp_path, "fills")
+        wanted = axir.jit(padded)(*arguments)
+    program = cpp_models.build(tmp_path, "driver", driver(emitted.interface))
+    write_inputs(tmp_path, emitted.interface, {"padded": arguments})
+    cpp_models.run(program)
+    found = read_outputs(tmp_path, emitted.interface, "padded")
+    for x, y in zip(wanted, found, strict=True):
+        np.testing.assert_array_equal(x, y)

@@ -105,6 +105,21 @@ module {
       } loc("model.py":7:3)
     }
   }
+  util.func public @f(%array: !hal.buffer_view) -> !hal.buffer_view {
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %x = stream.tensor.import %array : !hal.buffer_view -> tensor<2xf32>
+        in !stream.resource<external>{%c8}
+    %s = stream.resource.alloc uninitialized : !stream.resource<staging>{%c8}
+    %n = stream.resource.load %s[%c0] : !stream.resource<staging>{%c8} -> i32
+    %count = arith.index_cast %n : i32 to index
+    %t = stream.cmd.execute with(%x as %y: !stream.resource<external>{%c8}) {
+      stream.cmd.dispatch @e::@v::@k[%count] {
+        rw %y[%c0 for %c8] : !stream.resource<external>{%c8}
+      }
+    } => !stream.timepoint
+    util.return %array : !hal.buffer_view
+  }
 }
 """
     with pytest.raises(CppEmissionError, match="workgroups of the kernel k depends") as caught:

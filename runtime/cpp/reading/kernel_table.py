@@ -1,0 +1,136 @@
+"""The kernels of a module, and how often each runs, as a dispatch of it says.
+
+IREE computes the number of a kernel's workgroups from the workload that a dispatch names, an extent
+or two. Programs of static shapes have constants there, so the number is known for each dispatch.
+What does not live here: dispatches (`function_reader.py`).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.core.context import describe_location
+from axir.runtime.cpp.program.host_program import Kernel
+from axir.runtime.errors import CppEmissionError
+
+_CONSTANT = "arith.constant"
+
+
+class KernelTable:
+    """The kernels of a module by the symbols that dispatches name.
+
+    Attributes:
+        called: The kernels that were asked for, each once for each number of workgroups.
+    """
+
+    def __init__(self) -> None:
+        self._exports: dict[str, tuple[ir.Operation, str | None]] = {}
+        self._found: dict[tuple[str, tuple[int, int, int]], Kernel] = {}
+
+    @property
+    def called(self) -> tuple[Kernel, ...]:
+        """The kernels that dispatches run."""
+        return tuple(dict.fromkeys(self._found.values()))
+
+    def add(self, symbol: str, export: ir.Operation, where: str | None) -> None:
+        """Takes in a kernel.
+
+        Args:
+            symbol: What dispatches call it.
+            export: The operation that says what it is called with.
+            where: The user's line, if it is known.
+        """
+        self._exports[symbol] = export, where
+
+    def kernel(self, symbol: str, workload: Sequence[ir.Value]) -> Kernel:
+        """Returns the kernel that a dispatch runs.
+
+        Raises:
+            CppEmissionError: if the number of workgroups depends on the values of arrays.
+        """
+        export, where = self._exports[symbol]
+        name = ir.StringAttr(export.attributes["sym_name"]).value
+        counts = _workgroups(export, [_constant(value) for value in workload])
+        if counts is None:
+            raise CppEmissionError(
+                f"The number of workgroups of the kernel {name} depends on the values of arrays, "
+                "which C++ is not written for.",
+                "Give the arrays of the function static shapes.",
+                where=where or describe_location(export.location),
+            )
+        depends = _workgroups(export, []) is None
+        return self._found.setdefault((symbol, counts), Kernel(name, counts, where, depends))
+
+
+def _constant(value: ir.Value) -> int | None:
+    """Returns the number that an integer constant is."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != _CONSTANT:
+        return None
+    return ir.IntegerAttr(owner.attributes["value"]).value
+
+
+def _workgroups(
+    export: ir.Operation, workload: Sequence[int | None]
+) -> tuple[int, int, int] | None:
+    """Computes how often a kernel runs along x, y and z; None if that cannot be told."""
+    block = export.regions[0].blocks[0]
+    _, *extents = block.arguments  # the first is the device
+    numbers: dict[ir.Value, int | None] = dict(zip(extents, workload, strict=False))
+    for view in block.operations:
+        operation = view.operation
+        if operation.name == "hal.return":
+            x, y, z = (numbers.get(value) for value in operation.operands)
+            return None if x is None or y is None or z is None else (x, y, z)
+        numbers[operation.results[0]] = _result(operation, numbers)
+    return None
+
+
+def _result(operation: ir.Operation, numbers: Mapping[ir.Value, int | None]) -> int | None:
+    """Computes what an operation on whole numbers gives, of operands that are known."""
+    if operation.name == _CONSTANT:
+        return _constant(operation.results[0])
+    operands = [numbers.get(value) for value in operation.operands]
+    compute = _OPERATIONS.get(operation.name)
+    known = [x for x in operands if x is not None]
+    if compute is None or len(known) < len(operands):
+        return None
+    return compute(operation, *known)
+
+
+def _quotient(x: int, y: int) -> int:
+    """Returns a quotient rounded towards zero."""
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
+def _plain(function: Callable[..., int]) -> Callable[..., int]:
+    return lambda operation, *operands: int(function(*operands))
+
+
+def _compare(operation: ir.Operation, x: int, y: int) -> int:
+    number = ir.IntegerAttr(operation.attributes["predicate"]).value
+    return int(_PREDICATES[number](x, y))
+
+
+# By MLIR's numbers: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge. Extents are not negative.
+_ORDERED = (operator.lt, operator.le, operator.gt, operator.ge)
+_PREDICATES = (operator.eq, operator.ne, *_ORDERED, *_ORDERED)
+_OPERATIONS: dict[str, Callable[..., int]] = {
+    "arith.cmpi": _compare,
+    "arith.addi": _plain(operator.add),
+    "arith.subi": _plain(operator.sub),
+    "arith.muli": _plain(operator.mul),
+    "arith.divsi": _plain(_quotient),
+    "arith.divui": _plain(operator.floordiv),
+    "arith.ceildivsi": _plain(lambda x, y: -(-x // y)),
+    "arith.ceildivui": _plain(lambda x, y: -(-x // y)),
+    "arith.remui": _plain(operator.mod),
+    "arith.select": _plain(lambda chosen, x, y: x if chosen else y),
+    "arith.maxsi": _plain(max),
+    "arith.maxui": _plain(max),
+    "arith.minsi": _plain(min),
+    "arith.minui": _plain(min),
+}
