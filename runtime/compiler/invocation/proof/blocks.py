@@ -190,7 +190,7 @@ def length_there(buffer: Buffer, at: int, pieces: tuple[Piece, ...]) -> int:
         first = at + piece.start
         reached = buffer.contents.reached(first, piece)
         if piece.start + piece.length >= UNKNOWN:
-            return piece.start + reached - first if reached > first else 0
+            return piece.start + reached - first
         if reached < first + piece.length:
             return 0
         end = piece.start + piece.length
