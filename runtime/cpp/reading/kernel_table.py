@@ -91,14 +91,20 @@ def _workgroups(
 
 def _result(operation: ir.Operation, numbers: Mapping[ir.Value, int | None]) -> int | None:
     """Computes what an operation on whole numbers gives, of operands that are known."""
-    if operation.name == _CONSTANT:
+    name = operation.name
+    if name == _CONSTANT:
         return _constant(operation.results[0])
     operands = [numbers.get(value) for value in operation.operands]
-    compute = _OPERATIONS.get(operation.name)
     known = [x for x in operands if x is not None]
-    if compute is None or len(known) < len(operands):
+    if len(known) < len(operands):
         return None
-    return compute(operation, *known)
+    if name == "arith.select":
+        chosen, x, y = known
+        return x if chosen else y
+    if name == "arith.cmpi":
+        name = f"{name} {ir.IntegerAttr(operation.attributes['predicate']).value}"
+    compute = _OPERATIONS.get(name)
+    return None if compute is None else int(compute(*known))
 
 
 def _quotient(x: int, y: int) -> int:
@@ -106,31 +112,26 @@ def _quotient(x: int, y: int) -> int:
     return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
 
 
-def _plain(function: Callable[..., int]) -> Callable[..., int]:
-    return lambda operation, *operands: int(function(*operands))
-
-
-def _compare(operation: ir.Operation, x: int, y: int) -> int:
-    number = ir.IntegerAttr(operation.attributes["predicate"]).value
-    return int(_PREDICATES[number](x, y))
+def _quotient_above(x: int, y: int) -> int:
+    """Returns a quotient rounded up."""
+    return -(-x // y)
 
 
 # By MLIR's numbers: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge. Extents are not negative.
 _ORDERED = (operator.lt, operator.le, operator.gt, operator.ge)
 _PREDICATES = (operator.eq, operator.ne, *_ORDERED, *_ORDERED)
-_OPERATIONS: dict[str, Callable[..., int]] = {
-    "arith.cmpi": _compare,
-    "arith.addi": _plain(operator.add),
-    "arith.subi": _plain(operator.sub),
-    "arith.muli": _plain(operator.mul),
-    "arith.divsi": _plain(_quotient),
-    "arith.divui": _plain(operator.floordiv),
-    "arith.ceildivsi": _plain(lambda x, y: -(-x // y)),
-    "arith.ceildivui": _plain(lambda x, y: -(-x // y)),
-    "arith.remui": _plain(operator.mod),
-    "arith.select": _plain(lambda chosen, x, y: x if chosen else y),
-    "arith.maxsi": _plain(max),
-    "arith.maxui": _plain(max),
-    "arith.minsi": _plain(min),
-    "arith.minui": _plain(min),
+_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    **{f"arith.cmpi {number}": compare for number, compare in enumerate(_PREDICATES)},
+    "arith.addi": operator.add,
+    "arith.subi": operator.sub,
+    "arith.muli": operator.mul,
+    "arith.divsi": _quotient,
+    "arith.divui": operator.floordiv,
+    "arith.ceildivsi": _quotient_above,
+    "arith.ceildivui": _quotient_above,
+    "arith.remui": operator.mod,
+    "arith.maxsi": max,
+    "arith.maxui": max,
+    "arith.minsi": min,
+    "arith.minui": min,
 }
