@@ -407,6 +407,62 @@ def test_what_a_loop_carries_is_what_its_next_pass_finds() -> None:
         assert found(LOOP, wrong), name
 
 
+# A loop that changes the array that it carries in place, whose size it is handed, too.
+_HANDED = "!stream.resource<transient>{%s}"
+_PASSED = "i32, !stream.resource<transient>, !stream.timepoint, index"
+_NEXT = f"""
+  %next = arith.addi %k, %one : i32
+  %goes_on = arith.cmpi slt, %next, %n : i32
+  cf.cond_br %goes_on, ^loop(%next, %w, %tw, %s : {_PASSED}), ^end
+^end:
+  %d = stream.timepoint.await %tw => %w : {_HANDED}
+  %e = stream.tensor.export %d
+    : tensor<16xf32> in !stream.resource<transient>{{%c64}} -> !hal.buffer_view
+  util.return %e : !hal.buffer_view
+}}
+"""
+_BEGIN = f"""{HEAD}
+  %n = util.optimization_barrier %zero : i32
+  %one = arith.constant 1 : i32
+"""
+_LOOP_BEGINS = "^loop(%k: i32, %u: !stream.resource<transient>, %tu: !stream.timepoint, %s: index):"
+HANDED = f"""{_BEGIN}
+  %c, %t1 = stream.async.execute with(%x as %i: !stream.resource<external>{{%c64}})
+      -> ({ARRAY}) {{
+    %0 = stream.async.dispatch @k::@made(%i[%c0 to %c64 for %c64])
+      : (!stream.resource<external>{{%c64}}) -> {ARRAY}
+    stream.yield %0 : {ARRAY}
+  }} => !stream.timepoint
+  cf.br ^loop(%zero, %c, %t1, %c64 : {_PASSED})
+{_LOOP_BEGINS}
+  %w, %tw = stream.async.execute await(%tu) => with(%u as %i: {_HANDED}) -> %u as {_HANDED} {{
+    %0 = stream.async.dispatch @k::@changed(%i[%c0 to %s for %s]) : ({_HANDED}) -> %i{{%s}}
+    stream.yield %0 : {_HANDED}
+  }} => !stream.timepoint
+{_NEXT}"""
+
+
+def handed(changed: str, waits: str = "%tu") -> str:
+    """Returns the loop with memory: which bytes the body changes, and what it waits for."""
+    return f"""{_BEGIN}
+{allocated("p")}
+  %t1 = stream.cmd.execute await(%t_p) => with(%x as %x_: !stream.resource<external>{{%c64}},
+      %p as %p_: {ARRAY}) {{
+{MAKES}
+  }} => !stream.timepoint
+  cf.br ^loop(%zero, %p, %t1, %c64 : {_PASSED})
+{_LOOP_BEGINS}
+  %tw = stream.cmd.execute await({waits}) => with(%u as %u_: {_HANDED}) {{
+    stream.cmd.dispatch @k::@changed {{ rw %u_[%c0 for {changed}] : {_HANDED} }}
+  }} => !stream.timepoint
+{_NEXT.replace("%w", "%u").replace("%tu", "%tw")}"""
+
+
+def test_a_loop_changes_an_array_of_a_handed_size_in_place() -> None:
+    assert found(HANDED, handed("%s")) == []
+    assert found(HANDED, handed("%s", waits="%t1"))
+
+
 def test_what_is_not_known_is_said() -> None:
     missing = made(ALL, part("t1", "%t0", MAKES + CHANGES), waited("t1"))
     with pytest.raises(UnprovableError, match=r"3 of stream\.async\.dispatch that became 2"):
