@@ -25,6 +25,7 @@ from .storage import IN_PLACE, overwritten_places
 _PAD = "stablehlo.pad"
 _VIEWS = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose")
 
+_COMPLEX = 128
 _PADDING = ("edge_padding_low", "edge_padding_high", "interior_padding")
 
 Fill: TypeAlias = tuple[str, bytes, int]
@@ -36,19 +37,20 @@ class RenewFills(Pass):
     """Makes an array that is filled with a number once for each operation that works in it.
 
     The facts: memory is filled with patterns of up to 32 bits. For a number of 64 bits whose halves
-    differ IREE makes a dispatch without operands. Where several operations work in place on such an
-    array, it makes one for each; but it removes common subexpressions after that, so that all work
-    in one. (Or a part of the program reads what it does not own: "'stream.yield' op used resource
-    not listed in explicit captures".) A pad works in place on an array filled with its value.
+    differ, and for complex ones, IREE makes a dispatch without operands. Where an operation works
+    in place on such an array that something else uses, too, it makes one for each; but it removes
+    common subexpressions after that, so that all use one. (Or a part of the program reads what it
+    does not own: "'stream.yield' op used resource not listed in explicit captures".) A pad works in
+    place on an array filled with its value.
 
     Where two pads by one number, whatever its size, become one dispatch, that takes one filled
     array, and both pads work in it: the result of one is found in that of the other.
 
-    1. In each function, collect the pads by numbers, and the operations outside of loops that work
-       in place on arrays filled with one of 64 bits. Go on with arrays of which there are two or
+    1. In each function, collect the operations outside of loops that work in place on arrays filled
+       with a number of 64 bits or a complex one, and the pads by numbers of which there are two or
        more; a pad in a loop by a number of 64 bits counts twice. (`renew-loop-operands` does the
        rest in loops.)
-    2. Of a number of 64 bits, choose between the array and zeros by a truth value that is true,
+    2. Of such a number, choose between the array and zeros by a truth value that is true,
        which the compiler does not know; of another one, fill an array with a number that it does
        not know.
     3. Write a pad as an update of such an array; one that cuts off or pads between elements as a
@@ -78,7 +80,7 @@ class RenewFills(Pass):
 
 def _renew(function: ir.Operation) -> None:
     pads: list[tuple[ir.Operation, Fill]] = []
-    places: list[tuple[ir.Operation, int, Fill]] = []
+    places: list[tuple[ir.Operation, int]] = []
     counts: dict[Fill, int] = {}
     for operation in find_operations(function, (_PAD,)):
         fill = _fill(operation.operands[1], operation.results[0].type)
@@ -90,16 +92,15 @@ def _renew(function: ir.Operation) -> None:
         for place in () if innermost_loop_block(operation) else overwritten_places(operation):
             fill = _fill(operation.operands[place], operation.operands[place].type)
             if fill is not None and _is_wide(fill):
-                places.append((operation, place, fill))
+                places.append((operation, place))
                 counts[fill] = counts.get(fill, 0) + 1
     for operation, fill in pads:
         if counts[fill] > 1:
             with ir.InsertionPoint(operation), operation.location:
                 replace(operation, _padded(operation))
-    for operation, place, fill in places:
-        if counts[fill] > 1:
-            with ir.InsertionPoint(operation), operation.location:
-                operation.operands[place] = renewed(operation.operands[place])
+    for operation, place in places:
+        with ir.InsertionPoint(operation), operation.location:
+            operation.operands[place] = renewed(operation.operands[place])
 
 
 def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
@@ -108,11 +109,13 @@ def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
     while maker is not None and maker.name in _VIEWS:
         maker = defining_operation(maker.operands[0])
     element = hlo.element_type_of(value)
-    if maker is None or maker.name != "stablehlo.constant" or hlo.is_complex(value):
+    if maker is None or maker.name != "stablehlo.constant":
         return None
     dense = ir.DenseElementsAttr(maker.attributes["value"])
     if not dense.is_splat:
         return None
+    if hlo.is_complex(value):
+        return str(filled), str(dense).encode(), _COMPLEX
     number = dense.get_splat_value().value
     is_float = isinstance(element, ir.FloatType)
     pattern = struct.pack("<d", number) if is_float else struct.pack("<Q", number % 2**64)
@@ -122,7 +125,7 @@ def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
 def _is_wide(fill: Fill) -> bool:
     """Tells whether it takes a dispatch to fill an array."""
     _, pattern, width = fill
-    return width == 64 and pattern[:4] != pattern[4:]
+    return width == _COMPLEX or (width == 64 and pattern[:4] != pattern[4:])
 
 
 def _is_update(pad: ir.Operation) -> bool:

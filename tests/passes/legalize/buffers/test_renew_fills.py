@@ -56,6 +56,20 @@ def filled_around(part, start):
     return array
 
 
+def updated_and_read(x):
+    """An array of complex numbers is updated twice, and read as it was, too."""
+    filled = hlo.full(0.5 + 1j, (9,), np.complex128)
+    first, second = ([hlo.constant(start, np.int32)] for start in (0, 4))
+    changed = hlo.dynamic_update_slice(filled, x, first)
+    return [changed, hlo.dynamic_update_slice(filled, x, second), hlo.multiply(filled, filled)]
+
+
+def complex_around(start):
+    array = np.full(9, 0.5 + 1j)
+    array[start : start + 5] = X + 2j
+    return array
+
+
 EQUAL = ((1, 2, 0), (1, 2, 0), (2, 1, 0))
 EXAMPLES = [
     pads("floats", (X, Y, Z), 7.3, *EQUAL),
@@ -68,6 +82,12 @@ EXAMPLES = [
     pads("halves_that_are_equal", WHOLE[:2], -1, *EQUAL[:2]),
     pads("of_32_bits", (X.astype(np.float32), Y.astype(np.float32)), 7.0, *EQUAL[:2]),
     pads("truths", (X > 2, Y > 12), True, *EQUAL[:2]),
+    Example(
+        "complex",
+        (X + 2j,),
+        updated_and_read,
+        [complex_around(0), complex_around(4), np.full(9, (0.5 + 1j) ** 2)],
+    ),
     Example("updates", (X, Y, Z), updated, list(map(filled_around, (X, Y, Z), (0, 4, 2)))),
 ]
 
