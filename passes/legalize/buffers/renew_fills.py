@@ -109,6 +109,12 @@ def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
     while maker is not None and maker.name in _VIEWS:
         maker = defining_operation(maker.operands[0])
     element = hlo.element_type_of(value)
+    if maker is not None and maker.name == "stablehlo.complex":
+        parts = [_fill(part, part.type) for part in maker.operands]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        return str(filled), b"".join(pattern for _, pattern, _ in known), _COMPLEX
     if maker is None or maker.name != "stablehlo.constant":
         return None
     dense = ir.DenseElementsAttr(maker.attributes["value"])
