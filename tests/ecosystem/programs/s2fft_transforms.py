@@ -8,16 +8,18 @@ from reporting import report
 jax.config.update("jax_enable_x64", True)
 import s2fft  # noqa: E402  # it looks at the precision as it is imported
 
+SPIN = np.int64(0)  # of which s2fft asks the size where nothing is compiled
 results = {}
 for limit in (4, 8, 16, 24):
     random = np.random.default_rng(limit)
     flm = jnp.asarray(s2fft.utils.signal_generator.generate_flm(random, L=limit))
-    signal = s2fft.inverse_jax(flm, L=limit)
-    again = s2fft.forward_jax(signal, L=limit)
+    signal = s2fft.inverse_jax(flm, L=limit, spin=SPIN)
+    again = s2fft.forward_jax(signal, L=limit, spin=SPIN)
 
     @jax.jit
     def there_and_back(flm, limit=limit):
-        return s2fft.forward_jax(s2fft.inverse_jax(flm, L=limit), L=limit)
+        there = s2fft.inverse_jax(flm, L=limit, spin=SPIN)
+        return s2fft.forward_jax(there, L=limit, spin=SPIN)
 
     in_one = there_and_back(flm)
     weights = jnp.cos(jnp.arange(signal.shape[1]))
