@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 
 from iree.compiler import ir
 
-MARKED_PHASE = "flow"
 BEGIN, END = "begin", "end"
 # Between the parts of a key: which end, the dispatch, its lines.
 SEPARATOR = "\t"
