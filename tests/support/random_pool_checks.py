@@ -8,7 +8,8 @@ import numpy as np
 
 from axir.dialect.core.array import Array, as_array
 from axir.dialect.core.config import config
-from axir.dialect.program.function import Function
+from axir.dialect.program.equation import Equation, Var
+from axir.dialect.program.function import Function, functions_of
 from axir.runtime import default_device
 from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.errors import CompileError, RuntimeExecutionError
@@ -43,18 +44,19 @@ class Expected:
         self._near = [
             max(pair, key=_distance(want)) for want, *pair in zip(self.results, *near, strict=True)
         ]
+        self._roundings = coarsest_roundings(function)
 
     def problems(self, results: Sequence[np.ndarray]) -> Iterator[str]:
         """Yields how results differ from what they must be, beyond what rounding explains."""
-        for index, (got, want, near) in enumerate(
-            zip(results, self.results, self._near, strict=True)
+        for index, (got, want, near, rounding) in enumerate(
+            zip(results, self.results, self._near, self._roundings, strict=True)
         ):
             if is_exact(want):
                 same = (got.shape, got.dtype) == (want.shape, want.dtype)
                 if not (same and np.array_equal(got, want)):
                     yield f"result {index}, {want.dtype}{list(want.shape)}: other whole numbers"
                 continue
-            problem = disagreement(got, want, near, self._size)
+            problem = disagreement(got, want, near, self._size, rounding)
             if problem:
                 yield f"result {index}, {want.dtype}{list(want.shape)}: {problem}"
 
@@ -62,6 +64,32 @@ class Expected:
         """How many results change by more than a thousandth where arguments hardly change."""
         pairs = zip(self.results, self._near, strict=True)
         return sum(_distance(want)(near) > 1e-3 * self._size for want, near in pairs)
+
+
+def coarsest_roundings(function: Function) -> list[float]:
+    """Returns, for each result, the largest rounding of any number that it is made of.
+
+    A float64 that was a float32 on the way is only as good as that. Half-precision floats are whole
+    numbers in these programs, which nothing rounds.
+    """
+    known: dict[Var, float] = {}
+
+    def of_function(inner: Function) -> float:
+        return max((of_equation(equation) for equation in inner.equations), default=0.0)
+
+    def of_equation(equation: Equation) -> float:
+        own = [_rounding(x) for x in (*equation.operands, *equation.results)]
+        before = [known.get(x, 0.0) for x in equation.operands]
+        return max([*own, *before, *map(of_function, functions_of(equation.params))])
+
+    for equation in function.equations:
+        known.update(dict.fromkeys(equation.results, of_equation(equation)))
+    return [max(_rounding(x), known.get(x, 0.0)) for x in function.outputs]
+
+
+def _rounding(x: Var) -> float:
+    dtype = np.dtype(x.type.dtype)
+    return float(np.finfo(dtype).eps) if dtype.kind in "fc" and dtype.itemsize >= 4 else 0.0
 
 
 def _distance(want: np.ndarray):

@@ -248,7 +248,11 @@ def evaluated(function: Function, arguments: Sequence[Array]) -> tuple[list[np.n
 
 
 def disagreement(
-    got: np.ndarray, want: np.ndarray, moved: np.ndarray, size: float = 1.0
+    got: np.ndarray,
+    want: np.ndarray,
+    moved: np.ndarray,
+    size: float = 1.0,
+    rounding: float = 0.0,
 ) -> str | None:
     """Tells how a result differs from the expected one, beyond what rounding explains.
 
@@ -257,6 +261,7 @@ def disagreement(
         want: What it should be.
         moved: The same for nearby arguments, which shows how much rounding matters here.
         size: The size of the numbers that it was made of.
+        rounding: The largest rounding of these, where some are coarser than the result.
     """
     if (got.shape, got.dtype) != (want.shape, want.dtype):
         return f"{got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
@@ -274,5 +279,5 @@ def disagreement(
         return None  # too ill-conditioned to tell
     # What cancels to zero was of the size of other numbers before, each rounded: a few times
     # the rounding of a number of that size is allowed whatever the size of the result.
-    allowed = 300 * _epsilon(want) * max(scale, 1e-2 * size) + 2 * sensitivity
+    allowed = 300 * max(_epsilon(want), rounding) * max(scale, 1e-2 * size) + 2 * sensitivity
     return None if difference <= allowed else f"differs by {difference}, allowed is {allowed}"
