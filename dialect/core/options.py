@@ -440,6 +440,16 @@ _TABLE = (
         minimum=-1,
     ),
     Option(
+        "axir_compiler",
+        str,
+        "auto",
+        "What compiles programs for the CPU: native makes machine code of a program of one kernel "
+        "at once, iree takes its time and any program, auto takes native where that is as fast to "
+        "run.",
+        is_in_cache_key=True,
+        choices=("auto", "native", "iree"),
+    ),
+    Option(
         "axir_isolate_compiler",
         str,
         "auto",

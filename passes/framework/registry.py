@@ -115,6 +115,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     "fuse": (
         "fuse-loops",
         "fuse-small-programs",
+        "fuse-whole-programs",
     ),
     "fuse.moves": ("fuse-moves",),
     "tune": (

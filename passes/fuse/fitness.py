@@ -53,12 +53,14 @@ class Fitness:
             return f"a pass does {work:,} operations, more than one thread should"
         return reason
 
-    def of_program(self, operations: list[ir.Operation]) -> str | None:
+    def of_program(
+        self, operations: list[ir.Operation], most_bindings: int = MOST_BINDINGS
+    ) -> str | None:
         """Returns why operations stay as they are, None if they become a kernel."""
         results = [x for x in operations[-1].operands if not isinstance(x, ir.BlockArgument)]
         arrays = len(operations[-1].block.arguments) + len(results)
-        if arrays > MOST_BINDINGS:
-            return f"it reads and writes {arrays} arrays, and IREE binds {MOST_BINDINGS}"
+        if arrays > most_bindings:
+            return f"it reads and writes {arrays} arrays, and a kernel binds {most_bindings}"
         reason, work = self._judge(operations)
         if reason is None and work > max(_SMALL_WORK, len(operations) * _WORK_OF_EACH):
             return f"it does {work:,} operations, more than one thread should"

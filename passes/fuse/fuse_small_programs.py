@@ -11,6 +11,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory
+from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.buffers.protect_inputs import is_given_away
 from axir.passes.legalize.regions import operations_of
@@ -70,17 +71,18 @@ class FuseSmallPrograms(Pass):
             if "sym_visibility" in function.attributes:
                 continue
             [operations] = operations_of(function) if len(function.regions[0].blocks) else [[]]
-            if not _pays(operations) or _updates_large(operations):
+            if not pays(operations) or _updates_large(operations):
                 continue
             reason = fitness.of_program(operations)
             if reason is None:
-                _fuse(function, operations, code)
+                fuse_program(function, operations, code)
             elif not fuse_long(operations, code):
                 _LOGGER.info("the program at %s is no kernel: %s", function.location, reason)
         erase_unused(module)
 
 
-def _pays(operations: list[ir.Operation]) -> bool:
+def pays(operations: list[ir.Operation]) -> bool:
+    """Tells whether IREE would make several dispatches of operations, or one in more time."""
     working = [x for x in operations if x.name not in VIEWS and x.name not in _PLACES]
     if len(working) >= LONG:
         return True
@@ -106,7 +108,22 @@ _PARTIAL = ("stablehlo.dynamic_update_slice", "stablehlo.scatter")
 _PLACES = frozenset("stablehlo.constant stablehlo.reshape func.return tensor.empty".split())
 
 
-def _fuse(function: ir.Operation, operations: list[ir.Operation], code: Code) -> None:
+def fuse_program(
+    function: ir.Operation,
+    operations: list[ir.Operation],
+    code: Code,
+    name: str = "program",
+    most_bindings: int = MOST_BINDINGS,
+) -> None:
+    """Makes one kernel of all operations of a function.
+
+    Args:
+        function: What calls the kernel from then on.
+        operations: Its operations.
+        code: The symbols of the module.
+        name: What the kernel is called.
+        most_bindings: As for `dispatch`.
+    """
     constants = move_constants(function, operations)
     operations = [x for x in operations_of(function)[0] if x not in constants]
     last = operations[-1]
@@ -122,7 +139,7 @@ def _fuse(function: ir.Operation, operations: list[ir.Operation], code: Code) ->
         return {number: ends[x] for number, x in enumerate(returned)}
 
     with ir.InsertionPoint(last), function.location:
-        made = region_kernel("program", code, outside, results, build)
+        made = region_kernel(name, code, outside, results, build, most_bindings)
     replaced = {x: made[number] for number, x in enumerate(returned)}
     for number, x in enumerate(last.operands):
         last.operands[number] = replaced.get(x, x)

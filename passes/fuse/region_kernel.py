@@ -14,6 +14,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch
+from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.regions import operations_within
 
 from . import control, inlining, products, reductions, running, updates
@@ -43,6 +44,7 @@ def region_kernel(
     outside: Sequence[ir.Value],
     results: Mapping[int, ir.Type],
     build: Build,
+    most_bindings: int = MOST_BINDINGS,
 ) -> dict[int, ir.Value]:
     """Puts a kernel at the insertion point.
 
@@ -55,6 +57,7 @@ def region_kernel(
         build: Builds the operations; takes an emitter that knows the values from outside, and the
             memory of the results by number. Returns the results: in their memory, or where they
             are.
+        most_bindings: As for `dispatch`.
 
     Returns:
         The results by number.
@@ -80,7 +83,10 @@ def region_kernel(
             if not isinstance(end, Stored) or end.memory.value != place.value:
                 emitter.fill(place, end)
 
-    made = dispatch(kernel, operands, list(filled.values()), name=name) if filled else []
+    kinds = list(filled.values())
+    made = (
+        dispatch(kernel, operands, kinds, name=name, most_bindings=most_bindings) if kinds else []
+    )
     found = dict(zip(filled, made, strict=True))
     for number, kind in results.items():
         if number not in found:

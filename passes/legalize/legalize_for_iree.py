@@ -107,6 +107,7 @@ STAGES: dict[str, Stage] = {
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs", "branch-loops")
 _FUSIONS = ("split-complex-loops", "fuse-loops", "fuse-moves", "fuse-small-programs")
+_FIRST_FUSION = "fuse-small-programs"
 _GPUS = ("vulkan", "cuda", "rocm", "metal")
 _SPIRV = ("vulkan", "metal")
 _ONLY_ON = {
@@ -183,6 +184,9 @@ class LegalizeForIree(Pass):
        would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
+    Of the sequence, `part` chooses those before the fusions ("numbers"), after which a program may
+    become one kernel that runs without IREE, and those from there on ("rest").
+
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """
 
@@ -192,6 +196,7 @@ class LegalizeForIree(Pass):
     missing: str = ""
     fuses: bool = True
     has_c_library: bool = True
+    part: str = "all"
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
@@ -208,10 +213,13 @@ class LegalizeForIree(Pass):
         run_stages(module, self.stages(), options)
 
     def stages(self) -> dict[str, Stage]:
-        """Returns the stages that the platform has."""
+        """Returns the stages of the part that the platform has."""
+        names = list(STAGES)
+        first = names.index(_FIRST_FUSION)
+        parts = {"all": names, "numbers": names[:first], "rest": names[first:]}
         return {
-            name: wanted
-            for name, wanted in STAGES.items()
+            name: STAGES[name]
+            for name in parts[self.part]
             if self.platform in _ONLY_ON.get(name, (self.platform,))
             and (self.fuses or name not in _FUSIONS)
             and not (self.has_c_library and name == "expand-c-functions")

@@ -15,12 +15,13 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from iree import runtime as iree_runtime
 
+from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Dtype, Foreign, HostArray
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import DonationError
-from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.core.extended_dtypes import keys_of, words_of
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import outside_traces
 from axir.dialect.core.timeline import span, timeline
@@ -35,9 +36,11 @@ from axir.dialect.program.primitive import check_finite
 from axir.dialect.program.rules import Results, Value
 from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.passes.transforms.simplify import simplify_function
-from axir.runtime.compiler.function_compilation import compile_function
+from axir.runtime.compiler.function_compilation import compile_function, compile_program
 from axir.runtime.device.buffers import Buffer, BufferType
-from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
+from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device, local_devices
+from axir.runtime.native.kernel_program import KernelProgram
+from axir.runtime.native.programs import NativeProgram, usable
 from axir.runtime.errors import (
     CompileError,
     CompileFailureWarning,
@@ -48,10 +51,12 @@ from axir.runtime.errors import (
 from . import pending
 from .background import Background
 from .executable import Executable, Program
+from .native_executable import NativeExecutable
 
 _VmVariantList = iree_runtime.VmVariantList
 _new_buffer = Buffer.__new__
 _new_array = ConcreteArray.__new__
+_empty = np.empty
 # The host side of results is made when somebody looks.
 _NO_HOST = itertools.repeat(None)
 # Making a list for results takes 0.5 us. Up to this size they may live until the next call.
@@ -130,8 +135,10 @@ class CompiledFunction:
         self.donated = donated
         self._is_empty = not function.outputs and not has_effects(function)
         # None if the function is not or could not be compiled, and is evaluated.
-        self._executable: Executable | None = None
-        self._making: Background[Executable] | None = None
+        self._executable: Executable | NativeExecutable | None = None
+        self._making: Background[Executable | NativeExecutable] | None = None
+        # The same, once a call may be a quick one of machine code.
+        self._native: NativeProgram | None = None
         if not (self._is_empty or waits or has_effects(function)):
             self._making = Background(self._compile)
         elif not self._is_empty:
@@ -148,7 +155,7 @@ class CompiledFunction:
         result_bytes = sum(t.size * t.dtype.itemsize for t in self.result_types)
         self._reuses_lists = result_bytes <= _SMALL_RESULT_BYTES
         # The same program with marks of its dispatches, once somebody wanted to see them.
-        self._marked: Executable | None = None
+        self._marked: Executable | NativeExecutable | None = None
         _compiled_functions.add(self)
 
     @property
@@ -158,9 +165,9 @@ class CompiledFunction:
 
     def forget_quick_calls(self) -> None:
         """Lets the next call be a general one, which stands on the timeline."""
-        self._results = None
+        self._results = self._native = None
 
-    def _adopt(self, executable: Executable) -> None:
+    def _adopt(self, executable: Executable | NativeExecutable) -> None:
         """Lets calls run a program from now on."""
         captured = self.function.captured
         self._constants = [buffer_of(as_array(x), self.device) for x in captured]
@@ -185,15 +192,23 @@ class CompiledFunction:
             elif failure is not None:
                 raise failure
 
-    def _compile(self, marks_dispatches: bool = False) -> Executable:
+    def _compile(self) -> Executable | NativeExecutable:
+        function, device = self.function, self.device
+        calls: list[HostCall] = []
+        made = compile_program(function, device, self.donated, calls)
+        # Host functions run in the thread of their call, where the user expects them.
+        self._is_deferrable = not calls
+        if isinstance(made, KernelProgram):
+            return NativeExecutable(made, device, self.result_types, function.name)
+        return Program(made, device, calls).function("main", work=largest_operation(function))
+
+    def _compile_marked(self) -> Executable:
         function = self.function
         calls: list[HostCall] = []
         binary = compile_function(
-            function, self.device, self.donated, calls, marks_dispatches=marks_dispatches
+            function, self.device, self.donated, calls, marks_dispatches=True
         )
-        # Host functions run in the thread of their call, where the user expects them.
-        self._is_deferrable = not calls
-        program = Program(binary, self.device, calls, is_marked=marks_dispatches)
+        program = Program(binary, self.device, calls, is_marked=True)
         return program.function("main", work=largest_operation(function))
 
     def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
@@ -219,6 +234,9 @@ class CompiledFunction:
         a call of IREE, and a loop over the results. All of it is written out: a call of a function
         or a constructor would cost as much as what it does.
         """
+        native = self._native
+        if native is not None and not (config.jax_debug_nans or config.jax_debug_infs):
+            return self._run_natively(native, arguments)
         plan = self._results
         if plan is None or config.jax_debug_nans or config.jax_debug_infs:
             return self._run(arguments)
@@ -290,11 +308,15 @@ class CompiledFunction:
                 return False
         return len({id(x._buffer) for x in arguments}) == len(arguments)
 
-    def _with_marks(self, executable: Executable) -> Executable:
+    def _with_marks(
+        self, executable: Executable | NativeExecutable
+    ) -> Executable | NativeExecutable:
         """Returns the program that tells of its dispatches; the given one if there is none."""
+        if isinstance(executable, NativeExecutable):
+            return executable  # which has none
         if self._marked is None:
             try:
-                self._marked = self._compile(marks_dispatches=True)
+                self._marked = self._compile_marked()
             except CompileError as error:
                 self._marked = executable
                 warn_of_missing_marks(self.function.name, error)
@@ -324,6 +346,11 @@ class CompiledFunction:
             executable = self._with_marks(executable)
         is_checked = config.jax_debug_nans or config.jax_debug_infs
         originals = _kept(arguments, self.donated) if is_checked else arguments
+        if isinstance(executable, NativeExecutable) and self._is_at_hand(executable, arguments):
+            results = self._run_on_host(executable, arguments)
+            if is_checked:
+                self._check_finite(originals, results)
+            return results
         device = self.device
         buffers = [buffer_of(x, device) for x in arguments]
         if self.donated:
@@ -338,8 +365,81 @@ class CompiledFunction:
             self._results = list(zip(indices, self.result_types, types, strict=True))
         return results
 
+    def _is_at_hand(
+        self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
+    ) -> bool:
+        """Tells whether machine code can run now, in this thread, on arrays of the host."""
+        if executable.is_long and config.jax_cpu_enable_async_dispatch:
+            return False
+        return not any(_is_pending(x) for x in arguments)
+
+    def _run_on_host(
+        self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
+    ) -> list[ConcreteArray]:
+        """Runs machine code on arrays of the host, where they lie."""
+        device = self.device
+        hosts = [_host_on(x, device) for x in arguments]
+        if self.donated:
+            _check_donated(arguments, self.donated)
+            pending.finish_all()
+            for number in self.donated:
+                arguments[number].delete()
+        written = executable.run([*hosts, *(x.to_numpy() for x in self._constants)])
+        results = list(map(_array_of_words, self.result_types, written))
+        if device is not _only_device():
+            for x in results:
+                x._buffer = _put(bytes_of(words_of(x.host())), device)
+        elif self._is_quick(executable) and not timeline.is_on:
+            self._native = executable.program
+        return results
+
+    def _is_quick(self, executable: NativeExecutable) -> bool:
+        """Tells whether calls need neither a clock nor a look at what they are given."""
+        is_simple = executable.program.is_plain and not executable.is_timed
+        types = (*self.function.inputs, *self.function.outputs)
+        return (
+            is_simple
+            and not self.donated
+            and not self._constants
+            and not any(dtypes.is_key(x.type.dtype) or dtypes.is_narrow(x.type.dtype) for x in types)
+        )
+
+    def _run_natively(
+        self, program: NativeProgram, arguments: Sequence[ConcreteArray]
+    ) -> list[ConcreteArray]:
+        """Runs machine code of a program that takes its arguments as they are.
+
+        This is what a call of a small program costs: see `run`.
+        """
+        given = []
+        for number in program.arguments:
+            x = arguments[number]
+            host = x._host
+            if host is None:
+                if _is_pending(x):
+                    return self._run(arguments)
+                host = _host_on(x, self.device)
+            given.append(host)
+        written = [_empty(shape, dtype) for shape, dtype in program.results]
+        if program.entry(*given, *written) is None:
+            # The elements lie in another order, or are one that is repeated: from now on they lie
+            # as kernels read them.
+            for number in program.arguments:
+                x = arguments[number]
+                x._host = usable(x.host())
+            return self._run(arguments)
+        results = []
+        for array_type, host in zip(self.result_types, written, strict=True):
+            result = _new_array(ConcreteArray)
+            result.type = array_type
+            result._host = host
+            result._buffer = None
+            result._device = None
+            results.append(result)
+        return results
+
     def _outputs(
-        self, executable: Executable, buffers: list[Buffer], is_checked: bool
+        self, executable: Executable | NativeExecutable, buffers: list[Buffer], is_checked: bool
     ) -> list[Buffer]:
         """Calls the program, or leaves that to another thread: see `pending.py`."""
         if (
@@ -394,6 +494,41 @@ class CompiledFunction:
             raise failure
 
 
+def _is_pending(x: ConcreteArray) -> bool:
+    """Tells whether a queued call is yet to compute an array."""
+    buffer: Foreign = x._buffer
+    return buffer is not None and buffer.ref is None and not buffer.is_deleted
+
+
+def _host_on(x: ConcreteArray, device: Device) -> HostArray:
+    """Returns the elements of an array for a program that reads them on a device of the host."""
+    buffer: Foreign = x._buffer
+    if buffer is not None and buffer.device is not device:
+        if config.jax_transfer_guard or config.jax_transfer_guard_device_to_device:
+            check_transfer("device_to_device", f"{x.type} from {buffer.device} to {device}")
+        return bytes_of(words_of(x.host()))
+    if x._host is None and buffer is not None and buffer.nbytes > _SMALL_RESULT_BYTES:
+        # The array does not keep this view: its memory may be given away afterwards.
+        kind = buffer.type
+        return device.to_numpy(buffer.view, kind.shape, kind.dtype)
+    return bytes_of(words_of(x.host()))
+
+
+def _array_of_words(array_type: ShapedArray, host: HostArray) -> ConcreteArray:
+    """Returns the array whose elements, or the words of its keys, are the given ones."""
+    if dtypes.is_key(array_type.dtype):
+        host = keys_of(host, array_type.dtype)
+    elif host.dtype != array_type.dtype:  # few bits in bytes, or integers without a sign
+        host = host.view(array_type.dtype)
+    return ConcreteArray(array_type, host)
+
+
+def _only_device() -> Device | None:
+    """Returns the device on which arrays lie that know no other; None if there are several."""
+    devices = local_devices()
+    return devices[0] if len(devices) == 1 and devices[0] is default_device() else None
+
+
 class _OvertakenError(Exception):
     """The compiler was done before the evaluator."""
 
@@ -420,6 +555,19 @@ def _kept(arguments: Sequence[ConcreteArray], donated: tuple[int, ...]) -> list[
     ]
 
 
+def _check_donated(arguments: Sequence[object], donated: tuple[int, ...]) -> None:
+    """Raises DonationError if an array is donated twice, or donated and used."""
+    for number in donated:
+        used = [n for n, x in enumerate(arguments) if x is arguments[number]]
+        if len(used) > 1:
+            raise DonationError(
+                f"The array that is argument {used[1]} of the call is donated, and argument "
+                f"{used[0]} as well: its memory cannot be overwritten for one and read for the "
+                "other.",
+                "Pass a copy, jnp.array(x), or do not donate it.",
+            )
+
+
 def _give_away(
     arguments: Sequence[ConcreteArray], donated: tuple[int, ...], buffers: list[Buffer]
 ) -> None:
@@ -428,15 +576,7 @@ def _give_away(
     Raises:
         DonationError: an array is donated twice, or donated and used.
     """
-    for number in donated:
-        used = [n for n, buffer in enumerate(buffers) if buffer is buffers[number]]
-        if len(used) > 1:
-            raise DonationError(
-                f"The array that is argument {used[1]} of the call is donated, and argument "
-                f"{used[0]} as well: its memory cannot be overwritten for one and read for the "
-                "other.",
-                "Pass a copy, jnp.array(x), or do not donate it.",
-            )
+    _check_donated(buffers, donated)
     for number in donated:
         # Memory that the host has seen may be visible through NumPy arrays: those must not change.
         owned = buffers[number].owned()

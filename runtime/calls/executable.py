@@ -34,7 +34,7 @@ from .marked_programs import DispatchMarks
 
 _VmVariantList = iree_runtime.VmVariantList
 # Leaving a call to another thread costs 30 us, but milliseconds where others keep all cores busy.
-_LONG_SECONDS = 5e-3
+LONG_SECONDS = 5e-3
 
 _programs: weakref.WeakSet[Program] = weakref.WeakSet()
 
@@ -193,6 +193,11 @@ class Executable:
         self.quick_calls = 0
         self.is_long = False
 
+    @property
+    def device(self) -> Device:
+        """Where the function runs."""
+        return self.program.device
+
     def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
         """Runs the function.
 
@@ -264,7 +269,7 @@ class Executable:
         trial = self._trial
         trial.record(driver, seconds)
         self.driver = trial.driver
-        self.is_long = trial.seconds >= _LONG_SECONDS
+        self.is_long = trial.seconds >= LONG_SECONDS
         if trial.calls_to_rest:
             self.quick_calls = trial.calls_to_rest
             self.quick = trial.driver, self.program.idle_contexts(trial.driver)

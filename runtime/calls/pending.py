@@ -36,6 +36,7 @@ from axir.runtime.device.fork_safety import call_in_forked_child
 from axir.runtime.errors import RuntimeExecutionError
 
 from .executable import Executable
+from .native_executable import NativeExecutable
 
 # What is queued keeps its arguments alive; whoever queues more waits for the oldest.
 _LIMIT = 32
@@ -80,7 +81,7 @@ class QueuedCall:
     def __init__(
         self,
         calls: _Queue,
-        executable: Executable,
+        executable: Executable | NativeExecutable,
         sources: list[Source],
         waits_for: list[QueuedCall],
     ):
@@ -324,7 +325,9 @@ def is_any_unfinished() -> bool:
     return bool(_unfinished)
 
 
-def defer(executable: Executable, buffers: Sequence[Buffer], overwrites: bool) -> list[Buffer]:
+def defer(
+    executable: Executable | NativeExecutable, buffers: Sequence[Buffer], overwrites: bool
+) -> list[Buffer]:
     """Queues a call; returns its results to come.
 
     Args:
@@ -335,7 +338,7 @@ def defer(executable: Executable, buffers: Sequence[Buffer], overwrites: bool) -
     Raises:
         DeletedArrayError: an argument has been deleted or donated.
     """
-    lane = _lane_of(executable.program.device)
+    lane = _lane_of(executable.device)
     call = QueuedCall(lane.queue, executable, sources_of(buffers), unfinished(overwrites))
     types = executable.result_types
     assert types is not None

@@ -63,7 +63,7 @@ _LOGGER = logging.getLogger(__name__)
 _Binary = TypeVar("_Binary", bytes, tuple[bytes, bytes])
 _Report: TypeAlias = Callable[[str], None]
 _Run: TypeAlias = Callable[[tuple[str, ...], _Report], _Binary | None]
-_COMPILER_VERSION = str(version.VERSION)
+COMPILER_VERSION = str(version.VERSION)
 
 
 def compile_module(module: ir.Module | str | bytes, target: Target, name: str = "main") -> bytes:
@@ -85,8 +85,17 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
     return _compile_module(module.encode() if isinstance(module, str) else module, target, name)[0]
 
 
+def text_of(module: ir.Module) -> str:
+    """Returns what a module is, without the lines of the user's program."""
+    return module.operation.get_asm(enable_debug_info=False, assume_verified=True)
+
+
 def compile_legalized(
-    module: ir.Module, target: Target, name: str, legalize: Callable[[ir.Module], None]
+    module: ir.Module,
+    target: Target,
+    name: str,
+    legalize: Callable[[ir.Module], None],
+    text: str | None = None,
 ) -> bytes:
     """Legalizes and compiles a module, unless the cache knows what has become of an equal one.
 
@@ -95,6 +104,7 @@ def compile_legalized(
         target: as for `compile_module`.
         name: as for `compile_module`.
         legalize: makes it fit, in place: by the module, the target and axir's code alone.
+        text: what the module was, if `legalize` goes on with what became of that.
 
     Raises:
         CompileError: as for `compile_module`.
@@ -103,13 +113,13 @@ def compile_legalized(
         legalize(module)
         return compile_module(module, target, name)
     cache = program_cache()
-    text = module.operation.get_asm(enable_debug_info=False, assume_verified=True)
-    parts = (_COMPILER_VERSION, code_fingerprint(), *_changes(target), repr(target), target.machine)
+    text = text_of(module) if text is None else text
+    parts = (COMPILER_VERSION, code_fingerprint(), *_changes(target), repr(target), target.machine)
     key = hashlib.sha256("\0".join((*parts, text)).encode()).hexdigest()
     program_key = (cache.get(key) or b"").decode()
     if program_key and cache.path(program_key).exists():
         with timed(COMPILED, name):
-            known = _look_up(cache, program_key)
+            known = look_up(cache, program_key)
         if known is not None:
             return known
     legalize(module)
@@ -129,7 +139,7 @@ def _compile_module(source: ir.Module | bytes, target: Target, name: str) -> tup
     """Returns the binary, and its key in the cache."""
     fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
-    parts = (_COMPILER_VERSION, *_changes(target), *process_flags(flags), *flags, target.machine)
+    parts = (COMPILER_VERSION, *_changes(target), *process_flags(flags), *flags, target.machine)
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + fingerprint).hexdigest()
     if config.axir_dump_dir:
         _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", _written(source), target, flags)
@@ -137,7 +147,7 @@ def _compile_module(source: ir.Module | bytes, target: Target, name: str) -> tup
 
     def binary() -> bytes:
         with timed(COMPILED, name):
-            known = _look_up(cache, key)
+            known = look_up(cache, key)
             if known is None:
                 text = _written(source)
                 option = MARK if target.marks_dispatches else target.checks_arguments
@@ -186,7 +196,7 @@ def compile_object(
     flags = target.flags(is_tiled)
     kind = "object without lines"
     parts = (
-        _COMPILER_VERSION,
+        COMPILER_VERSION,
         invocation_fingerprint(),
         kind,
         prefix,
@@ -201,7 +211,7 @@ def compile_object(
     cache = program_cache()
 
     def compiled() -> tuple[bytes, bytes]:
-        known = _look_up(cache, key)
+        known = look_up(cache, key)
         if known is not None:
             return marshal.loads(known)
 
@@ -217,7 +227,7 @@ def compile_object(
     return program.decode(), content
 
 
-def _look_up(cache: ProgramCache, key: str) -> bytes | None:
+def look_up(cache: ProgramCache, key: str) -> bytes | None:
     """Returns what the cache has under a key; tells listeners whether it had it."""
     tell_event(REQUEST)
     start = time.perf_counter()

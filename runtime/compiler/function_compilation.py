@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Sequence
 
+from iree.compiler import ir
+
 from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.config import config
 from axir.dialect.core.events import LOWERED, timed
@@ -17,8 +19,10 @@ from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.passes.transforms.lower_to_stablehlo import HostCall, lower_functions
 from axir.runtime.device.devices import Device
+from axir.runtime.native.kernel_program import KernelProgram
 
-from .compilation import compile_legalized
+from .compilation import compile_legalized, text_of
+from .native_compilation import compile_natively
 from .target import Target
 
 _LEGALIZATION = "legalize-for-iree"
@@ -27,8 +31,11 @@ _TUNING = {"cpu": "tune-for-cpu"}
 _TUNING_LEVEL = 1
 
 
-def prepare_for_target(module: Foreign, target: Target) -> None:
-    """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place."""
+def prepare_for_target(module: Foreign, target: Target, part: str = "all") -> None:
+    """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place.
+
+    `part` is that of `legalize-for-iree` which is left to do.
+    """
     platform = target.backend
     is_tuned = target.opt_level >= _TUNING_LEVEL
     missing = () if target.gpu_features is None else target.gpu_features.missing_types()
@@ -37,6 +44,7 @@ def prepare_for_target(module: Foreign, target: Target) -> None:
         "missing": " ".join(missing),
         "fuses": is_tuned,
         "has_c_library": target.has_c_library,
+        "part": part,
     }
     passes = [find_pass(_LEGALIZATION).from_options(legalization)]
     if is_tuned and platform in _TUNING:
@@ -59,19 +67,66 @@ def compile_function(
     None if it must run without this process. `mesh_axes` are those of the mesh whose devices run
     the function on their parts, if it is such a one. `marks_dispatches` as for `Target`.
     """
+    target = dataclasses.replace(_target_of(device), marks_dispatches=marks_dispatches)
+    module = _lowered(function, device, donated, host_functions, mesh_axes)
+    return _compiled(module, target, function.name)
+
+
+def compile_program(
+    function: Function, device: Device, donated: tuple[int, ...], host_functions: list[HostCall]
+) -> KernelProgram | bytes:
+    """Compiles a function for a device of this process, as the option `axir_compiler` says.
+
+    Args:
+        function: As for `compile_function`, like the others.
+        device: See there.
+        donated: See there.
+        host_functions: See there.
+
+    Returns:
+        A kernel in machine code, or IREE's binary.
+    """
+    target = _target_of(device)
+    module = _lowered(function, device, donated, host_functions)
+    may_be_native = (
+        device.platform == "cpu"
+        and target.opt_level >= _TUNING_LEVEL
+        and config.axir_compiler != "iree"
+        and not host_functions
+    )
+    if not may_be_native:
+        return _compiled(module, target, function.name)
+    text = text_of(module)
+    made = compile_natively(module, text, function.name)
+    if isinstance(made, KernelProgram):
+        return made
+    part = "rest" if made.is_begun else "all"
+    return _compiled(module, target, function.name, part, text)
+
+
+def _target_of(device: Device) -> Target:
     opt_level = 0 if config.jax_disable_most_optimizations else config.axir_opt_level
     # Whoever calls the binary has arguments of known types: see `CompiledFunction`.
-    target = dataclasses.replace(
-        Target.of_device(device, opt_level, checks_arguments=False),
-        marks_dispatches=marks_dispatches,
-    )
-    with timed(LOWERED, function.name):
-        with span("lower to StableHLO", "compiler"):
-            module = lower_functions(
-                {"main": function}, device.platform, donated, host_functions, mesh_axes=mesh_axes
-            )
+    return Target.of_device(device, opt_level, checks_arguments=False)
 
-    def legalize(module: Foreign) -> None:
-        prepare_for_target(module, target)
 
-    return compile_legalized(module, target, function.name, legalize)
+def _lowered(
+    function: Function,
+    device: Device,
+    donated: tuple[int, ...],
+    host_functions: list[HostCall] | None,
+    mesh_axes: Sequence[tuple[Hashable, int]] | None = None,
+) -> ir.Module:
+    with timed(LOWERED, function.name), span("lower to StableHLO", "compiler"):
+        return lower_functions(
+            {"main": function}, device.platform, donated, host_functions, mesh_axes=mesh_axes
+        )
+
+
+def _compiled(
+    module: ir.Module, target: Target, name: str, part: str = "all", text: str | None = None
+) -> bytes:
+    def legalize(module: ir.Module) -> None:
+        prepare_for_target(module, target, part)
+
+    return compile_legalized(module, target, name, legalize, text)

@@ -27,6 +27,7 @@ from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from .diagnostics import CompilerEndedError
 from .invocation.invoker import RejectedFlagsError
 from .invocation.messages import receive, send
+from .invocation.native import NativeUnavailableError
 from .invocation.proven_memory import WrongMemoryError
 from .target import process_flags
 
@@ -129,7 +130,11 @@ class Helper:
         self.count += 1
         self.process_flags = process_flags(flags)
         request = (self.process_flags, _working_directory(), flags, source, option)
-        for answer in self._ask("compile", *request):
+        return self._binary(self._ask("compile", *request), report)
+
+    def _binary(self, answers: Iterator[tuple], report: Callable[[str], None]) -> Foreign:
+        """Returns what was made, after what is said before."""
+        for answer in answers:
             match answer:
                 case ("error", text):
                     report(text)
@@ -137,6 +142,8 @@ class Helper:
                     raise RejectedFlagsError(text)
                 case ("wrong", text):
                     raise WrongMemoryError(text)
+                case ("unavailable",):
+                    raise NativeUnavailableError("there is no llvmlite")
                 case ("binary", binary):
                     return binary
                 case ("failed",):
@@ -145,11 +152,23 @@ class Helper:
                     return None
         raise AssertionError("a helper answers or ends")
 
+    def compile_kernel(
+        self, kernel: bytes, effort: int, releases_lock: bool, report: Callable[[str], None]
+    ) -> bytes | None:
+        """Compiles as `NativeCompiler.compile` does.
+
+        Raises:
+            NativeUnavailableError: there is no llvmlite.
+            CompilerEndedError: as for `compile`, like `HelperStartError`.
+        """
+        self.count += 1
+        return self._binary(self._ask("native", kernel, effort, releases_lock), report)
+
     def try_to_read(self, bytecode: bytes) -> None:
         """Lets the helper read bytecode; raises as `compile` does if that crashes."""
         next(self._ask("read", bytecode))
 
-    def _ask(self, *request: str | bytes | bool | tuple[str, ...] | None) -> Iterator[tuple]:
+    def _ask(self, *request: str | bytes | int | tuple[str, ...] | None) -> Iterator[tuple]:
         """Sends a request and yields the answers; raises when the helper ends."""
         requests: Foreign = self._process.stdin
         answers: Foreign = self._process.stdout
@@ -231,6 +250,13 @@ class HelperPool:
         """Compiles kernels in a helper; see `Helper.compile_object`."""
         with self._helper(process_flags(flags)) as helper:
             return helper.compile_object(source, flags, report, prefix)
+
+    def compile_kernel(
+        self, kernel: bytes, effort: int, releases_lock: bool, report: Callable[[str], None]
+    ) -> bytes | None:
+        """Makes an object file in a helper; see `Helper.compile_kernel`."""
+        with self._helper() as helper:
+            return helper.compile_kernel(kernel, effort, releases_lock, report)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Reads bytecode in a helper; see `Helper.try_to_read`."""

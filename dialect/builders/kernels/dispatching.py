@@ -18,7 +18,7 @@ from axir.dialect.core.state import Change, state
 
 from .building import Kernel, index_value
 from .memory import Memory, aligned, bytes_of, memref_type
-from .packing import grouped, packed, packed_type, unpacked
+from .packing import MOST_BINDINGS, grouped, packed, packed_type, unpacked
 
 # Numbers of the arrays that lie in a binding, one behind the other, and their types.
 _Binding: TypeAlias = Sequence[tuple[int, ir.Type]]
@@ -33,6 +33,7 @@ def dispatch(
     in_place: Mapping[int, int] | None = None,
     name: str = "kernel",
     identity: str = "",
+    most_bindings: int = MOST_BINDINGS,
 ) -> list[ir.Value]:
     """Runs a kernel as one dispatch.
 
@@ -48,6 +49,7 @@ def dispatch(
         name: What the kernel is called in modules and profiles.
         identity: What the code depends on besides the types of the arrays, where that can be told:
             then it is not built again to see that the module has an equal one.
+        most_bindings: In how many bindings the arrays lie at most: more of them share some.
 
     Returns:
         The results.
@@ -66,7 +68,7 @@ def dispatch(
     results = [hlo.tensor_type(x.shape, signless(x.element_type)) for x in result_types]
     own = [number for number in range(len(results)) if number not in tied]
     taken, given = grouped(
-        [x.type for x in arrays], [results[number] for number in own], tied.values()
+        [x.type for x in arrays], [results[n] for n in own], tied.values(), most_bindings
     )
     given = [[own[number] for number in group] for group in given]
     bindings = [

@@ -24,7 +24,10 @@ Group: TypeAlias = list[int]
 
 
 def grouped(
-    operands: Sequence[ir.Type], results: Sequence[ir.Type], alone: Collection[int]
+    operands: Sequence[ir.Type],
+    results: Sequence[ir.Type],
+    alone: Collection[int],
+    most: int = MOST_BINDINGS,
 ) -> tuple[list[Group], list[Group]]:
     """Returns which operands, and which results, share a binding, by their numbers.
 
@@ -32,13 +35,14 @@ def grouped(
         operands: The types of the operands.
         results: The types of the results.
         alone: The operands that keep a binding of their own.
+        most: How many bindings there may be.
     """
-    if len(operands) + len(results) <= MOST_BINDINGS:
+    if len(operands) + len(results) <= most:
         return [[n] for n in range(len(operands))], [[n] for n in range(len(results))]
-    half = MOST_BINDINGS // 2
-    for_results = max(half, MOST_BINDINGS - len(operands))
+    half = most // 2
+    for_results = max(half, most - len(operands))
     grouped_results = _grouped(results, (), for_results)
-    return _grouped(operands, alone, MOST_BINDINGS - len(grouped_results)), grouped_results
+    return _grouped(operands, alone, most - len(grouped_results)), grouped_results
 
 
 def _grouped(types: Sequence[ir.Type], alone: Collection[int], most: int) -> list[Group]:

@@ -33,8 +33,7 @@ def round_products(module: ir.Operation) -> None:
     def collect(operation: ir.Operation) -> ir.WalkResult:
         name = operation.name
         if name == "hal.executable":
-            symbol = ir.StringAttr(operation.attributes["sym_name"]).value
-            if _COMPUTES_ONCE.fullmatch(symbol):
+            if computes_once(ir.StringAttr(operation.attributes["sym_name"]).value):
                 return ir.WalkResult.SKIP
         elif name == _PRODUCT:
             products.append(operation)
@@ -49,6 +48,11 @@ def round_products(module: ir.Operation) -> None:
         if flags not in without:
             without[flags] = _without_leave(flags)
         product.attributes[_FLAGS] = without[flags]
+
+
+def computes_once(kernel: str) -> bool:
+    """Tells whether a kernel of this name may round a product and the sum it is part of once."""
+    return _COMPUTES_ONCE.fullmatch(kernel) is not None
 
 
 def _is_of_polynomial(product: ir.Operation) -> bool:

@@ -1,7 +1,7 @@
 """The helper process: compiles what it is sent on its standard input, until that ends.
 
 It answers on its standard output: `ready` once, then for each request any number of `error`s and
-one of `binary`, `failed`, `wrong`, `rejected` and `read`. A compiler that crashes ends this process
+one of `binary`, `failed`, `wrong`, `rejected`, `unavailable` and `read`. A compiler that crashes ends this process
 and no other. When the parent ends, however it does, so does the input, and with it this process,
 also in the middle of a compilation.
 """
@@ -18,6 +18,7 @@ import threading
 
 from .invoker import MARK, Invoker, RejectedFlagsError
 from .messages import receive, send
+from .native import NativeCompiler, NativeUnavailableError
 from .proven_memory import WrongMemoryError
 from .reader import try_to_read
 
@@ -41,20 +42,51 @@ def main() -> None:
     threading.Thread(target=_read_requests, args=(requests, pending), daemon=True).start()
     send(answers, "ready")
     invoker: Invoker | None = None
+    native: NativeCompiler | None = None
+    if pending.empty():  # what is loaded now nobody has to wait for
+        native = _native_compiler()
     while True:
         try:
-            request = pending.get(timeout=None if invoker is None else _SECONDS_UNTIL_TIDY)
+            idle = invoker is None and native is None
+            request = pending.get(timeout=None if idle else _SECONDS_UNTIL_TIDY)
         except queue.Empty:
-            invoker = None
+            invoker = native = None
             _release_memory()
             continue
         if request[0] == "read":
             try_to_read(request[1])
             send(answers, "read")
-            continue
-        _, process_flags, *rest = request
-        invoker = invoker or Invoker(process_flags)
-        _answer(invoker, answers, *rest)
+        elif request[0] == "native":
+            native = native or _native_compiler()
+            _answer_natively(native, answers, *request[1:])
+        else:
+            _, process_flags, *rest = request
+            invoker = invoker or Invoker(process_flags)
+            _answer(invoker, answers, *rest)
+
+
+def _native_compiler() -> NativeCompiler | None:
+    """Returns what makes machine code without IREE, None where that is not to be had."""
+    try:
+        return NativeCompiler()
+    except NativeUnavailableError:
+        return None
+
+
+def _answer_natively(
+    native: NativeCompiler | None,
+    answers: io.RawIOBase,
+    kernel: bytes,
+    effort: int,
+    releases_lock: bool,
+) -> None:
+    if native is None:
+        send(answers, "unavailable")
+        return
+    made = native.compile(
+        kernel, effort, releases_lock, lambda text: send(answers, "error", text)
+    )
+    send(answers, *(("failed",) if made is None else ("binary", made)))
 
 
 def _answer(

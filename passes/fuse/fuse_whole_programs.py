@@ -1,0 +1,70 @@
+"""`fuse-whole-programs`: programs become one kernel each, which runs without IREE."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.regions import operations_of
+
+from .code import Code, write_out_functions
+from .fitness import Fitness
+from .fuse_small_programs import fuse_program, pays
+from .inlining import erase_unused
+from .region_kernel import RULES
+
+_LOGGER = logging.getLogger(__name__)
+_MOST_BINDINGS = 1000
+_STEPS = "func.return stablehlo.constant".split()
+
+
+@dataclasses.dataclass(frozen=True)
+class FuseWholePrograms(Pass):
+    """Makes one kernel of each function of little work, whatever its operations are.
+
+    The fact: IREE looks for 100 ms at a program of one addition, and takes a microsecond or two to
+    queue it. A kernel of the whole program needs neither: see `runtime/native/`.
+
+    1. Take the functions that nobody calls. Each operation must have a rule, and their work must be
+       small enough for one thread.
+    2. Build the kernel as `fuse-small-programs` does, with up to a thousand arrays. It is called
+       `program`, or `elementwise` where IREE would make a kernel of its own of all operations: in
+       that one products are rounded before they are added (`invocation/roundings.py`).
+
+    Before::
+
+        %0 = stablehlo.multiply %x, %y
+        return %0
+
+    After::
+
+        %0 = flow.dispatch @elementwise_0::@elementwise_0(%x, %y)
+        return %0
+
+    Precondition: as for `fuse-small-programs`.
+    """
+
+    name: ClassVar[str] = "fuse-whole-programs"
+
+    def run(self, module: ir.Module) -> None:
+        """Rewrites the functions of the module."""
+        write_out_functions(module)
+        code = Code(module)
+        fitness = Fitness(code, frozenset(RULES))
+        for function in list(code.functions.values()):
+            if "sym_visibility" in function.attributes:
+                continue
+            [operations] = operations_of(function) if len(function.regions[0].blocks) else [[]]
+            if all(x.name in _STEPS for x in operations):
+                continue
+            reason = fitness.of_program(operations, _MOST_BINDINGS)
+            if reason is None:
+                name = "program" if pays(operations) else "elementwise"
+                fuse_program(function, operations, code, name, _MOST_BINDINGS)
+            else:
+                _LOGGER.info("the program at %s is no kernel: %s", function.location, reason)
+        erase_unused(module)

@@ -1,0 +1,208 @@
+"""Kernels as object files, without IREE's compiler: MLIR in, machine code out.
+
+A kernel is a function over memory (`stream.binding`). MLIR's passes, which IREE's library brings,
+make LLVM IR of it, and llvmlite makes machine code of that: 10 ms where IREE takes 100, for it looks
+for nothing. llvmlite is loaded where this is called, in a helper process as a rule, and nowhere else.
+What does not live here: where kernels come from (`passes/fuse/fuse_whole_programs.py`), and what
+becomes of an object (`runtime/native/`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from functools import cache, cached_property
+
+from iree.compiler import ir
+from iree.compiler.api import ctypes_dl
+from iree.compiler.passmanager import PassManager
+
+from .called_functions import keep_functions
+from .conversions import freeze_conversions
+from .llvm_text import for_older_llvm
+from .native_entry import entry_text
+from .roundings import computes_once, round_products
+
+# A kernel's function, and that of each formula it calls: loops as blocks and branches, vectors as
+# LLVM has them, and functions of numbers as IREE's library of them computes.
+_PASSES = (
+    "builtin.module(func.func(iree-codegen-math-transform,lower-affine,expand-strided-metadata,"
+    "canonicalize,cse,iree-codegen-vector-transfer-lowering,convert-scf-to-cf,canonicalize),"
+    "iree-convert-to-llvm,reconcile-unrealized-casts,canonicalize,cse,"
+    "llvm.func(iree-codegen-add-fast-math-flags),strip-debuginfo)"
+)
+_COMPILATIONS_PER_CONTEXT = 200
+_SUBSPAN = re.compile(r"stream\.binding\.subspan (%\w+)\[(%\w+)\] : !stream\.binding -> ")
+_SIGNATURE = re.compile(r"func\.func @(\w+)\(([^)]*!stream\.binding[^)]*)\)")
+_BINDING = re.compile(r"(%\w+): !stream\.binding")
+_WORKGROUP = "stream.dispatch.workgroup.id"
+
+
+class NativeUnavailableError(Exception):
+    """No machine code can be made here: llvmlite is missing, or does not fit."""
+
+
+class NativeCompiler:
+    """Makes machine code of kernels, for the machine it runs on.
+
+    Raises:
+        NativeUnavailableError: there is no llvmlite, or it does not read what IREE's MLIR writes.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import llvmlite.binding as llvm  # late: few processes need it, and it takes 40 ms
+        except (ImportError, OSError) as error:
+            raise NativeUnavailableError(f"llvmlite cannot be loaded: {error}") from error
+        self._llvm = llvm
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._count = 0
+        self._context: ir.Context | None = None
+        self._pipeline: PassManager | None = None
+
+    def compile(
+        self, kernel: bytes, effort: int, releases_lock: bool, report: Callable[[str], None]
+    ) -> bytes | None:
+        """Makes an object file of a kernel.
+
+        Args:
+            kernel: The text of a function over bindings, and of those that it calls.
+            effort: 0 for what is needed soon, 1 for what runs for long.
+            releases_lock: Whether other threads of Python may run while the kernel does.
+            report: Called with what is wrong.
+
+        Returns:
+            The object file, which exports `ENTRY`; None if something is wrong.
+        """
+        try:
+            text = kernel.decode()
+            found = _signature(text)
+            count = len(_BINDING.findall(found.group(2)))
+            entry = entry_text(found.group(1), count, releases_lock)
+            return self._object(self._llvm_ir(text) + entry, effort)
+        except (ir.MLIRError, ValueError, RuntimeError) as error:
+            report(str(error))
+            return None
+
+    def _llvm_ir(self, kernel: str) -> bytes:
+        if self._context is None or self._count >= _COMPILATIONS_PER_CONTEXT:
+            self._begin()
+        assert self._context is not None
+        assert self._pipeline is not None
+        self._count += 1
+        text = f"module attributes {{hal.executable.target = {self._target}}} {{\n"
+        with self._context:
+            module = ir.Module.parse(text + _over_memory(kernel) + "\n}")
+        self._pipeline.run(module.operation)
+        if not computes_once(_signature(kernel).group(1)):
+            round_products(module.operation)
+        freeze_conversions(module.operation)
+        keep_functions(module.operation)
+        return for_older_llvm(_translated(module.operation))
+
+    def _begin(self) -> None:
+        # A context holds types and attributes for good.
+        self._context, self._count = ir.Context(), 0
+        self._context.enable_multithreading(False)
+        self._pipeline = PassManager.parse(_PASSES, context=self._context)
+        self._pipeline.enable_verifier(False)
+
+    def _object(self, text: bytes, effort: int) -> bytes:
+        llvm = self._llvm
+        module = llvm.parse_assembly(text.decode())
+        machine = self._machines[effort]
+        tuning = llvm.create_pipeline_tuning_options(speed_level=1 + effort)
+        # Kernels are of vectors already, and their loops as long as they should be.
+        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
+        builder = llvm.create_pass_builder(machine, tuning)
+        if effort:
+            passes = builder.getModulePassManager()
+        else:
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_sroa_pass()
+        passes.run(module, builder)
+        return machine.emit_object(module)
+
+    @cached_property
+    def _machines(self) -> list[object]:
+        llvm = self._llvm
+        target = llvm.Target.from_default_triple()
+        name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+        return [
+            target.create_target_machine(
+                cpu=name, features=features, opt=1 + effort, reloc="pic", codemodel="small"
+            )
+            for effort in range(2)
+        ]
+
+    @cached_property
+    def _target(self) -> str:
+        """The machine, as IREE's passes want to know it."""
+        llvm = self._llvm
+        features = llvm.get_host_cpu_features()
+        wide = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
+        triple = llvm.get_default_triple()
+        architecture = triple.partition("-")[0]
+        layout = str(self._machines[0].target_data)
+        return (
+            f'#hal.executable.target<"llvm-cpu", "system-elf-{architecture}", '
+            f'{{cpu = "{llvm.get_host_cpu_name()}", cpu_features = "{features.flatten()}", '
+            f'data_layout = "{layout}", native_vector_size = {wide} : i64, '
+            f'target_triple = "{triple}"}}>'
+        )
+
+
+def _signature(kernel: str) -> re.Match[str]:
+    """Finds the name and the bindings of the function over memory."""
+    found = _SIGNATURE.search(kernel)
+    if found is None:
+        raise ValueError("there is no function over memory")
+    return found
+
+
+def _over_memory(kernel: str) -> str:
+    """Returns a kernel whose function finds its memory in what IREE's runtime hands to kernels."""
+    found = _signature(kernel)
+    names = _BINDING.findall(found.group(2))
+    numbers = {name: number for number, name in enumerate(names)}
+    bindings = ", ".join(["#hal.pipeline.binding<storage_buffer, Indirect>"] * len(names))
+    layout = f"#hal.pipeline.layout<bindings = [{bindings}], flags = Indirect>"
+
+    def subspan(match: re.Match[str]) -> str:
+        return (
+            f"hal.interface.binding.subspan layout({layout}) binding({numbers[match.group(1)]}) "
+            f"offset({match.group(2)}) : "
+        )
+
+    kernel = kernel.replace(found.group(0), f"func.func @{found.group(1)}()", 1)
+    return _SUBSPAN.sub(subspan, kernel.replace(_WORKGROUP, "hal.interface.workgroup.id"))
+
+
+class _Operation(ctypes.Structure):
+    _fields_ = [("pointer", ctypes.c_void_p)]
+
+
+@cache
+def _translate() -> ctypes._NamedFuncPointer:
+    function = ctypes_dl._dylib.mlirTranslateModuleToLLVMIRToString
+    function.restype, function.argtypes = ctypes.c_void_p, [_Operation]
+    return function
+
+
+def _translated(module: ir.Operation) -> bytes:
+    """Returns the LLVM IR of a module of the LLVM dialect."""
+    python = ctypes.pythonapi
+    name_of, pointer_of = python.PyCapsule_GetName, python.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer_of.restype = ctypes.c_void_p
+    pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    capsule = module._CAPIPtr
+    text = _translate()(_Operation(pointer_of(capsule, name_of(capsule))))
+    if not text:
+        raise ValueError("MLIR makes no LLVM IR of this kernel")
+    try:
+        return ctypes.string_at(text)
+    finally:
+        ctypes.CDLL(None).free(ctypes.c_void_p(text))

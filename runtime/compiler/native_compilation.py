@@ -1,0 +1,192 @@
+"""Programs as machine code without IREE: `compile_natively(module, name) -> KernelProgram`.
+
+What is one kernel of little work needs no compiler that looks for dispatches, and no queue of a
+device. axir's own passes make the kernel, and a helper process makes an object file of it. What does
+not live here: machine code (`invocation/native.py`), what becomes of it (`runtime/native/`), and
+programs that are more than a kernel (`compilation.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.core.config import config
+from axir.dialect.core.events import COMPILED, timed
+from axir.dialect.core.single_flight import single_flight
+from axir.dialect.core.timeline import span
+from axir.passes.framework.pipeline import run_passes
+from axir.passes.framework.registry import find_pass
+from axir.passes.legalize.rewriting import operations_in_order
+from axir.runtime.device.fork_safety import abandon, call_in_forked_child
+from axir.runtime.native.kernel_program import KernelProgram, KernelSource, read_kernel
+
+from .architectures import host_architecture, host_cpu_features
+from .cache import program_cache
+from .code_fingerprint import code_fingerprint
+from .compilation import COMPILER_VERSION, look_up
+from .diagnostics import CompilerEndedError
+from .helpers import HelperStartError, helpers
+from .invocation.native import NativeCompiler, NativeUnavailableError
+from .slow_compilations import announced_if_slow
+
+_LOGGER = logging.getLogger(__name__)
+_UNFIT = b"unfit: "
+_ARCHITECTURES = ("x86_64", "aarch64")
+
+
+@dataclasses.dataclass(frozen=True)
+class NotNative:
+    """What a program is that does not become machine code here.
+
+    Attributes:
+        reason: Why it does not.
+        is_begun: Whether its module has gone through the first part of `legalize-for-iree`.
+    """
+
+    reason: str
+    is_begun: bool = False
+
+
+def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram | NotNative:
+    """Makes machine code of a module for this machine's CPU, if it is one kernel.
+
+    Args:
+        module: StableHLO, which becomes another module on the way.
+        text: What the module is, without source locations.
+        name: What the program is called in logs.
+    """
+    here = _here()
+    if here is None:
+        return NotNative("there is no llvmlite for this machine")
+    parts = (COMPILER_VERSION, code_fingerprint(), here, text)
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    has_begun = False
+
+    def compiled() -> KernelProgram | str:
+        nonlocal has_begun
+        cache = program_cache()
+        with timed(COMPILED, name):
+            known = look_up(cache, key)
+            if known is not None:
+                is_unfit = known.startswith(_UNFIT)
+                return known[len(_UNFIT) :].decode() if is_unfit else KernelProgram.from_bytes(known)
+            has_begun = True
+            with span("kernel of the program", "compiler"):
+                source = _kernel_of(module)
+            if isinstance(source, str):
+                cache.put(key, _UNFIT + source.encode())
+                return source
+            made = _compile(source, name)
+            if isinstance(made, KernelProgram):
+                cache.put(key, made.to_bytes())
+        return made
+
+    made = single_flight(("native", key), compiled)[0]
+    if isinstance(made, str):
+        _LOGGER.info("%s is compiled by IREE: %s", name, made)
+        return NotNative(made, has_begun)
+    return made
+
+
+def _kernel_of(module: ir.Module) -> KernelSource | str:
+    """Makes one kernel of a module; returns why it is none."""
+    if any(operations_in_order(module.operation, ("sdy.mesh", "mhlo.frontend_attributes"))):
+        return "it is for several devices"
+    run_passes(module, [find_pass("legalize-for-iree").from_options({"part": "numbers"})])
+    run_passes(module, [find_pass("fuse-whole-programs")()])
+    return read_kernel(module)
+
+
+def _compile(source: KernelSource, name: str) -> KernelProgram | str:
+    if not source.text:
+        return source.program
+    loops = b"scf.while" in source.text
+    if config.axir_dump_dir:
+        folder = Path(config.axir_dump_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        digest = hashlib.sha256(source.text).hexdigest()[:12]
+        (folder / f"{name}-{digest}.kernel.mlir").write_bytes(source.text)
+    messages: list[str] = []
+    try:
+        with announced_if_slow(name, source.text), span("machine code", "compiler"):
+            made = _run(source.text, int(loops), loops, messages.append)
+    except (CompilerEndedError, HelperStartError) as error:
+        return _reported(name, f"the compiler of kernels ended: {error}")
+    except NativeUnavailableError as error:
+        _forget_native(str(error))
+        return str(error)
+    if made is None:
+        return _reported(name, f"its kernel is not compiled: {'; '.join(messages)[:500]}")
+    return dataclasses.replace(source.program, object_file=made, has_loops=loops)
+
+
+def _reported(name: str, reason: str) -> str:
+    _LOGGER.warning("%s is compiled by IREE, for %s", name, reason)
+    return reason
+
+
+def _run(
+    kernel: bytes, effort: int, releases_lock: bool, report: Callable[[str], None]
+) -> bytes | None:
+    """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
+    if config.axir_isolate_compiler != "never":
+        try:
+            return helpers.compile_kernel(kernel, effort, releases_lock, report)
+        except HelperStartError:
+            if config.axir_isolate_compiler == "always" or helpers.is_closed:
+                raise
+    return _compiler().compile(kernel, effort, releases_lock, report)
+
+
+@cache
+def _compiler() -> NativeCompiler:
+    return NativeCompiler()
+
+
+def _forget_compiler() -> None:
+    if _compiler.cache_info().currsize:
+        abandon(_compiler())
+        _compiler.cache_clear()
+
+
+call_in_forked_child(_forget_compiler)
+
+_unavailable: list[str] = []
+
+
+def _forget_native(reason: str) -> None:
+    """Takes IREE for all programs from now on, and says so once."""
+    if not _unavailable:
+        _unavailable.append(reason)
+        _LOGGER.warning("all programs are compiled by IREE, which takes longer: %s", reason)
+
+
+def _here() -> str | None:
+    """Returns what machine code depends on besides its kernel; None if none can be made here."""
+    if _unavailable:
+        return None
+    found = _environment()
+    if found is None:
+        _forget_native("llvmlite is not installed, or this machine's processor is of another kind")
+    return found
+
+
+@cache
+def _environment() -> str | None:
+    package = importlib.util.find_spec("llvmlite")
+    if package is None or package.origin is None or host_architecture() not in _ARCHITECTURES:
+        return None
+    status = os.stat(package.origin)
+    python = f"{sys.implementation.cache_tag} {object.__basicsize__} {np.__version__}"
+    return f"{host_cpu_features()} {python} {package.origin} {status.st_mtime_ns}"

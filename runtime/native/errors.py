@@ -1,0 +1,9 @@
+"""Errors of machine code that is loaded into this process."""
+
+from __future__ import annotations
+
+from axir.runtime.errors import LoadError
+
+
+class ObjectFileError(LoadError):
+    """An object file cannot be loaded."""
