@@ -18,6 +18,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import Device
+from axir.runtime.device.freed_memory import keep_freed_memory
 from axir.runtime.native.kernel_program import KernelProgram
 from axir.runtime.native.programs import NativeProgram
 
@@ -47,6 +48,7 @@ class NativeExecutable:
     def __init__(
         self, kernel: KernelProgram, device: Device, types: Sequence[ShapedArray], name: str
     ):
+        keep_freed_memory()
         self.program = NativeProgram(kernel)
         self.device = device
         self.is_long = False

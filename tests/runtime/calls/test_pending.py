@@ -44,7 +44,7 @@ class Gate:
 
         monkeypatch.setattr(Executable, "invoke", gated)
         # Every call is a long one.
-        monkeypatch.setattr(executable, "_LONG_SECONDS", 0.0)
+        monkeypatch.setattr(executable, "LONG_SECONDS", 0.0)
 
     def open(self):
         self._open.set()
@@ -53,6 +53,13 @@ class Gate:
         pending.finish_all()
         self._open.clear()
         self.order.clear()
+
+
+@pytest.fixture(autouse=True)
+def programs_of_iree():
+    """Small programs are IREE's here, which are queued as large ones are."""
+    with config(axir_compiler="iree"):
+        yield
 
 
 @pytest.fixture
@@ -130,7 +137,7 @@ def test_calls_of_pending_arrays_are_queued_in_order(double, gate):
 
 
 def test_short_calls_wait_in_the_queue_only_for_pending_arguments(double, gate, monkeypatch):
-    monkeypatch.setattr(executable, "_LONG_SECONDS", 1e9)
+    monkeypatch.setattr(executable, "LONG_SECONDS", 1e9)
     short = prepared(lambda x, y: x + y, X, X)
     y = double(X)
     assert short(X, X).is_ready()
@@ -349,7 +356,7 @@ AT_EXIT = """
 import atexit, threading
 import axir, axir.numpy as jnp
 from axir.runtime.calls import executable
-executable._LONG_SECONDS = 0.0
+executable.LONG_SECONDS = 0.0
 f = axir.jit(lambda x: x @ x)
 x = jnp.ones((300, 300))
 for _ in range(3): f(x)

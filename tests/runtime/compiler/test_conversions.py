@@ -45,5 +45,6 @@ def test_exponential_of_nan_is_nan() -> None:
 
 def test_it_is_still_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     axir.config.update("axir_isolate_compiler", "never")
+    axir.config.update("axir_compiler", "iree")
     monkeypatch.setattr(invoker, "freeze_conversions", lambda module: None)
     assert not np.isnan(exponential_of_nan(2.0)).any()

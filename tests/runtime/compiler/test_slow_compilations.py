@@ -40,6 +40,7 @@ class Clock:
 @pytest.fixture
 def clocks(tmp_path, monkeypatch) -> list[Clock]:
     config.update("axir_cache_dir", str(tmp_path))
+    config.update("axir_compiler", "iree")
     monkeypatch.setattr(Clock, "running", [], raising=False)
     monkeypatch.setattr(slow_compilations, "Timer", Clock)
     return Clock.running
