@@ -71,7 +71,7 @@ class FuseSmallPrograms(Pass):
             if "sym_visibility" in function.attributes:
                 continue
             [operations] = operations_of(function) if len(function.regions[0].blocks) else [[]]
-            if not pays(operations) or _updates_large(operations):
+            if not pays(operations) or updates_large(operations):
                 continue
             reason = fitness.of_program(operations)
             if reason is None:
@@ -89,7 +89,7 @@ def pays(operations: list[ir.Operation]) -> bool:
     return len(working) >= _FEWEST and not all(can_compute(x) for x in working)
 
 
-def _updates_large(operations: list[ir.Operation]) -> bool:
+def updates_large(operations: list[ir.Operation]) -> bool:
     """Tells whether parts of a large array are changed.
 
     IREE does that where the array lies, if the caller gives it away; else several threads copy it.

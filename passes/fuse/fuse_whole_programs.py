@@ -13,7 +13,7 @@ from axir.passes.legalize.regions import operations_of
 
 from .code import Code, write_out_functions
 from .fitness import Fitness
-from .fuse_small_programs import fuse_program, pays
+from .fuse_small_programs import fuse_program, pays, updates_large
 from .inlining import erase_unused
 from .region_kernel import RULES
 
@@ -62,6 +62,8 @@ class FuseWholePrograms(Pass):
             if all(x.name in _STEPS for x in operations):
                 continue
             reason = fitness.of_program(operations, _MOST_BINDINGS)
+            if updates_large(operations):
+                reason = "it changes parts of a large array"
             if reason is None:
                 name = "program" if pays(operations) else "elementwise"
                 fuse_program(function, operations, code, name, _MOST_BINDINGS)

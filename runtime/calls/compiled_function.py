@@ -15,13 +15,12 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from iree import runtime as iree_runtime
 
-from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Dtype, Foreign, HostArray
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import DonationError
-from axir.dialect.core.extended_dtypes import keys_of, words_of
+from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import outside_traces
 from axir.dialect.core.timeline import span, timeline
@@ -38,25 +37,23 @@ from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.compiler.function_compilation import compile_function, compile_program
 from axir.runtime.device.buffers import Buffer, BufferType
-from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device, local_devices
-from axir.runtime.native.kernel_program import KernelProgram
-from axir.runtime.native.programs import NativeProgram, usable
+from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
 from axir.runtime.errors import (
     CompileError,
     CompileFailureWarning,
     RuntimeExecutionError,
     TimelineWarning,
 )
+from axir.runtime.native.kernel_program import KernelProgram
 
 from . import pending
 from .background import Background
 from .executable import Executable, Program
-from .native_executable import NativeExecutable
+from .native_executable import NativeExecutable, is_pending
 
 _VmVariantList = iree_runtime.VmVariantList
 _new_buffer = Buffer.__new__
 _new_array = ConcreteArray.__new__
-_empty = np.empty
 # The host side of results is made when somebody looks.
 _NO_HOST = itertools.repeat(None)
 # Making a list for results takes 0.5 us. Up to this size they may live until the next call.
@@ -138,7 +135,7 @@ class CompiledFunction:
         self._executable: Executable | NativeExecutable | None = None
         self._making: Background[Executable | NativeExecutable] | None = None
         # The same, once a call may be a quick one of machine code.
-        self._native: NativeProgram | None = None
+        self._native: NativeExecutable | None = None
         if not (self._is_empty or waits or has_effects(function)):
             self._making = Background(self._compile)
         elif not self._is_empty:
@@ -199,15 +196,13 @@ class CompiledFunction:
         # Host functions run in the thread of their call, where the user expects them.
         self._is_deferrable = not calls
         if isinstance(made, KernelProgram):
-            return NativeExecutable(made, device, self.result_types, function.name)
+            return NativeExecutable(made, device, function, self.result_types)
         return Program(made, device, calls).function("main", work=largest_operation(function))
 
     def _compile_marked(self) -> Executable:
         function = self.function
         calls: list[HostCall] = []
-        binary = compile_function(
-            function, self.device, self.donated, calls, marks_dispatches=True
-        )
+        binary = compile_function(function, self.device, self.donated, calls, marks_dispatches=True)
         program = Program(binary, self.device, calls, is_marked=True)
         return program.function("main", work=largest_operation(function))
 
@@ -236,7 +231,8 @@ class CompiledFunction:
         """
         native = self._native
         if native is not None and not (config.jax_debug_nans or config.jax_debug_infs):
-            return self._run_natively(native, arguments)
+            made = native.run(arguments)
+            return self._run(arguments) if made is None else made
         plan = self._results
         if plan is None or config.jax_debug_nans or config.jax_debug_infs:
             return self._run(arguments)
@@ -342,100 +338,54 @@ class CompiledFunction:
                 return self._evaluate(arguments)
             except _OvertakenError:
                 return self._run_generally(arguments)
-        if timeline.shows_dispatches:
-            executable = self._with_marks(executable)
+        return self._run_program(executable, arguments)
+
+    def _run_program(
+        self, executable: Executable | NativeExecutable, arguments: Sequence[ConcreteArray]
+    ) -> list[ConcreteArray]:
         is_checked = config.jax_debug_nans or config.jax_debug_infs
         originals = _kept(arguments, self.donated) if is_checked else arguments
-        if isinstance(executable, NativeExecutable) and self._is_at_hand(executable, arguments):
+        if isinstance(executable, NativeExecutable) and _is_at_hand(executable, arguments):
             results = self._run_on_host(executable, arguments)
-            if is_checked:
-                self._check_finite(originals, results)
-            return results
+        else:
+            results = self._run_on_buffers(executable, arguments, is_checked)
+        if is_checked:
+            self._check_finite(originals, results)
+        return results
+
+    def _run_on_buffers(
+        self,
+        executable: Executable | NativeExecutable,
+        arguments: Sequence[ConcreteArray],
+        is_checked: bool,
+    ) -> list[ConcreteArray]:
+        """Runs a program on buffers of the device; makes the next call a quick one if it can be."""
+        if timeline.shows_dispatches:
+            executable = self._with_marks(executable)
         device = self.device
         buffers = [buffer_of(x, device) for x in arguments]
         if self.donated:
             _give_away(arguments, self.donated, buffers)
         outputs = self._outputs(executable, [*buffers, *self._constants], is_checked)
         results = list(map(ConcreteArray, self.result_types, _NO_HOST, outputs))
-        if is_checked:
-            self._check_finite(originals, results)
         if self._results is None and executable.result_types is not None and not timeline.is_on:
             indices = range(len(results))
             types = executable.result_types
             self._results = list(zip(indices, self.result_types, types, strict=True))
         return results
 
-    def _is_at_hand(
-        self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
-    ) -> bool:
-        """Tells whether machine code can run now, in this thread, on arrays of the host."""
-        if executable.is_long and config.jax_cpu_enable_async_dispatch:
-            return False
-        return not any(_is_pending(x) for x in arguments)
-
     def _run_on_host(
         self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
     ) -> list[ConcreteArray]:
         """Runs machine code on arrays of the host, where they lie."""
-        device = self.device
-        hosts = [_host_on(x, device) for x in arguments]
+        if not timeline.is_on and not self.donated:
+            self._native = executable
         if self.donated:
             _check_donated(arguments, self.donated)
             pending.finish_all()
-            for number in self.donated:
-                arguments[number].delete()
-        written = executable.run([*hosts, *(x.to_numpy() for x in self._constants)])
-        results = list(map(_array_of_words, self.result_types, written))
-        if device is not _only_device():
-            for x in results:
-                x._buffer = _put(bytes_of(words_of(x.host())), device)
-        elif self._is_quick(executable) and not timeline.is_on:
-            self._native = executable.program
-        return results
-
-    def _is_quick(self, executable: NativeExecutable) -> bool:
-        """Tells whether calls need neither a clock nor a look at what they are given."""
-        is_simple = executable.program.is_plain and not executable.is_timed
-        types = (*self.function.inputs, *self.function.outputs)
-        return (
-            is_simple
-            and not self.donated
-            and not self._constants
-            and not any(dtypes.is_key(x.type.dtype) or dtypes.is_narrow(x.type.dtype) for x in types)
-        )
-
-    def _run_natively(
-        self, program: NativeProgram, arguments: Sequence[ConcreteArray]
-    ) -> list[ConcreteArray]:
-        """Runs machine code of a program that takes its arguments as they are.
-
-        This is what a call of a small program costs: see `run`.
-        """
-        given = []
-        for number in program.arguments:
-            x = arguments[number]
-            host = x._host
-            if host is None:
-                if _is_pending(x):
-                    return self._run(arguments)
-                host = _host_on(x, self.device)
-            given.append(host)
-        written = [_empty(shape, dtype) for shape, dtype in program.results]
-        if program.entry(*given, *written) is None:
-            # The elements lie in another order, or are one that is repeated: from now on they lie
-            # as kernels read them.
-            for number in program.arguments:
-                x = arguments[number]
-                x._host = usable(x.host())
-            return self._run(arguments)
-        results = []
-        for array_type, host in zip(self.result_types, written, strict=True):
-            result = _new_array(ConcreteArray)
-            result.type = array_type
-            result._host = host
-            result._buffer = None
-            result._device = None
-            results.append(result)
+        results = executable.run_generally(arguments)
+        for number in self.donated:
+            arguments[number].delete()
         return results
 
     def _outputs(
@@ -494,39 +444,11 @@ class CompiledFunction:
             raise failure
 
 
-def _is_pending(x: ConcreteArray) -> bool:
-    """Tells whether a queued call is yet to compute an array."""
-    buffer: Foreign = x._buffer
-    return buffer is not None and buffer.ref is None and not buffer.is_deleted
-
-
-def _host_on(x: ConcreteArray, device: Device) -> HostArray:
-    """Returns the elements of an array for a program that reads them on a device of the host."""
-    buffer: Foreign = x._buffer
-    if buffer is not None and buffer.device is not device:
-        if config.jax_transfer_guard or config.jax_transfer_guard_device_to_device:
-            check_transfer("device_to_device", f"{x.type} from {buffer.device} to {device}")
-        return bytes_of(words_of(x.host()))
-    if x._host is None and buffer is not None and buffer.nbytes > _SMALL_RESULT_BYTES:
-        # The array does not keep this view: its memory may be given away afterwards.
-        kind = buffer.type
-        return device.to_numpy(buffer.view, kind.shape, kind.dtype)
-    return bytes_of(words_of(x.host()))
-
-
-def _array_of_words(array_type: ShapedArray, host: HostArray) -> ConcreteArray:
-    """Returns the array whose elements, or the words of its keys, are the given ones."""
-    if dtypes.is_key(array_type.dtype):
-        host = keys_of(host, array_type.dtype)
-    elif host.dtype != array_type.dtype:  # few bits in bytes, or integers without a sign
-        host = host.view(array_type.dtype)
-    return ConcreteArray(array_type, host)
-
-
-def _only_device() -> Device | None:
-    """Returns the device on which arrays lie that know no other; None if there are several."""
-    devices = local_devices()
-    return devices[0] if len(devices) == 1 and devices[0] is default_device() else None
+def _is_at_hand(executable: NativeExecutable, arguments: Sequence[ConcreteArray]) -> bool:
+    """Tells whether machine code is to run now, in this thread, on arrays of the host."""
+    if executable.is_long and config.jax_cpu_enable_async_dispatch:
+        return False
+    return not any(map(is_pending, arguments))
 
 
 class _OvertakenError(Exception):

@@ -1,7 +1,8 @@
-"""`NativeExecutable`: calls of machine code with buffers, as `Executable` calls IREE's programs.
+"""`NativeExecutable`: calls of machine code, with arrays as `jit` has them and with buffers.
 
-What does not live here: calls with arrays whose elements are at hand, which need no buffer
-(`compiled_function.py`).
+Arrays of the host go in and come out: no buffer is made for them. A call costs what its Python
+costs, so the way of small programs is written out in one function (`run`). What does not live here:
+machine code (`runtime/native/`), and which programs are run so (`runtime/compiler/`).
 """
 
 from __future__ import annotations
@@ -9,20 +10,32 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import numpy as np
 from iree import runtime as iree_runtime
 
-from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.annotations import Foreign, HostArray
+from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.config import config
+from axir.dialect.core.dtypes import storage
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.timeline import span
+from axir.dialect.core.transfers import check_transfer
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.function import Function
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
-from axir.runtime.device.devices import Device
+from axir.runtime.device.devices import Device, default_device, local_devices
 from axir.runtime.device.freed_memory import keep_freed_memory
 from axir.runtime.native.kernel_program import KernelProgram
-from axir.runtime.native.programs import NativeProgram
+from axir.runtime.native.programs import NativeProgram, usable
 
 from .executable import LONG_SECONDS
+
+_new_array = ConcreteArray.__new__
+_empty = np.empty
+# Views of larger memory of a device are made for each call: an array that kept one could not give
+# its memory away.
+_KEPT_VIEW_BYTES = 4096
 
 
 class NativeExecutable:
@@ -31,13 +44,12 @@ class NativeExecutable:
     Args:
         kernel: The program.
         device: Where its arguments and results lie.
+        function: What was compiled; what it captures is an argument of the program.
         types: The types of its results.
-        name: What it is called on timelines.
 
     Attributes:
         program: The loaded program.
         device: As given.
-        is_timed: Whether a call may take long.
         is_long: Whether the last call took so long that another thread may make the next.
         result_types: Types of the results.
         quick: None, as an `Executable` has it whose calls are timed.
@@ -46,20 +58,111 @@ class NativeExecutable:
     quick = None
 
     def __init__(
-        self, kernel: KernelProgram, device: Device, types: Sequence[ShapedArray], name: str
+        self,
+        kernel: KernelProgram,
+        device: Device,
+        function: Function,
+        types: Sequence[ShapedArray],
     ):
         keep_freed_memory()
-        self.program = NativeProgram(kernel)
+        kinds = [(x.shape, storage(x.dtype)) for x in types]
+        self.program = NativeProgram(kernel, kinds)
         self.device = device
         self.is_long = False
-        self.is_timed = kernel.has_loops
-        self._name = name
         self.result_types = [BufferType(x.shape, x.dtype, device) for x in types]
+        self._types = list(types)
+        self._name = function.name
+        self._has_loops = kernel.has_loops
+        count = len(function.inputs)
+        captured = [as_array(x).host() for x in function.captured]
+        read = self.program.arguments
+        self._captured = captured
+        self._read = tuple(n for n in read if n < count)
+        self._fixed = (*(usable(captured[n - count]) for n in read if n >= count),)
+        self._fixed += self.program.constants
+        self._is_direct = self.program.is_direct
+        # What the program returns as it got it has to have been looked at.
+        handed_on = set(self.program.handed_on).difference(self._read)
+        self._is_quick = not handed_on and device is _only_device()
+
+    def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray] | None:
+        """Runs the program on arrays whose elements are at hand.
+
+        Returns:
+            The results; None if this is no call to be made so, and nothing has happened.
+        """
+        if not self._is_quick or self.is_long:
+            return None
+        given = []
+        for number in self._read:
+            x = arguments[number]
+            host = x._host
+            if host is None:
+                if is_pending(x):
+                    return None
+                host = self.host_of(x)
+            given.append(host)
+        program = self.program
+        spaces: list[HostArray] = []
+        if self._is_direct:
+            written = [_empty(shape, dtype) for shape, dtype in program.written]
+        else:
+            written, spaces = program.make_room()
+        entry = self._timed_entry if self._has_loops else program.entry
+        if entry(*given, *self._fixed, *written) is None:
+            self._make_usable(arguments)
+            return None
+        if not self._is_direct:
+            program.give_back(spaces)
+            hosts = [*(x._host for x in arguments), *self._captured]
+            written = program.returned(hosts, written)
+        results = []
+        for array_type, host in zip(self._types, written, strict=True):
+            result = _new_array(ConcreteArray)
+            result.type = array_type
+            result._host = host
+            result._buffer = None
+            result._device = None
+            results.append(result)
+        return results
+
+    def _timed_entry(self, *arrays: HostArray) -> HostArray | None:
+        start = time.perf_counter()
+        made = self.program.entry(*arrays)
+        self.is_long = time.perf_counter() - start >= LONG_SECONDS
+        return made
+
+    def _make_usable(self, arguments: Sequence[ConcreteArray]) -> None:
+        """Has elements lie as kernels read them, which are in another order, or one repeated."""
+        for number in self._read:
+            x = arguments[number]
+            x._host = usable(x.host())
+
+    def run_generally(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
+        """Runs the program on arrays, wherever they lie."""
+        written = self._run([*map(self.host_of, arguments), *self._captured])
+        results = list(map(ConcreteArray, self._types, written))
+        if self.device is not _only_device():
+            for x in results:
+                x._buffer = self.device.put(bytes_of(words_of(x.host())))
+        return results
+
+    def host_of(self, x: ConcreteArray) -> HostArray:
+        """Returns the elements of an array for a program that reads them here."""
+        buffer: Foreign = x._buffer
+        if buffer is not None and buffer.device is not self.device:
+            if config.jax_transfer_guard or config.jax_transfer_guard_device_to_device:
+                route = f"{x.type} from {buffer.device} to {self.device}"
+                check_transfer("device_to_device", route)
+            return x.host()
+        if x._host is None and buffer is not None and buffer.nbytes > _KEPT_VIEW_BYTES:
+            kind = buffer.type
+            return self.device.to_numpy(buffer.view, kind.shape, kind.dtype)
+        return x.host()
 
     def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Runs the program; raises DeletedArrayError where an argument has been deleted."""
-        refs = self.invoke([x.view.ref for x in buffers])
-        return list(map(Buffer, refs, self.result_types))
+        """Runs the program on buffers; raises DeletedArrayError where one has been deleted."""
+        return list(map(Buffer, self.invoke([x.view.ref for x in buffers]), self.result_types))
 
     def invoke(
         self, refs: Sequence[iree_runtime.VmRef], where: str | None = None
@@ -72,15 +175,23 @@ class NativeExecutable:
             device.to_numpy(view, kind.shape, kind.dtype)
             for view, kind in zip(views, kinds, strict=True)
         ]
-        results = self.run(arguments)
-        return [device.put(bytes_of(words_of(x))).view.ref for x in results]
+        return [device.put(bytes_of(words_of(x))).view.ref for x in self._run(arguments)]
 
-    def run(self, arguments: Sequence[HostArray]) -> list[HostArray]:
-        """Runs the program on arrays of the host; see `NativeProgram`."""
+    def _run(self, arguments: Sequence[HostArray]) -> list[HostArray]:
         with span(f"run {self._name}", "call", driver="native"):
-            if not self.is_timed:
-                return self.program(arguments)
             start = time.perf_counter()
             results = self.program(arguments)
-            self.is_long = time.perf_counter() - start >= LONG_SECONDS
+            self.is_long = self._has_loops and time.perf_counter() - start >= LONG_SECONDS
             return results
+
+
+def is_pending(x: ConcreteArray) -> bool:
+    """Tells whether a queued call is yet to compute an array."""
+    buffer: Foreign = x._buffer
+    return buffer is not None and buffer.ref is None and not buffer.is_deleted
+
+
+def _only_device() -> Device | None:
+    """Returns the device on which arrays lie that know no other; None if there are several."""
+    devices = local_devices()
+    return devices[0] if len(devices) == 1 and devices[0] is default_device() else None

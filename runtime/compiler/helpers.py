@@ -153,7 +153,7 @@ class Helper:
         raise AssertionError("a helper answers or ends")
 
     def compile_kernel(
-        self, kernel: bytes, effort: int, releases_lock: bool, report: Callable[[str], None]
+        self, kernel: bytes, releases_lock: bool, report: Callable[[str], None]
     ) -> bytes | None:
         """Compiles as `NativeCompiler.compile` does.
 
@@ -162,7 +162,7 @@ class Helper:
             CompilerEndedError: as for `compile`, like `HelperStartError`.
         """
         self.count += 1
-        return self._binary(self._ask("native", kernel, effort, releases_lock), report)
+        return self._binary(self._ask("native", kernel, releases_lock), report)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Lets the helper read bytecode; raises as `compile` does if that crashes."""
@@ -252,11 +252,11 @@ class HelperPool:
             return helper.compile_object(source, flags, report, prefix)
 
     def compile_kernel(
-        self, kernel: bytes, effort: int, releases_lock: bool, report: Callable[[str], None]
+        self, kernel: bytes, releases_lock: bool, report: Callable[[str], None]
     ) -> bytes | None:
         """Makes an object file in a helper; see `Helper.compile_kernel`."""
         with self._helper() as helper:
-            return helper.compile_kernel(kernel, effort, releases_lock, report)
+            return helper.compile_kernel(kernel, releases_lock, report)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Reads bytecode in a helper; see `Helper.try_to_read`."""

@@ -1,9 +1,9 @@
 """Programs as machine code without IREE: `compile_natively(module, name) -> KernelProgram`.
 
 What is one kernel of little work needs no compiler that looks for dispatches, and no queue of a
-device. axir's own passes make the kernel, and a helper process makes an object file of it. What does
-not live here: machine code (`invocation/native.py`), what becomes of it (`runtime/native/`), and
-programs that are more than a kernel (`compilation.py`).
+device. axir's own passes make the kernel, and a helper process makes an object file of it. What
+does not live here: machine code (`invocation/native.py`), what becomes of it (`runtime/native/`),
+and programs that are more than a kernel (`compilation.py`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
             known = look_up(cache, key)
             if known is not None:
                 is_unfit = known.startswith(_UNFIT)
-                return known[len(_UNFIT) :].decode() if is_unfit else KernelProgram.from_bytes(known)
+                return (
+                    known[len(_UNFIT) :].decode() if is_unfit else KernelProgram.from_bytes(known)
+                )
             has_begun = True
             with span("kernel of the program", "compiler"):
                 source = _kernel_of(module)
@@ -120,7 +122,7 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source.text, int(loops), loops, messages.append)
+            made = _run(source.text, loops, messages.append)
     except (CompilerEndedError, HelperStartError) as error:
         return _reported(name, f"the compiler of kernels ended: {error}")
     except NativeUnavailableError as error:
@@ -136,17 +138,15 @@ def _reported(name: str, reason: str) -> str:
     return reason
 
 
-def _run(
-    kernel: bytes, effort: int, releases_lock: bool, report: Callable[[str], None]
-) -> bytes | None:
+def _run(kernel: bytes, releases_lock: bool, report: Callable[[str], None]) -> bytes | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
     if config.axir_isolate_compiler != "never":
         try:
-            return helpers.compile_kernel(kernel, effort, releases_lock, report)
+            return helpers.compile_kernel(kernel, releases_lock, report)
         except HelperStartError:
             if config.axir_isolate_compiler == "always" or helpers.is_closed:
                 raise
-    return _compiler().compile(kernel, effort, releases_lock, report)
+    return _compiler().compile(kernel, releases_lock, report)
 
 
 @cache

@@ -86,12 +86,14 @@ def read_kernel(module: ir.Module) -> KernelSource | str:
     others = sorted({x.name for x in body if x.name not in _IGNORED})
     if others or len(kernels) > 1:
         return f"it is {len(kernels)} kernels and {', '.join(others) or 'nothing else'}"
+    executables = [x for x in operations if x.name == "stream.executable"]
+    if any(map(_has_workgroups, executables)):
+        return "its kernel runs in several workgroups"
     reader = _Reader(kernels[0] if kernels else None)
     program = reader.program(body[-1])
     text = b""
     if kernels:
-        executable = next(x for x in operations if x.name == "stream.executable")
-        text = "\n".join(_kernel_text(executable)).encode()
+        text = "\n".join(_kernel_text(executables[0])).encode()
     return KernelSource(text, program)
 
 
@@ -132,6 +134,12 @@ class _Reader:
 
 def _is_public(function: ir.Operation) -> bool:
     return "sym_visibility" not in function.attributes
+
+
+def _has_workgroups(executable: ir.Operation) -> bool:
+    export = next(_operations(executable))
+    *counts, _ = _operations(export)
+    return any(ir.IntegerAttr(x.attributes["value"]).value != 1 for x in counts)
 
 
 def _operations(parent: ir.Operation) -> Iterator[ir.Operation]:

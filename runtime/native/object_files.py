@@ -1,8 +1,8 @@
 """`load_object`: the code of an object file (ELF), in this process's memory and ready to run.
 
 The system's linker and loader do the same in 4 ms and two files. An object of one kernel needs
-little of them: its sections lie behind each other, its references are filled in, and what it calls of
-the C library is looked up in this process. The format is that of the System V ABI, with the
+little of them: its sections lie behind each other, its references are filled in, and what it calls
+of the C library is looked up in this process. The format is that of the System V ABI, with the
 supplement for AMD64 (gitlab.com/x86-psABIs) or AArch64 (github.com/ARM-software/abi-aa).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import platform
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -92,6 +93,11 @@ class _Memory:
 
     def make_runnable(self) -> None:
         """Lets nobody write any more, and the processor run what is there."""
+        if host_machine() == "aarch64":  # whose caches of code and of data are apart
+            libgcc = ctypes.CDLL("libgcc_s.so.1")
+            libgcc.__clear_cache(
+                ctypes.c_void_p(self.start), ctypes.c_void_p(self.start + self._size)
+            )
         if _protect()(self.start, self._size, _READ_AND_RUN):
             raise ObjectFileError(
                 "The system does not let this process run code that it has loaded.",
@@ -293,6 +299,11 @@ _REFERENCES: dict[str, dict[int, tuple[str, Write]]] = {
         312: ("slot", _in_page(3)),
     },
 }
+
+
+def host_machine() -> str:
+    """Returns what kind of processor runs this process."""
+    return platform.machine()
 
 
 @cache

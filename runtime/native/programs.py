@@ -1,7 +1,7 @@
 """`NativeProgram`: machine code of one kernel, called with arrays of the host.
 
-Arrays go in and come out as NumPy arrays: nothing is copied, queued or looked up. What does not live
-here: who decides that a program is run so (`runtime/compiler/`), and calls with axir's arrays
+Arrays go in and come out as NumPy arrays: nothing is copied, queued or looked up. What does not
+live here: who decides that a program is run so (`runtime/compiler/`), and calls with axir's arrays
 (`runtime/calls/`).
 """
 
@@ -21,7 +21,7 @@ from .object_files import LoadedCode, load_object
 ENTRY = "axir_entry"
 # The flag of a function of C that takes its arguments as an array of objects.
 _FAST_CALL = 0x80
-_empty = np.empty
+Kind = tuple[tuple[int, ...], Dtype]
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -38,42 +38,48 @@ class NativeProgram:
 
     Args:
         program: What to load.
+        kinds: Shapes and dtypes of its results.
 
     Attributes:
         size: Of the machine code, in bytes.
-        entry: The kernel as a function of Python: takes the arrays of `arguments`, then those of
-            `rest`. It returns None if an array is of another kind than kernels read, and has done
-            nothing then.
-        arguments: Numbers of the program's arguments that the kernel takes, in order.
-        results: Shapes and dtypes of the arrays that the kernel writes.
+        entry: The kernel as a function of Python: takes the arrays that it reads, those of
+            `constants`, and those that it writes. It returns None if an array is of another kind
+            than kernels read, and has done nothing then.
+        arguments: Numbers of the program's arguments that the kernel reads, in order.
+        constants: What it reads besides.
+        written: Shapes and dtypes of the arrays that it writes.
+        is_direct: Whether these are the results, all of them in order.
+        handed_on: Numbers of the arguments that are results.
 
     Raises:
         ObjectFileError: the machine code cannot be loaded.
     """
 
-    def __init__(self, program: KernelProgram):
+    def __init__(self, program: KernelProgram, kinds: Sequence[Kind]):
         self.size = len(program.object_file)
         self.arguments = tuple(n for kind, n in program.bindings if kind == ARGUMENT)
-        self.results = tuple((shape, np.dtype(name)) for name, shape in program.results)
-        self._bindings = program.bindings
-        self._constants = [_constant(*x) for x in program.constants]
-        self._returns = program.returns
+        constants = [_constant(*x) for x in program.constants]
+        self.constants = tuple(constants[n] for kind, n in program.bindings if kind == CONSTANT)
+        written = [(shape, np.dtype(name)) for name, shape in program.results]
+        # What becomes a result is made as such: words of keys as keys, bytes as what they mean.
+        self._returns: list[tuple[int, int | HostArray]] = []
+        for (kind, number), (shape, dtype) in zip(program.returns, kinds, strict=True):
+            if kind == RESULT:
+                written[number] = shape, dtype
+            constant = constants[number].view(dtype).reshape(shape) if kind == CONSTANT else number
+            self._returns.append((kind, constant))
+        self.written: tuple[Kind, ...] = tuple(written)
+        seen = [n for kind, n in program.returns if kind == RESULT]
+        self.is_direct = list(program.returns) == [(RESULT, n) for n in range(len(written))]
+        self.handed_on = tuple(n for kind, n in program.returns if kind == ARGUMENT)
+        # Results that nobody sees are memory for the kernel's own use, which calls take in turns.
+        self._unseen = [n for n in range(len(written)) if n not in seen]
+        self._spaces: list[list[HostArray]] = []
         self._code: LoadedCode | None = None
         self.entry: Callable[..., HostArray | None] = _nothing
         if program.object_file:
             self._code = load_object(program.object_file, _python_symbols())
             self.entry, self._definition = _as_function(self._code.addresses[ENTRY])
-        # Results that nobody sees are memory for the kernel's own use, which calls take in turns.
-        seen = {n for kind, n in program.returns if kind == RESULT}
-        self._is_seen = [number in seen for number in range(len(self.results))]
-        self._spaces: list[list[HostArray]] = []
-        self.is_plain = self._find_plain()
-
-    def _find_plain(self) -> bool:
-        """Tells whether the kernel takes arguments and results only, and all of these."""
-        order = [(ARGUMENT, n) for n in self.arguments]
-        written = [(RESULT, n) for n in range(len(self.results))]
-        return list(self._bindings) == order + written and list(self._returns) == written
 
     def __call__(self, arguments: Sequence[HostArray]) -> list[HostArray]:
         """Runs the program.
@@ -85,61 +91,44 @@ class NativeProgram:
             The results: new arrays, constants of the program, or arguments. Nobody may write to
             them.
         """
+        written, spaces = self.make_room()
+        given = [*(arguments[n] for n in self.arguments), *self.constants]
+        if self.entry(*given, *written) is None:
+            is_done = self.entry(*map(usable, given), *written) is not None
+            assert is_done, "kernels read arrays in the order of C"
+        self.give_back(spaces)
+        return self.returned(arguments, written)
+
+    def make_room(self) -> tuple[list[HostArray], list[HostArray]]:
+        """Returns arrays for the kernel to write, and those of them that nobody sees."""
+        if not self._unseen:
+            return [np.empty(*kind) for kind in self.written], []
+        try:
+            spaces = self._spaces.pop()
+        except IndexError:
+            spaces = [np.empty(*self.written[n]) for n in self._unseen]
+        unseen = dict(zip(self._unseen, spaces, strict=True))
         written = [
-            _empty(shape, dtype) if is_seen else None
-            for (shape, dtype), is_seen in zip(self.results, self._is_seen, strict=True)
+            unseen[n] if n in unseen else np.empty(*kind) for n, kind in enumerate(self.written)
         ]
-        spaces = self._take_spaces()
-        given = self._given(arguments, written, spaces)
-        if self._code is not None and self.entry(*given) is None:
-            given = [usable(x) for x in given]
-            if self.entry(*given) is None:
-                raise AssertionError("arrays in the order of C are what kernels read")
+        return written, spaces
+
+    def give_back(self, spaces: list[HostArray]) -> None:
+        """Lets the next call have what nobody sees of the arrays of this one."""
         if spaces:
             self._spaces.append(spaces)
-        return [self._returned(kind, n, arguments, written) for kind, n in self._returns]
 
-    def _take_spaces(self) -> list[HostArray]:
-        if all(self._is_seen):
-            return []
-        try:
-            return self._spaces.pop()
-        except IndexError:
-            kinds = zip(self.results, self._is_seen, strict=True)
-            return [_empty(shape, dtype) for (shape, dtype), is_seen in kinds if not is_seen]
-
-    def _given(
-        self,
-        arguments: Sequence[HostArray],
-        written: Sequence[HostArray | None],
-        spaces: Sequence[HostArray],
+    def returned(
+        self, arguments: Sequence[HostArray], written: Sequence[HostArray]
     ) -> list[HostArray]:
-        unseen = iter(spaces)
-        given: list[HostArray] = []
-        for kind, number in self._bindings:
-            if kind == ARGUMENT:
-                given.append(arguments[number])
-            elif kind == CONSTANT:
-                given.append(self._constants[number])
+        """Returns the results, of the arguments and what the kernel has written."""
+        results = []
+        for kind, x in self._returns:
+            if isinstance(x, np.ndarray):
+                results.append(x)
             else:
-                array = written[number]
-                given.append(next(unseen) if array is None else array)
-        return given
-
-    def _returned(
-        self,
-        kind: int,
-        number: int,
-        arguments: Sequence[HostArray],
-        written: Sequence[HostArray | None],
-    ) -> HostArray:
-        if kind == ARGUMENT:
-            return arguments[number]
-        if kind == CONSTANT:
-            return self._constants[number]
-        array = written[number]
-        assert array is not None
-        return array
+                results.append(arguments[x] if kind == ARGUMENT else written[x])
+        return results
 
 
 def usable(x: HostArray) -> HostArray:
@@ -152,8 +141,9 @@ def _constant(name: str, shape: tuple[int, ...], content: bytes) -> HostArray:
     return np.frombuffer(content, dtype).reshape(shape)
 
 
-def _nothing(*arrays: HostArray) -> None:
+def _nothing(*arrays: HostArray) -> tuple[()]:
     """Does what a program without a kernel does."""
+    return ()
 
 
 @cache

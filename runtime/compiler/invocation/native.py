@@ -1,10 +1,10 @@
 """Kernels as object files, without IREE's compiler: MLIR in, machine code out.
 
 A kernel is a function over memory (`stream.binding`). MLIR's passes, which IREE's library brings,
-make LLVM IR of it, and llvmlite makes machine code of that: 10 ms where IREE takes 100, for it looks
-for nothing. llvmlite is loaded where this is called, in a helper process as a rule, and nowhere else.
-What does not live here: where kernels come from (`passes/fuse/fuse_whole_programs.py`), and what
-becomes of an object (`runtime/native/`).
+make LLVM IR of it, and llvmlite makes machine code of that: 10 ms where IREE takes 100, for it
+looks for nothing. llvmlite is loaded where this is called, in a helper process as a rule, and
+nowhere else. What does not live here: where kernels come from
+(`passes/fuse/fuse_whole_programs.py`), and what becomes of an object (`runtime/native/`).
 """
 
 from __future__ import annotations
@@ -63,13 +63,12 @@ class NativeCompiler:
         self._pipeline: PassManager | None = None
 
     def compile(
-        self, kernel: bytes, effort: int, releases_lock: bool, report: Callable[[str], None]
+        self, kernel: bytes, releases_lock: bool, report: Callable[[str], None]
     ) -> bytes | None:
         """Makes an object file of a kernel.
 
         Args:
             kernel: The text of a function over bindings, and of those that it calls.
-            effort: 0 for what is needed soon, 1 for what runs for long.
             releases_lock: Whether other threads of Python may run while the kernel does.
             report: Called with what is wrong.
 
@@ -81,7 +80,7 @@ class NativeCompiler:
             found = _signature(text)
             count = len(_BINDING.findall(found.group(2)))
             entry = entry_text(found.group(1), count, releases_lock)
-            return self._object(self._llvm_ir(text) + entry, effort)
+            return self._object(self._llvm_ir(text) + entry)
         except (ir.MLIRError, ValueError, RuntimeError) as error:
             report(str(error))
             return None
@@ -109,33 +108,26 @@ class NativeCompiler:
         self._pipeline = PassManager.parse(_PASSES, context=self._context)
         self._pipeline.enable_verifier(False)
 
-    def _object(self, text: bytes, effort: int) -> bytes:
+    def _object(self, text: bytes) -> bytes:
         llvm = self._llvm
         module = llvm.parse_assembly(text.decode())
-        machine = self._machines[effort]
-        tuning = llvm.create_pipeline_tuning_options(speed_level=1 + effort)
-        # Kernels are of vectors already, and their loops as long as they should be.
-        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
-        builder = llvm.create_pass_builder(machine, tuning)
-        if effort:
-            passes = builder.getModulePassManager()
-        else:
-            passes = llvm.create_new_module_pass_manager()
-            passes.add_sroa_pass()
+        # Kernels are written as they should run: more passes take longer and gain nothing.
+        builder = llvm.create_pass_builder(self._machine, llvm.create_pipeline_tuning_options())
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
         passes.run(module, builder)
-        return machine.emit_object(module)
+        return self._machine.emit_object(module)
 
     @cached_property
-    def _machines(self) -> list[object]:
+    def _machine(self) -> object:
         llvm = self._llvm
-        target = llvm.Target.from_default_triple()
-        name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-        return [
-            target.create_target_machine(
-                cpu=name, features=features, opt=1 + effort, reloc="pic", codemodel="small"
-            )
-            for effort in range(2)
-        ]
+        return llvm.Target.from_default_triple().create_target_machine(
+            cpu=llvm.get_host_cpu_name(),
+            features=llvm.get_host_cpu_features().flatten(),
+            opt=2,
+            reloc="pic",
+            codemodel="small",
+        )
 
     @cached_property
     def _target(self) -> str:
@@ -145,7 +137,7 @@ class NativeCompiler:
         wide = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
         triple = llvm.get_default_triple()
         architecture = triple.partition("-")[0]
-        layout = str(self._machines[0].target_data)
+        layout = str(self._machine.target_data)
         return (
             f'#hal.executable.target<"llvm-cpu", "system-elf-{architecture}", '
             f'{{cpu = "{llvm.get_host_cpu_name()}", cpu_features = "{features.flatten()}", '

@@ -1,13 +1,13 @@
 """How Python calls a kernel: a function of CPython's C interface, as LLVM IR.
 
-It takes NumPy arrays, looks whether each is one that the kernel can read and write where it lies, and
-hands their addresses to the kernel in the form in which IREE's kernels take them. Python calls such a
-function in 50 ns, where `ctypes` takes 300 and the address of an array another 400.
+It takes NumPy arrays, looks whether each is one that the kernel can read and write where it lies,
+and hands their addresses to the kernel in the form in which IREE's kernels take them. Python calls
+such a function in 50 ns, where `ctypes` takes 300 and the address of an array another 400.
 
-The layout of arrays is that of `PyArrayObject` in NumPy's C interface (numpy.org/doc/stable/reference
-/c-api/types-and-structures.html), that of what kernels take is IREE's
-(`iree/hal/local/executable_library.h`, version 6). What does not live here: who fills in the addresses
-of what stands outside (`runtime/native/programs.py`).
+The layout of arrays is that of `PyArrayObject` ("Array API", "Python types and C-structures" in
+NumPy's manual), that of what kernels take is IREE's (`iree/hal/local/executable_library.h`,
+version 6). What does not live here: who fills in the addresses of what stands outside
+(`runtime/native/programs.py`).
 """
 
 from __future__ import annotations

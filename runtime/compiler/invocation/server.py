@@ -1,9 +1,9 @@
 """The helper process: compiles what it is sent on its standard input, until that ends.
 
 It answers on its standard output: `ready` once, then for each request any number of `error`s and
-one of `binary`, `failed`, `wrong`, `rejected`, `unavailable` and `read`. A compiler that crashes ends this process
-and no other. When the parent ends, however it does, so does the input, and with it this process,
-also in the middle of a compilation.
+one of `binary`, `failed`, `wrong`, `rejected`, `unavailable` and `read`. A compiler that crashes
+ends this process and no other. When the parent ends, however it does, so does the input, and with
+it this process, also in the middle of a compilation.
 """
 
 from __future__ import annotations
@@ -77,15 +77,12 @@ def _answer_natively(
     native: NativeCompiler | None,
     answers: io.RawIOBase,
     kernel: bytes,
-    effort: int,
     releases_lock: bool,
 ) -> None:
     if native is None:
         send(answers, "unavailable")
         return
-    made = native.compile(
-        kernel, effort, releases_lock, lambda text: send(answers, "error", text)
-    )
+    made = native.compile(kernel, releases_lock, lambda text: send(answers, "error", text))
     send(answers, *(("failed",) if made is None else ("binary", made)))
 
 
