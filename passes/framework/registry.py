@@ -46,6 +46,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "legalize.complex": (
         "expand-complex",
+        "pair-complex-programs",
         "split-complex-constants",
         "split-complex-conv",
         "split-complex-dot",

@@ -66,6 +66,18 @@ class Fitness:
             return f"it does {work:,} operations, more than one thread should"
         return reason
 
+    def of_whole_program(self, operations: list[ir.Operation], most_bindings: int) -> str | None:
+        """Returns why operations do not become a kernel that needs no other one beside it.
+
+        A loop is a kernel of one thread wherever it is: only the rest could be done by several.
+        """
+        loops = [x for x in operations if x.name == "stablehlo.while"]
+        for loop in loops:
+            reason = self.of_loop(loop)
+            if reason is not None:
+                return reason
+        return self.of_program([x for x in operations if x not in loops], most_bindings)
+
     def _judge(self, operations: list[ir.Operation]) -> tuple[str | None, int]:
         self._count = 0
         try:

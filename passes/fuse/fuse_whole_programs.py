@@ -61,7 +61,7 @@ class FuseWholePrograms(Pass):
             [operations] = operations_of(function) if len(function.regions[0].blocks) else [[]]
             if all(x.name in _STEPS for x in operations):
                 continue
-            reason = fitness.of_program(operations, _MOST_BINDINGS)
+            reason = fitness.of_whole_program(operations, _MOST_BINDINGS)
             if updates_large(operations):
                 reason = "it changes parts of a large array"
             if reason is None:

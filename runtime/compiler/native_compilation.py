@@ -34,7 +34,7 @@ from axir.runtime.native.kernel_program import KernelProgram, KernelSource, read
 from .architectures import host_architecture, host_cpu_features
 from .cache import program_cache
 from .code_fingerprint import code_fingerprint
-from .compilation import COMPILER_VERSION, look_up
+from .compilation import COMPILER_VERSION, look_up, text_of
 from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
@@ -106,8 +106,14 @@ def _kernel_of(module: ir.Module) -> KernelSource | str:
     if any(operations_in_order(module.operation, ("sdy.mesh", "mhlo.frontend_attributes"))):
         return "it is for several devices"
     run_passes(module, [find_pass("legalize-for-iree").from_options({"part": "numbers"})])
-    run_passes(module, [find_pass("fuse-whole-programs")()])
-    return read_kernel(module)
+    if "complex<" not in text_of(module):
+        run_passes(module, [find_pass("fuse-whole-programs")()])
+        return read_kernel(module)
+    # IREE, which would go on with the module, knows complex numbers as such.
+    with module.context:
+        pairs = ir.Module.parse(text_of(module))
+    run_passes(pairs, [find_pass("pair-complex-programs")(), find_pass("fuse-whole-programs")()])
+    return read_kernel(pairs)
 
 
 def _compile(source: KernelSource, name: str) -> KernelProgram | str:
