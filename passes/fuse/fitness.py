@@ -11,6 +11,7 @@ from axir.passes.legalize.regions import operations_of
 from axir.passes.legalize.rewriting import operations_in_order
 from axir.passes.legalize.windows.run_by_kernel import running_axis
 
+from . import windows
 from .code import Code
 from .elementwise import can_compute, cost_of, formula_of, is_uniform
 from .inlining import can_inline
@@ -38,11 +39,13 @@ class Fitness:
     Args:
         code: Functions and kernels of the module.
         rules: Names of operations that have a rule.
+        has_windows: Whether these include windows of all kinds, which IREE has code for.
     """
 
-    def __init__(self, code: Code, rules: frozenset[str]):
+    def __init__(self, code: Code, rules: frozenset[str], has_windows: bool = False):
         self._code = code
         self._rules = rules
+        self._has_windows = has_windows
         self._count = 0
 
     def of_loop(self, loop: ir.Operation) -> str | None:
@@ -101,8 +104,8 @@ class Fitness:
             return self._work_inside(created)
         if name not in self._rules and name not in VIEWS and not can_compute(created):
             raise _Unfit(f"there is no rule for {name}")
-        if name == "stablehlo.reduce_window" and running_axis(created) is None:
-            raise _Unfit(f"there is no rule for {name} of windows that do not run along an axis")
+        if name in windows.RULES:
+            return self._work_of_windows(created)
         if name in _WITH_REGION:
             return self._work_of_region(created)
         return _work_on_elements(created)
@@ -122,6 +125,16 @@ class Fitness:
             return _KERNEL_WORK * sum(map(_size, (*created.operands, *created.results)))
         works = list(map(self._work, operations_of(created)))
         return _GUESSED_PASSES * sum(works) if created.name == "stablehlo.while" else max(works)
+
+    def _work_of_windows(self, created: ir.Operation) -> int:
+        if created.name == "stablehlo.reduce_window":
+            self._work_of_region(created)
+            is_running = running_axis(created) is not None
+        else:
+            is_running = False
+        if not (is_running or self._has_windows):
+            raise _Unfit(f"there is no rule for {created.name} of windows that do not run")
+        return windows.work(created)
 
     def _work_of_region(self, created: ir.Operation) -> int:
         for inner in operations_of(created)[0]:

@@ -54,7 +54,7 @@ class FuseWholePrograms(Pass):
         """Rewrites the functions of the module."""
         write_out_functions(module)
         code = Code(module)
-        fitness = Fitness(code, frozenset(RULES))
+        fitness = Fitness(code, frozenset(RULES), has_windows=True)
         for function in list(code.functions.values()):
             if "sym_visibility" in function.attributes:
                 continue
