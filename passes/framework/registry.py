@@ -114,6 +114,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "raising": ("raise-stablehlo",),
     "fuse": (
+        "fuse-islands",
         "fuse-loops",
         "fuse-small-programs",
         "fuse-whole-programs",

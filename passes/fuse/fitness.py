@@ -81,6 +81,10 @@ class Fitness:
                 return reason
         return self.of_program([x for x in operations if x not in loops], most_bindings)
 
+    def of_operations(self, operations: list[ir.Operation]) -> str | None:
+        """Returns why some operations have no rule, None if all have one."""
+        return self._judge(operations)[0]
+
     def _judge(self, operations: list[ir.Operation]) -> tuple[str | None, int]:
         self._count = 0
         try:

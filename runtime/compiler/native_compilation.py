@@ -29,7 +29,8 @@ from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.passes.legalize.rewriting import operations_in_order
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
-from axir.runtime.native.kernel_program import KernelProgram, KernelSource, read_kernel
+from axir.runtime.native.kernel_program import KernelProgram
+from axir.runtime.native.module_reader import KernelSource, read_kernels
 
 from .architectures import host_architecture, host_cpu_features
 from .cache import program_cache
@@ -108,12 +109,12 @@ def _kernel_of(module: ir.Module) -> KernelSource | str:
     run_passes(module, [find_pass("legalize-for-iree").from_options({"part": "numbers"})])
     if "complex<" not in text_of(module):
         run_passes(module, [find_pass("fuse-whole-programs")()])
-        return read_kernel(module)
+        return read_kernels(module, most=1)
     # IREE, which would go on with the module, knows complex numbers as such.
     with module.context:
         pairs = ir.Module.parse(text_of(module))
     run_passes(pairs, [find_pass("pair-complex-programs")(), find_pass("fuse-whole-programs")()])
-    return read_kernel(pairs)
+    return read_kernels(pairs, most=1)
 
 
 def _compile(source: KernelSource, name: str) -> KernelProgram | str:
@@ -128,7 +129,7 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source.text, loops, messages.append)
+            made = _run(source, loops, messages.append)
     except (CompilerEndedError, HelperStartError) as error:
         return _reported(name, f"the compiler of kernels ended: {error}")
     except NativeUnavailableError as error:
@@ -144,15 +145,19 @@ def _reported(name: str, reason: str) -> str:
     return reason
 
 
-def _run(kernel: bytes, releases_lock: bool, report: Callable[[str], None]) -> bytes | None:
+def _run(source: KernelSource, releases_lock: bool, report: Callable[[str], None]) -> bytes | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
+    program = source.program
+    arrays = len(program.arguments) + len(program.constants) + len(program.results)
+    arrays += bool(program.space)
+    request = (source.text, source.steps, arrays, releases_lock, report)
     if config.axir_isolate_compiler != "never":
         try:
-            return helpers.compile_kernel(kernel, releases_lock, report)
+            return helpers.compile_kernels(*request)
         except HelperStartError:
             if config.axir_isolate_compiler == "always" or helpers.is_closed:
                 raise
-    return _compiler().compile(kernel, releases_lock, report)
+    return _compiler().compile(*request)
 
 
 @cache
