@@ -82,7 +82,7 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
         CompileError: the compiler rejects the module or fails. The text has the first diagnostics,
             the user's line, and the place of a reproducer.
     """
-    return _compile_module(module.encode() if isinstance(module, str) else module, target, name)[0]
+    return _prepared(module.encode() if isinstance(module, str) else module, target, name)[0]()
 
 
 def text_of(module: ir.Module) -> str:
@@ -109,9 +109,27 @@ def compile_legalized(
     Raises:
         CompileError: as for `compile_module`.
     """
+    begun = begin_legalized(module, target, name, legalize, text)
+    return begun if isinstance(begun, bytes) else begun()
+
+
+def begin_legalized(
+    module: ir.Module,
+    target: Target,
+    name: str,
+    legalize: Callable[[ir.Module], None],
+    text: str | None = None,
+) -> bytes | Callable[[], bytes]:
+    """Does of `compile_legalized` what is done with the module: takes the same.
+
+    Returns:
+        The program, if the cache has it; else what compiles it, which any thread may call while
+        the module becomes something else.
+    """
     if not _may_skip_passes():
         legalize(module)
-        return compile_module(module, target, name)
+        compile_it, _ = _prepared(module, target, name)
+        return compile_it
     cache = program_cache()
     text = text_of(module) if text is None else text
     parts = (COMPILER_VERSION, code_fingerprint(), *_changes(target), repr(target), target.machine)
@@ -123,10 +141,15 @@ def compile_legalized(
         if known is not None:
             return known
     legalize(module)
-    binary, program_key = _compile_module(module, target, name)
-    if cache.path(program_key).exists():
-        cache.put(key, program_key.encode())
-    return binary
+    compile_it, program_key = _prepared(module, target, name)
+
+    def compile_and_keep() -> bytes:
+        binary = compile_it()
+        if cache.path(program_key).exists():
+            cache.put(key, program_key.encode())
+        return binary
+
+    return compile_and_keep
 
 
 def _may_skip_passes() -> bool:
@@ -135,8 +158,10 @@ def _may_skip_passes() -> bool:
     return not config.axir_dump_dir and not timeline.is_on and not passes.isEnabledFor(logging.INFO)
 
 
-def _compile_module(source: ir.Module | bytes, target: Target, name: str) -> tuple[bytes, str]:
-    """Returns the binary, and its key in the cache."""
+def _prepared(
+    source: ir.Module | bytes, target: Target, name: str
+) -> tuple[Callable[[], bytes], str]:
+    """Reads a module; returns what compiles it, and the key of the binary in the cache."""
     fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
     parts = (COMPILER_VERSION, *_changes(target), *process_flags(flags), *flags, target.machine)
@@ -144,12 +169,12 @@ def _compile_module(source: ir.Module | bytes, target: Target, name: str) -> tup
     if config.axir_dump_dir:
         _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", _written(source), target, flags)
     cache = program_cache()
+    text = _written(source)
 
     def binary() -> bytes:
         with timed(COMPILED, name):
             known = look_up(cache, key)
             if known is None:
-                text = _written(source)
                 option = MARK if target.marks_dispatches else target.checks_arguments
 
                 def run(flags: tuple[str, ...], report: _Report) -> bytes | None:
@@ -163,7 +188,7 @@ def _compile_module(source: ir.Module | bytes, target: Target, name: str) -> tup
                         cache.put(key, known)
         return known
 
-    return single_flight(("program", key), binary)[0], key
+    return lambda: single_flight(("program", key), binary)[0], key
 
 
 def expect_compilation() -> None:

@@ -52,7 +52,7 @@ _FOLDER = Path(__file__).parent / "invocation"
 # Its memory grows by what sessions keep for good.
 _COMPILATIONS_PER_HELPER = 1000
 _TAIL_BYTES = 1 << 14
-_MAX_HELPERS = max(
+MAX_HELPERS = max(
     1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 )
 
@@ -225,7 +225,7 @@ class HelperPool:
         is_closed: whether there will be none any more.
     """
 
-    def __init__(self, limit: int = _MAX_HELPERS) -> None:
+    def __init__(self, limit: int = MAX_HELPERS) -> None:
         self._limit = limit
         self.is_closed = False
         self._begin()

@@ -102,6 +102,43 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
     return made
 
 
+def compile_kernels(module: ir.Module, name: str) -> KernelProgram | None:
+    """Makes machine code of a module that is ready for IREE, if it computes the same then.
+
+    Args:
+        module: Legalized and tuned; becomes another module on the way.
+        name: What the program is called in logs.
+    """
+    here = _here()
+    if here is None:
+        return None
+    with span("kernels of the program", "compiler"):
+        run_passes(module, [find_pass("fuse-islands")()])
+        source = read_kernels(module)
+    if isinstance(source, str):
+        _LOGGER.info("the first calls of %s wait for IREE: %s", name, source)
+        return None
+    parts = (COMPILER_VERSION, code_fingerprint(), here, repr(source.steps))
+    digest = hashlib.sha256("\0".join(parts).encode() + b"\0" + source.text)
+    cache, key = program_cache(), digest.hexdigest()
+
+    def compiled() -> bytes | None:
+        known = cache.get(key)
+        if known is not None:
+            return known
+        made = _compile(source, name)
+        if isinstance(made, str):
+            return None
+        cache.put(key, made.object_file)
+        return made.object_file
+
+    made = single_flight(("kernels", key), compiled)[0]
+    loops = b"scf.while" in source.text
+    if made is None:
+        return None
+    return dataclasses.replace(source.program, object_file=made, has_loops=loops)
+
+
 def _kernel_of(module: ir.Module) -> KernelSource | str:
     """Makes one kernel of a module; returns why it is none."""
     if any(operations_in_order(module.operation, ("sdy.mesh", "mhlo.frontend_attributes"))):

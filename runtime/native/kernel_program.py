@@ -22,7 +22,7 @@ class KernelProgram:
 
     Attributes:
         object_file: The machine code; empty if nothing is computed.
-        arguments: Numbers of the arguments that are read, in the order in which the code takes them.
+        arguments: Numbers of the arguments that the code takes, in order.
         constants: Names of dtypes, shapes and bytes of the constants, which it takes next.
         results: Names of dtypes and shapes of the arrays that it makes, which it takes then.
         space: Bytes of memory for its own use, which it takes last, if it is not 0.

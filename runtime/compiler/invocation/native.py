@@ -38,6 +38,7 @@ _SUBSPAN = re.compile(r"stream\.binding\.subspan (%\w+)\[(%\w+)\] : !stream\.bin
 _FUNCTION = re.compile(
     r"func\.func @(\w+)\(([^)]*!stream\.binding[^)]*)\)(.*?)(?=\nfunc\.func |\Z)", re.DOTALL
 )
+_DEFINITION = re.compile(rb"^define (?!internal )", re.MULTILINE)
 _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
 
@@ -105,7 +106,8 @@ class NativeCompiler:
         round_products(module.operation)
         freeze_conversions(module.operation)
         keep_functions(module.operation)
-        return for_older_llvm(_translated(module.operation))
+        # Nobody else calls a kernel: its address needs no look-up.
+        return for_older_llvm(_DEFINITION.sub(b"define internal ", _translated(module.operation)))
 
     def _begin(self) -> None:
         # A context holds types and attributes for good.
