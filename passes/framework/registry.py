@@ -117,6 +117,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "fuse-islands",
         "fuse-loops",
         "fuse-small-programs",
+        "fuse-small-sums",
         "fuse-whole-programs",
     ),
     "fuse.moves": ("fuse-moves",),

@@ -18,7 +18,7 @@ from .inlining import can_inline
 from .views import VIEWS
 
 _LARGEST_WORK = 1 << 23
-_SMALL_WORK = 1 << 16
+SMALL_WORK = 1 << 16
 # What several threads would not do faster, for beginning an operation takes as long.
 _WORK_OF_EACH = 1 << 11
 _MOST_OPERATIONS = 100_000
@@ -65,7 +65,7 @@ class Fitness:
         if arrays > most_bindings:
             return f"it reads and writes {arrays} arrays, and a kernel binds {most_bindings}"
         reason, work = self._judge(operations)
-        if reason is None and work > max(_SMALL_WORK, len(operations) * _WORK_OF_EACH):
+        if reason is None and work > max(SMALL_WORK, len(operations) * _WORK_OF_EACH):
             return f"it does {work:,} operations, more than one thread should"
         return reason
 
@@ -80,6 +80,13 @@ class Fitness:
             if reason is not None:
                 return reason
         return self.of_program([x for x in operations if x not in loops], most_bindings)
+
+    def of_small(self, operations: list[ir.Operation], most: int) -> str | None:
+        """Returns why operations are not a small kernel: one of at most so much work."""
+        reason, work = self._judge(operations)
+        if reason is None and work > most:
+            return f"it does {work:,} operations, more than one thread should"
+        return reason
 
     def of_operations(self, operations: list[ir.Operation]) -> str | None:
         """Returns why some operations have no rule, None if all have one."""
