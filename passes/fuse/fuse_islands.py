@@ -66,11 +66,11 @@ class FuseIslands(Pass):
 
 
 def _reason_against(function: ir.Operation, code: Code) -> str | None:
-    blocks = operations_of(function)
-    if len(blocks) > 1:
+    if len(function.regions[0].blocks) > 1:
         return "it has branches"
+    [operations] = operations_of(function)
     sums = [x for x in operations_within(function) if is_float_sum(x)]
     if sums:
         return f"{sums[0].name} adds up in an order of its own"
     fitness = Fitness(code, frozenset(RULES), has_windows=True)
-    return fitness.of_operations([x for x in blocks[0] if x.name != KERNEL])
+    return fitness.of_operations([x for x in operations if x.name != KERNEL])

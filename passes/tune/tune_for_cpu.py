@@ -43,7 +43,8 @@ class TuneForCpu(Pass):
        gain from a transposition.
     3. `fuse-rows` for what is reduced, `split-reductions` for lines and narrow arrays, which have
        no rows to share out or no vectors in a row.
-    4. `fuse-small-sums` for what is left of sums, then `write-out-doubles` for what no kernel computes.
+    4. `fuse-small-sums` for what is left of sums, then `write-out-doubles` for what no kernel
+       computes.
 
     Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
     Before and after: see the passes.
