@@ -42,6 +42,7 @@ from axir.runtime.compiler.function_compilation import (
     compile_function,
     compile_program,
 )
+from axir.runtime.compiler.helpers import helpers
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
 from axir.runtime.errors import (
@@ -223,6 +224,8 @@ class CompiledFunction:
                 binary = compile_it()
             program = Program(binary, self.device)
         except CompileError as error:
+            if helpers.is_closed:  # the interpreter ends
+                return
             _LOGGER.warning("%s stays as it is, for IREE fails: %s", function.name, error)
             return
         executable = program.function("main", work=largest_operation(function))

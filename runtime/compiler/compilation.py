@@ -109,8 +109,27 @@ def compile_legalized(
     Raises:
         CompileError: as for `compile_module`.
     """
-    begun = begin_legalized(module, target, name, legalize, text)
-    return begun if isinstance(begun, bytes) else begun()
+    text = text_of(module) if text is None else text
+    known = find_legalized(text, target, name)
+    return begin_legalized(module, target, name, legalize, text)() if known is None else known
+
+
+def find_legalized(text: str, target: Target, name: str) -> bytes | None:
+    """Returns the program that `compile_legalized` made of a module, if the cache has it.
+
+    Args:
+        text: What the module is, before it is legalized.
+        target: As for `compile_legalized`.
+        name: See there.
+    """
+    if not may_skip_passes():
+        return None
+    cache = program_cache()
+    program_key = (cache.get(_key_before(text, target)) or b"").decode()
+    if not program_key or not cache.path(program_key).exists():
+        return None
+    with timed(COMPILED, name):
+        return look_up(cache, program_key)
 
 
 def begin_legalized(
@@ -118,41 +137,34 @@ def begin_legalized(
     target: Target,
     name: str,
     legalize: Callable[[ir.Module], None],
-    text: str | None = None,
-) -> bytes | Callable[[], bytes]:
+    text: str,
+) -> Callable[[], bytes]:
     """Does of `compile_legalized` what is done with the module: takes the same.
 
     Returns:
-        The program, if the cache has it; else what compiles it, which any thread may call while
-        the module becomes something else.
+        What compiles the program. Any thread may call it, and the module may become something else
+        meanwhile.
     """
-    if not _may_skip_passes():
-        legalize(module)
-        compile_it, _ = _prepared(module, target, name)
-        return compile_it
-    cache = program_cache()
-    text = text_of(module) if text is None else text
-    parts = (COMPILER_VERSION, code_fingerprint(), *_changes(target), repr(target), target.machine)
-    key = hashlib.sha256("\0".join((*parts, text)).encode()).hexdigest()
-    program_key = (cache.get(key) or b"").decode()
-    if program_key and cache.path(program_key).exists():
-        with timed(COMPILED, name):
-            known = look_up(cache, program_key)
-        if known is not None:
-            return known
     legalize(module)
     compile_it, program_key = _prepared(module, target, name)
+    cache = program_cache()
 
     def compile_and_keep() -> bytes:
         binary = compile_it()
-        if cache.path(program_key).exists():
-            cache.put(key, program_key.encode())
+        if may_skip_passes() and cache.path(program_key).exists():
+            cache.put(_key_before(text, target), program_key.encode())
         return binary
 
     return compile_and_keep
 
 
-def _may_skip_passes() -> bool:
+def _key_before(text: str, target: Target) -> str:
+    """Returns what names a module before it is legalized."""
+    parts = (COMPILER_VERSION, code_fingerprint(), *_changes(target), repr(target), target.machine)
+    return hashlib.sha256("\0".join((*parts, text)).encode()).hexdigest()
+
+
+def may_skip_passes() -> bool:
     """Tells whether nobody wants to see what the passes make of a module, or what they say."""
     passes = logging.getLogger("axir.passes")
     return not config.axir_dump_dir and not timeline.is_on and not passes.isEnabledFor(logging.INFO)

@@ -21,8 +21,8 @@ from axir.passes.transforms.lower_to_stablehlo import HostCall, lower_functions
 from axir.runtime.device.devices import Device
 from axir.runtime.native.kernel_program import KernelProgram
 
-from .compilation import begin_legalized, compile_legalized, text_of
-from .native_compilation import compile_kernels, compile_natively
+from .compilation import begin_legalized, compile_legalized, find_legalized, text_of
+from .native_compilation import compile_kernels, compile_natively, find_kernels
 from .target import Target
 
 _LEGALIZATION = "legalize-for-iree"
@@ -100,18 +100,32 @@ def compile_program(
     made = compile_natively(module, text, function.name)
     if isinstance(made, KernelProgram):
         return made
-    part = "rest" if made.is_begun else "all"
+    return _with_kernels(module, target, function.name, text, is_begun=made.is_begun)
+
+
+def _with_kernels(
+    module: ir.Module, target: Target, name: str, text: str, *, is_begun: bool
+) -> KernelProgram | bytes | Provisional:
+    """Compiles a program that is more than a kernel, of whose module `text` is what it was."""
+    stays_native = config.axir_compiler == "native"
 
     def legalize(module: ir.Module) -> None:
-        prepare_for_target(module, target, part)
+        prepare_for_target(module, target, "rest" if is_begun else "all")
 
-    begun = begin_legalized(module, target, function.name, legalize, text)
-    if isinstance(begun, bytes):
-        return begun
-    kernels = compile_kernels(module, function.name)
+    def begin() -> Callable[[], bytes]:
+        return begin_legalized(module, target, name, legalize, text)
+
+    known = None if stays_native else find_legalized(text, target, name)
+    if known is not None:
+        return known
+    kernels = find_kernels(text)
+    if kernels is not None:
+        return kernels if stays_native else Provisional(kernels, lambda: begin()())
+    compile_it = begin()
+    kernels = compile_kernels(module, text, name)
     if kernels is None:
-        return begun()
-    return kernels if config.axir_compiler == "native" else Provisional(kernels, begun)
+        return compile_it()
+    return kernels if stays_native else Provisional(kernels, compile_it)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -35,7 +35,7 @@ from axir.runtime.native.module_reader import KernelSource, read_kernels
 from .architectures import host_architecture, host_cpu_features
 from .cache import program_cache
 from .code_fingerprint import code_fingerprint
-from .compilation import COMPILER_VERSION, look_up, text_of
+from .compilation import COMPILER_VERSION, look_up, may_skip_passes, text_of
 from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
@@ -102,41 +102,49 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
     return made
 
 
-def compile_kernels(module: ir.Module, name: str) -> KernelProgram | None:
+def find_kernels(text: str) -> KernelProgram | None:
+    """Returns what `compile_kernels` made of a module, if the cache has it.
+
+    Args:
+        text: What the module was before it was legalized.
+    """
+    key = _key_of_kernels(text)
+    content = None if key is None or not may_skip_passes() else program_cache().get(key)
+    return None if content is None else KernelProgram.from_bytes(content)
+
+
+def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | None:
     """Makes machine code of a module that is ready for IREE, if it computes the same then.
 
     Args:
         module: Legalized and tuned; becomes another module on the way.
+        text: What it was before that.
         name: What the program is called in logs.
     """
+    key = _key_of_kernels(text)
+    if key is None:
+        return None
+
+    def compiled() -> KernelProgram | None:
+        with span("kernels of the program", "compiler"):
+            run_passes(module, [find_pass("fuse-islands")()])
+            source = read_kernels(module)
+        made = source if isinstance(source, str) else _compile(source, name)
+        if isinstance(made, str):
+            _LOGGER.info("the first calls of %s wait for IREE: %s", name, made)
+            return None
+        program_cache().put(key, made.to_bytes())
+        return made
+
+    return single_flight(("kernels", key), compiled)[0]
+
+
+def _key_of_kernels(text: str) -> str | None:
     here = _here()
     if here is None:
         return None
-    with span("kernels of the program", "compiler"):
-        run_passes(module, [find_pass("fuse-islands")()])
-        source = read_kernels(module)
-    if isinstance(source, str):
-        _LOGGER.info("the first calls of %s wait for IREE: %s", name, source)
-        return None
-    parts = (COMPILER_VERSION, code_fingerprint(), here, repr(source.steps))
-    digest = hashlib.sha256("\0".join(parts).encode() + b"\0" + source.text)
-    cache, key = program_cache(), digest.hexdigest()
-
-    def compiled() -> bytes | None:
-        known = cache.get(key)
-        if known is not None:
-            return known
-        made = _compile(source, name)
-        if isinstance(made, str):
-            return None
-        cache.put(key, made.object_file)
-        return made.object_file
-
-    made = single_flight(("kernels", key), compiled)[0]
-    loops = b"scf.while" in source.text
-    if made is None:
-        return None
-    return dataclasses.replace(source.program, object_file=made, has_loops=loops)
+    parts = (COMPILER_VERSION, code_fingerprint(), here, "kernels", text)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _kernel_of(module: ir.Module) -> KernelSource | str:
