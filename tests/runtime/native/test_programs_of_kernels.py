@@ -75,7 +75,7 @@ def convolutions() -> Iterator[tuple[str, Callable[..., Any], np.ndarray, np.nda
             d: Any = layout,
             **more: Any,
         ) -> Any:
-            return lax.conv_general_dilated(x, k, by, padding, dimension_numbers=d, **more)
+            return lax.conv_general_dilated(x, k, strides, padding, dimension_numbers=d, **more)
 
         def dilated(x: Any, k: Any, c: Any = convolved) -> Any:
             dilations = {"lhs_dilation": (2, 1), "rhs_dilation": (1, 2)}
