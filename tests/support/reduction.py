@@ -30,7 +30,7 @@ from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime import default_device
 from axir.runtime.calls.compiled_function import CompiledFunction
-from axir.runtime.errors import CompileError
+from axir.runtime.errors import CompileError, RuntimeExecutionError
 
 from .random_pools import PoolProgram, draw
 
@@ -123,14 +123,20 @@ class Reduction:
 def differs(
     function: Function, arguments: Sequence[Array], wanted: Sequence[np.ndarray], least: float
 ) -> bool:
-    """Tells whether a compiled function returns anything else, by more than a share of its size."""
+    """Tells whether a compiled function returns anything else, by more than a share of its size.
+
+    One that cannot be run is wrong as well.
+    """
     if not function.equations:
         return False
     try:
         compiled = CompiledFunction(function, default_device())
     except CompileError:
         return False  # another fault
-    results = compiled([as_array(np.array(x.host())) for x in arguments])
+    try:
+        results = compiled([as_array(np.array(x.host())) for x in arguments])
+    except RuntimeExecutionError:
+        return True
     for result, want in zip(results, wanted, strict=True):
         got = result.host()
         kind = np.complex128 if got.dtype.kind == "c" else np.float64
