@@ -7,7 +7,8 @@ its arguments and the right results shows the fault to whoever looks for the cau
     PYTHONPATH=tests python -m support.reduction FOLDER SEED LENGTH KIND
 
 draws a long random program (`random_pools.py`), and writes what remains of it to the folder, also
-if it is interrupted (Ctrl-C).
+if it is interrupted (Ctrl-C). A program that the compiler refuses is wrong, too: what remains is
+refused alike.
 """
 
 from __future__ import annotations
@@ -148,6 +149,23 @@ def differs(
     return False
 
 
+def refusal(function: Function, length: int = 100) -> str:
+    """Returns how the compiler's refusal of a function begins; empty if it compiles."""
+    try:
+        CompiledFunction(function, default_device())
+    except CompileError as error:
+        return str(error)[:length]
+    return ""
+
+
+def _fault(function: Function, least: float) -> Test:
+    """Returns the test for what is wrong with a program: it does not compile, or it differs."""
+    first = refusal(function)
+    if not first:
+        return functools.partial(differs, least=least)
+    return lambda part, _, __: bool(part.equations) and refusal(part) == first
+
+
 def save(
     path: Path, function: Function, arguments: Sequence[Array], wanted: Sequence[np.ndarray]
 ) -> None:
@@ -185,10 +203,9 @@ def reduce_and_save(
         least = 1e-3 if _dtypes(program) & {"float32", "complex64"} else 1e-7
     with config(jax_enable_x64=True, axir_on_compile_failure="raise"):
         function = simplify_function(program.function(), is_final=True)
-        reduction = Reduction(
-            function, program.arguments(), functools.partial(differs, least=least), report
-        )
-        if not differs(*reduction.program(), least):
+        is_wrong = _fault(function, least)
+        reduction = Reduction(function, program.arguments(), is_wrong, report)
+        if not is_wrong(*reduction.program()):
             return None
         try:
             reduction.run()
