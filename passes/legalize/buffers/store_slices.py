@@ -59,10 +59,11 @@ class StoreSlices(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Inserts the barriers."""
+        known = set[ir.Value]()
         for reader in find_operations(module.operation, _READERS):
             only_reads = reader.name in _GATHERS
             for index, operand in enumerate(reader.operands):
-                if _reads_steps(operand) if only_reads else _is_slice(operand):
+                if _reads_steps(operand, known) if only_reads else _is_slice(operand):
                     with ir.InsertionPoint(reader), reader.location:
                         reader.operands[index] = (
                             hlo.optimization_barrier(operand)[0]
@@ -83,12 +84,17 @@ def _is_slice(value: ir.Value) -> bool:
     return False
 
 
-def _reads_steps(value: ir.Value) -> bool:
-    """Tells whether a value is made, element by element, of a slice whose neighbours lie apart."""
+def _reads_steps(value: ir.Value, known: set[ir.Value]) -> bool:
+    """Tells whether a value is made, element by element, of a slice whose neighbours lie apart.
+
+    Args:
+        value: The value.
+        known: Values that are not, to which those are added that are found not to be.
+    """
     pending, seen = [value], set[ir.Value]()
     while pending:
         value = pending.pop()
-        if value in seen or isinstance(value, ir.BlockArgument):
+        if value in seen or value in known or isinstance(value, ir.BlockArgument):
             continue
         seen.add(value)
         operation = value.owner
@@ -97,6 +103,7 @@ def _reads_steps(value: ir.Value) -> bool:
         if _takes_part(operation) and _innermost_stride(operation) > 1:
             return True
         pending += [operation.operands[0]] if operation.name in _SLICES else operation.operands
+    known |= seen
     return False
 
 
