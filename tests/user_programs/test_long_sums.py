@@ -114,6 +114,11 @@ CASES = {
         [HALF_ROWS],
         lambda x: x.reshape(-1, 3, 20).sum(0),
     ),
+    "segments of complex numbers": (
+        lambda x: axir.ops.segment_sum(x, SEGMENTS[:300_000], 3),
+        [COMPLEX],
+        lambda x: x.reshape(-1, 3, 2).sum(0),
+    ),
     "counts": (lambda x: jnp.bincount(SEGMENTS, x, length=3), [LINE], segments),
     "one element": (
         lambda x: jnp.zeros(2).at[jnp.zeros(COUNT, int)].add(x)[0],

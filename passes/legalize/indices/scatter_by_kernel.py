@@ -46,7 +46,8 @@ class ScatterByKernel(RewritePass):
     5. Where there are more than twice as many updates as elements, a sum or product of floats would
        lose digits. Windows of a few elements are f64 then, and converted at the end. Where windows
        are larger, and do not overlap in part, 64 updates of a place are a block: f64 totals take
-       it, and the next one begins. That costs a byte and a comparison for an update.
+       it, and the next one begins. That costs a byte and a comparison for an update. Many complex
+       numbers are added as pairs; other scatters of theirs are left.
 
     Before::
 
@@ -76,21 +77,57 @@ class ScatterByKernel(RewritePass):
         if len(operation.operands) != 3:
             return None
         operand, indices, updates = operation.operands
+        if hlo.is_complex(operand):
+            return _sum_of_complex(operation)
         combine = combination(operation.regions[0].blocks[0])
-        if combine is None or hlo.is_complex(operand):
+        if combine is None:
             return None
         if not all(math.prod(hlo.shape_of(x)) for x in (operand, updates)):
             return operand
         if not math.prod(hlo.shape_of(indices)):
             return None  # which index nothing
         scatter = Scatter.read(operation, combine)
-        if scatter.is_long_sum:
-            wide = ir.F32Type.get() if scatter.has_totals else ir.F64Type.get()
-            operand = hlo.convert(operand, wide)
-        vector_dim = scatter.numbers["index_vector_dim"][0]
-        parts = _components(indices, vector_dim)
-        found = _scattered(operation, scatter, operand, [*parts, updates])
-        return hlo.convert(found, scatter.element)
+        return _with_digits(operation, scatter, operand, updates)
+
+
+def _sum_of_complex(operation: ir.Operation) -> ir.Value | None:
+    """Adds complex numbers as pairs, where many are added to few."""
+    if not math.prod(hlo.shape_of(operation.operands[0])):
+        return None
+    scatter = Scatter.read(operation, lambda x, y: x + y)
+    if scatter.body != "stablehlo.add" or not scatter.is_long_sum:
+        return None
+    operand, _, updates = operation.operands
+    one = (*scatter.shape, 1)
+    parts = [hlo.reshape(x, one) for x in (hlo.real(operand), hlo.imag(operand))]
+    pairs = hlo.concatenate(parts, len(scatter.shape))
+    pair_type = hlo.tensor_type((*scatter.update_shape, 2), scatter.element)
+    seen = ir.Operation.create(
+        "flow.tensor.bitcast",
+        results=[pair_type],
+        operands=[updates],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
+    )
+    found = _with_digits(operation, scatter.of_pairs(), pairs, seen.result)
+    rank = len(scatter.shape)
+
+    def part(number: int) -> ir.Value:
+        limit = (*scatter.shape, number + 1)
+        return hlo.reshape(hlo.slice(found, (*[0] * rank, number), limit), scatter.shape)
+
+    return hlo.complex(part(0), part(1))
+
+
+def _with_digits(
+    made: ir.Operation, scatter: Scatter, operand: ir.Value, updates: ir.Value
+) -> ir.Value:
+    """Scatters, and sums in a wider type what else would lose digits."""
+    if scatter.is_long_sum:
+        wide = ir.F32Type.get() if scatter.has_totals else ir.F64Type.get()
+        operand = hlo.convert(operand, wide)
+    parts = _components(made.operands[1], scatter.numbers["index_vector_dim"][0])
+    found = _scattered(made, scatter, operand, [*parts, updates])
+    return hlo.convert(found, scatter.element)
 
 
 def _scattered(

@@ -54,7 +54,7 @@ class Scatter:
     Attributes:
         combine: What becomes of an element and an update.
         body: The name of the operation that does that, if it is one.
-        element: The type of the elements.
+        element: The type of the elements, or of their parts.
         numbers: The dimension numbers.
         shape: Of the operand.
         windows: The extents of a window in the operand's dimensions.
@@ -77,7 +77,8 @@ class Scatter:
     def read(cls, operation: ir.Operation, combine: Lanes) -> Scatter:
         """Reads a scatter of one array."""
         body = [made.operation.name for made in operation.regions[0].blocks[0].operations]
-        element = hlo.element_type_of(operation.operands[0])
+        kind = hlo.element_type_of(operation.operands[0])
+        element = kind.element_type if isinstance(kind, ir.ComplexType) else kind
         numbers = dimension_numbers(operation.attributes["scatter_dimension_numbers"])
         shape, index_shape, update_shape = map(hlo.shape_of, operation.operands)
         windows = window_sizes(len(shape), update_shape, numbers)
@@ -92,6 +93,17 @@ class Scatter:
             update_shape,
             index_shape,
             is_unsigned,
+        )
+
+    def of_pairs(self) -> Scatter:
+        """Returns the scatter of arrays with one more dimension, of two, in all windows."""
+        window = (*self.numbers["update_window_dims"], len(self.update_shape))
+        return dataclasses.replace(
+            self,
+            numbers=DimensionNumbers({**self.numbers, "update_window_dims": window}),
+            shape=(*self.shape, 2),
+            windows=[*self.windows, 2],
+            update_shape=(*self.update_shape, 2),
         )
 
     @property

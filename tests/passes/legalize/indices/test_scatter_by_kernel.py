@@ -171,6 +171,8 @@ EXAMPLES = [
     *(many(f"many_{kind}", (5, 21), 1100, kind) for kind in NUMPY),
     many("many_halves", (40, 19), 1500, dtype=np.float16),
     many("many_bfloats", (40, 16), 1500, "multiply", dtype=ml_dtypes.bfloat16),
+    many("many_complex", (4,), 1100, dtype=np.complex64),
+    many("many_rows_of_complex", (4, 11), 1100, dtype=np.complex64),
     many("many_narrow", (7, 3), 1300),
     many("many_matrices", (6, 3, 7), 1100),
     many("many_shared_out", (3, 200), 1100),
@@ -304,7 +306,11 @@ def test_components_are_read_where_they_are() -> None:
 def test_long_sums_have_totals() -> None:
     for name, is_counted in (("many_add", True), ("many_narrow", False), ("many_overlap", False)):
         text = text_after(next(x for x in EXAMPLES if x.name == name), PASS)
-        assert ("f64" in text, "tensor<5x21xf64>" in text, "i8" in text) == (True, False, is_counted)
+        assert ("f64" in text, "tensor<5x21xf64>" in text, "i8" in text) == (
+            True,
+            False,
+            is_counted,
+        )
 
 
 def test_wide_rows_are_shared_out() -> None:
