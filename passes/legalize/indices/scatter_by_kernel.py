@@ -44,10 +44,11 @@ class ScatterByKernel(RewritePass):
        depend on how many run at a time.
 
     5. Where there are more than twice as many updates as elements, a sum or product of floats would
-       lose digits. Windows of a few elements are f64 then, and converted at the end. Where windows
-       are larger, and do not overlap in part, 64 updates of a place are a block: f64 totals take
-       it, and the next one begins. That costs a byte and a comparison for an update. Many complex
-       numbers are added as pairs; other scatters of theirs are left.
+       lose digits. Windows of a few elements are f64 then, and converted at the end; those of large
+       arrays from eight times as many on, for f64 takes twice the memory. Where windows are larger,
+       and do not overlap in part, 64 updates of a place are a block: f64 totals take it, and the
+       next one begins. That costs a byte and a comparison for an update. Many complex numbers are
+       added as pairs; other scatters of theirs are left.
 
     Before::
 

@@ -42,8 +42,12 @@ _NEUTRAL = {"stablehlo.add": -0.0, "stablehlo.multiply": 1.0}
 _BLOCK = 64
 # Windows of fewer elements are not worth a count: their sums are f64 themselves.
 _COUNTED = 16
-# After how many updates of few elements it is worth to do something about lost digits.
+# After how many updates of few elements it is worth to do something about lost digits: how many,
+# and how many times as many as there are elements, which lie in the cache as f64 or do not.
 _FEW = 1 << 10
+_TWICE = 2
+_OFTEN = 8
+_NEAR = 1 << 15
 _SINGLE = 32
 
 
@@ -111,14 +115,21 @@ class Scatter:
         """Whether much is added to, or multiplied into, few elements that are not double."""
         is_float = isinstance(self.element, ir.FloatType) and self.element.width <= _SINGLE
         updates = math.prod(self.update_shape[axis] for axis in self.scattered)
-        is_many = updates > _FEW and math.prod(self.update_shape) > 2 * math.prod(self.shape)
-        return is_float and is_many and self.body in _NEUTRAL
+        size = math.prod(self.shape)
+        is_cheap = size <= _NEAR or self._is_counted
+        is_many = math.prod(self.update_shape) > (_TWICE if is_cheap else _OFTEN) * size
+        return is_float and updates > _FEW and is_many and self.body in _NEUTRAL
 
     @property
     def has_totals(self) -> bool:
-        """Whether blocks of its updates end, at places of which each has windows of its own."""
+        """Whether its updates are summed in blocks."""
+        return self.is_long_sum and self._is_counted
+
+    @property
+    def _is_counted(self) -> bool:
+        """Whether windows are worth a count, and either the same or apart."""
         is_alone = all(self.windows[axis] == 1 for axis in self.chosen_axes)
-        return self.is_long_sum and is_alone and math.prod(self.windows) >= _COUNTED
+        return is_alone and math.prod(self.windows) >= _COUNTED
 
     @property
     def neutral(self) -> float:
