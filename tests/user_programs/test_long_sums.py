@@ -83,6 +83,11 @@ CASES = {
         [LINE],
         lambda x: x[::-1].cumsum()[::-1],
     ),
+    "running sum of exponentials": (
+        lax.cumlogsumexp,
+        [LINE],
+        lambda x: np.log(np.exp(x).cumsum()),
+    ),
     "running product": (jnp.cumprod, [FACTORS], np.cumprod),
     "dot product": (lambda x: x @ x, [LINE], lambda x: x @ x),
     "dot product of what is computed": (lambda x: x @ (x + 1), [LINE], lambda x: x @ (x + 1)),
