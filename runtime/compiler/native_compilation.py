@@ -29,7 +29,7 @@ from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.passes.legalize.rewriting import operations_in_order
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
-from axir.runtime.native.kernel_program import KernelProgram, KernelSource, read_kernel
+from axir.runtime.native.kernel_program import KernelProgram
 
 from .architectures import host_architecture, host_cpu_features
 from .cache import program_cache
@@ -38,6 +38,7 @@ from .compilation import COMPILER_VERSION, look_up
 from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
+from .kernel_source import KernelSource, read_kernel
 from .slow_compilations import announced_if_slow
 
 _LOGGER = logging.getLogger(__name__)
