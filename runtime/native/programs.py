@@ -62,13 +62,14 @@ class NativeProgram:
         self.constants = tuple(constants[n] for kind, n in program.bindings if kind == CONSTANT)
         written = [(shape, np.dtype(name)) for name, shape in program.results]
         # What becomes a result is made as such: words of keys as keys, bytes as what they mean.
-        self._returns: list[tuple[int, int | HostArray]] = []
-        for (kind, number), (shape, dtype) in zip(program.returns, kinds, strict=True):
+        for (kind, number), result in zip(program.returns, kinds, strict=True):
             if kind == RESULT:
-                written[number] = shape, dtype
-            constant = constants[number].view(dtype).reshape(shape) if kind == CONSTANT else number
-            self._returns.append((kind, constant))
+                written[number] = result
         self.written: tuple[Kind, ...] = tuple(written)
+        self._returns: list[tuple[int, int | HostArray, Kind]] = []
+        for (kind, number), result in zip(program.returns, kinds, strict=True):
+            source = _as_kind(constants[number], result) if kind == CONSTANT else number
+            self._returns.append((kind, source, result))
         seen = [n for kind, n in program.returns if kind == RESULT]
         self.is_direct = list(program.returns) == [(RESULT, n) for n in range(len(written))]
         self.handed_on = tuple(n for kind, n in program.returns if kind == ARGUMENT)
@@ -123,17 +124,27 @@ class NativeProgram:
     ) -> list[HostArray]:
         """Returns the results, of the arguments and what the kernel has written."""
         results = []
-        for kind, x in self._returns:
+        for kind, x, result in self._returns:
             if isinstance(x, np.ndarray):
                 results.append(x)
-            else:
-                results.append(arguments[x] if kind == ARGUMENT else written[x])
+                continue
+            returned = arguments[x] if kind == ARGUMENT else written[x]
+            # One array may be several results, in other shapes or as bytes of another meaning.
+            if returned.shape != result[0] or returned.dtype != result[1]:
+                returned = _as_kind(returned, result)
+            results.append(returned)
         return results
 
 
 def usable(x: HostArray) -> HostArray:
     """Returns an array as kernels read it: aligned, in the order of C, and no subclass's."""
     return np.require(np.asarray(x), requirements="CA")
+
+
+def _as_kind(x: HostArray, kind: Kind) -> HostArray:
+    """Returns the bytes of an array as elements of another kind."""
+    shape, dtype = kind
+    return np.ascontiguousarray(x).reshape(-1).view(dtype).reshape(shape)
 
 
 def _constant(name: str, shape: tuple[int, ...], content: bytes) -> HostArray:

@@ -6,11 +6,14 @@ such a function in 50 ns, where `ctypes` takes 300 and the address of an array a
 
 The layout of arrays is that of `PyArrayObject` ("Array API", "Python types and C-structures" in
 NumPy's manual), that of what kernels take is IREE's (`iree/hal/local/executable_library.h`,
-version 6). What does not live here: who fills in the addresses of what stands outside
+version 6). As under IREE's runtime, denormal numbers count as zeros while the kernel runs. What
+does not live here: who fills in the addresses of what stands outside
 (`runtime/native/programs.py`).
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 ENTRY = "axir_entry"
 # The arrays that a kernel reads where they lie: in the order of C, and aligned to their elements.
@@ -61,7 +64,9 @@ run:
   %pointers = getelementptr i8, ptr %state, i64 32
   store ptr %addresses, ptr %pointers
   {release}
+  {flush}
   %status = call i32 @{kernel}(ptr %environment, ptr %state, ptr %workgroup)
+  {unflush}
   {acquire}
   %first = load ptr, ptr %arguments
   call void @Py_IncRef(ptr %first)
@@ -74,7 +79,45 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
 
-def entry_text(kernel: str, count: int, releases_lock: bool) -> bytes:
+class _Flush(NamedTuple):
+    """How denormal numbers come to count as zeros, and to count again.
+
+    Attributes:
+        begin: Keeps the register that says so, and changes it.
+        end: Puts it back.
+        declarations: Of what these call.
+    """
+
+    begin: str
+    end: str
+    declarations: str
+
+
+# By the processor: the bits are "flush to zero" and "denormals are zeros" of MXCSR, and FZ and FZ16
+# of FPCR. Both belong to the thread.
+_FLUSHES = {
+    "x86_64": _Flush(
+        """%register = alloca [2 x i32], align 4
+  %changed = getelementptr i8, ptr %register, i64 4
+  call void @llvm.x86.sse.stmxcsr(ptr %register)
+  %modes = load i32, ptr %register
+  %flushing = or i32 %modes, 32832
+  store i32 %flushing, ptr %changed
+  call void @llvm.x86.sse.ldmxcsr(ptr %changed)""",
+        "call void @llvm.x86.sse.ldmxcsr(ptr %register)",
+        "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n",
+    ),
+    "aarch64": _Flush(
+        """%modes = call i64 @llvm.aarch64.get.fpcr()
+  %flushing = or i64 %modes, 17301504
+  call void @llvm.aarch64.set.fpcr(i64 %flushing)""",
+        "call void @llvm.aarch64.set.fpcr(i64 %modes)",
+        "declare i64 @llvm.aarch64.get.fpcr()\ndeclare void @llvm.aarch64.set.fpcr(i64)\n",
+    ),
+}
+
+
+def entry_text(kernel: str, count: int, releases_lock: bool, architecture: str) -> bytes:
     """Returns a function that Python calls with so many arrays, which runs a kernel.
 
     The function returns its first argument, or None if an array is of another kind.
@@ -83,10 +126,12 @@ def entry_text(kernel: str, count: int, releases_lock: bool) -> bytes:
         kernel: The name of the kernel.
         count: How many arrays it takes.
         releases_lock: Whether other threads of Python may run meanwhile.
+        architecture: The first part of LLVM's name of the machine.
     """
     head = object.__basicsize__
     release = "%thread = call ptr @PyEval_SaveThread()" if releases_lock else ""
     acquire = "call void @PyEval_RestoreThread(ptr %thread)" if releases_lock else ""
+    flush = _FLUSHES[architecture]
     text = _TEXT.format(
         entry=ENTRY,
         kernel=kernel,
@@ -97,5 +142,7 @@ def entry_text(kernel: str, count: int, releases_lock: bool) -> bytes:
         usable=_USABLE,
         release=release,
         acquire=acquire,
+        flush=flush.begin,
+        unflush=flush.end,
     )
-    return text.encode()
+    return (text + flush.declarations).encode()
