@@ -80,7 +80,7 @@ class NativeProgram:
         self.entry: Callable[..., HostArray | None] = _nothing
         if program.object_file:
             self._code = load_object(program.object_file, _python_symbols())
-            self.entry, self._definition = _as_function(self._code.addresses[ENTRY])
+            self.entry, self._definition = _as_function(self._code.address_of(ENTRY))
 
     def __call__(self, arguments: Sequence[HostArray]) -> list[HostArray]:
         """Runs the program.
