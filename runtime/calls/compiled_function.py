@@ -7,10 +7,12 @@ somebody looks.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import logging
 import warnings
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 from iree import runtime as iree_runtime
@@ -35,7 +37,12 @@ from axir.dialect.program.primitive import check_finite
 from axir.dialect.program.rules import Results, Value
 from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.passes.transforms.simplify import simplify_function
-from axir.runtime.compiler.function_compilation import compile_function, compile_program
+from axir.runtime.compiler.function_compilation import (
+    Provisional,
+    compile_function,
+    compile_program,
+)
+from axir.runtime.compiler.helpers import helpers
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
 from axir.runtime.errors import (
@@ -47,10 +54,11 @@ from axir.runtime.errors import (
 from axir.runtime.native.kernel_program import KernelProgram
 
 from . import pending
-from .background import Background
+from .background import Background, few_at_once
 from .executable import Executable, Program
 from .native_executable import NativeExecutable, is_pending
 
+_LOGGER = logging.getLogger(__name__)
 _VmVariantList = iree_runtime.VmVariantList
 _new_buffer = Buffer.__new__
 _new_array = ConcreteArray.__new__
@@ -136,6 +144,9 @@ class CompiledFunction:
         self._making: Background[Executable | NativeExecutable] | None = None
         # The same, once a call may be a quick one of machine code.
         self._native: NativeExecutable | None = None
+        # What makes a faster program while the first one serves.
+        self._compile_better: Callable[[], bytes] | None = None
+        self._successor: Background[None] | None = None
         if not (self._is_empty or waits or has_effects(function)):
             self._making = Background(self._compile)
         elif not self._is_empty:
@@ -171,6 +182,9 @@ class CompiledFunction:
         self._constant_refs = [buffer.view.ref for buffer in self._constants]
         self._argument_count = len(self.function.inputs) + len(self._constants)
         self._executable = executable
+        if self._compile_better is not None:
+            self._successor = Background(functools.partial(self._take_over, self._compile_better))
+            self._compile_better = None
 
     def _look_for_program(self) -> None:
         """Adopts the program if the compiler is done; warns, once, if it has failed."""
@@ -197,7 +211,28 @@ class CompiledFunction:
         self._is_deferrable = not calls
         if isinstance(made, KernelProgram):
             return NativeExecutable(made, device, function, self.result_types)
+        if isinstance(made, Provisional):
+            self._compile_better = made.compile
+            return NativeExecutable(made.kernels, device, function, self.result_types)
         return Program(made, device, calls).function("main", work=largest_operation(function))
+
+    def _take_over(self, compile_it: Callable[[], bytes]) -> None:
+        """Has calls run IREE's program as soon as it is there; it computes the same."""
+        function = self.function
+        try:
+            with few_at_once:
+                binary = compile_it()
+            program = Program(binary, self.device)
+        except CompileError as error:
+            if helpers.is_closed:  # the interpreter ends
+                return
+            _LOGGER.warning("%s stays as it is, for IREE fails: %s", function.name, error)
+            return
+        executable = program.function("main", work=largest_operation(function))
+        # A call that is under way goes on with what it has begun with.
+        self._results = None
+        self._executable = executable
+        self._native = None
 
     def _compile_marked(self) -> Executable:
         function = self.function
@@ -378,7 +413,7 @@ class CompiledFunction:
         self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
     ) -> list[ConcreteArray]:
         """Runs machine code on arrays of the host, where they lie."""
-        if not timeline.is_on and not self.donated:
+        if not timeline.is_on and not self.donated and executable is self._executable:
             self._native = executable
         if self.donated:
             _check_donated(arguments, self.donated)

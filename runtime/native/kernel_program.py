@@ -1,7 +1,7 @@
-"""`KernelProgram`: a program that is one kernel, as plain data.
+"""`KernelProgram`: a program that is kernels only, as plain data.
 
-What does not live here: how a module becomes one (`runtime/compiler/kernel_source.py`), and how it
-runs (`programs.py`).
+What does not live here: how a module becomes one, and who makes machine code of it
+(`runtime/compiler/`), and calls (`programs.py`).
 """
 
 from __future__ import annotations
@@ -10,29 +10,31 @@ import dataclasses
 import marshal
 from dataclasses import dataclass
 
-# Where an array is from, and which one of these: an argument of the program, a constant of its, a
-# result of the kernel.
+# Where an array is from, and which one of these: an argument of the program, a constant of its, an
+# array that the program makes.
 ARGUMENT, CONSTANT, RESULT = range(3)
 Origin = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """A program of one kernel.
+    """A program of kernels.
 
     Attributes:
         object_file: The machine code; empty if nothing is computed.
-        bindings: Where the arrays are from that the kernel takes, in order.
-        constants: Names of dtypes, shapes and bytes of constants.
-        results: Names of dtypes and shapes of what the kernel writes.
+        arguments: Numbers of the arguments that the code takes, in order.
+        constants: Names of dtypes, shapes and bytes of the constants, which it takes next.
+        results: Names of dtypes and shapes of the arrays that it makes, which it takes then.
+        space: Bytes of memory for its own use, which it takes last, if it is not 0.
         returns: Where the results of the program are from, in order.
         has_loops: Whether it may run for long.
     """
 
     object_file: bytes
-    bindings: tuple[Origin, ...]
+    arguments: tuple[int, ...]
     constants: tuple[tuple[str, tuple[int, ...], bytes], ...]
     results: tuple[tuple[str, tuple[int, ...]], ...]
+    space: int
     returns: tuple[Origin, ...]
     has_loops: bool = False
 

@@ -19,6 +19,7 @@ import threading
 from .invoker import MARK, Invoker, RejectedFlagsError
 from .messages import receive, send
 from .native import NativeCompiler, NativeUnavailableError
+from .native_entry import Step
 from .proven_memory import WrongMemoryError
 from .reader import try_to_read
 
@@ -76,13 +77,19 @@ def _native_compiler() -> NativeCompiler | None:
 def _answer_natively(
     native: NativeCompiler | None,
     answers: io.RawIOBase,
-    kernel: bytes,
+    kernels: bytes,
+    steps: tuple[Step, ...],
+    arrays: int,
     releases_lock: bool,
 ) -> None:
     if native is None:
         send(answers, "unavailable")
         return
-    made = native.compile(kernel, releases_lock, lambda text: send(answers, "error", text))
+
+    def report(text: str) -> None:
+        send(answers, "error", text)
+
+    made = native.compile(kernels, steps, arrays, releases_lock, report)
     send(answers, *(("failed",) if made is None else ("binary", made)))
 
 

@@ -13,9 +13,10 @@ _names = st.sampled_from(["float32", "bfloat16", "bool", "uint64"])
 _programs = st.builds(
     KernelProgram,
     st.binary(max_size=300),
-    _origins,
+    st.lists(st.integers(0, 999)).map(tuple),
     st.lists(st.tuples(_names, _shapes, st.binary())).map(tuple),
     st.lists(st.tuples(_names, _shapes)).map(tuple),
+    st.integers(0, 1 << 40),
     _origins,
     st.booleans(),
 )
