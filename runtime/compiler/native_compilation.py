@@ -30,7 +30,6 @@ from axir.passes.framework.registry import find_pass
 from axir.passes.legalize.rewriting import operations_in_order
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from axir.runtime.native.kernel_program import KernelProgram
-from axir.runtime.native.module_reader import KernelSource, read_kernels
 
 from .architectures import host_architecture, host_cpu_features
 from .cache import program_cache
@@ -39,6 +38,7 @@ from .compilation import COMPILER_VERSION, look_up, may_skip_passes, text_of
 from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
+from .module_reader import KernelSource, read_kernels
 from .slow_compilations import announced_if_slow
 
 _LOGGER = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """`KernelProgram`: a program that is kernels only, as plain data.
 
-What does not live here: how a module becomes one (`module_reader.py`), who makes machine code of it
+What does not live here: how a module becomes one, and who makes machine code of it
 (`runtime/compiler/`), and calls (`programs.py`).
 """
 

@@ -23,11 +23,18 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _MACHINES = {62: "x86_64", 183: "aarch64"}
+# Of 64-bit words, the least significant byte first; not linked yet.
+_BEGIN, _RELOCATABLE = b"\x7fELF\2\1\1", 1
 _SYMBOLS, _RELOCATIONS, _NO_BITS = 2, 4, 8
-_ALLOCATED = 2
+_WRITABLE, _ALLOCATED = 1, 2
+# What is written to by who loads it, and by nobody else.
+_ADDRESSES = ".data.rel.ro"
+# References reach so far, in four bytes.
+_MOST_BYTES = 1 << 31
 _UNDEFINED, _LEAST_RESERVED = 0, 0xFF00
 _READ_AND_RUN = mmap.PROT_READ | mmap.PROT_EXEC
 _POINTER = 8
+_WORD = 4
 # A jump to an address that follows it.
 _JUMP = {
     "x86_64": bytes.fromhex("ff2500000000"),  # jmp *(%rip)
@@ -39,15 +46,21 @@ Write = Callable[["_Memory", int, int], None]
 
 
 class LoadedCode:
-    """Machine code in memory, which stays as long as this object.
-
-    Attributes:
-        addresses: Those of the functions that the object exports, by name.
-    """
+    """Machine code in memory, which stays as long as this object."""
 
     def __init__(self, memory: mmap.mmap, addresses: Mapping[str, int]):
         self._memory = memory
-        self.addresses = dict(addresses)
+        self._addresses = dict(addresses)
+
+    def address_of(self, name: str) -> int:
+        """Returns the address of a function that the object exports."""
+        try:
+            return self._addresses[name]
+        except KeyError:
+            raise ObjectFileError(
+                f"Machine code has no function {name!r}.",
+                "It is damaged: compile the program again.",
+            ) from None
 
 
 class _Section(NamedTuple):
@@ -121,10 +134,10 @@ def load_object(content: bytes, symbols: Mapping[str, int]) -> LoadedCode:
     """
     try:
         return _Loader(content, symbols).load()
-    except (struct.error, IndexError, KeyError, OverflowError) as error:
+    except (struct.error, LookupError, ValueError, OverflowError) as error:
         raise ObjectFileError(
             f"This is no object file of machine code for this machine: {error!r}.",
-            "It is damaged: compile the program again.",
+            "It is damaged, or from another machine: compile the program again, here.",
         ) from error
 
 
@@ -134,11 +147,18 @@ class _Loader:
         self._symbols = symbols
         header = _HEADER.unpack_from(content)
         self._machine = _MACHINES[header[2]]
+        if not content.startswith(_BEGIN) or header[1] != _RELOCATABLE:
+            raise ValueError("another kind of file")
+        if self._machine != host_machine():
+            raise ValueError(f"it is for {self._machine}")
         start, count = header[6], header[12]
         self._sections = [
             _Section(*_SECTION.unpack_from(content, start + number * _SECTION.size))
             for number in range(count)
         ]
+        for section in self._sections:
+            if section.kind != _NO_BITS and section.offset + section.size > len(content):
+                raise ValueError("it is cut off")
         self._places: dict[int, int] = {}
         self._table = list(self._read_symbols())
         self._stubs: dict[str, int] = {}
@@ -149,13 +169,14 @@ class _Loader:
         offsets, size = self._layout()
         stubs = size
         size += len(outside) * (_JUMP_BYTES + _POINTER)
+        if size > _MOST_BYTES:
+            raise ValueError(f"it wants {size:,} bytes")
         memory = _Memory(max(size, mmap.PAGESIZE))
         for number, offset in offsets.items():
             self._places[number] = memory.start + offset
             section = self._sections[number]
-            if section.kind != _NO_BITS:
-                end = section.offset + section.size
-                memory.put(self._places[number], self._content[section.offset : end])
+            end = section.offset + section.size
+            memory.put(self._places[number], self._content[section.offset : end])
         for number, name in enumerate(outside):
             place = memory.start + stubs + number * (_JUMP_BYTES + _POINTER)
             address = struct.pack("<Q", self._address_of(name))
@@ -170,7 +191,9 @@ class _Loader:
         exported = {
             x.name: self._places[x.section] + x.value
             for x in self._table
-            if x.is_global and x.section in self._places
+            if x.is_global
+            and x.section in self._places
+            and x.value < self._sections[x.section].size
         }
         return LoadedCode(memory.pages, exported)
 
@@ -179,6 +202,13 @@ class _Loader:
         offsets, end = {}, 0
         for number, section in enumerate(self._sections):
             if section.flags & _ALLOCATED and section.size and not self._is_of_lines(section):
+                name = self._name_of(section)
+                if section.flags & _WRITABLE and not name.startswith(_ADDRESSES):
+                    raise ObjectFileError(
+                        f"Machine code has memory of its own to write to ({name}), and a kernel "
+                        "has none.",
+                        "Set axir_compiler to 'iree'.",
+                    )
                 end = -(-end // max(1, section.alignment)) * max(1, section.alignment)
                 offsets[number] = end
                 end += section.size
@@ -221,6 +251,8 @@ class _Loader:
         base = self._places[section.info]
         for start in range(section.offset, section.offset + section.size, _RELOCATION.size):
             offset, info, addend = _RELOCATION.unpack_from(self._content, start)
+            if offset + _WORD > self._sections[section.info].size:
+                raise ValueError("it changes code that is not there")
             symbol = self._table[info >> 32]
             write = _REFERENCES[self._machine].get(info & 0xFFFFFFFF)
             if write is None:

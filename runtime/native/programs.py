@@ -62,13 +62,14 @@ class NativeProgram:
         constants = self.constants = tuple(_constant(*x) for x in program.constants)
         written = [(shape, np.dtype(name)) for name, shape in program.results]
         # What becomes a result is made as such: words of keys as keys, bytes as what they mean.
-        self._returns: list[tuple[int, int | HostArray]] = []
-        for (kind, number), (shape, dtype) in zip(program.returns, kinds, strict=True):
+        for (kind, number), result in zip(program.returns, kinds, strict=True):
             if kind == RESULT:
-                written[number] = shape, dtype
-            constant = constants[number].view(dtype).reshape(shape) if kind == CONSTANT else number
-            self._returns.append((kind, constant))
+                written[number] = result
         self.written: tuple[Kind, ...] = tuple(written)
+        self._returns: list[tuple[int, int | HostArray, Kind]] = []
+        for (kind, number), result in zip(program.returns, kinds, strict=True):
+            source = _as_kind(constants[number], result) if kind == CONSTANT else number
+            self._returns.append((kind, source, result))
         self.is_direct = not program.space and list(program.returns) == [
             (RESULT, n) for n in range(len(written))
         ]
@@ -80,7 +81,7 @@ class NativeProgram:
         self.entry: Callable[..., HostArray | None] = _nothing
         if program.object_file:
             self._code = load_object(program.object_file, _python_symbols())
-            self.entry, self._definition = _as_function(self._code.addresses[ENTRY])
+            self.entry, self._definition = _as_function(self._code.address_of(ENTRY))
 
     def __call__(self, arguments: Sequence[HostArray]) -> list[HostArray]:
         """Runs the program.
@@ -120,17 +121,27 @@ class NativeProgram:
     ) -> list[HostArray]:
         """Returns the results, of the arguments and what the kernel has written."""
         results = []
-        for kind, x in self._returns:
+        for kind, x, result in self._returns:
             if isinstance(x, np.ndarray):
                 results.append(x)
-            else:
-                results.append(arguments[x] if kind == ARGUMENT else written[x])
+                continue
+            returned = arguments[x] if kind == ARGUMENT else written[x]
+            # One array may be several results, in other shapes or as bytes of another meaning.
+            if returned.shape != result[0] or returned.dtype != result[1]:
+                returned = _as_kind(returned, result)
+            results.append(returned)
         return results
 
 
 def usable(x: HostArray) -> HostArray:
     """Returns an array as kernels read it: aligned, in the order of C, and no subclass's."""
     return np.require(np.asarray(x), requirements="CA")
+
+
+def _as_kind(x: HostArray, kind: Kind) -> HostArray:
+    """Returns the bytes of an array as elements of another kind."""
+    shape, dtype = kind
+    return np.ascontiguousarray(x).reshape(-1).view(dtype).reshape(shape)
 
 
 def _constant(name: str, shape: tuple[int, ...], content: bytes) -> HostArray:

@@ -65,6 +65,7 @@ ORDER = (
     "runtime/errors",
     "runtime/processes",
     "runtime/device",
+    "runtime/native",
     "runtime/compiler",
     "runtime/calls",
     "runtime/spmd",

@@ -2,24 +2,52 @@
 
 IREE brings MLIR and LLVM of its own, but no function that makes machine code of LLVM IR. llvmlite
 has that, in another version of LLVM, whose text differs: newer ones write numbers as `f0x3F800000`,
-`+inf` and `+qnan`, and decimals that are not exact; older ones want the bits of a double for floats
-and doubles alike. What does not live here: where the text comes from (`native.py`).
+`+inf`, `-nan(0x1)`, and decimals that are not exact; older ones want the bits, those of a double
+for floats and doubles alike. What does not live here: where the text comes from (`native.py`).
 """
 
 from __future__ import annotations
 
 import re
 import struct
+from typing import NamedTuple
 
-_BITS = re.compile(rb"\bf0x([0-9A-Fa-f]+)\b")
-_TYPED = re.compile(
-    rb"\b(half|bfloat|float|double) "
-    rb"((?:[+-]?\d+\.\d+(?:e[+-]?\d+)?|[+-]?inf|[+-]?[sq]?nan(?:\(0x[0-9a-fA-F]+\))?))"
-    rb"(?=[,\s>)\]}]|$)"
+# A number, which is no part of a name, and what is often right before it: its type.
+_NUMBERS = re.compile(
+    rb"(?:\b(?P<kind>half|bfloat|float|double) |(?<=[ ,(\[<{]))"
+    rb"(?:f0x(?P<bits>[0-9A-Fa-f]+)|(?P<sign>[+-]?)(?:(?P<decimal>\d+\.\d+(?:e[+-]?\d+)?)"
+    rb"|(?P<infinity>inf)|(?P<nan>[sq]?nan)(?:\(0x(?P<payload>[0-9A-Fa-f]+)\))?))"
+    rb"(?=[ ,)\]>}]|$)",
+    re.MULTILINE,
 )
-_SPECIAL = {b"inf": 0x7FF0 << 48, b"nan": 0x7FF8 << 48}
-_PREFIX = {b"half": b"0xH", b"bfloat": b"0xR"}
-_WORDS = {b"half": ("<e", "<H"), b"float": ("<f", "<I"), b"double": ("<d", "<Q")}
+_KINDS = re.compile(rb"\b(?:half|bfloat|float|double)\b")
+
+
+class _Format(NamedTuple):
+    """A format of IEEE 754, or that of the first half of a float's bits.
+
+    Attributes:
+        bits: Of a number.
+        fraction: Of these, the bits behind the exponent.
+        prefix: What stands before the bits in the text of older versions.
+    """
+
+    bits: int
+    fraction: int
+    prefix: bytes
+
+    @property
+    def infinity(self) -> int:
+        return (1 << self.bits - 1) - (1 << self.fraction)
+
+
+_DOUBLE = _Format(64, 52, b"0x")
+_FORMATS = {
+    b"half": _Format(16, 10, b"0xH"),
+    b"bfloat": _Format(16, 7, b"0xR"),
+    b"float": _Format(32, 23, b"0x"),
+    b"double": _DOUBLE,
+}
 
 
 def for_older_llvm(text: bytes) -> bytes:
@@ -27,67 +55,62 @@ def for_older_llvm(text: bytes) -> bytes:
 
     >>> for_older_llvm(b"fadd float %x, f0x40490FDB")
     b'fadd float %x, 0x400921FB60000000'
-    >>> for_older_llvm(b"select i1 %c, float +qnan, float -inf")
-    b'select i1 %c, float 0x7FF8000000000000, float 0xFFF0000000000000'
+    >>> for_older_llvm(b"select i1 %c, half +qnan, half -inf")
+    b'select i1 %c, half 0xH7E00, half 0xHFC00'
     """
-    # What has no type before it is the second operand of an operation, whose type stands there.
-    return _TYPED.sub(_of_words, _BARE.sub(_of_bare, _BITS.sub(_of_bits, text)))
+    return _NUMBERS.sub(_rewritten, text)
 
 
-_BARE = re.compile(
-    rb"(?<=[,\[] )([+-]?\d+\.\d+(?:e[+-]?\d+)?|[+-]inf|[+-][sq]?nan(?:\(0x[0-9a-fA-F]+\))?)"
-    rb"(?=[,\s>)\]}]|$)"
-)
+def _rewritten(found: re.Match[bytes]) -> bytes:
+    kind = found["kind"]
+    if kind is not None:
+        return kind + b" " + _written(_bits_of(found, kind), kind)
+    # The type of an operation stands before its operands, and is that of all of them.
+    line = found.string.rfind(b"\n", 0, found.start()) + 1
+    kinds = _KINDS.findall(found.string, line, found.start())
+    return _written(_bits_of(found, kinds[-1]), kinds[-1]) if kinds else found.group()
 
 
-def _of_bits(found: re.Match[bytes]) -> bytes:
-    """Four digits are a half, eight a float, sixteen a double."""
-    digits = found.group(1)
-    if len(digits) == 4:
-        return b"0xH" + digits
-    if len(digits) == 8:
-        [number] = struct.unpack("<f", struct.pack("<I", int(digits, 16)))
-        return _as_double(number, int(digits, 16))
-    return b"0x" + digits
+def _bits_of(found: re.Match[bytes], kind: bytes) -> int:
+    """Returns the bits of a number in the text of newer versions."""
+    if found["bits"]:
+        return int(found["bits"], 16)
+    form = _FORMATS[kind]
+    if found["infinity"]:
+        bits = form.infinity
+    elif found["nan"]:
+        # A nan is quiet, but `snan`, if the first bit behind the exponent is set.
+        quiet = 0 if found["nan"] == b"snan" else 1 << form.fraction - 1
+        bits = form.infinity | quiet | int(found["payload"] or b"0", 16)
+    else:
+        bits = _nearest(float(found["decimal"]), kind)
+    return bits | (found["sign"] == b"-") << form.bits - 1
 
 
-def _as_double(number: float, bits: int) -> bytes:
-    """Returns the bits of a float as those of the double of its value, payload of nan included."""
-    if number != number:
-        sign, payload = bits >> 31, bits & 0x7FFFFF
-        return b"0x%016X" % (sign << 63 | 0x7FF << 52 | payload << 29)
-    [wide] = struct.unpack("<Q", struct.pack("<d", number))
-    return b"0x%016X" % wide
-
-
-def _of_words(found: re.Match[bytes]) -> bytes:
-    kind, word = found.groups()
-    return kind + b" " + _number(kind, word)
-
-
-def _of_bare(found: re.Match[bytes]) -> bytes:
-    start = found.string.rfind(b"\n", 0, found.start()) + 1
-    kinds = re.findall(rb"\b(half|bfloat|float|double)\b", found.string[start : found.start()])
-    return _number(kinds[-1], found.group(1)) if kinds else found.group(0)
-
-
-def _number(kind: bytes, word: bytes) -> bytes:
-    sign = word[:1] == b"-"
-    name = word.lstrip(b"+-")
-    if name.endswith(b"inf") or b"nan" in name:
-        special = b"inf" if name.endswith(b"inf") else b"nan"
-        bits = _SPECIAL[special] | (sign << 63)
-        if kind in _PREFIX:
-            narrow = {b"half": (0x7C00, 0x7E00), b"bfloat": (0x7F80, 0x7FC0)}[kind]
-            return _PREFIX[kind] + b"%04X" % (narrow[special == b"nan"] | sign << 15)
-        return b"0x%016X" % bits
-    number = float(word)
-    if kind == b"bfloat":
-        [bits] = struct.unpack("<I", struct.pack("<f", number))
-        return b"0xR%04X" % (bits >> 16)
-    wide, narrow_word = _WORDS[kind]
-    [bits] = struct.unpack(narrow_word, struct.pack(wide, number))
+def _nearest(number: float, kind: bytes) -> int:
+    """Returns the bits of the number of a type that is nearest to one that is not negative."""
     if kind == b"half":
-        return b"0xH%04X" % bits
-    [rounded] = struct.unpack(wide, struct.pack(wide, number))
-    return _as_double(rounded, bits)
+        return struct.unpack("<H", struct.pack("<e", number))[0]
+    if kind == b"double":
+        return struct.unpack("<Q", struct.pack("<d", number))[0]
+    bits: int = struct.unpack("<I", struct.pack("<f", number))[0]
+    # Few digits stand for a number of few bits: none is as near to its neighbour.
+    return bits if kind == b"float" else bits + (1 << 15) >> 16
+
+
+def _written(bits: int, kind: bytes) -> bytes:
+    """Returns the text of a number; older versions read a float as the double of its value."""
+    form = _FORMATS[kind]
+    if kind == b"float":
+        bits, form = _as_double(bits), _DOUBLE
+    return form.prefix + b"%0*X" % (form.bits // 4, bits)
+
+
+def _as_double(bits: int) -> int:
+    """Returns the bits of a float as those of the double of its value, or of its nan."""
+    form = _FORMATS[b"float"]
+    if bits & form.infinity == form.infinity:  # to convert a nan would make it a quiet one
+        fraction = (bits & (1 << form.fraction) - 1) << _DOUBLE.fraction - form.fraction
+        return bits >> form.bits - 1 << _DOUBLE.bits - 1 | _DOUBLE.infinity | fraction
+    [number] = struct.unpack("<f", struct.pack("<I", bits))
+    return struct.unpack("<Q", struct.pack("<d", number))[0]

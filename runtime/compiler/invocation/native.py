@@ -87,7 +87,7 @@ class NativeCompiler:
             The object file, which exports `ENTRY`; None if something is wrong.
         """
         try:
-            entry = entry_text(steps, arrays, releases_lock)
+            entry = entry_text(steps, arrays, releases_lock, self._architecture)
             return self._object(self._llvm_ir(kernels.decode()) + entry)
         except (ir.MLIRError, ValueError, RuntimeError) as error:
             report(str(error))
@@ -138,16 +138,19 @@ class NativeCompiler:
         )
 
     @cached_property
+    def _architecture(self) -> str:
+        return self._llvm.get_default_triple().partition("-")[0]
+
+    @cached_property
     def _target(self) -> str:
         """The machine, as IREE's passes want to know it."""
         llvm = self._llvm
         features = llvm.get_host_cpu_features()
         wide = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
         triple = llvm.get_default_triple()
-        architecture = triple.partition("-")[0]
         layout = str(self._machine.target_data)
         return (
-            f'#hal.executable.target<"llvm-cpu", "system-elf-{architecture}", '
+            f'#hal.executable.target<"llvm-cpu", "system-elf-{self._architecture}", '
             f'{{cpu = "{llvm.get_host_cpu_name()}", cpu_features = "{features.flatten()}", '
             f'data_layout = "{layout}", native_vector_size = {wide} : i64, '
             f'target_triple = "{triple}"}}>'

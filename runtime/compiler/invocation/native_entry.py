@@ -6,18 +6,19 @@ such a function in 50 ns, where `ctypes` takes 300 and the address of an array a
 
 The layout of arrays is that of `PyArrayObject` ("Array API", "Python types and C-structures" in
 NumPy's manual), that of what kernels take is IREE's (`iree/hal/local/executable_library.h`,
-version 6). What does not live here: who fills in the addresses of what stands outside
-(`runtime/native/programs.py`).
+version 6). As under IREE's runtime, denormal numbers count as zeros while kernels run. What does
+not live here: who fills in the addresses of what stands outside (`runtime/native/programs.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 ENTRY = "axir_entry"
 # The arrays that a kernel reads where they lie: in the order of C, and aligned to their elements.
 _USABLE = 0x101
-# As in `runtime/native/module_reader.py`.
+# As in `module_reader.py`, one folder above.
 Place = tuple[int, int]
 Step = tuple[str, int, tuple[Place, ...]]
 
@@ -87,7 +88,9 @@ run:
   %pointers = getelementptr i8, ptr %state, i64 32
   store ptr %bound, ptr %pointers
   {release}
+  {flush}
   {steps}
+  {unflush}
   {acquire}
   %first = load ptr, ptr %arguments
   call void @Py_IncRef(ptr %first)
@@ -99,7 +102,45 @@ unusable:
 """
 
 
-def entry_text(steps: Sequence[Step], arrays: int, releases_lock: bool) -> bytes:
+class _Flush(NamedTuple):
+    """How denormal numbers come to count as zeros, and to count again.
+
+    Attributes:
+        begin: Keeps the register that says so, and changes it.
+        end: Puts it back.
+        declarations: Of what these call.
+    """
+
+    begin: str
+    end: str
+    declarations: str
+
+
+# By the processor: the bits are "flush to zero" and "denormals are zeros" of MXCSR, and FZ and FZ16
+# of FPCR. Both belong to the thread.
+_FLUSHES = {
+    "x86_64": _Flush(
+        """%register = alloca [2 x i32], align 4
+  %changed = getelementptr i8, ptr %register, i64 4
+  call void @llvm.x86.sse.stmxcsr(ptr %register)
+  %modes = load i32, ptr %register
+  %flushing = or i32 %modes, 32832
+  store i32 %flushing, ptr %changed
+  call void @llvm.x86.sse.ldmxcsr(ptr %changed)""",
+        "call void @llvm.x86.sse.ldmxcsr(ptr %register)",
+        "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n",
+    ),
+    "aarch64": _Flush(
+        """%modes = call i64 @llvm.aarch64.get.fpcr()
+  %flushing = or i64 %modes, 17301504
+  call void @llvm.aarch64.set.fpcr(i64 %flushing)""",
+        "call void @llvm.aarch64.set.fpcr(i64 %modes)",
+        "declare i64 @llvm.aarch64.get.fpcr()\ndeclare void @llvm.aarch64.set.fpcr(i64)\n",
+    ),
+}
+
+
+def entry_text(steps: Sequence[Step], arrays: int, releases_lock: bool, architecture: str) -> bytes:
     """Returns a function that Python calls with so many arrays, which runs kernels on them.
 
     The function returns its first argument, or None if an array is of another kind.
@@ -108,10 +149,12 @@ def entry_text(steps: Sequence[Step], arrays: int, releases_lock: bool) -> bytes
         steps: Kernels and copies, in order.
         arrays: How many arrays the function takes.
         releases_lock: Whether other threads of Python may run meanwhile.
+        architecture: The first part of LLVM's name of the machine.
     """
     head = object.__basicsize__
     release = "%thread = call ptr @PyEval_SaveThread()" if releases_lock else ""
     acquire = "call void @PyEval_RestoreThread(ptr %thread)" if releases_lock else ""
+    flush = _FLUSHES[architecture]
     lines = [line for n, step in enumerate(steps) for line in _lines(f"s{n}", *step)]
     text = _ENTRY.format(
         entry=ENTRY,
@@ -124,8 +167,10 @@ def entry_text(steps: Sequence[Step], arrays: int, releases_lock: bool) -> bytes
         release=release,
         steps="\n  ".join(lines),
         acquire=acquire,
+        flush=flush.begin,
+        unflush=flush.end,
     )
-    return (_HEAD + text).encode()
+    return (_HEAD + flush.declarations + text).encode()
 
 
 def _lines(name: str, kernel: str, count: int, places: Sequence[Place]) -> Iterator[str]:

@@ -18,8 +18,13 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.attributes import dense_to_numpy
 from axir.dialect.core.types import numpy_dtype
-
-from .kernel_program import ARGUMENT, CONSTANT, RESULT, KernelProgram, Origin
+from axir.runtime.native.kernel_program import (
+    ARGUMENT,
+    CONSTANT,
+    RESULT,
+    KernelProgram,
+    Origin,
+)
 
 _KERNEL = "flow.dispatch"
 _CONSTANT = "stablehlo.constant"
