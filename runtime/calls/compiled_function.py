@@ -36,6 +36,7 @@ from axir.dialect.program.rules import Results, Value
 from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.compiler.function_compilation import compile_function, compile_program
+from axir.runtime.compiler.native_compilation import give_up_kernel
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
 from axir.runtime.errors import (
@@ -44,6 +45,7 @@ from axir.runtime.errors import (
     RuntimeExecutionError,
     TimelineWarning,
 )
+from axir.runtime.native.errors import ObjectFileError
 from axir.runtime.native.kernel_program import KernelProgram
 
 from . import pending
@@ -193,10 +195,19 @@ class CompiledFunction:
         function, device = self.function, self.device
         calls: list[HostCall] = []
         made = compile_program(function, device, self.donated, calls)
+        if isinstance(made, KernelProgram):
+            try:
+                executable = NativeExecutable(made, device, function, self.result_types)
+            except ObjectFileError as error:
+                give_up_kernel(function.name, error)
+                with config(axir_compiler="iree"):
+                    made = compile_program(function, device, self.donated, calls)
+            else:
+                self._is_deferrable = True
+                return executable
         # Host functions run in the thread of their call, where the user expects them.
         self._is_deferrable = not calls
-        if isinstance(made, KernelProgram):
-            return NativeExecutable(made, device, function, self.result_types)
+        assert isinstance(made, bytes)
         return Program(made, device, calls).function("main", work=largest_operation(function))
 
     def _compile_marked(self) -> Executable:

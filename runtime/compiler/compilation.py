@@ -109,7 +109,7 @@ def compile_legalized(
     Raises:
         CompileError: as for `compile_module`.
     """
-    if not _may_skip_passes():
+    if not may_skip_passes():
         legalize(module)
         return compile_module(module, target, name)
     cache = program_cache()
@@ -129,7 +129,7 @@ def compile_legalized(
     return binary
 
 
-def _may_skip_passes() -> bool:
+def may_skip_passes() -> bool:
     """Tells whether nobody wants to see what the passes make of a module, or what they say."""
     passes = logging.getLogger("axir.passes")
     return not config.axir_dump_dir and not timeline.is_on and not passes.isEnabledFor(logging.INFO)

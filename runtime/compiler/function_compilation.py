@@ -100,8 +100,9 @@ def compile_program(
     made = compile_natively(module, text, function.name)
     if isinstance(made, KernelProgram):
         return made
-    part = "rest" if made.is_begun else "all"
-    return _compiled(module, target, function.name, part, text)
+    if made.left is None:
+        module = _lowered(function, device, donated, host_functions)
+    return _compiled(module, target, function.name, made.left or "all", text)
 
 
 def _target_of(device: Device) -> Target:
