@@ -103,6 +103,8 @@ class Session:
             first = time.perf_counter() - start
             values = self._values(result)
             del result
+            if self.name == "axir":
+                self.library.extend.backend.wait_for_compilers()
             once = min(self._seconds(1) for _ in range(2))
             if once < 0.1:
                 once = min(self._seconds(1) for _ in range(8))

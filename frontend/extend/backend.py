@@ -8,6 +8,7 @@ from axir._devices.placement import default_backend, live_arrays
 from axir._transforms.jit import clear_caches
 from axir.dialect.core.errors import ParameterError
 from axir.runtime import Device, default_device, devices
+from axir.runtime.calls.background import wait_for_all
 from axir.runtime.device.devices import Client, known_devices
 from axir.runtime.errors import DeviceNotFoundError
 
@@ -18,6 +19,7 @@ __all__ = [
     "clear_in_memory_compilation_cache",
     "get_backend",
     "get_default_device",
+    "wait_for_compilers",
 ]
 
 _PLATFORMS = ("cpu", "cuda", "vulkan")
@@ -61,6 +63,17 @@ def backend_xla_version(platform: str | None = None) -> None:
 def clear_in_memory_compilation_cache() -> None:
     """Forgets compiled programs; those on disk stay."""
     clear_caches()
+
+
+def wait_for_compilers() -> None:
+    """Returns when nothing is compiled in the background any more.
+
+    A large program runs as it is compiled first until IREE's program is there, which runs on all
+    cores. Who measures calls waits for that.
+
+    >>> wait_for_compilers()
+    """
+    wait_for_all()
 
 
 def clear_backends() -> None:

@@ -46,6 +46,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "legalize.complex": (
         "expand-complex",
+        "pair-complex-programs",
         "split-complex-constants",
         "split-complex-conv",
         "split-complex-dot",
@@ -113,8 +114,10 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "raising": ("raise-stablehlo",),
     "fuse": (
+        "fuse-islands",
         "fuse-loops",
         "fuse-small-programs",
+        "fuse-small-sums",
         "fuse-whole-programs",
     ),
     "fuse.moves": ("fuse-moves",),

@@ -11,13 +11,14 @@ from axir.passes.legalize.regions import operations_of
 from axir.passes.legalize.rewriting import operations_in_order
 from axir.passes.legalize.windows.run_by_kernel import running_axis
 
+from . import windows
 from .code import Code
 from .elementwise import can_compute, cost_of, formula_of, is_uniform
 from .inlining import can_inline
 from .views import VIEWS
 
 _LARGEST_WORK = 1 << 23
-_SMALL_WORK = 1 << 16
+SMALL_WORK = 1 << 16
 # What several threads would not do faster, for beginning an operation takes as long.
 _WORK_OF_EACH = 1 << 11
 _MOST_OPERATIONS = 100_000
@@ -38,11 +39,13 @@ class Fitness:
     Args:
         code: Functions and kernels of the module.
         rules: Names of operations that have a rule.
+        has_windows: Whether these include windows of all kinds, which IREE has code for.
     """
 
-    def __init__(self, code: Code, rules: frozenset[str]):
+    def __init__(self, code: Code, rules: frozenset[str], has_windows: bool = False):
         self._code = code
         self._rules = rules
+        self._has_windows = has_windows
         self._count = 0
 
     def of_loop(self, loop: ir.Operation) -> str | None:
@@ -62,9 +65,32 @@ class Fitness:
         if arrays > most_bindings:
             return f"it reads and writes {arrays} arrays, and a kernel binds {most_bindings}"
         reason, work = self._judge(operations)
-        if reason is None and work > max(_SMALL_WORK, len(operations) * _WORK_OF_EACH):
+        if reason is None and work > max(SMALL_WORK, len(operations) * _WORK_OF_EACH):
             return f"it does {work:,} operations, more than one thread should"
         return reason
+
+    def of_whole_program(self, operations: list[ir.Operation], most_bindings: int) -> str | None:
+        """Returns why operations do not become a kernel that needs no other one beside it.
+
+        A loop is a kernel of one thread wherever it is: only the rest could be done by several.
+        """
+        loops = [x for x in operations if x.name == "stablehlo.while"]
+        for loop in loops:
+            reason = self.of_loop(loop)
+            if reason is not None:
+                return reason
+        return self.of_program([x for x in operations if x not in loops], most_bindings)
+
+    def of_small(self, operations: list[ir.Operation], most: int) -> str | None:
+        """Returns why operations are not a small kernel: one of at most so much work."""
+        reason, work = self._judge(operations)
+        if reason is None and work > most:
+            return f"it does {work:,} operations, more than one thread should"
+        return reason
+
+    def of_operations(self, operations: list[ir.Operation]) -> str | None:
+        """Returns why some operations have no rule, None if all have one."""
+        return self._judge(operations)[0]
 
     def _judge(self, operations: list[ir.Operation]) -> tuple[str | None, int]:
         self._count = 0
@@ -89,8 +115,8 @@ class Fitness:
             return self._work_inside(created)
         if name not in self._rules and name not in VIEWS and not can_compute(created):
             raise _Unfit(f"there is no rule for {name}")
-        if name == "stablehlo.reduce_window" and running_axis(created) is None:
-            raise _Unfit(f"there is no rule for {name} of windows that do not run along an axis")
+        if name in windows.RULES:
+            return self._work_of_windows(created)
         if name in _WITH_REGION:
             return self._work_of_region(created)
         return _work_on_elements(created)
@@ -110,6 +136,16 @@ class Fitness:
             return _KERNEL_WORK * sum(map(_size, (*created.operands, *created.results)))
         works = list(map(self._work, operations_of(created)))
         return _GUESSED_PASSES * sum(works) if created.name == "stablehlo.while" else max(works)
+
+    def _work_of_windows(self, created: ir.Operation) -> int:
+        if created.name == "stablehlo.reduce_window":
+            self._work_of_region(created)
+            is_running = running_axis(created) is not None
+        else:
+            is_running = False
+        if not (is_running or self._has_windows):
+            raise _Unfit(f"there is no rule for {created.name} of windows that do not run")
+        return windows.work(created)
 
     def _work_of_region(self, created: ir.Operation) -> int:
         for inner in operations_of(created)[0]:

@@ -54,14 +54,14 @@ class FuseWholePrograms(Pass):
         """Rewrites the functions of the module."""
         write_out_functions(module)
         code = Code(module)
-        fitness = Fitness(code, frozenset(RULES))
+        fitness = Fitness(code, frozenset(RULES), has_windows=True)
         for function in list(code.functions.values()):
             if "sym_visibility" in function.attributes:
                 continue
             [operations] = operations_of(function) if len(function.regions[0].blocks) else [[]]
             if all(x.name in _STEPS for x in operations):
                 continue
-            reason = fitness.of_program(operations, _MOST_BINDINGS)
+            reason = fitness.of_whole_program(operations, _MOST_BINDINGS)
             if updates_large(operations):
                 reason = "it changes parts of a large array"
             if reason is None:

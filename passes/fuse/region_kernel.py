@@ -17,7 +17,7 @@ from axir.dialect.builders.kernels import Memory, dispatch
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.regions import operations_within
 
-from . import control, inlining, products, reductions, running, updates
+from . import control, inlining, products, reductions, updates, windows
 from .code import Code
 from .elementwise import is_uniform
 from .emitter import Emitter, Rule, is_empty, nothing_of, uniform
@@ -30,8 +30,8 @@ RULES: dict[str, Rule] = {
     **inlining.RULES,
     **products.RULES,
     **reductions.RULES,
-    **running.RULES,
     **updates.RULES,
+    **windows.RULES,
 }
 """What operations other than elementwise ones and views become, by name."""
 

@@ -12,7 +12,7 @@ from axir.passes.legalize.dimension_numbers import dimension_numbers
 
 from .elementwise import combine
 from .emitter import Emitter, Rule
-from .values import Index, Indices, Mapped, Value, clamped, plus, times
+from .values import Index, Indices, Mapped, Stored, Value, clamped, plus, times
 from .views import index_at, start_indices
 
 
@@ -48,12 +48,31 @@ def _concatenate(emitter: Emitter, created: ir.Operation, operands: list[Value])
 
 
 def _pad(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
-    x, filler = operands
-    shape = list(created.results[0].type.shape)
     low, interior = (
         list(ir.DenseI64ArrayAttr(created.attributes[name]))
         for name in ("edge_padding_low", "interior_padding")
     )
+    return [padded(emitter, *operands, low, interior, list(created.results[0].type.shape))]
+
+
+def padded(
+    emitter: Emitter,
+    x: Value,
+    filler: Value,
+    low: Sequence[int],
+    interior: Sequence[int],
+    shape: Sequence[int],
+) -> Stored:
+    """Returns an array in memory, with another number around it and between its elements.
+
+    Args:
+        emitter: Builds the code.
+        x: The array.
+        filler: The number.
+        low: How many lie in front of the first element, axis by axis; negative ones cut off.
+        interior: How many lie between two elements.
+        shape: Of the result.
+    """
     result = emitter.allocate(shape, x.element)
     emitter.fill(result.memory, Mapped(shape, x.element, lambda number: number, (filler,), 0))
     emitter.release(filler)
@@ -77,7 +96,7 @@ def _pad(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequ
         emitter.fill(result.memory, x, tuple(low))
     elif all(kept):
         emitter.nest(kept, write)
-    return [result]
+    return result
 
 
 def _scatter(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:

@@ -57,10 +57,10 @@ STAGES: dict[str, Stage] = {
     "expand-c-functions": looks_for(_ANY),
     "multiply-in-double": looks_for("reduce reduce_window"),
     "write-out-fused-products": looks_for("linalg.generic"),
+    "position-select-and-scatter": looks_for("select_and_scatter"),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
     "fuse-moves": looks_for("gather iota transpose pad concatenate reverse slice"),
-    "position-select-and-scatter": looks_for("select_and_scatter"),
     "clamp-gather": looks_for("gather"),
     "scatter-by-kernel": looks_for("scatter"),
     "drop-scatter": looks_for("scatter"),
@@ -161,10 +161,11 @@ class LegalizeForIree(Pass):
        `widen-unsigned-dot`, in any order, then `clamp-unsigned-operands`. Then
        `split-complex-loops`, on CPUs and unless `fuses` is off, and `expand-c-functions`, unless
        the program has a C library; on CPUs `multiply-in-double`; for Vulkan
-       `write-out-fused-products`; then, on CPUs and unless `fuses` is off,
+       `write-out-fused-products`; `position-select-and-scatter`, which makes scatters; then, on
+       CPUs and unless `fuses` is off,
        `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
        out, while gathers and scatters are as they came.
-    3. Indices: `position-select-and-scatter`, which makes scatters; `clamp-gather`;
+    3. Indices: `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.

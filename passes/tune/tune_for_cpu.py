@@ -10,6 +10,7 @@ from iree.compiler import ir
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.stages import Stage, looks_for, run_stages
 
+_SUMS = "reduce reduce_window scatter dot_general convolution"
 STAGES: dict[str, Stage] = {
     "split-dilated-convolutions": looks_for("convolution"),
     "unroll-wide-windows": looks_for("convolution"),
@@ -21,6 +22,7 @@ STAGES: dict[str, Stage] = {
     "transpose-rhs": looks_for("dot_general"),
     "fuse-rows": looks_for("reduce"),
     "split-reductions": looks_for("reduce"),
+    "fuse-small-sums": looks_for(_SUMS),
     "write-out-doubles": looks_for("exponential log logistic tanh", is_double=True),
 }
 """The passes in order, which matters (see `TuneForCpu`), and what each looks for."""
@@ -41,7 +43,8 @@ class TuneForCpu(Pass):
        gain from a transposition.
     3. `fuse-rows` for what is reduced, `split-reductions` for lines and narrow arrays, which have
        no rows to share out or no vectors in a row.
-    4. `write-out-doubles` for what no kernel computes.
+    4. `fuse-small-sums` for what is left of sums, then `write-out-doubles` for what no kernel
+       computes.
 
     Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
     Before and after: see the passes.

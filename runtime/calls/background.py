@@ -16,11 +16,19 @@ from axir.dialect.core.annotations import OptionValue
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import user_line
 from axir.dialect.core.state import on_behalf_of
-from axir.runtime.compiler.helpers import helpers
+from axir.runtime.compiler.helpers import MAX_HELPERS, helpers
 from axir.runtime.device.fork_safety import call_in_forked_child
 
 _T = TypeVar("_T")
 _threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+few_at_once = threading.Semaphore(max(1, MAX_HELPERS - 1))
+"""Held while something is compiled for which nobody waits: who waits finds a helper process."""
+
+
+def wait_for_all() -> None:
+    """Returns when nothing is made any more."""
+    for thread in list(_threads):
+        thread.join()
 
 
 class Background(Generic[_T]):

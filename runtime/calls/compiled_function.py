@@ -7,10 +7,12 @@ somebody looks.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import logging
 import warnings
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 from iree import runtime as iree_runtime
@@ -35,7 +37,12 @@ from axir.dialect.program.primitive import check_finite
 from axir.dialect.program.rules import Results, Value
 from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.passes.transforms.simplify import simplify_function
-from axir.runtime.compiler.function_compilation import compile_function, compile_program
+from axir.runtime.compiler.function_compilation import (
+    Provisional,
+    compile_function,
+    compile_program,
+)
+from axir.runtime.compiler.helpers import helpers
 from axir.runtime.compiler.native_compilation import give_up_kernel
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
@@ -46,13 +53,13 @@ from axir.runtime.errors import (
     TimelineWarning,
 )
 from axir.runtime.native.errors import ObjectFileError
-from axir.runtime.native.kernel_program import KernelProgram
 
 from . import pending
-from .background import Background
+from .background import Background, few_at_once
 from .executable import Executable, Program
 from .native_executable import NativeExecutable, is_pending
 
+_LOGGER = logging.getLogger(__name__)
 _VmVariantList = iree_runtime.VmVariantList
 _new_buffer = Buffer.__new__
 _new_array = ConcreteArray.__new__
@@ -138,6 +145,9 @@ class CompiledFunction:
         self._making: Background[Executable | NativeExecutable] | None = None
         # The same, once a call may be a quick one of machine code.
         self._native: NativeExecutable | None = None
+        # What makes a faster program while the first one serves.
+        self._compile_better: Callable[[], bytes] | None = None
+        self._successor: Background[None] | None = None
         if not (self._is_empty or waits or has_effects(function)):
             self._making = Background(self._compile)
         elif not self._is_empty:
@@ -173,6 +183,9 @@ class CompiledFunction:
         self._constant_refs = [buffer.view.ref for buffer in self._constants]
         self._argument_count = len(self.function.inputs) + len(self._constants)
         self._executable = executable
+        if self._compile_better is not None:
+            self._successor = Background(functools.partial(self._take_over, self._compile_better))
+            self._compile_better = None
 
     def _look_for_program(self) -> None:
         """Adopts the program if the compiler is done; warns, once, if it has failed."""
@@ -195,20 +208,38 @@ class CompiledFunction:
         function, device = self.function, self.device
         calls: list[HostCall] = []
         made = compile_program(function, device, self.donated, calls)
-        if isinstance(made, KernelProgram):
-            try:
-                executable = NativeExecutable(made, device, function, self.result_types)
-            except ObjectFileError as error:
-                give_up_kernel(function.name, error)
-                with config(axir_compiler="iree"):
-                    made = compile_program(function, device, self.donated, calls)
-            else:
-                self._is_deferrable = True
-                return executable
         # Host functions run in the thread of their call, where the user expects them.
         self._is_deferrable = not calls
-        assert isinstance(made, bytes)
+        if not isinstance(made, bytes):
+            better = made.compile if isinstance(made, Provisional) else None
+            kernels = made.kernels if isinstance(made, Provisional) else made
+            try:
+                native = NativeExecutable(kernels, device, function, self.result_types)
+            except ObjectFileError as error:
+                give_up_kernel(function.name, error)
+                made = compile_function(function, device, self.donated, calls)
+            else:
+                self._compile_better = better
+                return native
         return Program(made, device, calls).function("main", work=largest_operation(function))
+
+    def _take_over(self, compile_it: Callable[[], bytes]) -> None:
+        """Has calls run IREE's program as soon as it is there; it computes the same."""
+        function = self.function
+        try:
+            with few_at_once:
+                binary = compile_it()
+            program = Program(binary, self.device)
+        except CompileError as error:
+            if helpers.is_closed:  # the interpreter ends
+                return
+            _LOGGER.warning("%s stays as it is, for IREE fails: %s", function.name, error)
+            return
+        executable = program.function("main", work=largest_operation(function))
+        # A call that is under way goes on with what it has begun with.
+        self._results = None
+        self._executable = executable
+        self._native = None
 
     def _compile_marked(self) -> Executable:
         function = self.function
@@ -389,7 +420,7 @@ class CompiledFunction:
         self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
     ) -> list[ConcreteArray]:
         """Runs machine code on arrays of the host, where they lie."""
-        if not timeline.is_on and not self.donated:
+        if not timeline.is_on and not self.donated and executable is self._executable:
             self._native = executable
         if self.donated:
             _check_donated(arguments, self.donated)

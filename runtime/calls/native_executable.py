@@ -103,17 +103,16 @@ class NativeExecutable:
                 host = self.host_of(x)
             given.append(host)
         program = self.program
-        spaces: list[HostArray] = []
         if self._is_direct:
             written = [_empty(shape, dtype) for shape, dtype in program.written]
         else:
-            written, spaces = program.make_room()
+            written = program.make_room()
         entry = self._timed_entry if self._has_loops else program.entry
         if entry(*given, *self._fixed, *written) is None:
             self._make_usable(arguments)
             return None
         if not self._is_direct:
-            program.give_back(spaces)
+            program.give_back(written)
             hosts = [*(x._host for x in arguments), *self._captured]
             written = program.returned(hosts, written)
         results = []

@@ -82,7 +82,7 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
         CompileError: the compiler rejects the module or fails. The text has the first diagnostics,
             the user's line, and the place of a reproducer.
     """
-    return _compile_module(module.encode() if isinstance(module, str) else module, target, name)[0]
+    return _prepared(module.encode() if isinstance(module, str) else module, target, name)[0]()
 
 
 def text_of(module: ir.Module) -> str:
@@ -109,24 +109,59 @@ def compile_legalized(
     Raises:
         CompileError: as for `compile_module`.
     """
-    if not may_skip_passes():
-        legalize(module)
-        return compile_module(module, target, name)
-    cache = program_cache()
     text = text_of(module) if text is None else text
-    parts = (COMPILER_VERSION, code_fingerprint(), *_changes(target), repr(target), target.machine)
-    key = hashlib.sha256("\0".join((*parts, text)).encode()).hexdigest()
-    program_key = (cache.get(key) or b"").decode()
-    if program_key and cache.path(program_key).exists():
-        with timed(COMPILED, name):
-            known = look_up(cache, program_key)
-        if known is not None:
-            return known
+    known = find_legalized(text, target, name)
+    return begin_legalized(module, target, name, legalize, text)() if known is None else known
+
+
+def find_legalized(text: str, target: Target, name: str) -> bytes | None:
+    """Returns the program that `compile_legalized` made of a module, if the cache has it.
+
+    Args:
+        text: What the module is, before it is legalized.
+        target: As for `compile_legalized`.
+        name: See there.
+    """
+    if not may_skip_passes():
+        return None
+    cache = program_cache()
+    program_key = (cache.get(_key_before(text, target)) or b"").decode()
+    if not program_key or not cache.path(program_key).exists():
+        return None
+    with timed(COMPILED, name):
+        return look_up(cache, program_key)
+
+
+def begin_legalized(
+    module: ir.Module,
+    target: Target,
+    name: str,
+    legalize: Callable[[ir.Module], None],
+    text: str,
+) -> Callable[[], bytes]:
+    """Does of `compile_legalized` what is done with the module: takes the same.
+
+    Returns:
+        What compiles the program. Any thread may call it, and the module may become something else
+        meanwhile.
+    """
     legalize(module)
-    binary, program_key = _compile_module(module, target, name)
-    if cache.path(program_key).exists():
-        cache.put(key, program_key.encode())
-    return binary
+    compile_it, program_key = _prepared(module, target, name)
+    cache = program_cache()
+
+    def compile_and_keep() -> bytes:
+        binary = compile_it()
+        if may_skip_passes() and cache.path(program_key).exists():
+            cache.put(_key_before(text, target), program_key.encode())
+        return binary
+
+    return compile_and_keep
+
+
+def _key_before(text: str, target: Target) -> str:
+    """Returns what names a module before it is legalized."""
+    parts = (COMPILER_VERSION, code_fingerprint(), *_changes(target), repr(target), target.machine)
+    return hashlib.sha256("\0".join((*parts, text)).encode()).hexdigest()
 
 
 def may_skip_passes() -> bool:
@@ -135,8 +170,10 @@ def may_skip_passes() -> bool:
     return not config.axir_dump_dir and not timeline.is_on and not passes.isEnabledFor(logging.INFO)
 
 
-def _compile_module(source: ir.Module | bytes, target: Target, name: str) -> tuple[bytes, str]:
-    """Returns the binary, and its key in the cache."""
+def _prepared(
+    source: ir.Module | bytes, target: Target, name: str
+) -> tuple[Callable[[], bytes], str]:
+    """Reads a module; returns what compiles it, and the key of the binary in the cache."""
     fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
     parts = (COMPILER_VERSION, *_changes(target), *process_flags(flags), *flags, target.machine)
@@ -144,12 +181,12 @@ def _compile_module(source: ir.Module | bytes, target: Target, name: str) -> tup
     if config.axir_dump_dir:
         _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", _written(source), target, flags)
     cache = program_cache()
+    text = _written(source)
 
     def binary() -> bytes:
         with timed(COMPILED, name):
             known = look_up(cache, key)
             if known is None:
-                text = _written(source)
                 option = MARK if target.marks_dispatches else target.checks_arguments
 
                 def run(flags: tuple[str, ...], report: _Report) -> bytes | None:
@@ -163,7 +200,7 @@ def _compile_module(source: ir.Module | bytes, target: Target, name: str) -> tup
                         cache.put(key, known)
         return known
 
-    return single_flight(("program", key), binary)[0], key
+    return lambda: single_flight(("program", key), binary)[0], key
 
 
 def expect_compilation() -> None:

@@ -6,7 +6,7 @@ What does not live here: the compiler (`compilation.py`), calls (`runtime/calls/
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from iree.compiler import ir
 
@@ -21,8 +21,8 @@ from axir.passes.transforms.lower_to_stablehlo import HostCall, lower_functions
 from axir.runtime.device.devices import Device
 from axir.runtime.native.kernel_program import KernelProgram
 
-from .compilation import compile_legalized, text_of
-from .native_compilation import compile_natively
+from .compilation import begin_legalized, compile_legalized, find_legalized, text_of
+from .native_compilation import compile_kernels, compile_natively, find_kernels
 from .target import Target
 
 _LEGALIZATION = "legalize-for-iree"
@@ -74,7 +74,7 @@ def compile_function(
 
 def compile_program(
     function: Function, device: Device, donated: tuple[int, ...], host_functions: list[HostCall]
-) -> KernelProgram | bytes:
+) -> KernelProgram | bytes | Provisional:
     """Compiles a function for a device of this process, as the option `axir_compiler` says.
 
     Args:
@@ -84,7 +84,7 @@ def compile_program(
         host_functions: See there.
 
     Returns:
-        A kernel in machine code, or IREE's binary.
+        Kernels in machine code, IREE's binary, or both, of which the second is yet to come.
     """
     target = _target_of(device)
     module = _lowered(function, device, donated, host_functions)
@@ -102,7 +102,48 @@ def compile_program(
         return made
     if made.left is None:
         module = _lowered(function, device, donated, host_functions)
-    return _compiled(module, target, function.name, made.left or "all", text)
+    return _with_kernels(module, target, function.name, text, made.left or "all")
+
+
+def _with_kernels(
+    module: ir.Module, target: Target, name: str, text: str, left: str
+) -> KernelProgram | bytes | Provisional:
+    """Compiles a program that is more than a kernel, of whose module `text` is what it was.
+
+    What is `left` of `legalize-for-iree` is done here.
+    """
+    stays_native = config.axir_compiler == "native"
+
+    def legalize(module: ir.Module) -> None:
+        prepare_for_target(module, target, left)
+
+    def begin() -> Callable[[], bytes]:
+        return begin_legalized(module, target, name, legalize, text)
+
+    known = None if stays_native else find_legalized(text, target, name)
+    if known is not None:
+        return known
+    kernels = find_kernels(text)
+    if kernels is not None:
+        return kernels if stays_native else Provisional(kernels, lambda: begin()())
+    compile_it = begin()
+    kernels = compile_kernels(module, text, name)
+    if kernels is None:
+        return compile_it()
+    return kernels if stays_native else Provisional(kernels, compile_it)
+
+
+@dataclasses.dataclass(frozen=True)
+class Provisional:
+    """A program that serves until a better one is there.
+
+    Attributes:
+        kernels: The program.
+        compile: Makes IREE's binary, in any thread.
+    """
+
+    kernels: KernelProgram
+    compile: Callable[[], bytes]
 
 
 def _target_of(device: Device) -> Target:
@@ -124,10 +165,8 @@ def _lowered(
         )
 
 
-def _compiled(
-    module: ir.Module, target: Target, name: str, part: str = "all", text: str | None = None
-) -> bytes:
+def _compiled(module: ir.Module, target: Target, name: str) -> bytes:
     def legalize(module: ir.Module) -> None:
-        prepare_for_target(module, target, part)
+        prepare_for_target(module, target)
 
-    return compile_legalized(module, target, name, legalize, text)
+    return compile_legalized(module, target, name, legalize)

@@ -28,6 +28,7 @@ from .diagnostics import CompilerEndedError
 from .invocation.invoker import RejectedFlagsError
 from .invocation.messages import receive, send
 from .invocation.native import NativeUnavailableError
+from .invocation.native_entry import Step
 from .invocation.proven_memory import WrongMemoryError
 from .target import process_flags
 
@@ -51,7 +52,7 @@ _FOLDER = Path(__file__).parent / "invocation"
 # Its memory grows by what sessions keep for good.
 _COMPILATIONS_PER_HELPER = 1000
 _TAIL_BYTES = 1 << 14
-_MAX_HELPERS = max(
+MAX_HELPERS = max(
     1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 )
 
@@ -152,8 +153,13 @@ class Helper:
                     return None
         raise AssertionError("a helper answers or ends")
 
-    def compile_kernel(
-        self, kernel: bytes, releases_lock: bool, report: Callable[[str], None]
+    def compile_kernels(
+        self,
+        kernels: bytes,
+        steps: tuple[Step, ...],
+        arrays: int,
+        releases_lock: bool,
+        report: Callable[[str], None],
     ) -> bytes | None:
         """Compiles as `NativeCompiler.compile` does.
 
@@ -162,13 +168,14 @@ class Helper:
             CompilerEndedError: as for `compile`, like `HelperStartError`.
         """
         self.count += 1
-        return self._binary(self._ask("native", kernel, releases_lock), report)
+        request = ("native", kernels, steps, arrays, releases_lock)
+        return self._binary(self._ask(*request), report)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Lets the helper read bytecode; raises as `compile` does if that crashes."""
         next(self._ask("read", bytecode))
 
-    def _ask(self, *request: str | bytes | int | tuple[str, ...] | None) -> Iterator[tuple]:
+    def _ask(self, *request: Foreign) -> Iterator[tuple]:
         """Sends a request and yields the answers; raises when the helper ends."""
         requests: Foreign = self._process.stdin
         answers: Foreign = self._process.stdout
@@ -218,7 +225,7 @@ class HelperPool:
         is_closed: whether there will be none any more.
     """
 
-    def __init__(self, limit: int = _MAX_HELPERS) -> None:
+    def __init__(self, limit: int = MAX_HELPERS) -> None:
         self._limit = limit
         self.is_closed = False
         self._begin()
@@ -251,12 +258,17 @@ class HelperPool:
         with self._helper(process_flags(flags)) as helper:
             return helper.compile_object(source, flags, report, prefix)
 
-    def compile_kernel(
-        self, kernel: bytes, releases_lock: bool, report: Callable[[str], None]
+    def compile_kernels(
+        self,
+        kernels: bytes,
+        steps: tuple[Step, ...],
+        arrays: int,
+        releases_lock: bool,
+        report: Callable[[str], None],
     ) -> bytes | None:
-        """Makes an object file in a helper; see `Helper.compile_kernel`."""
+        """Makes an object file in a helper; see `Helper.compile_kernels`."""
         with self._helper() as helper:
-            return helper.compile_kernel(kernel, releases_lock, report)
+            return helper.compile_kernels(kernels, steps, arrays, releases_lock, report)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Reads bytecode in a helper; see `Helper.try_to_read`."""

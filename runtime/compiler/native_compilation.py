@@ -29,12 +29,13 @@ from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from axir.runtime.native.errors import ForbiddenCodeError, ObjectFileError
-from axir.runtime.native.kernel_program import KernelProgram, KernelSource, read_kernel
+from axir.runtime.native.kernel_program import KernelProgram
+from axir.runtime.native.module_reader import KernelSource, read_kernels
 
 from .architectures import host_architecture, host_cpu_features
 from .cache import program_cache
 from .code_fingerprint import code_fingerprint
-from .compilation import COMPILER_VERSION, look_up, may_skip_passes
+from .compilation import COMPILER_VERSION, look_up, may_skip_passes, text_of
 from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
@@ -107,11 +108,64 @@ def _read(entry: bytes) -> KernelProgram | str:
     return KernelProgram.from_bytes(entry)
 
 
+def find_kernels(text: str) -> KernelProgram | None:
+    """Returns what `compile_kernels` made of a module, if the cache has it.
+
+    Args:
+        text: What the module was before it was legalized.
+    """
+    key = _key_of_kernels(text)
+    content = None if key is None or not may_skip_passes() else program_cache().get(key)
+    return None if content is None else KernelProgram.from_bytes(content)
+
+
+def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | None:
+    """Makes machine code of a module that is ready for IREE, if it computes the same then.
+
+    Args:
+        module: Legalized and tuned; becomes another module on the way.
+        text: What it was before that.
+        name: What the program is called in logs.
+    """
+    key = _key_of_kernels(text)
+    if key is None:
+        return None
+
+    def compiled() -> KernelProgram | None:
+        with span("kernels of the program", "compiler"):
+            run_passes(module, [find_pass("fuse-islands")()])
+            source = read_kernels(module)
+        if not isinstance(source, str):
+            _dump(source, name)
+        made = source if isinstance(source, str) else _compile(source, name)
+        if isinstance(made, str):
+            _LOGGER.info("the first calls of %s wait for IREE: %s", name, made)
+            return None
+        program_cache().put(key, made.to_bytes())
+        return made
+
+    return single_flight(("kernels", key), compiled)[0]
+
+
+def _key_of_kernels(text: str) -> str | None:
+    here = _here()
+    if here is None:
+        return None
+    parts = (COMPILER_VERSION, code_fingerprint(), here, "kernels", text)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
 def _kernel_of(module: ir.Module) -> KernelSource | str:
     """Makes one kernel of a module; returns why it is none."""
     run_passes(module, [find_pass("legalize-for-iree").from_options({"part": "numbers"})])
-    run_passes(module, [find_pass("fuse-whole-programs")()])
-    return read_kernel(module)
+    if "complex<" not in text_of(module):
+        run_passes(module, [find_pass("fuse-whole-programs")()])
+        return read_kernels(module, most=1)
+    # IREE, which would go on with the module, knows complex numbers as such.
+    with module.context:
+        pairs = ir.Module.parse(text_of(module))
+    run_passes(pairs, [find_pass("pair-complex-programs")(), find_pass("fuse-whole-programs")()])
+    return read_kernels(pairs, most=1)
 
 
 def _dump(source: KernelSource, name: str) -> None:
@@ -130,9 +184,12 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source.text, loops, messages.append)
-    except (CompilerEndedError, HelperStartError) as error:
-        return _reported(name, f"the compiler of kernels ended: {error}")
+            made = _run(source, loops, messages.append)
+    except CompilerEndedError as error:
+        said = "".join(f": {line}" for line in error.lines[-1:])
+        return _reported(name, f"the compiler of kernels ended with {error.ending}{said}")
+    except HelperStartError as error:
+        return _reported(name, f"no helper process compiles kernels: {error}")
     except NativeUnavailableError as error:
         _forget_native(str(error))
         return str(error)
@@ -146,15 +203,19 @@ def _reported(name: str, reason: str) -> str:
     return reason
 
 
-def _run(kernel: bytes, releases_lock: bool, report: Callable[[str], None]) -> bytes | None:
+def _run(source: KernelSource, releases_lock: bool, report: Callable[[str], None]) -> bytes | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
+    program = source.program
+    arrays = len(program.arguments) + len(program.constants) + len(program.results)
+    arrays += bool(program.space)
+    request = (source.text, source.steps, arrays, releases_lock, report)
     if config.axir_isolate_compiler != "never":
         try:
-            return helpers.compile_kernel(kernel, releases_lock, report)
+            return helpers.compile_kernels(*request)
         except HelperStartError:
             if config.axir_isolate_compiler == "always" or helpers.is_closed:
                 raise
-    return _compiler().compile(kernel, releases_lock, report)
+    return _compiler().compile(*request)
 
 
 @cache

@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 from axir.dialect.core.annotations import Dtype, HostArray
+from axir.runtime.device.buffers import aligned_empty
 
 from .kernel_program import ARGUMENT, CONSTANT, RESULT, KernelProgram
 from .object_files import LoadedCode, load_object
@@ -47,7 +48,7 @@ class NativeProgram:
             than kernels read, and has done nothing then.
         arguments: Numbers of the program's arguments that the kernel reads, in order.
         constants: What it reads besides.
-        written: Shapes and dtypes of the arrays that it writes.
+        written: Shapes and dtypes of the results that it writes.
         is_direct: Whether these are the results, all of them in order.
         handed_on: Numbers of the arguments that are results.
 
@@ -57,9 +58,8 @@ class NativeProgram:
 
     def __init__(self, program: KernelProgram, kinds: Sequence[Kind]):
         self.size = len(program.object_file)
-        self.arguments = tuple(n for kind, n in program.bindings if kind == ARGUMENT)
-        constants = [_constant(*x) for x in program.constants]
-        self.constants = tuple(constants[n] for kind, n in program.bindings if kind == CONSTANT)
+        self.arguments = program.arguments
+        constants = self.constants = tuple(_constant(*x) for x in program.constants)
         written = [(shape, np.dtype(name)) for name, shape in program.results]
         # What becomes a result is made as such: words of keys as keys, bytes as what they mean.
         self._returns: list[tuple[int, int | HostArray]] = []
@@ -69,12 +69,13 @@ class NativeProgram:
             constant = constants[number].view(dtype).reshape(shape) if kind == CONSTANT else number
             self._returns.append((kind, constant))
         self.written: tuple[Kind, ...] = tuple(written)
-        seen = [n for kind, n in program.returns if kind == RESULT]
-        self.is_direct = list(program.returns) == [(RESULT, n) for n in range(len(written))]
+        self.is_direct = not program.space and list(program.returns) == [
+            (RESULT, n) for n in range(len(written))
+        ]
         self.handed_on = tuple(n for kind, n in program.returns if kind == ARGUMENT)
-        # Results that nobody sees are memory for the kernel's own use, which calls take in turns.
-        self._unseen = [n for n in range(len(written)) if n not in seen]
-        self._spaces: list[list[HostArray]] = []
+        # Memory for the code's own use, which calls take in turns.
+        self._space = program.space
+        self._spaces: list[HostArray] = []
         self._code: LoadedCode | None = None
         self.entry: Callable[..., HostArray | None] = _nothing
         if program.object_file:
@@ -91,32 +92,28 @@ class NativeProgram:
             The results: new arrays, constants of the program, or arguments. Nobody may write to
             them.
         """
-        written, spaces = self.make_room()
+        written = self.make_room()
         given = [*(arguments[n] for n in self.arguments), *self.constants]
         if self.entry(*given, *written) is None:
             is_done = self.entry(*map(usable, given), *written) is not None
             assert is_done, "kernels read arrays in the order of C"
-        self.give_back(spaces)
+        self.give_back(written)
         return self.returned(arguments, written)
 
-    def make_room(self) -> tuple[list[HostArray], list[HostArray]]:
-        """Returns arrays for the kernel to write, and those of them that nobody sees."""
-        if not self._unseen:
-            return [np.empty(*kind) for kind in self.written], []
-        try:
-            spaces = self._spaces.pop()
-        except IndexError:
-            spaces = [np.empty(*self.written[n]) for n in self._unseen]
-        unseen = dict(zip(self._unseen, spaces, strict=True))
-        written = [
-            unseen[n] if n in unseen else np.empty(*kind) for n, kind in enumerate(self.written)
-        ]
-        return written, spaces
+    def make_room(self) -> list[HostArray]:
+        """Returns arrays for the code to write: the results, and what it needs for itself."""
+        written = [np.empty(*kind) for kind in self.written]
+        if self._space:
+            try:
+                written.append(self._spaces.pop())
+            except IndexError:
+                written.append(aligned_empty((self._space,), np.uint8))
+        return written
 
-    def give_back(self, spaces: list[HostArray]) -> None:
-        """Lets the next call have what nobody sees of the arrays of this one."""
-        if spaces:
-            self._spaces.append(spaces)
+    def give_back(self, written: Sequence[HostArray]) -> None:
+        """Lets the next call have what the code needed for itself."""
+        if self._space:
+            self._spaces.append(written[-1])
 
     def returned(
         self, arguments: Sequence[HostArray], written: Sequence[HostArray]

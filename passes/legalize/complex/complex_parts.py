@@ -151,7 +151,7 @@ def split(created: ir.Operation, parts: Parts) -> None:
         if len(block.arguments):
             parts.split_arguments(block)
         for inner in operations:
-            _split_in_block(inner, parts)
+            split_in_block(inner, parts)
     made = ir.Operation.create(
         created.name,
         results=_part_types(created.results),
@@ -166,7 +166,8 @@ def split(created: ir.Operation, parts: Parts) -> None:
     parts.replace(created, _grouped(created.results, made.results))
 
 
-def _split_in_block(created: ir.Operation, parts: Parts) -> None:
+def split_in_block(created: ir.Operation, parts: Parts) -> None:
+    """Writes an operation out on parts, if it takes or gives complex numbers."""
     if created.name in CONTROL_FLOW:
         split(created, parts)
         return

@@ -11,7 +11,7 @@ from __future__ import annotations
 from iree.compiler import ir
 
 # As in `dialect/builders/kernels/functions.py`, which a helper process does not load.
-_MARK = "_function_"
+FUNCTION_MARK = "_function_"
 
 
 def keep_functions(module: ir.Operation) -> int:
@@ -25,7 +25,7 @@ def keep_functions(module: ir.Operation) -> int:
     def collect(operation: ir.Operation) -> ir.WalkResult:
         if operation.name != "llvm.func":
             return ir.WalkResult.ADVANCE
-        if _MARK in ir.StringAttr(operation.attributes["sym_name"]).value:
+        if FUNCTION_MARK in ir.StringAttr(operation.attributes["sym_name"]).value:
             functions.append(operation)
         return ir.WalkResult.SKIP
 

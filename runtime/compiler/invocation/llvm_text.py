@@ -35,7 +35,7 @@ def for_older_llvm(text: bytes) -> bytes:
 
 
 _BARE = re.compile(
-    rb"(?<=, )([+-]?\d+\.\d+(?:e[+-]?\d+)?|[+-]inf|[+-][sq]?nan(?:\(0x[0-9a-fA-F]+\))?)"
+    rb"(?<=[,\[] )([+-]?\d+\.\d+(?:e[+-]?\d+)?|[+-]inf|[+-][sq]?nan(?:\(0x[0-9a-fA-F]+\))?)"
     rb"(?=[,\s>)\]}]|$)"
 )
 

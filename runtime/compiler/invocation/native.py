@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 
 from iree.compiler import ir
@@ -22,8 +22,8 @@ from iree.compiler.passmanager import PassManager
 from .called_functions import keep_functions
 from .conversions import freeze_conversions
 from .llvm_text import for_older_llvm
-from .native_entry import entry_text
-from .roundings import computes_once, round_products
+from .native_entry import Step, entry_text
+from .roundings import round_products
 
 # A kernel's function, and that of each formula it calls: loops as blocks and branches, vectors as
 # LLVM has them, and functions of numbers as IREE's library of them computes.
@@ -35,7 +35,11 @@ _PASSES = (
 )
 _COMPILATIONS_PER_CONTEXT = 200
 _SUBSPAN = re.compile(r"stream\.binding\.subspan (%\w+)\[(%\w+)\] : !stream\.binding -> ")
-_SIGNATURE = re.compile(r"func\.func @(\w+)\(([^)]*!stream\.binding[^)]*)\)")
+# A function over bindings up to the next function, or to the end.
+_FUNCTION = re.compile(
+    r"func\.func @(\w+)\(([^)]*!stream\.binding[^)]*)\)(.*?)(?=\nfunc\.func |\Z)", re.DOTALL
+)
+_DEFINITION = re.compile(rb"^define (?!internal )", re.MULTILINE)
 _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
 
@@ -83,13 +87,20 @@ class NativeCompiler:
         self._pipeline: PassManager | None = None
 
     def compile(
-        self, kernel: bytes, releases_lock: bool, report: Callable[[str], None]
+        self,
+        kernels: bytes,
+        steps: Sequence[Step],
+        arrays: int,
+        releases_lock: bool,
+        report: Callable[[str], None],
     ) -> bytes | None:
-        """Makes an object file of a kernel.
+        """Makes an object file of kernels.
 
         Args:
-            kernel: The text of a function over bindings, and of those that it calls.
-            releases_lock: Whether other threads of Python may run while the kernel does.
+            kernels: The text of functions over bindings, and of those that they call.
+            steps: What runs, in order: see `entry_text`.
+            arrays: How many arrays that takes.
+            releases_lock: Whether other threads of Python may run meanwhile.
             report: Called with what is wrong.
 
         Returns:
@@ -99,22 +110,22 @@ class NativeCompiler:
             NativeUnavailableError: llvmlite does not read what IREE's MLIR writes, whatever it is.
         """
         try:
-            return self._compile(kernel.decode(), releases_lock)
+            return self._compile(kernels.decode(), steps, arrays, releases_lock)
         except _FAILURES as error:
             self._try()
             report(str(error))
             return None
 
-    def _compile(self, text: str, releases_lock: bool) -> bytes:
-        found = _signature(text)
-        count = len(_BINDING.findall(found.group(2)))
-        entry = entry_text(found.group(1), count, releases_lock)
-        return self._object(self._llvm_ir(text) + entry)
+    def _compile(
+        self, kernels: str, steps: Sequence[Step], arrays: int, releases_lock: bool
+    ) -> bytes:
+        entry = entry_text(steps, arrays, releases_lock)
+        return self._object(self._llvm_ir(kernels) + entry)
 
     def _try(self) -> None:
         """Raises NativeUnavailableError if no kernel is compiled at all."""
         try:
-            self._compile(_TRIAL, releases_lock=True)
+            self._compile(_TRIAL, [("program_0", 1, ((0, 0), (1, 0)))], 2, True)
         except _FAILURES as error:
             version = getattr(sys.modules["llvmlite"], "__version__", "of some version")
             raise NativeUnavailableError(
@@ -131,11 +142,11 @@ class NativeCompiler:
         with self._context:
             module = ir.Module.parse(text + _over_memory(kernel) + "\n}")
         self._pipeline.run(module.operation)
-        if not computes_once(_signature(kernel).group(1)):
-            round_products(module.operation)
+        round_products(module.operation)
         freeze_conversions(module.operation)
         keep_functions(module.operation)
-        return for_older_llvm(_translated(module.operation))
+        # Nobody else calls a kernel: its address needs no look-up.
+        return for_older_llvm(_DEFINITION.sub(b"define internal ", _translated(module.operation)))
 
     def _begin(self) -> None:
         # A context holds types and attributes for good.
@@ -182,18 +193,14 @@ class NativeCompiler:
         )
 
 
-def _signature(kernel: str) -> re.Match[str]:
-    """Finds the name and the bindings of the function over memory."""
-    found = _SIGNATURE.search(kernel)
-    if found is None:
-        raise ValueError("there is no function over memory")
-    return found
+def _over_memory(kernels: str) -> str:
+    """Returns kernels whose functions find their memory in what IREE's runtime hands to kernels."""
+    return _FUNCTION.sub(_with_interface, kernels)
 
 
-def _over_memory(kernel: str) -> str:
-    """Returns a kernel whose function finds its memory in what IREE's runtime hands to kernels."""
-    found = _signature(kernel)
-    names = _BINDING.findall(found.group(2))
+def _with_interface(function: re.Match[str]) -> str:
+    name, arguments, body = function.groups()
+    names = _BINDING.findall(arguments)
     numbers = {name: number for number, name in enumerate(names)}
     bindings = ", ".join(["#hal.pipeline.binding<storage_buffer, Indirect>"] * len(names))
     layout = f"#hal.pipeline.layout<bindings = [{bindings}], flags = Indirect>"
@@ -204,8 +211,8 @@ def _over_memory(kernel: str) -> str:
             f"offset({match.group(2)}) : "
         )
 
-    kernel = kernel.replace(found.group(0), f"func.func @{found.group(1)}()", 1)
-    return _SUBSPAN.sub(subspan, kernel.replace(_WORKGROUP, "hal.interface.workgroup.id"))
+    body = _SUBSPAN.sub(subspan, body).replace(_WORKGROUP, "hal.interface.workgroup.id")
+    return f"func.func @{name}(){body}"
 
 
 class _Operation(ctypes.Structure):

@@ -15,6 +15,8 @@ import re
 
 from iree.compiler import ir
 
+from .called_functions import FUNCTION_MARK
+
 _PRODUCT = "llvm.fmul"
 _SUMS = frozenset(("llvm.fadd", "llvm.fsub"))
 _FLAGS = "fastmathFlags"
@@ -32,8 +34,8 @@ def round_products(module: ir.Operation) -> None:
 
     def collect(operation: ir.Operation) -> ir.WalkResult:
         name = operation.name
-        if name == "hal.executable":
-            if computes_once(ir.StringAttr(operation.attributes["sym_name"]).value):
+        if name in ("hal.executable", "llvm.func"):
+            if _computes_once(ir.StringAttr(operation.attributes["sym_name"]).value):
                 return ir.WalkResult.SKIP
         elif name == _PRODUCT:
             products.append(operation)
@@ -50,9 +52,9 @@ def round_products(module: ir.Operation) -> None:
         product.attributes[_FLAGS] = without[flags]
 
 
-def computes_once(kernel: str) -> bool:
-    """Tells whether a kernel of this name may round a product and the sum it is part of once."""
-    return _COMPUTES_ONCE.fullmatch(kernel) is not None
+def _computes_once(symbol: str) -> bool:
+    """Tells whether code of this name, a kernel or a function of it, may round a sum once."""
+    return _COMPUTES_ONCE.fullmatch(symbol.partition(FUNCTION_MARK)[0]) is not None
 
 
 def _is_of_polynomial(product: ir.Operation) -> bool:

@@ -19,6 +19,7 @@ import threading
 from .invoker import MARK, Invoker, RejectedFlagsError
 from .messages import receive, send
 from .native import NativeCompiler, NativeUnavailableError
+from .native_entry import Step
 from .proven_memory import WrongMemoryError
 from .reader import try_to_read
 
@@ -68,13 +69,19 @@ def main() -> None:
 def _answer_natively(
     native: NativeCompiler | None,
     answers: io.RawIOBase,
-    kernel: bytes,
+    kernels: bytes,
+    steps: tuple[Step, ...],
+    arrays: int,
     releases_lock: bool,
 ) -> NativeCompiler | None:
     """Makes machine code without IREE; returns what did it, None where that is not to be had."""
+
+    def report(text: str) -> None:
+        send(answers, "error", text)
+
     try:
         native = native or NativeCompiler()
-        made = native.compile(kernel, releases_lock, lambda text: send(answers, "error", text))
+        made = native.compile(kernels, steps, arrays, releases_lock, report)
     except NativeUnavailableError as error:
         send(answers, "unavailable", str(error))
         return None

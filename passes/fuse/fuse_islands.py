@@ -1,0 +1,76 @@
+"""`fuse-islands`: what lies between the kernels of a program becomes kernels, too."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.regions import operations_of, operations_within
+
+from .code import Code, write_out_functions
+from .fitness import Fitness
+from .islands import KERNEL, fuse_island, is_float_sum, islands_of
+from .region_kernel import RULES
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class FuseIslands(Pass):
+    """Makes kernels of what is left of a program beside its kernels, so that it is kernels only.
+
+    The fact: after `tune-for-cpu` most of a program are kernels. What is left is elementwise: IREE
+    compiles that, and looks at all kernels while it does. Without it a program is ready several
+    times as early (`runtime/native/`), and computes the same numbers.
+
+    1. Take public functions of one block, all of whose operations are kernels or have a rule, and
+       none of which adds up floats outside of a kernel: IREE does that in an order of its own.
+    2. Group the operations between two kernels. What only reads an array as another one stays.
+    3. Build a kernel of each group.
+
+    Before::
+
+        %0 = flow.dispatch @matrix_product_0::@matrix_product_0(%x, %w)
+        %1 = stablehlo.add %0, %b
+        %2 = stablehlo.tanh %1
+        return %2
+
+    After::
+
+        %0 = flow.dispatch @matrix_product_0::@matrix_product_0(%x, %w)
+        %1 = flow.dispatch @elementwise_0::@elementwise_0(%0, %b)
+        return %1
+
+    Precondition: `legalize-for-iree` and `tune-for-cpu` have run.
+    """
+
+    name: ClassVar[str] = "fuse-islands"
+
+    def run(self, module: ir.Module) -> None:
+        """Rewrites the functions of the module."""
+        write_out_functions(module)
+        code = Code(module)
+        for function in list(code.functions.values()):
+            if "sym_visibility" in function.attributes or not len(function.regions[0].blocks):
+                continue
+            reason = _reason_against(function, code)
+            if reason is not None:
+                _LOGGER.info("the program at %s is not kernels only: %s", function.location, reason)
+                continue
+            for island in islands_of(operations_of(function)[0]):
+                fuse_island(island, island[-1], code, "elementwise")
+
+
+def _reason_against(function: ir.Operation, code: Code) -> str | None:
+    if len(function.regions[0].blocks) > 1:
+        return "it has branches"
+    [operations] = operations_of(function)
+    sums = [x for x in operations_within(function) if is_float_sum(x)]
+    if sums:
+        return f"{sums[0].name} adds up in an order of its own"
+    fitness = Fitness(code, frozenset(RULES), has_windows=True)
+    return fitness.of_operations([x for x in operations if x.name != KERNEL])

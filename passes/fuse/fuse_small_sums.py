@@ -1,0 +1,58 @@
+"""`fuse-small-sums`: small sums between kernels become kernels, with what is around them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.regions import operations_of
+
+from .code import Code, write_out_functions
+from .fitness import SMALL_WORK, Fitness
+from .islands import connected, fuse_island, is_float_sum, islands_of
+from .region_kernel import RULES
+
+
+@dataclasses.dataclass(frozen=True)
+class FuseSmallSums(Pass):
+    """Makes a kernel of each group of operations between kernels that adds up few numbers.
+
+    The fact: IREE makes two dispatches or more of a sum and what is around it, and compiles each
+    for 30 ms. One thread has added up few numbers before others have begun. And what kernels add
+    up is the same number wherever they run, with IREE or without it (`fuse-islands`).
+
+    1. Take the groups of operations between two kernels; of these the parts that hang together.
+    2. Of those that have sums of floats, and whose work is small, build a kernel each.
+
+    Before::
+
+        %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1]
+        %2 = stablehlo.log %1
+
+    After::
+
+        %2 = flow.dispatch @program_0::@program_0(%0)
+
+    Precondition: what else makes kernels has run.
+    """
+
+    name: ClassVar[str] = "fuse-small-sums"
+
+    def run(self, module: ir.Module) -> None:
+        """Rewrites the functions of the module."""
+        write_out_functions(module)
+        code = Code(module)
+        fitness = Fitness(code, frozenset(RULES), has_windows=True)
+        for function in list(code.functions.values()):
+            if "sym_visibility" in function.attributes or len(function.regions[0].blocks) != 1:
+                continue
+            for island in islands_of(operations_of(function)[0]):
+                last = island[-1]
+                for part in connected(island):
+                    if not any(map(is_float_sum, part)):
+                        continue
+                    if fitness.of_small(part, SMALL_WORK) is None:
+                        last = fuse_island(part, last, code, "program")

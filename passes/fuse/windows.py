@@ -1,0 +1,280 @@
+"""Windows in a kernel: reductions of sliding windows, and convolutions.
+
+The array is written into memory once more, with what lies between its elements and around them, so
+that a window needs no look at where it is. Sums run over the positions in the window, for so many
+neighbours along the last axis of the result as a vector holds. What does not live here: running
+reductions, whose windows grow along an axis (`running.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import loops_in_blocks
+from axir.dialect.builders.scalars import (
+    Scalar,
+    broadcast,
+    constant,
+    convert_float,
+    float32,
+    fused_multiply_add,
+    index,
+    operation,
+    signless,
+)
+from axir.passes.legalize.convolution_attributes import Convolution
+from axir.passes.legalize.windows.position_select_and_scatter import entries
+from axir.passes.legalize.windows.run_by_kernel import running_axis
+
+from . import running
+from .elementwise import combine
+from .emitter import Emitter, Rule
+from .updates import padded
+from .values import (
+    Index,
+    Indices,
+    Number,
+    Stored,
+    Value,
+    elements_apart,
+    lanes_of,
+    plus,
+    times,
+)
+
+Place = Callable[[Indices], Indices]
+
+
+def _spread(
+    emitter: Emitter,
+    x: Value,
+    padding: Sequence[Sequence[int]],
+    dilations: Sequence[int],
+    filling: Scalar,
+) -> Value:
+    """Returns an array with other elements around it, and between its own."""
+    if all(list(pair) == [0, 0] for pair in padding) and all(n == 1 for n in dilations):
+        return emitter.settled(x)
+    shape = [
+        low + max(0, (extent - 1) * dilation + 1) + high
+        for extent, (low, high), dilation in zip(x.shape, padding, dilations, strict=True)
+    ]
+    low = [pair[0] for pair in padding]
+    return padded(emitter, x, Number((), filling), low, [n - 1 for n in dilations], shape)
+
+
+# Reductions -------------------------------------------------------------------------------------
+
+
+def _reduce_window(
+    emitter: Emitter, created: ir.Operation, operands: list[Value]
+) -> Sequence[Value]:
+    if running_axis(created) is not None:
+        return running.RULES[created.name](emitter, created, operands)
+    count = len(operands) // 2
+    rank = len(operands[0].shape)
+    ones = [1] * rank
+    window = entries(created, "window_dimensions", ones)
+    strides = entries(created, "window_strides", ones)
+    dilations = entries(created, "window_dilations", ones)
+    padding = entries(created, "padding", [[0, 0]] * rank)
+    starts = [init.at((), None) for init in operands[count:]]
+    between = entries(created, "base_dilations", ones)
+    inputs = [
+        _spread(emitter, x, padding, between, start)
+        for x, start in zip(operands[:count], starts, strict=True)
+    ]
+    results = [
+        emitter.allocate(list(x.type.shape), signless(x.type.element_type)) for x in created.results
+    ]
+
+    def write(position: Indices, lanes: int | None) -> None:
+        def step(offset: Indices, totals: Sequence[Scalar]) -> Sequence[Scalar]:
+            def place(p: Indices) -> Indices:
+                return tuple(
+                    plus(times(p[d], strides[d]), times(offset[d], dilations[d]))
+                    for d in range(rank)
+                )
+
+            read = [_read(x, place, position, lanes, strides[-1]) for x in inputs]
+            return combine(created, [*totals, *read])
+
+        ranges = [(0, extent, 1) for extent in window]
+        begin = [broadcast(start, lanes) for start in starts]
+        found = loops_in_blocks(ranges, begin, step, lambda x, y: combine(created, [*x, *y]))
+        for result, total in zip(results, found, strict=True):
+            _write(result, position, total, lanes)
+
+    emitter.each(results[0].shape, write, max((x.element for x in inputs), key=lambda e: e.width))
+    return results
+
+
+def _read(
+    x: Value, place: Place, position: Indices, lanes: int | None, stride: int | None
+) -> Scalar:
+    """Reads what belongs to some neighbours of the result, which lie `stride` apart along a row."""
+    if lanes is None:
+        return x.at(place(position), None)
+    if stride == 0:
+        return broadcast(x.at(place(position), None), lanes)
+    if stride == 1:
+        return x.at(place(position), lanes)
+    return elements_apart(x, [place(p) for p in lanes_of(position, lanes)])
+
+
+def _write(result: Stored, position: Indices, x: Scalar, lanes: int | None) -> None:
+    if lanes is None:
+        result.memory[position] = x
+    else:
+        result.memory.write(position, x)
+
+
+# Convolutions -----------------------------------------------------------------------------------
+
+
+class _Convolution:
+    """A convolution: where the factors of an element of the result lie.
+
+    Args:
+        created: The operation.
+        shapes: Shapes of its operands.
+    """
+
+    def __init__(self, created: ir.Operation, shapes: Sequence[Sequence[int]]):
+        self.numbers = numbers = Convolution.read(created)
+        self.lhs_shape, self.rhs_shape = shapes
+        self.shape = list(created.results[0].type.shape)
+        self.channels = self.rhs_shape[numbers.rhs[1]]
+        self.window = [self.rhs_shape[d] for d in numbers.rhs[2:]]
+        features = self.shape[numbers.result[1]]
+        self.features_of_group = features // max(numbers.feature_groups, numbers.batch_groups)
+        self.batches = self.lhs_shape[numbers.lhs[0]] // numbers.batch_groups
+
+    @property
+    def ranges(self) -> list[tuple[int, int, int]]:
+        """What is summed over: channels, and positions in the window."""
+        return [(0, extent, 1) for extent in (self.channels, *self.window)]
+
+    @property
+    def padding(self) -> list[list[int]]:
+        """What lies around the left operand, axis by axis."""
+        return self._of_lhs([0, 0], self.numbers.padding)
+
+    @property
+    def dilations(self) -> list[int]:
+        """How far elements of the left operand lie apart, axis by axis."""
+        return self._of_lhs(1, self.numbers.lhs_dilation)
+
+    def _of_lhs(self, other: object, spatial: Sequence[object]) -> list:
+        found = [other] * len(self.lhs_shape)
+        for axis, value in zip(self.numbers.lhs[2:], spatial, strict=True):
+            found[axis] = value
+        return found
+
+    def lhs_place(self, position: Indices, k: Indices) -> Indices:
+        """Where the left factor lies, in the array with what is around it."""
+        numbers = self.numbers
+        batch, feature, *spatial = (position[d] for d in numbers.result)
+        channel, *offsets = k
+        group = _divided(feature, self.features_of_group)
+        if numbers.batch_groups > 1:
+            batch = _sum(batch, group, self.batches)
+        elif numbers.feature_groups > 1:
+            channel = _sum(channel, group, self.channels)
+        found: list[Index] = [0] * len(position)
+        found[numbers.lhs[0]], found[numbers.lhs[1]] = batch, channel
+        for number, axis in enumerate(numbers.lhs[2:]):
+            along = times(spatial[number], numbers.strides[number])
+            found[axis] = plus(along, times(offsets[number], numbers.rhs_dilation[number]))
+        return tuple(found)
+
+    def rhs_place(self, position: Indices, k: Indices) -> Indices:
+        """Where the right factor lies."""
+        numbers = self.numbers
+        channel, *offsets = k
+        found: list[Index] = [0] * len(position)
+        found[numbers.rhs[0]] = position[numbers.result[1]]
+        found[numbers.rhs[1]] = channel
+        for number, axis in enumerate(numbers.rhs[2:]):
+            offset = offsets[number]
+            if numbers.reversal[number]:
+                offset = plus(times(offset, -1), self.window[number] - 1)
+            found[axis] = offset
+        return tuple(found)
+
+    def steps(self) -> tuple[int | None, int | None]:
+        """How far apart factors of neighbours lie in a row of either operand; None if anywhere."""
+        numbers, last = self.numbers, len(self.shape) - 1
+        if numbers.result[1] == last:
+            grouped = numbers.feature_groups > 1 or numbers.batch_groups > 1
+            return None if grouped else 0, 1 if numbers.rhs[0] == last else None
+        if numbers.result[0] == last:
+            return 1 if numbers.lhs[0] == last and numbers.batch_groups == 1 else None, 0
+        number = numbers.result.index(last) - 2
+        is_row = numbers.lhs[2 + number] == last and numbers.strides[number] == 1
+        return 1 if is_row else None, 0
+
+
+def _sum(x: Index, group: Index, extent: int) -> Index:
+    return plus(x, times(group, extent))
+
+
+def _divided(x: Index, by: int) -> Index:
+    if isinstance(x, int):
+        return x // by
+    return x if by == 1 else operation("arith.divui", (x, index(by)), x.type)
+
+
+def _convolution(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
+    kind = created.results[0].type
+    element = signless(kind.element_type)
+    is_float = isinstance(element, ir.FloatType)
+    wide = float32() if is_float and element.width < 32 else element
+    geometry = _Convolution(created, [x.shape for x in operands])
+    zero = constant(0, operands[0].element)
+    lhs = _spread(emitter, operands[0], geometry.padding, geometry.dilations, zero)
+    rhs = emitter.settled(operands[1])
+    lhs_step, rhs_step = geometry.steps()
+    result = emitter.allocate(list(kind.shape), element)
+
+    def widened(x: Scalar) -> Scalar:
+        if x.element == wide:
+            return x
+        if is_float:
+            return convert_float(x, wide)
+        return operation("arith.extsi", (x,), x.like(wide))
+
+    def write(position: Indices, lanes: int | None) -> None:
+        def step(k: Indices, totals: Sequence[Scalar]) -> Sequence[Scalar]:
+            x = _read(lhs, lambda p: geometry.lhs_place(p, k), position, lanes, lhs_step)
+            y = _read(rhs, lambda p: geometry.rhs_place(p, k), position, lanes, rhs_step)
+            x, y = widened(x), widened(y)
+            return [fused_multiply_add(x, y, totals[0]) if is_float else totals[0] + x * y]
+
+        start = broadcast(constant(0, wide), lanes)
+        [total] = loops_in_blocks(geometry.ranges, [start], step, lambda x, y: [x[0] + y[0]])
+        _write(result, position, convert_float(total, element) if is_float else total, lanes)
+
+    emitter.each(kind.shape, write, wide)
+    return [result]
+
+
+def work(created: ir.Operation) -> int:
+    """Returns how many operations on numbers windows are."""
+    size = math.prod(created.results[0].type.shape)
+    if created.name == "stablehlo.convolution":
+        numbers = Convolution.read(created)
+        extents = list(created.operands[1].type.shape)
+        return size * math.prod(extents) // max(1, extents[numbers.rhs[0]])
+    if running_axis(created) is not None:
+        return size
+    return size * math.prod(entries(created, "window_dimensions", [1]))
+
+
+RULES: dict[str, Rule] = {
+    "stablehlo.convolution": _convolution,
+    "stablehlo.reduce_window": _reduce_window,
+}

@@ -1,0 +1,111 @@
+"""`pair-complex-programs`: programs take, compute with and return the parts of complex numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.regions import operations_of
+
+from .complex_parts import Parts, find_unsplittable, has_complex, split_in_block
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class PairComplexPrograms(Pass):
+    """Writes the complex numbers of public functions as pairs of real ones, at their borders, too.
+
+    The fact: kernels know no complex numbers. In memory one is its real part and, behind that, its
+    imaginary part: so an array of them is one of real numbers with an axis of two more.
+
+    1. Take the functions all of whose complex operations have a rule (`complex_parts.py`).
+    2. Write each operation out on the parts.
+    3. Give complex arguments and results an axis of two at the end. Parts of arguments are slices;
+       results are put together of their parts.
+
+    Before::
+
+        func.func @main(%z: tensor<3xcomplex<f32>>) -> tensor<3xcomplex<f32>> {
+          %0 = stablehlo.multiply %z, %z
+          return %0
+        }
+
+    After::
+
+        func.func @main(%z: tensor<3x2xf32>) -> tensor<3x2xf32> {
+          %a = stablehlo.slice %z [0:3, 0:1] ...
+          return %joined
+        }
+
+    Precondition: as for `split-complex-loops`. Whoever calls the functions gives them the same
+    memory.
+    """
+
+    name: ClassVar[str] = "pair-complex-programs"
+
+    def run(self, module: ir.Module) -> None:
+        """Rewrites the functions of the module."""
+        for function in [x.operation for x in module.body.operations]:
+            if function.name != "func.func" or "sym_visibility" in function.attributes:
+                continue
+            [operations] = operations_of(function)
+            if not any(map(has_complex, operations)):
+                continue
+            reasons = list(filter(None, map(find_unsplittable, operations[:-1])))
+            if reasons:
+                _LOGGER.info("the program at %s stays complex: %s", function.location, reasons[0])
+                continue
+            with function.location:
+                _pair(function, operations)
+
+
+def _pair(function: ir.Operation, operations: list[ir.Operation]) -> None:
+    *body, returned = operations
+    block = function.regions[0].blocks[0]
+    parts = Parts(operations[0])
+    arguments = [x for x in block.arguments if hlo.is_complex(x)]
+    for argument in arguments:
+        parts.of(argument)
+    for operation in body:
+        split_in_block(operation, parts)
+    ends: dict[int, ir.Value] = {}
+    with ir.InsertionPoint(returned), returned.location:
+        for number, x in enumerate(returned.operands):
+            if hlo.is_complex(x) and x not in arguments:
+                ends[number] = _joined(*parts.of(x))
+    for number, x in ends.items():
+        returned.operands[number] = x
+    parts.finish()
+    for argument in arguments:
+        _give_axis(argument)
+    kind = ir.FunctionType.get(
+        [x.type for x in block.arguments], [x.type for x in returned.operands]
+    )
+    function.attributes["function_type"] = ir.TypeAttr.get(kind)
+
+
+def _joined(real: ir.Value, imag: ir.Value) -> ir.Value:
+    shape = (*real.type.shape, 1)
+    return hlo.concatenate([hlo.reshape(real, shape), hlo.reshape(imag, shape)], len(shape) - 1)
+
+
+def _give_axis(argument: ir.Value) -> None:
+    """Makes an argument one of pairs; those of its users that take a part take a slice."""
+    shape = list(argument.type.shape)
+    users = [use.owner.operation for use in argument.uses]
+    argument.set_type(hlo.tensor_type((*shape, 2), argument.type.element_type.element_type))
+    for user in users:
+        if user.name not in ("stablehlo.real", "stablehlo.imag"):
+            continue
+        first = int(user.name == "stablehlo.imag")
+        with ir.InsertionPoint(user), user.location:
+            start = [*([0] * len(shape)), first]
+            part = hlo.reshape(hlo.slice(argument, start, [*shape, first + 1]), shape)
+        user.results[0].replace_all_uses_with(part)
+        user.erase()
