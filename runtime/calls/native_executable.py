@@ -48,6 +48,7 @@ class NativeExecutable:
         types: The types of its results.
 
     Attributes:
+        name: That of the function.
         program: The loaded program.
         device: As given.
         is_long: Whether the last call took so long that another thread may make the next.
@@ -71,7 +72,7 @@ class NativeExecutable:
         self.is_long = False
         self.result_types = [BufferType(x.shape, x.dtype, device) for x in types]
         self._types = list(types)
-        self._name = function.name
+        self.name = function.name
         self._has_loops = kernel.has_loops
         count = len(function.inputs)
         captured = [as_array(x).host() for x in function.captured]
@@ -177,7 +178,7 @@ class NativeExecutable:
         return [device.put(bytes_of(words_of(x))).view.ref for x in self._run(arguments)]
 
     def _run(self, arguments: Sequence[HostArray]) -> list[HostArray]:
-        with span(f"run {self._name}", "call", driver="native"):
+        with span(f"run {self.name}", "call", driver="native"):
             start = time.perf_counter()
             results = self.program(arguments)
             self.is_long = self._has_loops and time.perf_counter() - start >= LONG_SECONDS
