@@ -180,11 +180,12 @@ def _dump(source: KernelSource, name: str) -> None:
 def _compile(source: KernelSource, name: str) -> KernelProgram | str:
     if not source.text:
         return source.program
-    loops = b"scf.while" in source.text
+    several = len(source.steps) > 1 or any(count > 1 for _, count, _ in source.steps)
+    may_last = several or b"scf.while" in source.text
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source, loops, messages.append)
+            made = _run(source, may_last, messages.append)
     except CompilerEndedError as error:
         said = "".join(f": {line}" for line in error.lines[-1:])
         return _reported(name, f"the compiler of kernels ended with {error.ending}{said}")
@@ -195,7 +196,7 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
         return str(error)
     if made is None:
         return _reported(name, f"its kernel is not compiled: {'; '.join(messages)[:500]}")
-    return dataclasses.replace(source.program, object_file=made, has_loops=loops)
+    return dataclasses.replace(source.program, object_file=made, may_last=may_last)
 
 
 def _reported(name: str, reason: str) -> str:
