@@ -155,12 +155,12 @@ class _Convolution:
 
     @property
     def ranges(self) -> list[tuple[int, int, int]]:
-        """What is summed over: channels, and positions in the window."""
+        """Ranges that are summed over: channels, and positions in the window."""
         return [(0, extent, 1) for extent in (self.channels, *self.window)]
 
     @property
     def padding(self) -> list[list[int]]:
-        """What lies around the left operand, axis by axis."""
+        """Padding of the left operand, axis by axis."""
         return self._of_lhs([0, 0], self.numbers.padding)
 
     @property
@@ -175,7 +175,7 @@ class _Convolution:
         return found
 
     def lhs_place(self, position: Indices, k: Indices) -> Indices:
-        """Where the left factor lies, in the array with what is around it."""
+        """Returns where the left factor lies, in the array with what is around it."""
         numbers = self.numbers
         batch, feature, *spatial = (position[d] for d in numbers.result)
         channel, *offsets = k
@@ -192,7 +192,7 @@ class _Convolution:
         return tuple(found)
 
     def rhs_place(self, position: Indices, k: Indices) -> Indices:
-        """Where the right factor lies."""
+        """Returns where the right factor lies."""
         numbers = self.numbers
         channel, *offsets = k
         found: list[Index] = [0] * len(position)
@@ -206,7 +206,7 @@ class _Convolution:
         return tuple(found)
 
     def steps(self) -> tuple[int | None, int | None]:
-        """How far apart factors of neighbours lie in a row of either operand; None if anywhere."""
+        """Tells how far apart factors of neighbours lie in rows of the operands; None: anywhere."""
         numbers, last = self.numbers, len(self.shape) - 1
         if numbers.result[1] == last:
             grouped = numbers.feature_groups > 1 or numbers.batch_groups > 1
