@@ -52,7 +52,8 @@ def _pad(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequ
         list(ir.DenseI64ArrayAttr(created.attributes[name]))
         for name in ("edge_padding_low", "interior_padding")
     )
-    return [padded(emitter, *operands, low, interior, list(created.results[0].type.shape))]
+    x, filler = operands
+    return [padded(emitter, x, filler, low, interior, list(created.results[0].type.shape))]
 
 
 def padded(

@@ -85,8 +85,8 @@ class NativeExecutable:
         self._fixed += self.program.constants
         self._is_direct = self.program.is_direct
         # What the program returns as it got it has to have been looked at.
-        handed_on = set(self.program.handed_on).difference(self._read)
-        self._is_quick = not handed_on and device is _only_device()
+        self._handed_on = frozenset(self.program.handed_on)
+        self._is_quick = self._handed_on.issubset(self._read) and device is _only_device()
 
     def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray] | None:
         """Runs the program on arrays whose elements are at hand.
@@ -103,7 +103,7 @@ class NativeExecutable:
             if host is None:
                 if is_pending(x):
                     return None
-                host = self.host_of(x)
+                host = self.host_of(x, stays=number in self._handed_on)
             given.append(host)
         program = self.program
         try:
@@ -119,8 +119,7 @@ class NativeExecutable:
             return None
         if not self._is_direct:
             program.give_back(written)
-            hosts = [*(x._host for x in arguments), *self._captured]
-            written = program.returned(hosts, written)
+            written = program.returned(dict(zip(self._read, given, strict=True)), written)
         results = []
         for array_type, host in zip(self._types, written, strict=True):
             result = _new_array(ConcreteArray)
@@ -145,22 +144,33 @@ class NativeExecutable:
 
     def run_generally(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the program on arrays, wherever they lie."""
-        written = self._run([*map(self.host_of, arguments), *self._captured])
+        hosts = [
+            self.host_of(x, stays=number in self._handed_on) for number, x in enumerate(arguments)
+        ]
+        written = self._run([*hosts, *self._captured])
         results = list(map(ConcreteArray, self._types, written))
         if self.device is not _only_device():
             for x in results:
                 x._buffer = self.device.put(bytes_of(words_of(x.host())))
         return results
 
-    def host_of(self, x: ConcreteArray) -> HostArray:
-        """Returns the elements of an array for a program that reads them here."""
+    def host_of(self, x: ConcreteArray, *, stays: bool) -> HostArray:
+        """Returns the elements of an array for a program that reads them here.
+
+        `stays` tells that they become a result, too: then nobody may overwrite them later.
+        """
         buffer: Foreign = x._buffer
         if buffer is not None and buffer.device is not self.device:
             if config.jax_transfer_guard or config.jax_transfer_guard_device_to_device:
                 route = f"{x.type} from {buffer.device} to {self.device}"
                 check_transfer("device_to_device", route)
             return x.host()
-        if x._host is None and buffer is not None and buffer.nbytes > _KEPT_VIEW_BYTES:
+        if (
+            not stays
+            and x._host is None
+            and buffer is not None
+            and buffer.nbytes > _KEPT_VIEW_BYTES
+        ):
             kind = buffer.type
             return self.device.to_numpy(buffer.view, kind.shape, kind.dtype)
         return x.host()

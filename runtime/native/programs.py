@@ -8,8 +8,9 @@ live here: who decides that a program is run so (`runtime/compiler/`), and calls
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from .object_files import LoadedCode, load_object
 ENTRY = "axir_entry"
 # The flag of a function of C that takes its arguments as an array of objects.
 _FAST_CALL = 0x80
+_NOTHING = np.empty(0)
 Kind = tuple[tuple[int, ...], Dtype]
 
 
@@ -32,6 +34,13 @@ class _MethodDefinition(ctypes.Structure):
         ("flags", ctypes.c_int),
         ("documentation", ctypes.c_char_p),
     ]
+
+
+class Entry(Protocol):
+    """Code as a function of Python."""
+
+    def __call__(self, *arrays: HostArray) -> HostArray | None:
+        """Runs the code on arrays; returns None, and does nothing, if it cannot."""
 
 
 class NativeProgram:
@@ -78,7 +87,7 @@ class NativeProgram:
         self._space = program.space
         self._spaces: list[HostArray] = []
         self._code: LoadedCode | None = None
-        self.entry: Callable[..., HostArray | None] = _nothing
+        self.entry: Entry = _nothing
         if program.object_file:
             self._code = load_object(program.object_file, _python_symbols())
             self.entry, self._definition = _as_function(self._code.address_of(ENTRY))
@@ -117,7 +126,9 @@ class NativeProgram:
             self._spaces.append(written[-1])
 
     def returned(
-        self, arguments: Sequence[HostArray], written: Sequence[HostArray]
+        self,
+        arguments: Sequence[HostArray] | Mapping[int, HostArray],
+        written: Sequence[HostArray],
     ) -> list[HostArray]:
         """Returns the results, of the arguments and what the kernel has written."""
         results = []
@@ -135,7 +146,7 @@ class NativeProgram:
 
 def usable(x: HostArray) -> HostArray:
     """Returns an array as kernels read it: aligned, in the order of C, and no subclass's."""
-    return np.require(np.asarray(x), requirements="CA")
+    return np.require(np.asarray(x), requirements=["C", "A"])
 
 
 def _as_kind(x: HostArray, kind: Kind) -> HostArray:
@@ -149,9 +160,9 @@ def _constant(name: str, shape: tuple[int, ...], content: bytes) -> HostArray:
     return np.frombuffer(content, dtype).reshape(shape)
 
 
-def _nothing(*arrays: HostArray) -> tuple[()]:
+def _nothing(*arrays: HostArray) -> HostArray | None:
     """Does what a program without a kernel does."""
-    return ()
+    return _NOTHING
 
 
 @cache
@@ -165,7 +176,7 @@ def _python_symbols() -> dict[str, int]:
     return {**functions, "_Py_NoneStruct": id(None), "axir_array_type": id(np.ndarray)}
 
 
-def _as_function(address: int) -> tuple[Callable[..., HostArray | None], _MethodDefinition]:
+def _as_function(address: int) -> tuple[Entry, _MethodDefinition]:
     """Returns the code at an address as a function of Python, and what must live as long."""
     definition = _MethodDefinition(b"kernel", address, _FAST_CALL, None)
     make = ctypes.pythonapi.PyCFunction_NewEx

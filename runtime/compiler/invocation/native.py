@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 from iree.compiler.api import ctypes_dl
@@ -24,6 +25,9 @@ from .conversions import freeze_conversions
 from .llvm_text import for_older_llvm
 from .native_entry import Step, entry_text
 from .roundings import round_products
+
+if TYPE_CHECKING:
+    import llvmlite.binding
 
 # A kernel's function, and that of each formula it calls: loops as blocks and branches, vectors as
 # LLVM has them, and functions of numbers as IREE's library of them computes.
@@ -166,7 +170,7 @@ class NativeCompiler:
         return self._machine.emit_object(module)
 
     @cached_property
-    def _machine(self) -> object:
+    def _machine(self) -> llvmlite.binding.TargetMachine:
         llvm = self._llvm
         return llvm.Target.from_default_triple().create_target_machine(
             cpu=llvm.get_host_cpu_name(),
