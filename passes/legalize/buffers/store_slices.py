@@ -34,7 +34,8 @@ class StoreSlices(Pass):
     1. Visit the operands of every gather (indices are gathered, too), reversal and sort, and of
        calls, whose functions IREE inlines.
     2. Follow each back through slices, reshapes, transpositions and conversions, those of gathers
-       and reversals through all that is computed element by element.
+       and reversals also through what is computed element by element, to slices of narrower
+       numbers.
     3. If one of these is a slice, and for gathers and reversals one with a step from neighbour to
        neighbour along the last of its dimensions of extent above 1, put an optimization barrier on
        the operand, of which sorts and functions get a copy if others read it, too. Gathers from
@@ -59,11 +60,13 @@ class StoreSlices(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Inserts the barriers."""
-        known = set[ir.Value]()
+        known: dict[int, set[ir.Value]] = {}
         for reader in find_operations(module.operation, _READERS):
             only_reads = reader.name in _GATHERS
             for index, operand in enumerate(reader.operands):
-                if _reads_steps(operand, known) if only_reads else _is_slice(operand):
+                if _is_slice(operand, 2 if only_reads else 1) or (
+                    only_reads and _widens_steps(operand, known)
+                ):
                     with ir.InsertionPoint(reader), reader.location:
                         reader.operands[index] = (
                             hlo.optimization_barrier(operand)[0]
@@ -72,39 +75,49 @@ class StoreSlices(Pass):
                         )
 
 
-def _is_slice(value: ir.Value) -> bool:
-    """Tells whether a value is a view of a slice."""
+def _is_slice(value: ir.Value, least_stride: int) -> bool:
+    """Tells whether a value is a view of a slice whose innermost stride is that or more."""
     while not isinstance(value, ir.BlockArgument):
         operation = value.owner
         if operation.name not in _VIEWS:
             return False
-        if _takes_part(operation):
+        if _takes_part(operation) and _innermost_stride(operation) >= least_stride:
             return True
         value = operation.operands[0]
     return False
 
 
-def _reads_steps(value: ir.Value, known: set[ir.Value]) -> bool:
-    """Tells whether a value is made, element by element, of a slice whose neighbours lie apart.
+def _widens_steps(value: ir.Value, known: dict[int, set[ir.Value]]) -> bool:
+    """Tells whether a value is made, element by element, of a slice with gaps of narrower numbers.
 
     Args:
         value: The value.
-        known: Values that are not, to which those are added that are found not to be.
+        known: Values that are not, by the bits of the reader's numbers; more are added.
     """
+    bits = _bits(value)
+    plain = known.setdefault(bits, set())
     pending, seen = [value], set[ir.Value]()
     while pending:
         value = pending.pop()
-        if value in seen or value in known or isinstance(value, ir.BlockArgument):
+        if value in seen or value in plain or isinstance(value, ir.BlockArgument):
             continue
         seen.add(value)
         operation = value.owner
         if not _is_by_element(operation):
             continue
-        if _takes_part(operation) and _innermost_stride(operation) > 1:
+        has_gaps = _takes_part(operation) and _innermost_stride(operation) > 1
+        if has_gaps and _bits(value) < bits:
             return True
         pending += [operation.operands[0]] if operation.name in _SLICES else operation.operands
-    known |= seen
+    plain |= seen
     return False
+
+
+def _bits(value: ir.Value) -> int:
+    kind = hlo.element_type_of(value)
+    if isinstance(kind, ir.ComplexType):
+        return 2 * kind.element_type.width
+    return kind.width
 
 
 def _is_by_element(operation: ir.Operation) -> bool:
