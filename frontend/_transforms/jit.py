@@ -27,6 +27,7 @@ from axir._arguments.arguments import (
     type_of,
 )
 from axir._trees import tree
+from axir._trees.registration import compared
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
@@ -335,7 +336,11 @@ class JitFunction:
                 self._known.clear()
             return entry
 
-        return made_once(self._entries, key, trace, _is_closed)
+        try:
+            return made_once(self._entries, key, trace, _is_closed)
+        except ValueError:
+            compared(f"jit of {self.__name__!r}", lambda: key in self._entries)
+            raise
 
     def _explain_miss(self, types: tuple[UserObject, ...]) -> None:
         """Logs, or raises, that the function is traced for arguments of types."""

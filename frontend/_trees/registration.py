@@ -150,6 +150,25 @@ class StaticFieldError(TreeError, ValueError):
     """Auxiliary data of containers cannot be compared: arrays are not equal as a whole."""
 
 
+def compared(what: str, compare: Callable[[], bool]) -> bool:
+    """Returns a comparison of structures, and says what was compared if auxiliary data refuse.
+
+    Raises:
+        StaticFieldError: if they do, as arrays do.
+    """
+    try:
+        return compare()
+    except StaticFieldError:
+        raise
+    except ValueError as error:
+        raise StaticFieldError(
+            f"{what}: auxiliary data of a container, which `register_pytree_node` declares, cannot "
+            f"be compared with that of another one: {error}",
+            "Auxiliary data decide what is traced anew, so they need == and hash: make arrays "
+            "children, or keep tuples of numbers in them.",
+        ) from error
+
+
 class _StaticFields(tuple[UserObject, ...]):
     """The auxiliary data of a dataclass, which say which of them cannot be compared."""
 

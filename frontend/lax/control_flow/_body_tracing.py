@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import weakref
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -9,6 +11,7 @@ from dataclasses import dataclass
 from axir._arguments.arguments import FlatFunction, flatten_arguments, to_values
 from axir._transforms.caches import cleared_with_caches
 from axir._trees import tree
+from axir._trees.registration import compared
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.config import config
@@ -157,7 +160,7 @@ def check_carry(
         before: Structure and types of the carry that the body takes.
         after: The same of what it returns.
     """
-    if before[0] != after[0]:
+    if not compared(what, lambda: before[0] == after[0]):
         raise TreeError(
             f"{what}: the carry that it returns has another structure than {carry_name}: "
             f"{after[0]}, not {before[0]}.",
@@ -219,7 +222,7 @@ def check_branches(
 ) -> None:
     """Raises an error if branches return values of different structure or types."""
     for number in range(1, len(structures)):
-        if structures[number] != structures[0]:
+        if not compared(what, functools.partial(operator.eq, structures[number], structures[0])):
             raise TreeError(
                 f"{what}: the branches must return values of one structure, but {names[0]} "
                 f"returns {structures[0]} and {names[number]} returns {structures[number]}.",

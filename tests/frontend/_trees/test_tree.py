@@ -217,3 +217,38 @@ def test_map_goes_as_deep_as_flatten() -> None:
     mapped = axir.tree.map(lambda x: x + 1, tree)
     assert axir.tree.leaves(mapped) == [2]
     assert axir.tree.structure(mapped) == axir.tree.structure(tree)
+
+
+class Held:
+    """A container with auxiliary data of any kind."""
+
+    def __init__(self, x: Any, auxiliary: Any) -> None:
+        self.x, self.auxiliary = x, auxiliary
+
+
+tree_util.register_pytree_node(
+    Held, lambda held: ((held.x,), held.auxiliary), lambda auxiliary, xs: Held(*xs, auxiliary)
+)
+
+
+def test_auxiliary_data_that_cannot_be_compared_are_told_of() -> None:
+    def held(x: Any = 1.0) -> Held:
+        return Held(x, (jnp.ones(2), "a"))
+
+    def refused(what: str) -> Any:
+        return pytest.raises(StaticFieldError, match=rf"{what}.*: auxiliary data of a container")
+
+    double = axir.jit(lambda h: h.x * 2)
+    kept = held()
+    assert double(kept) == 2
+    assert double(kept) == 2
+    with refused("jit of '<lambda>'"):
+        double(held())
+    with refused("scan"):
+        axir.lax.scan(lambda h, _: (held(h.x), None), held(), None, length=2)
+    with refused("while_loop: body_fun"):
+        axir.lax.while_loop(lambda h: h.x < 9.0, lambda h: held(h.x * 2), held())
+    with pytest.raises(ValueError, match="make arrays children"):
+        axir.lax.cond(True, lambda h: h, lambda h: held(h.x), held())
+    with pytest.raises(ValueError, match="mine"):
+        axir.jit(lambda h: [][: int("mine")])(kept)
