@@ -11,8 +11,14 @@ import gzip
 import time
 from collections import Counter
 
+import numpy as np
+
+from axir.dialect.core.annotations import Dtype
+from axir.dialect.core.array import ConcreteArray
 from axir.runtime.calls.executable import Program
+from axir.runtime.calls.native_executable import NativeExecutable
 from axir.runtime.device.buffers import Buffer
+from axir.runtime.device.devices import Device, default_device
 
 from .protocol_buffers import message, number, numbers
 
@@ -38,25 +44,39 @@ def in_use(platform: str | None) -> dict[tuple[str, str, str], tuple[int, int]]:
     sizes: Counter[tuple[str, str, str]] = Counter()
     seen: set[int] = set()
     for found in gc.get_objects():
-        if type(found) is Buffer:
-            # Several buffers may refer to one view of memory, which counts once.
-            if found.ref is None or id(found.ref) in seen:
-                continue
-            seen.add(id(found.ref))
-            shape = ",".join(map(str, found.shape))
-            device = found.device
-            key = ("buffer", f"{found.dtype}[{shape}]", str(device))
-            size = found.nbytes
-        elif type(found) is Program:
-            device = found.device
-            key = ("executable", ", ".join(found.function_names), str(device))
-            size = found.size
-        else:
+        memory = _memory_of(found)
+        if memory is None:
             continue
-        if platform in (None, device.platform):
-            counts[key] += 1
-            sizes[key] += size
+        kind, what, device, size, identity = memory
+        # Several arrays or buffers may refer to one view of memory, which counts once.
+        if identity in seen or platform not in (None, device.platform):
+            continue
+        seen.add(identity)
+        counts[kind, what, str(device)] += 1
+        sizes[kind, what, str(device)] += size
     return {key: (counts[key], sizes[key]) for key in counts}
+
+
+def _memory_of(found: object) -> tuple[str, str, Device, int, int] | None:
+    """Returns kind, description, device and size of what takes memory, and what memory it is."""
+    match found:
+        # What no device has been asked to keep lies where results do that nobody committed.
+        case ConcreteArray(_buffer=None, _host=np.ndarray() as host):
+            what = _described(found.type.dtype, found.type.shape)
+            return "buffer", what, default_device(), host.nbytes, id(host)
+        case Buffer(ref=ref) if ref is not None:
+            what = _described(found.dtype, found.shape)
+            return "buffer", what, found.device, found.nbytes, id(ref)
+        case Program():
+            what = ", ".join(found.function_names)
+            return "executable", what, found.device, found.size, id(found)
+        case NativeExecutable():
+            return "executable", found.name, found.device, found.program.size, id(found)
+    return None
+
+
+def _described(dtype: Dtype, shape: tuple[int, ...]) -> str:
+    return f"{dtype}[{','.join(map(str, shape))}]"
 
 
 def _profile(found: dict[tuple[str, str, str], tuple[int, int]]) -> bytes:

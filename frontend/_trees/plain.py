@@ -17,6 +17,8 @@ LEAF_KINDS: set[type] = {bool, int, float, complex, str, np.ndarray, ConcreteArr
 # The order in which a tree has the entries of dictionaries with given keys.
 _orders: dict[tuple[UserObject, ...], tuple[UserObject, ...]] = {}
 _ORDER_LIMIT = 4096
+# Levels that are walked here; Python has no stack for as many as optree goes down.
+_DEEPEST = 100
 
 
 def order_of_keys(names: tuple[UserObject, ...]) -> tuple[UserObject, ...] | None:
@@ -37,14 +39,18 @@ def order_of_keys(names: tuple[UserObject, ...]) -> tuple[UserObject, ...] | Non
 
 
 def map_plain(
-    f: UserFunction, tree: PyTree, map_others: Callable[[UserFunction, PyTree], PyTree]
+    f: UserFunction,
+    tree: PyTree,
+    map_others: Callable[[UserFunction, PyTree], PyTree],
+    depth: int = 0,
 ) -> PyTree:
     """Applies a function to the leaves of a tree.
 
     Args:
         f: The function.
         tree: The tree.
-        map_others: Does so for parts of the tree that are of kinds not known here.
+        map_others: Does so for parts of the tree that are of kinds not known here, or far down.
+        depth: Of the tree in another one.
 
     >>> map_plain(lambda x: x + 1, {"b": 1, "a": (2, None)}, lambda f, part: f(part))
     {'a': (3, None), 'b': 2}
@@ -64,8 +70,12 @@ def map_plain(
         children = tree
     else:
         return map_others(f, tree)
+    if depth >= _DEEPEST:
+        return map_others(f, tree)
     # Most children are leaves, which need no call of this function.
-    mapped = [f(x) if type(x) in LEAF_KINDS else map_plain(f, x, map_others) for x in children]
+    mapped = [
+        f(x) if type(x) in LEAF_KINDS else map_plain(f, x, map_others, depth + 1) for x in children
+    ]
     if kind is list:
         return mapped
     return tuple(mapped) if kind is tuple else dict(zip(order, mapped, strict=True))

@@ -43,6 +43,8 @@ Rule = Callable[["Emitter", ir.Operation, list[Value]], Sequence[Value]]
 
 LONGEST = 64
 """Formulas of more operations are put together of arrays: code grows with each reading of them."""
+HANDED_ON = ("stablehlo.optimization_barrier", "util.optimization_barrier", "flow.tensor.transfer")
+"""Operations that give what they take: IREE needs them."""
 _ON_STACK = 4096
 _STACK = 16384
 
@@ -252,7 +254,7 @@ class Emitter:
         name = created.name
         if name in self.rules:
             return self.rules[name](self, created, operands)
-        if name in ("stablehlo.optimization_barrier", "util.optimization_barrier"):
+        if name in HANDED_ON:
             return operands
         if name == "stablehlo.constant":
             return [uniform(created)]

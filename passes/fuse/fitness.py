@@ -18,7 +18,7 @@ from .inlining import can_inline
 from .views import VIEWS
 
 _LARGEST_WORK = 1 << 23
-SMALL_WORK = 1 << 16
+_SMALL_WORK = 1 << 16
 # What several threads would not do faster, for beginning an operation takes as long.
 _WORK_OF_EACH = 1 << 11
 _MOST_OPERATIONS = 100_000
@@ -26,7 +26,7 @@ _GUESSED_PASSES = 8
 _KERNEL_WORK = 16
 _FREE = frozenset(
     "stablehlo.constant stablehlo.reshape stablehlo.return func.return tensor.empty "
-    "stablehlo.optimization_barrier util.optimization_barrier".split()
+    "stablehlo.optimization_barrier util.optimization_barrier flow.tensor.transfer".split()
 )
 
 _WITH_REGION = frozenset(("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter"))
@@ -65,7 +65,7 @@ class Fitness:
         if arrays > most_bindings:
             return f"it reads and writes {arrays} arrays, and a kernel binds {most_bindings}"
         reason, work = self._judge(operations)
-        if reason is None and work > max(SMALL_WORK, len(operations) * _WORK_OF_EACH):
+        if reason is None and work > max(_SMALL_WORK, len(operations) * _WORK_OF_EACH):
             return f"it does {work:,} operations, more than one thread should"
         return reason
 

@@ -11,9 +11,12 @@ from axir.passes.framework.base import Pass
 from axir.passes.legalize.regions import operations_of
 
 from .code import Code, write_out_functions
-from .fitness import SMALL_WORK, Fitness
+from .fitness import Fitness
 from .islands import connected, fuse_island, is_float_sum, islands_of
 from .region_kernel import RULES
+
+# What one thread does in about 10 microseconds: others would have begun by then.
+_MOST_WORK = 1 << 17
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,5 +57,5 @@ class FuseSmallSums(Pass):
                 for part in connected(island):
                     if not any(map(is_float_sum, part)):
                         continue
-                    if fitness.of_small(part, SMALL_WORK) is None:
+                    if fitness.of_small(part, _MOST_WORK) is None:
                         last = fuse_island(part, last, code, "program")

@@ -34,9 +34,12 @@ def erase_unused(module: ir.Module) -> None:
 
 
 def can_inline(created: ir.Operation, code: Code) -> bool:
-    """Tells whether a dispatch runs one workgroup of a kernel, on memory for each result."""
+    """Tells whether a dispatch runs one workgroup of a kernel, on memory for each result.
+
+    A kernel that has functions of its own stays one.
+    """
     executable = code.executables.get(executable_of(created))
-    if executable is None:
+    if executable is None or len(_functions(executable)) > 1:
         return False
     tied = ir.ArrayAttr(created.attributes["tied_operands"])
     export, _ = _parts(executable)
@@ -47,8 +50,13 @@ def can_inline(created: ir.Operation, code: Code) -> bool:
 
 def _parts(executable: ir.Operation) -> tuple[ir.Operation, ir.Operation]:
     """Returns the export and the function of an executable."""
-    export, module, *_ = operations_of(executable)[0]
-    return export, operations_of(module)[0][0]
+    export = operations_of(executable)[0][0]
+    return export, _functions(executable)[0]
+
+
+def _functions(executable: ir.Operation) -> list[ir.Operation]:
+    module = operations_of(executable)[0][1]
+    return operations_of(module)[0]
 
 
 def _dispatch(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:

@@ -10,7 +10,7 @@ from axir.dialect.builders.kernels import Memory
 from axir.passes.legalize.regions import captured_by
 
 from .code import Code
-from .emitter import Emitter
+from .emitter import HANDED_ON, Emitter
 from .region_kernel import region_kernel
 from .values import Value
 
@@ -22,12 +22,7 @@ SUMS = tuple(
 """What adds up, in an order that IREE and kernels of ours each choose."""
 
 _MOST_BINDINGS = 1000
-_ALIASES = (
-    "stablehlo.reshape",
-    "stablehlo.bitcast_convert",
-    "stablehlo.optimization_barrier",
-    "util.optimization_barrier",
-)
+_ALIASES = ("stablehlo.reshape", "stablehlo.bitcast_convert", *HANDED_ON)
 
 Island = list[ir.Operation]
 

@@ -19,15 +19,18 @@ from axir.dialect.builders.scalars import (
     Scalar,
     bitcast,
     boolean,
+    broadcast,
     constant,
     convert_float,
     float32,
     integer,
     operation,
+    signless,
     truncate,
 )
 from axir.dialect.core.annotations import Returning
 from axir.passes.legalize import doubles
+from axir.passes.legalize.copies import uniform_number
 
 Lanes: TypeAlias = Returning[Scalar]  # from numbers of the operands to that of the result
 Describe: TypeAlias = Callable[[ir.Operation], Lanes]
@@ -70,19 +73,32 @@ def body_lanes(block: ir.Block) -> Returning[tuple[Scalar, ...]] | None:
         A function of the numbers that the block takes; None if an operation is not elementwise.
     """
     *body, end = (made.operation for made in block.operations)
-    steps = [lanes_of(made) for made in body]
-    known = {*block.arguments, *(made.results[0] for made in body if len(made.results) == 1)}
-    if None in steps or not all(x in known for made in (*body, end) for x in made.operands):
+    numbers = {
+        made.results[0]: uniform_number(made.results[0]) for made in body if _is_number(made)
+    }
+    steps = {made.results[0]: lanes_of(made) for made in body if not _is_number(made)}
+    known = {*block.arguments, *numbers, *steps}
+    if None in (*numbers.values(), *steps.values()):
+        return None
+    if not all(x in known for made in (*body, end) for x in made.operands):
         return None
 
-    def compute(*numbers: Scalar) -> tuple[Scalar, ...]:
-        found = dict(zip(block.arguments, numbers, strict=True))
-        for made, step in zip(body, steps, strict=True):
+    def compute(*given: Scalar) -> tuple[Scalar, ...]:
+        found = dict(zip(block.arguments, given, strict=True))
+        for value, number in numbers.items():
+            if number is not None:
+                kind = signless(value.type.element_type)
+                found[value] = broadcast(constant(number, kind), given[0].lanes)
+        for value, step in steps.items():
             if step is not None:
-                found[made.results[0]] = step(*(found[x] for x in made.operands))
+                found[value] = step(*(found[x] for x in value.owner.operands))
         return tuple(found[x] for x in end.operands)
 
     return compute
+
+
+def _is_number(made: ir.Operation) -> bool:
+    return bool(made.name == "stablehlo.constant")
 
 
 def combination(block: ir.Block) -> Lanes | None:

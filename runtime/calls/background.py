@@ -9,7 +9,8 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from axir.dialect.core.annotations import OptionValue
@@ -21,8 +22,15 @@ from axir.runtime.device.fork_safety import call_in_forked_child
 
 _T = TypeVar("_T")
 _threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
-few_at_once = threading.Semaphore(max(1, MAX_HELPERS - 1))
-"""Held while something is compiled for which nobody waits: who waits finds a helper process."""
+_AT_ONCE = max(1, MAX_HELPERS - 1)
+_turns = threading.Semaphore(_AT_ONCE)
+
+
+@contextmanager
+def few_at_once() -> Iterator[None]:
+    """Compiles something for which nobody waits: who waits finds a helper process."""
+    with _turns:
+        yield
 
 
 def wait_for_all() -> None:
@@ -91,5 +99,11 @@ def _end() -> None:
         thread.join()
 
 
+def _begin_in_forked_child() -> None:
+    global _turns
+    _threads.clear()
+    _turns = threading.Semaphore(_AT_ONCE)
+
+
 atexit.register(_end)
-call_in_forked_child(_threads.clear)
+call_in_forked_child(_begin_in_forked_child)

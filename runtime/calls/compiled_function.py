@@ -43,15 +43,17 @@ from axir.runtime.compiler.function_compilation import (
     compile_program,
 )
 from axir.runtime.compiler.helpers import helpers
+from axir.runtime.compiler.native_compilation import give_up_kernel
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
+from axir.runtime.device.fork_safety import call_in_forked_child
 from axir.runtime.errors import (
     CompileError,
     CompileFailureWarning,
     RuntimeExecutionError,
     TimelineWarning,
 )
-from axir.runtime.native.kernel_program import KernelProgram
+from axir.runtime.native.errors import ObjectFileError
 
 from . import pending
 from .background import Background, few_at_once
@@ -97,6 +99,14 @@ def _put(host: HostArray, device: Device) -> Buffer:
 
 # All compiled functions that are in use, so that they can be told that somebody looks.
 _compiled_functions: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()
+
+
+def _begin_in_forked_child() -> None:
+    for function in list(_compiled_functions):
+        function.begin_in_forked_child()
+
+
+call_in_forked_child(_begin_in_forked_child)
 
 
 def begin_timeline(shows_dispatches: bool) -> None:
@@ -182,9 +192,18 @@ class CompiledFunction:
         self._constant_refs = [buffer.view.ref for buffer in self._constants]
         self._argument_count = len(self.function.inputs) + len(self._constants)
         self._executable = executable
-        if self._compile_better is not None:
-            self._successor = Background(functools.partial(self._take_over, self._compile_better))
-            self._compile_better = None
+        self._begin_successor()
+
+    def _begin_successor(self) -> None:
+        """Begins, if there is a faster program to make, unless that is done or under way."""
+        compile_it = self._compile_better
+        if compile_it is not None and (self._successor is None or self._successor.is_lost):
+            self._successor = Background(functools.partial(self._take_over, compile_it))
+
+    def begin_in_forked_child(self) -> None:
+        """Lets the next call be one that begins anew what a thread of the parent was making."""
+        if self._successor is not None and self._successor.is_lost:
+            self.forget_quick_calls()
 
     def _look_for_program(self) -> None:
         """Adopts the program if the compiler is done; warns, once, if it has failed."""
@@ -209,18 +228,24 @@ class CompiledFunction:
         made = compile_program(function, device, self.donated, calls)
         # Host functions run in the thread of their call, where the user expects them.
         self._is_deferrable = not calls
-        if isinstance(made, KernelProgram):
-            return NativeExecutable(made, device, function, self.result_types)
-        if isinstance(made, Provisional):
-            self._compile_better = made.compile
-            return NativeExecutable(made.kernels, device, function, self.result_types)
+        if not isinstance(made, bytes):
+            better = made.compile if isinstance(made, Provisional) else None
+            kernels = made.kernels if isinstance(made, Provisional) else made
+            try:
+                native = NativeExecutable(kernels, device, function, self.result_types)
+            except ObjectFileError as error:
+                give_up_kernel(function.name, error)
+                made = compile_function(function, device, self.donated, calls)
+            else:
+                self._compile_better = better
+                return native
         return Program(made, device, calls).function("main", work=largest_operation(function))
 
     def _take_over(self, compile_it: Callable[[], bytes]) -> None:
         """Has calls run IREE's program as soon as it is there; it computes the same."""
         function = self.function
         try:
-            with few_at_once:
+            with few_at_once():
                 binary = compile_it()
             program = Program(binary, self.device)
         except CompileError as error:
@@ -229,6 +254,7 @@ class CompiledFunction:
             _LOGGER.warning("%s stays as it is, for IREE fails: %s", function.name, error)
             return
         executable = program.function("main", work=largest_operation(function))
+        self._compile_better = None
         # A call that is under way goes on with what it has begun with.
         self._results = None
         self._executable = executable
@@ -343,8 +369,8 @@ class CompiledFunction:
         self, executable: Executable | NativeExecutable
     ) -> Executable | NativeExecutable:
         """Returns the program that tells of its dispatches; the given one if there is none."""
-        if isinstance(executable, NativeExecutable):
-            return executable  # which has none
+        if isinstance(executable, NativeExecutable) and self._compile_better is None:
+            return executable  # one kernel: a dispatch tells nothing that the call does not
         if self._marked is None:
             try:
                 self._marked = self._compile_marked()
@@ -368,6 +394,8 @@ class CompiledFunction:
         if self._executable is None:
             self._look_for_program()
         executable = self._executable
+        if isinstance(executable, NativeExecutable):
+            self._begin_successor()
         if executable is None:
             try:
                 return self._evaluate(arguments)
@@ -378,6 +406,8 @@ class CompiledFunction:
     def _run_program(
         self, executable: Executable | NativeExecutable, arguments: Sequence[ConcreteArray]
     ) -> list[ConcreteArray]:
+        if timeline.shows_dispatches:
+            executable = self._with_marks(executable)
         is_checked = config.jax_debug_nans or config.jax_debug_infs
         originals = _kept(arguments, self.donated) if is_checked else arguments
         if isinstance(executable, NativeExecutable) and _is_at_hand(executable, arguments):
@@ -395,8 +425,6 @@ class CompiledFunction:
         is_checked: bool,
     ) -> list[ConcreteArray]:
         """Runs a program on buffers of the device; makes the next call a quick one if it can be."""
-        if timeline.shows_dispatches:
-            executable = self._with_marks(executable)
         device = self.device
         buffers = [buffer_of(x, device) for x in arguments]
         if self.donated:

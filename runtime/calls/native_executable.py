@@ -25,7 +25,9 @@ from axir.dialect.program.function import Function
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import Device, default_device, local_devices
+from axir.runtime.device.failures import device_failure
 from axir.runtime.device.freed_memory import keep_freed_memory
+from axir.runtime.errors import RuntimeExecutionError
 from axir.runtime.native.kernel_program import KernelProgram
 from axir.runtime.native.programs import NativeProgram, usable
 
@@ -48,6 +50,7 @@ class NativeExecutable:
         types: The types of its results.
 
     Attributes:
+        name: That of the function.
         program: The loaded program.
         device: As given.
         is_long: Whether the last call took so long that another thread may make the next.
@@ -71,8 +74,8 @@ class NativeExecutable:
         self.is_long = False
         self.result_types = [BufferType(x.shape, x.dtype, device) for x in types]
         self._types = list(types)
-        self._name = function.name
-        self._has_loops = kernel.has_loops
+        self.name = function.name
+        self._may_last = kernel.may_last
         count = len(function.inputs)
         captured = [as_array(x).host() for x in function.captured]
         read = self.program.arguments
@@ -103,11 +106,14 @@ class NativeExecutable:
                 host = self.host_of(x)
             given.append(host)
         program = self.program
-        if self._is_direct:
-            written = [_empty(shape, dtype) for shape, dtype in program.written]
-        else:
-            written = program.make_room()
-        entry = self._timed_entry if self._has_loops else program.entry
+        try:
+            if self._is_direct:
+                written = [_empty(shape, dtype) for shape, dtype in program.written]
+            else:
+                written = program.make_room()
+        except MemoryError as error:
+            raise self._failure(error) from error
+        entry = self._timed_entry if self._may_last else program.entry
         if entry(*given, *self._fixed, *written) is None:
             self._make_usable(arguments)
             return None
@@ -174,14 +180,20 @@ class NativeExecutable:
             device.to_numpy(view, kind.shape, kind.dtype)
             for view, kind in zip(views, kinds, strict=True)
         ]
-        return [device.put(bytes_of(words_of(x))).view.ref for x in self._run(arguments)]
+        return [device.put(bytes_of(words_of(x))).view.ref for x in self._run(arguments, where)]
 
-    def _run(self, arguments: Sequence[HostArray]) -> list[HostArray]:
-        with span(f"run {self._name}", "call", driver="native"):
+    def _run(self, arguments: Sequence[HostArray], where: str | None = None) -> list[HostArray]:
+        with span(f"run {self.name}", "call", driver="native"):
             start = time.perf_counter()
-            results = self.program(arguments)
-            self.is_long = self._has_loops and time.perf_counter() - start >= LONG_SECONDS
+            try:
+                results = self.program(arguments)
+            except MemoryError as error:
+                raise self._failure(error, where) from error
+            self.is_long = self._may_last and time.perf_counter() - start >= LONG_SECONDS
             return results
+
+    def _failure(self, error: MemoryError, where: str | None = None) -> RuntimeExecutionError:
+        return device_failure(error, self.device, f"The compiled function {self.name!r}", where)
 
 
 def is_pending(x: ConcreteArray) -> bool:

@@ -100,17 +100,22 @@ def compile_program(
     made = compile_natively(module, text, function.name)
     if isinstance(made, KernelProgram):
         return made
-    return _with_kernels(module, target, function.name, text, is_begun=made.is_begun)
+    if made.left is None:
+        module = _lowered(function, device, donated, host_functions)
+    return _with_kernels(module, target, function.name, text, made.left or "all")
 
 
 def _with_kernels(
-    module: ir.Module, target: Target, name: str, text: str, *, is_begun: bool
+    module: ir.Module, target: Target, name: str, text: str, left: str
 ) -> KernelProgram | bytes | Provisional:
-    """Compiles a program that is more than a kernel, of whose module `text` is what it was."""
+    """Compiles a program that is more than a kernel, of whose module `text` is what it was.
+
+    What is `left` of `legalize-for-iree` is done here.
+    """
     stays_native = config.axir_compiler == "native"
 
     def legalize(module: ir.Module) -> None:
-        prepare_for_target(module, target, "rest" if is_begun else "all")
+        prepare_for_target(module, target, left)
 
     def begin() -> Callable[[], bytes]:
         return begin_legalized(module, target, name, legalize, text)

@@ -143,8 +143,8 @@ class Helper:
                     raise RejectedFlagsError(text)
                 case ("wrong", text):
                     raise WrongMemoryError(text)
-                case ("unavailable",):
-                    raise NativeUnavailableError("there is no llvmlite")
+                case ("unavailable", text):
+                    raise NativeUnavailableError(text)
                 case ("binary", binary):
                     return binary
                 case ("failed",):
@@ -164,7 +164,7 @@ class Helper:
         """Compiles as `NativeCompiler.compile` does.
 
         Raises:
-            NativeUnavailableError: there is no llvmlite.
+            NativeUnavailableError: there is no llvmlite, or it does not fit.
             CompilerEndedError: as for `compile`, like `HelperStartError`.
         """
         self.count += 1

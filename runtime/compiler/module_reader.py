@@ -32,6 +32,7 @@ _CONSTANT = "stablehlo.constant"
 _ALIASES = (
     "stablehlo.optimization_barrier",
     "util.optimization_barrier",
+    "flow.tensor.transfer",
     "stablehlo.reshape",
     "stablehlo.bitcast_convert",
 )

@@ -27,8 +27,8 @@ from axir.dialect.core.single_flight import single_flight
 from axir.dialect.core.timeline import span
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
-from axir.passes.legalize.rewriting import operations_in_order
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
+from axir.runtime.native.errors import ForbiddenCodeError, ObjectFileError
 from axir.runtime.native.kernel_program import KernelProgram
 
 from .architectures import host_architecture, host_cpu_features
@@ -52,11 +52,12 @@ class NotNative:
 
     Attributes:
         reason: Why it does not.
-        is_begun: Whether its module has gone through the first part of `legalize-for-iree`.
+        left: The part of `legalize-for-iree` that its module has not gone through; None if that
+            has become a kernel, which IREE may not be able to run.
     """
 
     reason: str
-    is_begun: bool = False
+    left: str | None = "all"
 
 
 def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram | NotNative:
@@ -72,25 +73,23 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
         return NotNative("there is no llvmlite for this machine")
     parts = (COMPILER_VERSION, code_fingerprint(), here, text)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    has_begun = False
+    left: str | None = "all"
 
     def compiled() -> KernelProgram | str:
-        nonlocal has_begun
+        nonlocal left
         cache = program_cache()
         with timed(COMPILED, name):
             known = look_up(cache, key)
-            if known is not None:
-                is_unfit = known.startswith(_UNFIT)
-                return (
-                    known[len(_UNFIT) :].decode() if is_unfit else KernelProgram.from_bytes(known)
-                )
-            has_begun = True
+            if known is not None and may_skip_passes():
+                return _read(known)
             with span("kernel of the program", "compiler"):
                 source = _kernel_of(module)
+            left = "rest" if isinstance(source, str) else None
             if isinstance(source, str):
                 cache.put(key, _UNFIT + source.encode())
                 return source
-            made = _compile(source, name)
+            _dump(source, name)
+            made = _compile(source, name) if known is None else _read(known)
             if isinstance(made, KernelProgram):
                 cache.put(key, made.to_bytes())
         return made
@@ -98,8 +97,15 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
     made = single_flight(("native", key), compiled)[0]
     if isinstance(made, str):
         _LOGGER.info("%s is compiled by IREE: %s", name, made)
-        return NotNative(made, has_begun)
+        return NotNative(made, left)
     return made
+
+
+def _read(entry: bytes) -> KernelProgram | str:
+    """Returns what an entry of the cache says: a program, or why it is no kernel."""
+    if entry.startswith(_UNFIT):
+        return entry[len(_UNFIT) :].decode()
+    return KernelProgram.from_bytes(entry)
 
 
 def find_kernels(text: str) -> KernelProgram | None:
@@ -129,6 +135,8 @@ def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | 
         with span("kernels of the program", "compiler"):
             run_passes(module, [find_pass("fuse-islands")()])
             source = read_kernels(module)
+        if not isinstance(source, str):
+            _dump(source, name)
         made = source if isinstance(source, str) else _compile(source, name)
         if isinstance(made, str):
             _LOGGER.info("the first calls of %s wait for IREE: %s", name, made)
@@ -149,8 +157,6 @@ def _key_of_kernels(text: str) -> str | None:
 
 def _kernel_of(module: ir.Module) -> KernelSource | str:
     """Makes one kernel of a module; returns why it is none."""
-    if any(operations_in_order(module.operation, ("sdy.mesh", "mhlo.frontend_attributes"))):
-        return "it is for several devices"
     run_passes(module, [find_pass("legalize-for-iree").from_options({"part": "numbers"})])
     if "complex<" not in text_of(module):
         run_passes(module, [find_pass("fuse-whole-programs")()])
@@ -162,27 +168,35 @@ def _kernel_of(module: ir.Module) -> KernelSource | str:
     return read_kernels(pairs, most=1)
 
 
-def _compile(source: KernelSource, name: str) -> KernelProgram | str:
-    if not source.text:
-        return source.program
-    loops = b"scf.while" in source.text
-    if config.axir_dump_dir:
+def _dump(source: KernelSource, name: str) -> None:
+    """Writes a kernel to the folder of the option `axir_dump_dir`, if that is set."""
+    if config.axir_dump_dir and source.text:
         folder = Path(config.axir_dump_dir)
         folder.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(source.text).hexdigest()[:12]
         (folder / f"{name}-{digest}.kernel.mlir").write_bytes(source.text)
+
+
+def _compile(source: KernelSource, name: str) -> KernelProgram | str:
+    if not source.text:
+        return source.program
+    several = len(source.steps) > 1 or any(count > 1 for _, count, _ in source.steps)
+    may_last = several or b"scf.while" in source.text
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source, loops, messages.append)
-    except (CompilerEndedError, HelperStartError) as error:
-        return _reported(name, f"the compiler of kernels ended: {error}")
+            made = _run(source, may_last, messages.append)
+    except CompilerEndedError as error:
+        said = "".join(f": {line}" for line in error.lines[-1:])
+        return _reported(name, f"the compiler of kernels ended with {error.ending}{said}")
+    except HelperStartError as error:
+        return _reported(name, f"no helper process compiles kernels: {error}")
     except NativeUnavailableError as error:
         _forget_native(str(error))
         return str(error)
     if made is None:
         return _reported(name, f"its kernel is not compiled: {'; '.join(messages)[:500]}")
-    return dataclasses.replace(source.program, object_file=made, has_loops=loops)
+    return dataclasses.replace(source.program, object_file=made, may_last=may_last)
 
 
 def _reported(name: str, reason: str) -> str:
@@ -219,6 +233,19 @@ def _forget_compiler() -> None:
 call_in_forked_child(_forget_compiler)
 
 _unavailable: list[str] = []
+
+
+def give_up_kernel(name: str, error: ObjectFileError) -> None:
+    """Says that IREE compiles a program whose machine code cannot be loaded.
+
+    Args:
+        name: The program.
+        error: Why not; where the system is the reason, IREE compiles all others as well.
+    """
+    if isinstance(error, ForbiddenCodeError):
+        _forget_native(error.message)
+    else:
+        _reported(name, f"its machine code cannot be loaded: {error.message}")
 
 
 def _forget_native(reason: str) -> None:

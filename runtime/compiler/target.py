@@ -110,6 +110,10 @@ _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
 # an array that another one changes in place, IREE knows the order, but not when it forms such
 # groups: what reads the array ran after what changed it.
 #
+# Where an array is used IREE finds out in rounds, about as many as operations follow one another; a
+# hundred, after which it gives up by default, a long program has ("failed to solve for affinity
+# analysis").
+#
 # What axir never uses of the compiler is switched off: passes look through the operations of all
 # that is on, which takes some 5% of the compilation of a small program.
 _UNUSED_PLUGINS = ("input_torch", "input_tosa")
@@ -117,6 +121,7 @@ PROCESS_FLAGS = (
     "--iree-llvmcpu-vector-pproc-strategy=peel",
     "--iree-llvmcpu-fail-on-large-vector=false",
     "--iree-stream-partitioning-favor=debug",
+    "--iree-stream-affinity-solver-max-iterations=100000",
     *(f"--iree-plugin=-{name}" for name in _UNUSED_PLUGINS),
 )
 

@@ -31,14 +31,14 @@ def device_failure(
     """Returns what to raise for an exception of IREE's runtime.
 
     Args:
-        error: The exception.
+        error: The exception, or NumPy's where an array of the host is too large.
         device: Where it happened.
         what: What was tried, the beginning of a sentence.
         where: The user's line; by default that of the calling thread.
         way_out: What to do about anything but lost memory and lost devices.
     """
     text = str(error)
-    if _OUT_OF_MEMORY.search(text):
+    if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(text):
         return OutOfMemoryError(
             f"{what} needs an array for which {device} has no memory.",
             "Compute in smaller pieces, delete arrays (x.delete()), or look for an extent larger "

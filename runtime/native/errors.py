@@ -7,3 +7,7 @@ from axir.runtime.errors import LoadError
 
 class ObjectFileError(LoadError):
     """An object file cannot be loaded."""
+
+
+class ForbiddenCodeError(ObjectFileError):
+    """The system runs no code that does not lie in files."""

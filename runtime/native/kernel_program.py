@@ -27,7 +27,7 @@ class KernelProgram:
         results: Names of dtypes and shapes of the arrays that it makes, which it takes then.
         space: Bytes of memory for its own use, which it takes last, if it is not 0.
         returns: Where the results of the program are from, in order.
-        has_loops: Whether it may run for long.
+        may_last: Whether it may run for long.
     """
 
     object_file: bytes
@@ -36,7 +36,7 @@ class KernelProgram:
     results: tuple[tuple[str, tuple[int, ...]], ...]
     space: int
     returns: tuple[Origin, ...]
-    has_loops: bool = False
+    may_last: bool = False
 
     def to_bytes(self) -> bytes:
         """Returns the program as the cache keeps it."""

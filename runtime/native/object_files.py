@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from .errors import ObjectFileError
+from .errors import ForbiddenCodeError, ObjectFileError
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -112,7 +112,7 @@ class _Memory:
                 ctypes.c_void_p(self.start), ctypes.c_void_p(self.start + self._size)
             )
         if _protect()(self.start, self._size, _READ_AND_RUN):
-            raise ObjectFileError(
+            raise ForbiddenCodeError(
                 "The system does not let this process run code that it has loaded.",
                 "Set axir_compiler to 'iree', whose code lies in files.",
             )
@@ -127,6 +127,7 @@ def load_object(content: bytes, symbols: Mapping[str, int]) -> LoadedCode:
 
     Raises:
         ObjectFileError: it is damaged, for another machine, or refers to what is not there.
+        ForbiddenCodeError: the system does not let this process run it.
 
     >>> load_object(b"no object", {})
     Traceback (most recent call last):

@@ -29,6 +29,7 @@ _SEED = int(os.environ.get("RANDOM_SEED", "0"))
 _LENGTHS = [int(n) for n in os.environ.get("RANDOM_LENGTHS", "60,60,80,120,300").split(",")]
 _LOG = os.environ.get("RANDOM_LOG")
 _FAILURES = os.environ.get("RANDOM_FAILURES")
+_AGAIN = "is compiled again with a copy"
 # Seed, length and kind. The first three were wrong once.
 FIXED = [
     (2, 60, "double"),
@@ -57,12 +58,15 @@ def evaluated_calls() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("seed", "length", "kind"), list(_drawn()) if _PROGRAMS else FIXED)
-def test_a_long_program_agrees_with_the_evaluator(seed: int, length: int, kind: str) -> None:
+def test_a_long_program_agrees_with_the_evaluator(
+    seed: int, length: int, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
     program = draw(seed, length, kind)
     found = problems(program)
     if _LOG:
+        again = ", with copies of all that is updated in place" * (_AGAIN in caplog.text)
         with Path(_LOG).open("a") as log:
-            log.write(f"{seed} {length} {kind}: {found or 'agrees'}\n")
+            log.write(f"{seed} {length} {kind}: {found or 'agrees'}{again}\n")
     if found and _FAILURES:
         reduce_and_save(program, Path(_FAILURES))
     assert not found, "\n".join([*found, str(program)])

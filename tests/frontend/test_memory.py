@@ -16,9 +16,12 @@ from axir import lax
 from axir._transforms import jit as jit_module
 from axir.dialect.program.function import Function
 from axir.runtime.calls.executable import Program
+from axir.runtime.native.programs import NativeProgram
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
+# With IREE and without.
+PROGRAMS = (Program, NativeProgram)
 # A shape leaves its types in the MLIR context, which keeps them for good.
 _BYTES_PER_SHAPE = 10_000
 
@@ -27,9 +30,9 @@ def model(x: Any) -> Any:
     return jnp.sin(x) * 2 + lax.fori_loop(0, 3, lambda _, y: y + x, x).sum()
 
 
-def live(kind: type) -> int:
+def live(*kinds: type) -> int:
     gc.collect()
-    return sum(type(x) is kind for x in gc.get_objects())
+    return sum(type(x) in kinds for x in gc.get_objects())
 
 
 @pytest.mark.parametrize(
@@ -56,35 +59,55 @@ def test_new_shapes_leave_no_more_than_their_types(use: Callable[..., Any]) -> N
 
 
 def test_programs_go_with_their_function() -> None:
-    programs, functions = live(Program), live(Function)
+    programs, functions = live(*PROGRAMS), live(Function)
     for size in range(4):
         f = axir.jit(lambda x: x * 2)
         f(np.ones(size, np.float32))
-    assert live(Program) == programs + 1
+    assert live(*PROGRAMS) == programs + 1
     del f
-    assert live(Program) == programs
+    assert live(*PROGRAMS) == programs
     assert live(Function) == functions
 
 
 def test_a_function_remembers_a_limited_number_of_programs(monkeypatch: Any) -> None:
     monkeypatch.setattr(jit_module, "_ENTRY_LIMIT", 3)
     axir.clear_caches()  # other tests' programs go now, and not with those of this one
-    programs = live(Program)
+    programs = live(*PROGRAMS)
     f = axir.jit(lambda x: x * 2)
     for size in range(1, 9):
         np.testing.assert_array_equal(f(np.ones(size, np.float32)), np.full(size, 2, np.float32))
-        assert live(Program) <= programs + 3
+        assert live(*PROGRAMS) <= programs + 3
     axir.clear_caches()
-    assert live(Program) == programs
+    assert live(*PROGRAMS) == programs
 
 
 def test_cleared_caches_leave_no_program_of_a_mesh() -> None:
     axir.clear_caches()
-    programs = live(Program)
+    programs = live(*PROGRAMS)
     mesh = axir.sharding.Mesh(np.array(axir.devices()[:1]), ("x",))
     spec = axir.sharding.PartitionSpec("x")
     mapped = axir.shard_map(lambda x: x * 2, mesh=mesh, in_specs=spec, out_specs=spec)
     np.testing.assert_array_equal(mapped(jnp.ones(4)), np.full(4, 2, np.float32))
-    assert live(Program) > programs
+    assert live(*PROGRAMS) > programs
     axir.clear_caches()
-    assert live(Program) == programs
+    assert live(*PROGRAMS) == programs
+
+
+def test_code_goes_with_its_program() -> None:
+    def code_in_memory() -> list[str]:
+        gc.collect()
+        # What a program's code lies in has no name; a library's is a file.
+        with open("/proc/self/maps") as file:
+            return [x for x in file if " r-xp 00000000 00:00 0" in x and "[" not in x]
+
+    def pages(lines: list[str]) -> int:
+        ends = [x.split()[0].split("-") for x in lines]
+        return sum(int(end, 16) - int(start, 16) for start, end in ends) >> 12
+
+    before = pages(code_in_memory())
+    kept = [axir.jit(lambda x, n=n: x * n - 1) for n in range(3)]
+    assert [float(f(2.0)) for f in kept] == [-1, 1, 3]
+    assert live(NativeProgram) >= 3
+    assert pages(code_in_memory()) >= before + 3
+    kept.clear()
+    assert pages(code_in_memory()) == before

@@ -7,7 +7,8 @@ its arguments and the right results shows the fault to whoever looks for the cau
     PYTHONPATH=tests python -m support.reduction FOLDER SEED LENGTH KIND
 
 draws a long random program (`random_pools.py`), and writes what remains of it to the folder, also
-if it is interrupted (Ctrl-C).
+if it is interrupted (Ctrl-C). A program that the compiler refuses is wrong, too: what remains is
+refused alike.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime import default_device
 from axir.runtime.calls.compiled_function import CompiledFunction
-from axir.runtime.errors import CompileError
+from axir.runtime.errors import CompileError, RuntimeExecutionError
 
 from .random_pools import PoolProgram, draw
 
@@ -123,14 +124,20 @@ class Reduction:
 def differs(
     function: Function, arguments: Sequence[Array], wanted: Sequence[np.ndarray], least: float
 ) -> bool:
-    """Tells whether a compiled function returns anything else, by more than a share of its size."""
+    """Tells whether a compiled function returns anything else, by more than a share of its size.
+
+    One that cannot be run is wrong as well.
+    """
     if not function.equations:
         return False
     try:
         compiled = CompiledFunction(function, default_device())
     except CompileError:
         return False  # another fault
-    results = compiled([as_array(np.array(x.host())) for x in arguments])
+    try:
+        results = compiled([as_array(np.array(x.host())) for x in arguments])
+    except RuntimeExecutionError:
+        return True
     for result, want in zip(results, wanted, strict=True):
         got = result.host()
         kind = np.complex128 if got.dtype.kind == "c" else np.float64
@@ -140,6 +147,23 @@ def differs(
         if not difference <= least * scale and not np.isnan(want).any():
             return True
     return False
+
+
+def refusal(function: Function, length: int = 100) -> str:
+    """Returns how the compiler's refusal of a function begins; empty if it compiles."""
+    try:
+        CompiledFunction(function, default_device())
+    except CompileError as error:
+        return str(error)[:length]
+    return ""
+
+
+def _fault(function: Function, least: float) -> Test:
+    """Returns the test for what is wrong with a program: it does not compile, or it differs."""
+    first = refusal(function)
+    if not first:
+        return functools.partial(differs, least=least)
+    return lambda part, _, __: bool(part.equations) and refusal(part) == first
 
 
 def save(
@@ -179,10 +203,9 @@ def reduce_and_save(
         least = 1e-3 if _dtypes(program) & {"float32", "complex64"} else 1e-7
     with config(jax_enable_x64=True, axir_on_compile_failure="raise"):
         function = simplify_function(program.function(), is_final=True)
-        reduction = Reduction(
-            function, program.arguments(), functools.partial(differs, least=least), report
-        )
-        if not differs(*reduction.program(), least):
+        is_wrong = _fault(function, least)
+        reduction = Reduction(function, program.arguments(), is_wrong, report)
+        if not is_wrong(*reduction.program()):
             return None
         try:
             reduction.run()

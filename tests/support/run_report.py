@@ -5,6 +5,11 @@ each run of the compiler for this process, in a helper, in the process itself, o
 `compile_module` of `stablehlo_runner`; not what programs that tests start compile, nor what the
 cache answers. `--file-costs PATH` writes the table of all files. What does not live here: how long
 single tests take (`--durations`).
+
+Also told is of how many programs it was proven that they read in memory what they mean, and how
+many were refused. A test that has one refused fails, unless it is marked as one that
+`makes_wrong_programs`. `compile_module` of `stablehlo_runner` runs `iree-compile`, which proves
+nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +29,11 @@ import pytest
 
 _SLOWEST = 10
 _PROPERTY = "cost"
+_MARKER = "makes_wrong_programs"
+_REFUSED = (
+    "IREE made a program that would read something else in memory than it means: the log says "
+    f"which (level WARNING). A test that wants that is marked with `{_MARKER}`."
+)
 _BYTES_PER_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
@@ -37,6 +47,10 @@ class Cost:
         compiling: Seconds by the clock that they waited for the compiler.
         compilations: Runs of the compiler.
         memory: Bytes by which their process grew.
+        proven: Programs that read in memory what they mean.
+        unknown: Programs of which that is not known.
+        refused: Programs of which it is not so.
+        provoked: Those of them that a test wants.
     """
 
     seconds: float = 0.0
@@ -44,6 +58,10 @@ class Cost:
     compiling: float = 0.0
     compilations: int = 0
     memory: int = 0
+    proven: int = 0
+    unknown: int = 0
+    refused: int = 0
+    provoked: int = 0
 
     def __add__(self, other: Cost) -> Cost:
         """What both took."""
@@ -87,6 +105,32 @@ def counted(compiler: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def looked_at(compiler: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that runs the compiler, and counts what is proven of what it makes."""
+    from axir.runtime.compiler.invocation.proven_memory import UNPROVEN, WrongMemoryError
+
+    @functools.wraps(compiler)
+    def call(owner: Any, source: Any, flags: Any, report: Any, *options: Any) -> Any:
+        told: list[str] = []
+
+        def listen(text: str) -> None:
+            told.append(text)
+            report(text)
+
+        try:
+            made = compiler(owner, source, flags, listen, *options)
+        except WrongMemoryError:
+            _used.refused += 1
+            raise
+        if made is not None:
+            is_unknown = any(text.startswith(UNPROVEN) for text in told)
+            _used.unknown += is_unknown
+            _used.proven += not is_unknown
+        return made
+
+    return call
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the option for the table of all files."""
     parser.addoption("--file-costs", metavar="PATH", help="write what each file cost to PATH")
@@ -94,16 +138,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Has this process count its compilations, if it is one that runs tests."""
+    config.addinivalue_line("markers", f"{_MARKER}: has the compiler make what must be refused")
     if not config.getoption("numprocesses", None):
         from axir.runtime.compiler.helpers import HelperPool
         from axir.runtime.compiler.invocation.invoker import Invoker
 
         for owner in (HelperPool, Invoker):
-            owner.compile = counted(owner.compile)  # type: ignore[method-assign]
+            for name in ("compile", "compile_object"):
+                setattr(owner, name, counted(looked_at(getattr(owner, name))))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Writes on the report of a test's phase what was used since the one before it."""
     global _reported
     report = yield
@@ -113,6 +161,11 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
     cost = _used + _negative(_reported)
     cost.seconds = report.duration
+    if item.get_closest_marker(_MARKER):
+        cost.provoked = cost.refused
+    elif cost.refused:
+        report.outcome = "failed"
+        report.longrepr = f"{report.longrepr or ''}\n{_REFUSED}"
     _reported = dataclasses.replace(_used)
     report.user_properties.append((_PROPERTY, (worker, _used.memory, *dataclasses.astuple(cost))))
     return report
@@ -144,5 +197,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.line(line)
     peaks = ", ".join(f"{peak / 1e9:.1f} GB" for peak in _report.memory.values())
     terminalreporter.line(f"Largest memory of the processes that ran tests: {peaks}")
+    terminalreporter.line(
+        f"Reads in memory what it means: proven of {total.proven} programs, unknown of "
+        f"{total.unknown}, refused {total.refused - total.provoked}, and {total.provoked} that "
+        "tests had made wrong"
+    )
     if path := config.getoption("--file-costs"):
         Path(path).write_text("".join(f"{line}\n" for line in lines))

@@ -28,6 +28,7 @@ LINE, TALL, TENTHS = drawn(COUNT), drawn(COUNT, 3), np.full((COUNT, 2), 0.1, np.
 MIDDLE, WIDE, ROWS = drawn(20, 30_000, 3), drawn(60_000, 20), drawn(3, COUNT)
 SEGMENTS = (np.arange(COUNT) % 3).astype(np.int32)
 HALVES, FACTORS = np.full((200_000, 2), 0.1, np.float16), near_one(COUNT)
+HALF_ROWS = np.full((60_000, 20), 0.1, np.float16)
 COMPLEX = (drawn(300_000, 2) + 1j * drawn(300_000, 2)).astype(np.complex64)
 
 
@@ -82,6 +83,11 @@ CASES = {
         [LINE],
         lambda x: x[::-1].cumsum()[::-1],
     ),
+    "running sum of exponentials": (
+        lax.cumlogsumexp,
+        [LINE],
+        lambda x: np.log(np.exp(x).cumsum()),
+    ),
     "running product": (jnp.cumprod, [FACTORS], np.cumprod),
     "dot product": (lambda x: x @ x, [LINE], lambda x: x @ x),
     "dot product of what is computed": (lambda x: x @ (x + 1), [LINE], lambda x: x @ (x + 1)),
@@ -102,6 +108,21 @@ CASES = {
         lambda x: axir.ops.segment_sum(x, SEGMENTS, 3),
         [LINE],
         segments,
+    ),
+    "segments of rows": (
+        lambda x: axir.ops.segment_sum(x, SEGMENTS[:60_000], 3),
+        [WIDE],
+        lambda x: x.reshape(-1, 3, 20).sum(0),
+    ),
+    "segments of rows of halves": (
+        lambda x: axir.ops.segment_sum(x, SEGMENTS[:60_000], 3),
+        [HALF_ROWS],
+        lambda x: x.reshape(-1, 3, 20).sum(0),
+    ),
+    "segments of complex numbers": (
+        lambda x: axir.ops.segment_sum(x, SEGMENTS[:300_000], 3),
+        [COMPLEX],
+        lambda x: x.reshape(-1, 3, 2).sum(0),
     ),
     "counts": (lambda x: jnp.bincount(SEGMENTS, x, length=3), [LINE], segments),
     "one element": (

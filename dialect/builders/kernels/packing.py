@@ -16,9 +16,6 @@ from axir.dialect.builders import stablehlo as hlo
 
 # Two are left for what `dispatch` adds: a workspace, and an operand that hides constants.
 MOST_BINDINGS = 30
-# IREE gives up on hundreds of arrays that are joined in one step ("failed to solve for affinity
-# analysis").
-_JOINED = 16
 
 Group: TypeAlias = list[int]
 
@@ -65,13 +62,7 @@ def packed(arrays: Sequence[ir.Value]) -> ir.Value:
     """Returns arrays of one dtype behind each other; one alone stays as it is."""
     if len(arrays) == 1:
         return arrays[0]
-    rows = [hlo.reshape(x, (math.prod(x.type.shape),)) for x in arrays]
-    while len(rows) > 1:
-        rows = [
-            hlo.concatenate(rows[start : start + _JOINED], 0)
-            for start in range(0, len(rows), _JOINED)
-        ]
-    return rows[0]
+    return hlo.concatenate([hlo.reshape(x, (math.prod(x.type.shape),)) for x in arrays], 0)
 
 
 def packed_type(types: Sequence[ir.Type]) -> ir.Type:

@@ -62,6 +62,8 @@ from .linear_recurrence import linear_recurrence, neighbours
 
 Pair = tuple[Value, Value]
 INEXACT = (*FLOAT, *COMPLEX)
+# Elements of an axis from which on running sums of exponentials are no tree of a few operations.
+_LONG = 64
 
 
 # Evaluation ------------------------------------------------------------------------------------
@@ -234,10 +236,28 @@ def _window_lowering(
     return lower
 
 
+def _build_log_add_exp(a: ir.Value, b: ir.Value) -> ir.Value:
+    largest = build_maximum(a, b)
+    part = hlo.exponential(hlo.negate(hlo.abs(hlo.subtract(a, b))))
+    # log(1 + part) for parts that 1 + part forgets, too (Kahan). Operations for it would be
+    # written out before loops become kernels, as loops of their own.
+    one = hlo.full_like(part, 1)
+    whole = hlo.add(one, part)
+    kept = hlo.subtract(whole, one)
+    logarithm = hlo.divide(hlo.multiply(hlo.log(whole), part), kept)
+    is_forgotten = hlo.compare(whole, one, "EQ")
+    summed = hlo.add(largest, hlo.select(is_forgotten, part, logarithm))
+    # Infinite or NaN: the distance of equal infinities is not known.
+    return hlo.select(hlo.is_finite(largest), summed, largest)
+
+
 def _lower_cumlogsumexp(
     context: LoweringContext, x: ir.Value, *, axis: int, reverse: bool
 ) -> MlirValues:
+    """Lowers to one window for a long axis; the tree of a scan would be slices by the hundred."""
     (operand,) = context.types_in
+    if operand.shape[axis] > _LONG and not dtypes.is_complex(operand.dtype):
+        return _log_add_exp_windows(context, x, axis=axis, reverse=reverse)
 
     def body(value: Value) -> list[Value]:
         is_half = operand.dtype in (dtypes.float16, dtypes.bfloat16)
@@ -249,6 +269,9 @@ def _lower_cumlogsumexp(
 
     function = trace_function(body, [operand.strip_weak_type()], name="cumlogsumexp")
     return context.inline(function, x)[0]
+
+
+_log_add_exp_windows = _window_lowering(_build_log_add_exp, lambda dtype: -np.inf)
 
 
 # Declarations ----------------------------------------------------------------------------------
@@ -267,7 +290,7 @@ def _samples(domain: Sequence[np.dtype]) -> list[Sample]:
             x, axis = edge_rows(dtype), 1
             samples.append(Sample((x,), {"axis": axis, "reverse": reverse}, is_smooth=False))
     params = {"axis": 0, "reverse": False}
-    for extent in (0, 1, 2, 7, 8):
+    for extent in (0, 1, 2, 7, 8, *([_LONG + 6] if domain == INEXACT else [])):
         x = spaced_values(generator, (extent,), dtypes.float32)
         samples.append(Sample((x,), {"axis": 0, "reverse": extent == 7}))
     for shape in [(3, 0), (2, 1, 1, 2, 1, 2)]:

@@ -64,6 +64,7 @@ class Reduction:
         reduce: The op's function of an array and axes.
         combine: The operation on two values, for `initial`.
         identity: Its neutral element by dtype, for `where`; None if `initial` must be given.
+        of_bools: What it is for truth values, if that is another operation.
     """
 
     def __init__(
@@ -72,11 +73,13 @@ class Reduction:
         op: Callable[..., Value],
         combine: Callable[..., Value],
         identity: Callable[[np.dtype], UserObject] | None,
+        of_bools: Reduction | None = None,
     ):
         self.name = name
         self.reduce = op
         self.combine = combine
         self.identity = identity
+        self.of_bools = of_bools
 
     def apply(
         self,
@@ -88,6 +91,8 @@ class Reduction:
         where: ArrayLike | None,
     ) -> Value:
         """Reduces an array in a dtype."""
+        if dtype == dtypes.bool_ and self.of_bools is not None:
+            return self.of_bools.apply(a, dtype, axis, keepdims, initial, where)
         a = converted(a, dtype)
         axes = canonical_axes(self.name, axis, a.ndim)
         if self.identity is None:
@@ -157,8 +162,20 @@ def keep_axes(result: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> V
     return reshape(result, kept)
 
 
-SUM = Reduction("sum", reduce.reduce_sum, add, lambda dtype: 0)
-_PROD = Reduction("prod", reduce.reduce_prod, mul, lambda dtype: 1)
+SUM = Reduction(
+    "sum",
+    reduce.reduce_sum,
+    add,
+    lambda dtype: 0,
+    Reduction("sum", reduce.reduce_or, or_, lambda dtype: False),
+)
+_PROD = Reduction(
+    "prod",
+    reduce.reduce_prod,
+    mul,
+    lambda dtype: 1,
+    Reduction("prod", reduce.reduce_and, and_, lambda dtype: True),
+)
 _MAX = Reduction("max", reduce.reduce_max, maximum, None)
 _MIN = Reduction("min", reduce.reduce_min, minimum, None)
 _ALL = Reduction("all", reduce.reduce_and, and_, lambda dtype: True)

@@ -24,7 +24,8 @@ class StoreMovedParts(RewritePass):
     (`slow_memcpy`), which works in place: of a part that is moved by less than its extent it read
     what it had just written.
 
-    1. Visit each update, and follow what it writes back through views to slices.
+    1. Visit each update, and follow what it writes back through views to slices, and to what these
+       are slices of.
     2. If one is a slice of the array that is updated, or of what that is a view of, let the update
        read what it writes through an optimization barrier.
 
@@ -48,29 +49,31 @@ class StoreMovedParts(RewritePass):
     def rewrite(self, operation: ir.Operation) -> None:
         """Puts a barrier in front of an update."""
         array, update = operation.operands[0], operation.operands[1]
-        source = _sliced(update)
-        if source is not None and not _pasts(source).isdisjoint(_pasts(array)):
+        if not _wholes(update).isdisjoint(_closure(array)):
             operation.operands[1] = hlo.optimization_barrier(update)[0]
 
 
-def _sliced(value: ir.Value) -> ir.Value | None:
-    """Returns what a value is, by way of views, a slice of."""
-    source = None
-    while (maker := defining_operation(value)) is not None:
-        if maker.name in _SLICES:
-            source = maker.operands[0]
-        elif maker.name not in _VIEWS:
-            break
-        value = maker.operands[0]
-    return source
+def _wholes(value: ir.Value) -> set[ir.Value]:
+    """Returns what a value is, by way of views and of other slices, a slice of."""
+    pending, found = [value], set[ir.Value]()
+    while pending:
+        for viewed in _closure(pending.pop(), _VIEWS):
+            maker = defining_operation(viewed)
+            if maker is not None and maker.name in _SLICES and maker.operands[0] not in found:
+                found |= _closure(maker.operands[0])
+                pending.append(maker.operands[0])
+    return found
 
 
-def _pasts(value: ir.Value) -> set[ir.Value]:
-    """Returns a value, and those that it may be a view of."""
+def _closure(value: ir.Value, views: frozenset[str] = frozenset()) -> set[ir.Value]:
+    """Returns a value, and those that it may be a view of, by way of `views` in any case."""
     pending, found = [value], set[ir.Value]()
     while pending:
         value = pending.pop()
         if value not in found:
             found.add(value)
             pending += folded_sources(value)
+            maker = defining_operation(value)
+            if maker is not None and maker.name in views:
+                pending.append(maker.operands[0])
     return found

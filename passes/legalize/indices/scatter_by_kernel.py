@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.kernels import Memory, dispatch, loop, when
-from axir.dialect.builders.scalars import (
-    Scalar,
-    convert_float,
-    extend_unsigned,
-    index,
-    operation,
-    to_index,
-)
+from axir.dialect.builders.kernels import Memory, dispatch
+from axir.dialect.builders.scalars import Scalar
 from axir.passes.legalize.buffers.protect_inputs import is_given_away
 from axir.passes.legalize.copies import Columns, begin, copied, uniform_number
-from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
-from axir.passes.legalize.lanes import Lanes, combination
+from axir.passes.legalize.lanes import combination
 from axir.passes.legalize.rewriting import RewritePass, operations_in_order, replace
 
-from .drop_scatter import window_sizes
+from .scatter_kernels import Scatter, ScatterKernel
 
 # A workgroup's share of a row: two lines of the cache.
 _SHARE_BYTES = 128
 _MOST_WORKGROUPS = 8
 # Less than this is not worth a second workgroup, nor a copy in a dispatch of its own.
 _LARGE_BYTES = 1 << 18
-# What loses digits, and after how many updates of few elements it is worth to do something.
-_ROUNDED = ("stablehlo.add", "stablehlo.multiply")
-_FEW = 1 << 10
-_SINGLE = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,9 +43,12 @@ class ScatterByKernel(RewritePass):
        goes through all of them in their order, so that none waits for another, and the sums do not
        depend on how many run at a time.
 
-    5. Where there are more than twice as many updates as elements, floats are added, or multiplied,
-       in f64, and converted at the end: nothing else keeps the digits of millions of updates of
-       one element in their order.
+    5. Where there are more than twice as many updates as elements, a sum or product of floats would
+       lose digits. Windows of a few elements are f64 then, and converted at the end; those of large
+       arrays from eight times as many on, for f64 takes twice the memory. Where windows are larger,
+       and do not overlap in part, 64 updates of a place are a block: f64 totals take it, and the
+       next one begins. That costs a byte and a comparison for an update. Many complex numbers are
+       added as pairs; other scatters of theirs are left.
 
     Before::
 
@@ -88,78 +78,61 @@ class ScatterByKernel(RewritePass):
         if len(operation.operands) != 3:
             return None
         operand, indices, updates = operation.operands
+        if hlo.is_complex(operand):
+            return _sum_of_complex(operation)
         combine = combination(operation.regions[0].blocks[0])
-        if combine is None or hlo.is_complex(operand):
+        if combine is None:
             return None
         if not all(math.prod(hlo.shape_of(x)) for x in (operand, updates)):
             return operand
         if not math.prod(hlo.shape_of(indices)):
             return None  # which index nothing
-        scatter = _Scatter.read(operation, combine)
-        element = hlo.element_type_of(operand)
-        is_wide = _is_long_sum(operation, scatter)
-        if is_wide:
-            operand = hlo.convert(operand, ir.F64Type.get())
-        vector_dim = scatter.numbers["index_vector_dim"][0]
-        parts = _components(indices, vector_dim)
-        found = _scattered(operation, scatter, operand, [*parts, updates])
-        return hlo.convert(found, element) if is_wide else found
+        scatter = Scatter.read(operation, combine)
+        return _with_digits(operation, scatter, operand, updates)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Scatter:
-    """What a scatter does.
+def _sum_of_complex(operation: ir.Operation) -> ir.Value | None:
+    """Adds complex numbers as pairs, where many are added to few."""
+    if not math.prod(hlo.shape_of(operation.operands[0])):
+        return None
+    scatter = Scatter.read(operation, lambda x, y: x + y)
+    if scatter.body != "stablehlo.add" or not scatter.is_long_sum:
+        return None
+    operand, _, updates = operation.operands
+    one = (*scatter.shape, 1)
+    parts = [hlo.reshape(x, one) for x in (hlo.real(operand), hlo.imag(operand))]
+    pairs = hlo.concatenate(parts, len(scatter.shape))
+    pair_type = hlo.tensor_type((*scatter.update_shape, 2), scatter.element)
+    seen = ir.Operation.create(
+        "flow.tensor.bitcast",
+        results=[pair_type],
+        operands=[updates],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
+    )
+    found = _with_digits(operation, scatter.of_pairs(), pairs, seen.result)
+    rank = len(scatter.shape)
 
-    Attributes:
-        combine: What becomes of an element and an update.
-        numbers: The dimension numbers.
-        shape: Of the operand.
-        windows: The extents of a window in the operand's dimensions.
-        update_shape: Of the updates.
-        index_shape: Of the indices.
-        is_unsigned: Whether the indices are.
-    """
+    def part(number: int) -> ir.Value:
+        limit = (*scatter.shape, number + 1)
+        return hlo.reshape(hlo.slice(found, (*[0] * rank, number), limit), scatter.shape)
 
-    combine: Lanes
-    numbers: DimensionNumbers
-    shape: tuple[int, ...]
-    windows: list[int]
-    update_shape: tuple[int, ...]
-    index_shape: tuple[int, ...]
-    is_unsigned: bool
+    return hlo.complex(part(0), part(1))
 
-    @classmethod
-    def read(cls, operation: ir.Operation, combine: Lanes) -> _Scatter:
-        numbers = dimension_numbers(operation.attributes["scatter_dimension_numbers"])
-        shape, index_shape, update_shape = map(hlo.shape_of, operation.operands)
-        windows = window_sizes(len(shape), update_shape, numbers)
-        is_unsigned = hlo.is_unsigned(operation.operands[1])
-        return cls(combine, numbers, shape, windows, update_shape, index_shape, is_unsigned)
 
-    @property
-    def scattered(self) -> list[int]:
-        """The dimensions of the updates that tell them apart."""
-        window = self.numbers["update_window_dims"]
-        return [axis for axis in range(len(self.update_shape)) if axis not in window]
-
-    @property
-    def window_axes(self) -> list[int]:
-        """The dimensions of the operand that a window has, in the order of the updates'."""
-        missing = {*self.numbers["inserted_window_dims"], *self.numbers["input_batching_dims"]}
-        return [axis for axis in range(len(self.shape)) if axis not in missing]
-
-    @property
-    def row(self) -> int:
-        """How many neighbours of an update are neighbours in the operand."""
-        window = self.numbers["update_window_dims"]
-        is_row = bool(window) and window[-1] == len(self.update_shape) - 1
-        if not is_row or self.window_axes[-1] != len(self.shape) - 1:
-            return 1
-        return self.update_shape[-1]
+def _with_digits(
+    made: ir.Operation, scatter: Scatter, operand: ir.Value, updates: ir.Value
+) -> ir.Value:
+    """Scatters, and sums in a wider type what else would lose digits."""
+    if scatter.is_long_sum:
+        wide = ir.F32Type.get() if scatter.has_totals else ir.F64Type.get()
+        operand = hlo.convert(operand, wide)
+    parts = _components(made.operands[1], scatter.numbers["index_vector_dim"][0])
+    found = _scattered(made, scatter, operand, [*parts, updates])
+    return hlo.convert(found, scatter.element)
 
 
 def _scattered(
-    made: ir.Operation, scatter: _Scatter, operand: ir.Value, reads: list[ir.Value]
+    made: ir.Operation, scatter: Scatter, operand: ir.Value, reads: list[ir.Value]
 ) -> ir.Value:
     size = _bytes_of(operand)
     row_bytes = scatter.row * size // math.prod(scatter.shape)
@@ -177,7 +150,7 @@ def _scattered(
 
 
 def _dispatch(
-    scatter: _Scatter,
+    scatter: Scatter,
     operand: ir.Value,
     reads: list[ir.Value],
     workgroups: int,
@@ -198,7 +171,7 @@ def _dispatch(
             extent = scatter.row if workgroups > 1 or not scatter.shape else scatter.shape[-1]
             whole = dataclasses.replace(columns, extent=extent)
             begin(target, arrays[0] if fill is None else target.constant(fill), whole)
-        _Kernel(scatter, target, indices, updates, columns).run()
+        ScatterKernel(scatter, target, indices, updates, columns).run()
 
     [result] = dispatch(
         kernel,
@@ -209,128 +182,6 @@ def _dispatch(
         name="scatter",
     )
     return result
-
-
-class _Kernel:
-    """The code of a scatter."""
-
-    def __init__(
-        self,
-        scatter: _Scatter,
-        target: Memory,
-        indices: Sequence[Memory],
-        updates: Memory,
-        columns: Columns,
-    ):
-        self.scatter = scatter
-        self.target = target
-        self.indices = indices
-        self.updates = updates
-        self.columns = columns
-
-    def run(self) -> None:
-        """Writes a loop for each dimension that tells updates apart."""
-        self._each_update(self.scatter.scattered, [])
-
-    def _each_update(self, axes: list[int], places: list[Scalar]) -> None:
-        if axes:
-            extent = self.scatter.update_shape[axes[0]]
-            loop(0, extent, (), lambda i: self._each_update(axes[1:], [*places, i]))
-            return
-        starts, fits = self._starts(places)
-        if fits is None:
-            self._each_row(places, starts)
-        else:
-            when(fits)(lambda: self._each_row(places, starts))
-
-    def _starts(self, places: list[Scalar]) -> tuple[list[Scalar], Scalar | None]:
-        """Returns where a window begins, and whether it fits."""
-        numbers = self.scatter.numbers
-        starts = [index(0)] * len(self.scatter.shape)
-        vector_dim = numbers["index_vector_dim"][0]
-        fits: Scalar | None = None
-        for number, axis in enumerate(numbers["scatter_dims_to_operand_dims"]):
-            position = list(places)
-            is_apart = len(self.indices) > 1
-            if vector_dim < len(self.scatter.index_shape):
-                position.insert(vector_dim, index(0 if is_apart else number))
-            components = self.indices[number if is_apart else 0]
-            start = self._number(components[tuple(position)])
-            limit = self.scatter.shape[axis] - self.scatter.windows[axis]
-            inside = (start >= 0) & (start <= limit)
-            fits = inside if fits is None else fits & inside
-            starts[axis] = to_index(start)
-        batches = zip(
-            numbers["input_batching_dims"], numbers["scatter_indices_batching_dims"], strict=True
-        )
-        for axis, batch in batches:
-            starts[axis] = places[batch - (batch > vector_dim)]
-        return starts, fits
-
-    def _number(self, x: Scalar) -> Scalar:
-        if self.scatter.is_unsigned or x.width == 64:
-            return extend_unsigned(x, 64)
-        return operation("arith.extsi", (x,), ir.IntegerType.get_signless(64))
-
-    def _each_row(self, places: list[Scalar], starts: list[Scalar]) -> None:
-        """Combines one window and its update."""
-        scatter = self.scatter
-        axes = list(zip(scatter.window_axes, scatter.numbers["update_window_dims"], strict=True))
-        update = [index(0)] * len(scatter.update_shape)
-        for axis, place in zip(scatter.scattered, places, strict=True):
-            update[axis] = place
-
-        def nest(axes: list[tuple[int, int]], start: list[Scalar], update: list[Scalar]) -> None:
-            if not axes:
-                self._combine(tuple(start), tuple(update), 1)
-            elif len(axes) == 1 and scatter.row > 1:
-                self._row(start, update)
-            else:
-                axis, own = axes[0]
-
-                def step(i: Scalar) -> None:
-                    nest(axes[1:], _moved(start, axis, i), _moved(update, own, i))
-
-                loop(0, scatter.update_shape[own], (), step)
-
-        nest(axes, starts, update)
-
-    def _row(self, start: list[Scalar], update: list[Scalar]) -> None:
-        """Combines neighbours."""
-        last = len(start) - 1, len(update) - 1
-
-        def step(i: Scalar, width: int) -> None:
-            places = _moved(start, last[0], i), _moved(update, last[1], i)
-            self._combine(tuple(places[0]), tuple(places[1]), width)
-
-        self.columns.each(step)
-
-    def _combine(self, start: tuple[Scalar, ...], update: tuple[Scalar, ...], width: int) -> None:
-        combine = self.scatter.combine
-        if width == 1:
-            new = self._widened(self.updates[update])
-            self.target[start] = combine(self.target[start], new)
-        else:
-            new = self._widened(self.updates.read(update, width))
-            self.target.write(start, combine(self.target.read(start, width), new))
-
-    def _widened(self, x: Scalar) -> Scalar:
-        return convert_float(x, self.target.element) if x.is_float else x
-
-
-def _is_long_sum(operation: ir.Operation, scatter: _Scatter) -> bool:
-    """Tells whether much is added to, or multiplied into, few elements that are not double."""
-    body = operation.regions[0].blocks[0].operations[0].operation.name
-    element = hlo.element_type_of(operation.operands[0])
-    if body not in _ROUNDED or not isinstance(element, ir.FloatType) or element.width > _SINGLE:
-        return False
-    updates = math.prod(scatter.update_shape[axis] for axis in scatter.scattered)
-    size = math.prod(scatter.shape)
-    return updates > _FEW and math.prod(scatter.update_shape) > 2 * size
-
-
-def _moved(position: list[Scalar], axis: int, by: Scalar) -> list[Scalar]:
-    return [x + by if number == axis else x for number, x in enumerate(position)]
 
 
 def _components(indices: ir.Value, vector_dim: int) -> list[ir.Value]:

@@ -4,9 +4,10 @@ IREE computes numbers that stand side by side in one dispatch, in which it finds
 equal, such as a number and what is left of it when it is made wider and narrow again. It drops the
 results that are there twice, but lets whoever reads one of them read the dispatch's first result
 (`dropUnusedAndRedundantDispatchRegionResults`). So such dispatches are made here, before the phase
-that would make them, and every result that is there twice is given up for its equal; then nothing
-is left to be dropped wrongly. Other dispatches have one result, or results that are operations' of
-their own. What does not live here: when the compiler stops for this (`invoker.py`).
+that would make them, with all that makes equal results one but the pattern that does it wrongly.
+Every result that is there twice is given up for its equal; then nothing is left to be dropped.
+Other dispatches have one result, or results that are operations' of their own. What does not live
+here: when the compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from iree.compiler.passmanager import PassManager
 NUMBERS_PHASE = "global-optimization"
 _FUNCTIONS = ("util.func", "util.initializer")
 _REGION = "flow.dispatch.region"
+_GENERIC = "linalg.generic"
 # A result that is not the first, an equal one, and two operations between which they became equal.
 _FEWEST = 4
 _TIDY = "iree-flow-canonicalize,cse"
@@ -26,6 +28,11 @@ _FUSE = (
     "iree-dispatch-creation-elementwise-op-fusion{fuse-broadcast-ops=false "
     "fuse-multi-reduction=true fuse-truncate-ops=false intra-dispatch=false}"
 )
+_FUSE_PRODUCERS = """iree-dispatch-creation-fuse-multi-use-elementwise-producer{
+    intra-dispatch=true num-iterations=32}"""
+# What is computed twice in an operation that came of several becomes one value.
+_TIDY_DISPATCHES = """cse, canonicalize{
+    disable-patterns=mlir::iree_compiler::IREE::Flow::DispatchRegionDropUnusedResults}, cse"""
 # The passes of the next phase up to the one that makes dispatches of numbers, which then finds none
 # left, and the one that fuses what is in a dispatch.
 _PASSES = f"""
@@ -39,8 +46,7 @@ _PASSES = f"""
     iree-dispatch-creation-split-reduction-ops,
     iree-dispatch-creation-transpose-generic-ops, {_TIDY},
     iree-dispatch-creation-form-scalar-dispatches,
-    iree-dispatch-creation-fuse-multi-use-elementwise-producer{{
-        intra-dispatch=true num-iterations=32}}
+    {_FUSE_PRODUCERS}, {_TIDY_DISPATCHES}
 """
 _PIPELINE = f"""builtin.module(
     iree-dispatch-creation-tensor-pad-to-tensor-insert-slice,
@@ -100,11 +106,26 @@ def _is_of_numbers(operation: ir.Operation) -> bool:
 def _give_up_equals(region: ir.Operation) -> int:
     """Lets whoever reads a value that a dispatch returns again read its first return."""
     *_, returned = region.regions[0].blocks[0].operations
-    first: dict[ir.Value, ir.Value] = {}
+    first: dict[object, ir.Value] = {}
     count = 0
     for value, result in zip(returned.operation.operands, region.results, strict=True):
-        equal = first.setdefault(value, result)
+        equal = first.setdefault(_computed(value), result)
         if equal != result:
             result.replace_all_uses_with(equal)
             count += 1
     return count
+
+
+def _computed(value: ir.Value) -> object:
+    """Returns what is the same for two values that are equal.
+
+    Results of one operation are if it yields one value for both, in the same order of elements.
+    """
+    if isinstance(value, ir.BlockArgument) or value.owner.name != _GENERIC:
+        return value
+    operation = value.owner.operation
+    number = list(operation.results).index(value)
+    *_, yielded = operation.regions[0].blocks[0].operations
+    ways = list(operation.attributes["indexing_maps"])
+    way = ways[len(ways) - len(operation.results) + number]
+    return operation, yielded.operation.operands[number], way, value.type

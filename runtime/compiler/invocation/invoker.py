@@ -29,6 +29,7 @@ from .object_files import (
     rename_executables,
     set_phases,
 )
+from .own_reads import give_own_reads
 from .passed_buffers import keep_passed_buffers
 from .program_order import FLOW_PHASE, keep_order
 from .proven_memory import give_memory
@@ -285,6 +286,7 @@ def _mend(module: ir.Operation, phase: str, ways: _Ways) -> str:
     if phase == NUMBERS_PHASE:
         part_equal_results(module)
     elif phase == FLOW_PHASE:
+        give_own_reads(module)
         keep_order(module)
         if ways.marks_dispatches:
             mark_dispatches(module)

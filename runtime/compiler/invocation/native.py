@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 
@@ -43,6 +44,25 @@ _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
 
 
+# What tells a kernel that is not compiled from an llvmlite that compiles none: a number that is not
+# exact, one that is none, and a function of LLVM's with what LLVM says of it.
+_TRIAL = """
+func.func @program_0(%arg0: !stream.binding, %arg1: !stream.binding) {
+  %zero = arith.constant 0 : index
+  %tenth = arith.constant 0.1 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %0 = stream.binding.subspan %arg0[%zero] : !stream.binding -> memref<f32>
+  %1 = stream.binding.subspan %arg1[%zero] : !stream.binding -> memref<f32>
+  %2 = memref.load %0[] : memref<f32>
+  %3 = math.fma %2, %tenth, %infinity : f32
+  memref.store %3, %1[] : memref<f32>
+  return
+}
+"""
+# What llvmlite and the compiler raise; the last two where a function is missing or another one.
+_FAILURES = (ir.MLIRError, ValueError, RuntimeError, AttributeError, TypeError)
+
+
 class NativeUnavailableError(Exception):
     """No machine code can be made here: llvmlite is missing, or does not fit."""
 
@@ -51,7 +71,7 @@ class NativeCompiler:
     """Makes machine code of kernels, for the machine it runs on.
 
     Raises:
-        NativeUnavailableError: there is no llvmlite, or it does not read what IREE's MLIR writes.
+        NativeUnavailableError: there is no llvmlite.
     """
 
     def __init__(self) -> None:
@@ -85,13 +105,32 @@ class NativeCompiler:
 
         Returns:
             The object file, which exports `ENTRY`; None if something is wrong.
+
+        Raises:
+            NativeUnavailableError: llvmlite does not read what IREE's MLIR writes, whatever it is.
         """
         try:
-            entry = entry_text(steps, arrays, releases_lock, self._architecture)
-            return self._object(self._llvm_ir(kernels.decode()) + entry)
-        except (ir.MLIRError, ValueError, RuntimeError) as error:
+            return self._compile(kernels.decode(), steps, arrays, releases_lock)
+        except _FAILURES as error:
+            self._try()
             report(str(error))
             return None
+
+    def _compile(
+        self, kernels: str, steps: Sequence[Step], arrays: int, releases_lock: bool
+    ) -> bytes:
+        entry = entry_text(steps, arrays, releases_lock, self._architecture)
+        return self._object(self._llvm_ir(kernels) + entry)
+
+    def _try(self) -> None:
+        """Raises NativeUnavailableError if no kernel is compiled at all."""
+        try:
+            self._compile(_TRIAL, [("program_0", 1, ((0, 0), (1, 0)))], 2, True)
+        except _FAILURES as error:
+            version = getattr(sys.modules["llvmlite"], "__version__", "of some version")
+            raise NativeUnavailableError(
+                f"llvmlite {version} does not fit IREE's MLIR: {error}"
+            ) from error
 
     def _llvm_ir(self, kernel: str) -> bytes:
         if self._context is None or self._count >= _COMPILATIONS_PER_CONTEXT:

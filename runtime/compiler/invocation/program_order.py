@@ -20,12 +20,11 @@ from collections.abc import Iterator
 
 from iree.compiler import ir
 
-from .update_places import UPDATE, VIEW, UpdatePlaces, definition, place_of_written, viewed
+from .update_places import PART, UPDATE, VIEW, UpdatePlaces, definition, place_of_written, viewed
 
 FLOW_PHASE = "flow"
 _BARRIER = "util.optimization_barrier"
 _READ = "flow.tensor.load"
-_PART = "flow.tensor.slice"
 _FUNCTIONS = ("util.func", "util.initializer")
 # Numbers of the host; it reads others as integers of as many bits.
 _HOST_TYPES = (ir.IntegerType, ir.F32Type, ir.F64Type)
@@ -141,7 +140,7 @@ def _remove_done(barrier: ir.Operation) -> None:
         if not isinstance(operand.type, ir.RankedTensorType):
             return
         maker = definition(viewed(operand))
-        is_part = maker is not None and maker.name == _PART
+        is_part = maker is not None and maker.name == PART
         if _is_used(result) and (is_part or len(list(operand.uses)) > 1):
             return
     for operand, result in zip(list(barrier.operands), list(barrier.results), strict=True):

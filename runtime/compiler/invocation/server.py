@@ -45,7 +45,8 @@ def main() -> None:
     invoker: Invoker | None = None
     native: NativeCompiler | None = None
     if pending.empty():  # what is loaded now nobody has to wait for
-        native = _native_compiler()
+        with contextlib.suppress(NativeUnavailableError):  # said when one is needed
+            native = NativeCompiler()
     while True:
         try:
             idle = invoker is None and native is None
@@ -58,20 +59,11 @@ def main() -> None:
             try_to_read(request[1])
             send(answers, "read")
         elif request[0] == "native":
-            native = native or _native_compiler()
-            _answer_natively(native, answers, *request[1:])
+            native = _answer_natively(native, answers, *request[1:])
         else:
             _, process_flags, *rest = request
             invoker = invoker or Invoker(process_flags)
             _answer(invoker, answers, *rest)
-
-
-def _native_compiler() -> NativeCompiler | None:
-    """Returns what makes machine code without IREE, None where that is not to be had."""
-    try:
-        return NativeCompiler()
-    except NativeUnavailableError:
-        return None
 
 
 def _answer_natively(
@@ -81,16 +73,20 @@ def _answer_natively(
     steps: tuple[Step, ...],
     arrays: int,
     releases_lock: bool,
-) -> None:
-    if native is None:
-        send(answers, "unavailable")
-        return
+) -> NativeCompiler | None:
+    """Makes machine code without IREE; returns what did it, None where that is not to be had."""
 
     def report(text: str) -> None:
         send(answers, "error", text)
 
-    made = native.compile(kernels, steps, arrays, releases_lock, report)
+    try:
+        native = native or NativeCompiler()
+        made = native.compile(kernels, steps, arrays, releases_lock, report)
+    except NativeUnavailableError as error:
+        send(answers, "unavailable", str(error))
+        return None
     send(answers, *(("failed",) if made is None else ("binary", made)))
+    return native
 
 
 def _answer(

@@ -2,8 +2,10 @@
 
 IREE saves that copy (`iree-stream-emplace-allocations`): the kernel then writes into the array that
 is updated, where the kernel stands and not where the update does. It does not ask who reads the
-array between the two, the kernel itself included, nor whether the update happens at all. What does
-not live here: what becomes of an update for which this is no good (`program_order.py`).
+array between the two, the kernel itself included, nor whether the update happens at all. A part of
+an array that is written into the array it copies from there to there, also where the two overlap,
+which drivers refuse. What does not live here: what becomes of an update for which this is no good
+(`program_order.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from iree.compiler import ir
 
 UPDATE = "flow.tensor.update"
 VIEW = "flow.tensor.reshape"
+PART = "flow.tensor.slice"
 _DISPATCH = "flow.dispatch"
 # Arrays without a past, which IREE makes before the kernel if it has to.
 _FRESH = frozenset(f"flow.tensor.{name}" for name in ("empty", "splat", "alloca", "constant"))
@@ -29,13 +32,16 @@ class UpdatePlaces:
     def may_be_early(self, update: ir.Operation) -> bool:
         """Tells whether an update is right, too, if a kernel puts what it writes in place."""
         result = viewed(written_by(update))
+        pasts = list(_pasts(viewed(update.operands[0])))
+        whole = _whole(result)
+        if whole is not None and whole in pasts:
+            return False
         kernel = definition(result)
         if kernel is None or kernel.name != _DISPATCH or len(list(_readers(result))) > 1:
             return True  # IREE leaves such an update where it is
         begin = self._positions.get(kernel)
         if begin is None:
             return False  # the update stands in a branch or in a loop, the kernel does not
-        pasts = list(_pasts(viewed(update.operands[0])))
         return (
             self._is_there(pasts[-1], kernel, begin)
             and not self._is_read(pasts, update, begin)
@@ -86,6 +92,15 @@ def viewed(value: ir.Value) -> ir.Value:
         value = maker.operands[0]
         maker = definition(value)
     return value
+
+
+def _whole(value: ir.Value) -> ir.Value | None:
+    """Returns the array of which a value is a part, if it is one of an array."""
+    maker = definition(value)
+    if maker is None or maker.name != PART:
+        return None
+    array = viewed(maker.operands[0])
+    return _whole(array) or array
 
 
 def definition(value: ir.Value) -> ir.Operation | None:

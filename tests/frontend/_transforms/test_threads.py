@@ -11,21 +11,24 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir.dialect.core.config import config
-from axir.runtime.compiler import compilation
+from axir.runtime.compiler import compilation, native_compilation
 
 
 @pytest.fixture
 def compilations(monkeypatch, tmp_path):
-    """Counts the runs of the compiler; nothing comes from the disk."""
+    """Counts the runs of the compilers; nothing comes from the disk."""
     config.update("axir_cache_dir", str(tmp_path))
     runs = []
-    run = compilation._run_compiler
 
-    def counted(*arguments):
-        runs.append(arguments)
-        return run(*arguments)
+    def counted(run):
+        def call(*arguments):
+            runs.append(arguments)
+            return run(*arguments)
 
-    monkeypatch.setattr(compilation, "_run_compiler", counted)
+        return call
+
+    for module, name in ((compilation, "_run_compiler"), (native_compilation, "_run")):
+        monkeypatch.setattr(module, name, counted(getattr(module, name)))
     return runs
 
 

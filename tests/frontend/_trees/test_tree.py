@@ -208,3 +208,12 @@ def test_static_fields_that_cannot_be_compared_are_named() -> None:
     plain = tree_util.tree_structure(Scaled(1.0, "a", (1, 2)))
     assert plain == tree_util.tree_structure(Scaled(2.0, "a", (1, 2)))
     assert plain == copy.deepcopy(plain)
+
+
+def test_map_goes_as_deep_as_flatten() -> None:
+    tree = [1, None]
+    for _ in range(700):
+        tree = [tree]
+    mapped = axir.tree.map(lambda x: x + 1, tree)
+    assert axir.tree.leaves(mapped) == [2]
+    assert axir.tree.structure(mapped) == axir.tree.structure(tree)

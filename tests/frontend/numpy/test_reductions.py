@@ -368,3 +368,22 @@ def test_trapezoid_broadcasts_where_samples_were_taken(
     np.testing.assert_allclose(
         jnp.trapezoid(y, x, axis=axis), np.trapezoid(y, x, axis=axis), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "nansum", "nanprod"])
+@pytest.mark.parametrize("x", [[True, False], [0, 2], [0.5, 0.25], [[0.0], [0.0]]])
+def test_sums_and_products_of_truth_values_are_truth_values(name: str, x: list) -> None:
+    x = np.array(x)
+    result = getattr(jnp, name)(x, axis=0, dtype=bool, keepdims=True)
+    expected = (np.any if name.endswith("sum") else np.all)(x, 0, keepdims=True)
+    assert result.dtype == bool
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_sums_of_truth_values_begin_and_leave_out() -> None:
+    x = jnp.array([False, True])
+    assert jnp.sum(x[:1], dtype=bool, initial=True)
+    assert not jnp.sum(x, dtype=bool, where=jnp.array([True, False]))
+    assert jnp.trace(jnp.eye(2, dtype=bool), dtype=bool)
+    assert jnp.add.reduce(x, dtype=bool)
+    assert not jnp.multiply.reduce(x, dtype=bool)

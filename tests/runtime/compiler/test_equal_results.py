@@ -42,8 +42,22 @@ def of_one_element(x, y):
     return [hlo.reshape(result, ()) for result in results]
 
 
+def of_several_readers(z, array):
+    """A number that becomes complex, which each operation that reads it computes for itself."""
+    total = hlo.add(hlo.real(z), hlo.constant(np.float64(1)))
+    root = hlo.sqrt(total)
+    number = hlo.convert(root, z.type.element_type)
+    tripled = hlo.multiply(hlo.multiply(hlo.constant(np.complex128(3)), z), number)
+    conjugate = hlo.complex(hlo.real(z), hlo.negate(hlo.imag(z)))
+    quotient = hlo.convert(hlo.divide(root, total), z.type.element_type)
+    doubled = hlo.multiply(hlo.constant(np.complex128(2)), number)
+    factor = hlo.add(hlo.multiply(quotient, conjugate), doubled)
+    return [hlo.multiply(hlo.broadcast_in_dim(factor, array.type.shape, []), array), tripled]
+
+
 A, B = np.float64(3.5), np.float64(2.25)
 NUMBER = A - B + A * 1j
+W, ROW = np.complex128(3 - 2j), np.arange(28.0) * (1 - 2j)
 NARROWED = [X * Y, np.int64(11), X + Y, X + Y, np.int32(264)]
 EXAMPLES = [
     Example(
@@ -61,6 +75,12 @@ EXAMPLES = [
         (A, B, Z),
         real_and_complex,
         [NUMBER * Z, NUMBER + Z, A - B, A - B],
+    ),
+    Example(
+        "read",
+        (W, ROW),
+        of_several_readers,
+        [(np.conj(W) / 2 + 4) * ROW, 6 * W],
     ),
 ]
 

@@ -325,6 +325,8 @@ def test_arrays_that_live_at_the_same_time_do_not_overlap() -> None:
     assert found(MEANT, packed("%c0", "%c64", "%c128")) == []
     kinds = {violation.kind for violation in found(MEANT, packed("%c0", "%c32", "%c128"))}
     assert kinds == {"value", "overlap"}  # the copy overwrites what it copies, and half is lost
+    refused = [str(x) for x in found(MEANT, packed("%c0", "%c0", "%c128"))]
+    assert any("stream.cmd.copy copies memory onto itself" in x for x in refused), refused
     assert {x.kind for x in found(MEANT, packed("%c0", "%c64", "%c96"))} == {"overlap"}
 
 
@@ -461,6 +463,17 @@ def handed(changed: str, waits: str = "%tu") -> str:
 def test_a_loop_changes_an_array_of_a_handed_size_in_place() -> None:
     assert found(HANDED, handed("%s")) == []
     assert found(HANDED, handed("%s", waits="%t1"))
+
+
+def test_a_condition_may_give_nothing() -> None:
+    hides = "    %n = util.optimization_barrier %zero : i32\n"
+    flag = "  %flag = util.optimization_barrier %false : i1\n"
+    known = "  %false = arith.constant false\n" + flag
+    meant = MEANT.replace(TAIL, f"{known}  scf.if %flag {{\n{hides}  }}{TAIL}")
+    branches = f"{known}  cf.cond_br %flag, ^chosen, ^end\n^chosen:\n{hides}  cf.br ^end\n^end:\n"
+    assert found(meant, RIGHT["in one part"].replace(TAIL, branches + TAIL)) == []
+    wrong, _, _ = WRONG["given back before it is read"]
+    assert found(meant, wrong.replace(TAIL, branches + TAIL))
 
 
 def test_what_is_not_known_is_said() -> None:

@@ -54,6 +54,7 @@ def test_what_is_in_order_is_proven() -> None:
     assert compiled() is not None
 
 
+@pytest.mark.makes_wrong_programs
 def test_what_is_read_after_it_was_overwritten_is_refused(in_no_order: None) -> None:
     with pytest.raises(
         proven_memory.WrongMemoryError,
@@ -63,6 +64,7 @@ def test_what_is_read_after_it_was_overwritten_is_refused(in_no_order: None) -> 
     assert compiled(KEEP_COPIES) is not None  # and is proven
 
 
+@pytest.mark.makes_wrong_programs
 def test_it_is_compiled_with_copies_and_said(
     in_no_order: None, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -74,6 +76,7 @@ def test_it_is_compiled_with_copies_and_said(
     assert "where the result of" in text
 
 
+@pytest.mark.makes_wrong_programs
 def test_what_is_wrong_with_copies_too_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Violation("value", "reads something else", "a_kernel")
     monkeypatch.setattr(proven_memory, "violations", lambda meant, made: [wrong])

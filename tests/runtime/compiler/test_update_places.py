@@ -109,12 +109,21 @@ _READ = f"%s = flow.dispatch @e::@s(%a) : ({_WHOLE}) -> {_WHOLE}"
 _LAST = f"%t = flow.tensor.update %v, %r[%c2] : {_PART} -> %r as {_WHOLE}"
 
 
+_SLICE = f"""
+  %w = flow.tensor.reshape %a : {_WHOLE} -> tensor<2x2xf32>
+  %v = flow.tensor.slice %w[%c0, %c0 for %c1, %c2] : tensor<2x2xf32> -> tensor<1x2xf32>
+  %u = flow.tensor.reshape %v : tensor<1x2xf32> -> {_PART}
+"""
+_AGAIN = f"%t = flow.tensor.update %u, %r[%c2] : {_PART} -> %r as {_WHOLE}"
+
+
 def _early(*lines: str) -> list[bool]:
     """Tells of each update in a function's block whether it may be early."""
     body = "\n".join(lines)
     text = f"""
-      util.func public @main(%x: {_WHOLE}, %flag: i1) {{
+      util.func public @main(%x: {_WHOLE}, %x_part: {_PART}, %flag: i1) {{
         %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
         %c2 = arith.constant 2 : index
         {body}
         util.return
@@ -147,6 +156,9 @@ def _early(*lines: str) -> list[bool]:
             (_BEFORE, f"%u = flow.tensor.slice %x[%c0 for %c2] : {_WHOLE} -> {_PART}", _UPDATED),
             [True],
         ),
+        # What is copied is a part of the array itself, or of what that was before another update.
+        ((_BEFORE, _SLICE, _UPDATED), [False]),
+        ((_BEFORE, _UPDATED.replace("%u", "%x_part"), _SLICE, _AGAIN), [True, False]),
         # It is read before the kernel; between kernel and update; after the update, from a copy.
         ((_BEFORE, _READ, _KERNEL, _UPDATED), [True]),
         ((_BEFORE, _KERNEL, _READ, _UPDATED), [False]),

@@ -261,7 +261,9 @@ class Commands(ABC):
             facts = from_.buffer.contents.taken(start, size, end)
         else:
             read, written, facts = self._computed_copy(operation, meant, (read, written))
-        if read != written and _conflict((*read, False), (*written, True)):
+        # Of a place that is computed all of the array counts.
+        is_known = meant is None or read != written
+        if is_known and _conflict((*read, False), (*written, True)):
             self._say("overlap", "copies memory onto itself", operation)
         self._touch(operation, (*read, False))
         self._touch(operation, (*written, True))

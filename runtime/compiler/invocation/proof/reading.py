@@ -72,14 +72,14 @@ class Operation:
     def kinds(self) -> list[str]:
         """Returns the types of the operands."""
         start = self.text.rfind(" : (") + 4
-        return self.text[start : self.text.index(")", start)].split(", ")
+        return _listed(self.text[start : self.text.index(")", start)])
 
     def result_kinds(self) -> list[str]:
         """Returns the types of the results."""
         start = self.text.rfind(" -> ") + 4
         end = self.text.find(" loc(", start)
         text = self.text[start:] if end < 0 else self.text[start:end]
-        return text.strip("() ").split(", ")
+        return _listed(text.strip("() "))
 
     def gives_array(self, index: int) -> bool:
         """Tells whether a result is an array of the device."""
@@ -171,10 +171,14 @@ def _operation(line: str) -> Operation:
     return Operation(
         name,
         results,
-        operands.split(", ") if operands else [],
-        successors.split(", ") if successors else [],
+        _listed(operands),
+        _listed(successors or ""),
         rest,
     )
+
+
+def _listed(text: str) -> list[str]:
+    return text.split(", ") if text else []
 
 
 def _end(operation: Operation, rest: str) -> None:

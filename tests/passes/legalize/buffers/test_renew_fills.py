@@ -97,6 +97,7 @@ def test_values() -> None:
     assert [(e.name, d) for e in EXAMPLES for d in deviations(results[e.name], e)] == []
 
 
+@pytest.mark.makes_wrong_programs
 def test_without_the_pass_one_array_is_worked_on_for_all() -> None:
     def compiler(module) -> bytes:
         return compile_module(module.operation.get_asm(), Target(), "f")

@@ -33,6 +33,13 @@ def of_computed(x, i, j):
     return to_computed_place(hlo.add(x, x), i, j)
 
 
+def of_part(x, i, j):
+    """Moves a part of what is a part of another array itself."""
+    row = hlo.reshape(hlo.add(x, x), (35,))
+    longer = hlo.dynamic_update_slice(hlo.full(0, (36,), np.float64), row, [number(0)])
+    return to_computed_place(hlo.reshape(hlo.slice(longer, [0], [35]), (7, 5)), i, j)
+
+
 def from_another(x, i, j):
     part = hlo.slice(hlo.add(x, x), [0, 0], [6, 5])
     return [hlo.dynamic_update_slice(x, part, [j, number(0)])]
@@ -45,6 +52,7 @@ EXAMPLES = [
     Example("computed_place", ARGUMENTS, to_computed_place, [MOVED]),
     Example("known_place", ARGUMENTS, to_known_place, [MOVED]),
     Example("of_computed", ARGUMENTS, of_computed, [2 * MOVED]),
+    Example("of_part", ARGUMENTS, of_part, [2 * MOVED]),
     Example("from_another", ARGUMENTS, from_another, [DOUBLED]),
 ]
 

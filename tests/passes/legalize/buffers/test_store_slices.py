@@ -102,10 +102,30 @@ def start(value):
     return hlo.constant(np.int32(value))
 
 
+def computed_of_bytes(x, rows):
+    wide = hlo.convert(columns(x), np.int32)
+    return taken(hlo.add(hlo.multiply(wide, wide), wide), rows, 0)
+
+
+def totals_of_bytes(x, rows):
+    """Sums by no dimension, as they come of `vmap`."""
+    zero = hlo.full(0, (), np.int32)
+    (same,) = hlo.reduce([hlo.convert(columns(x), np.int32)], [zero], [], hlo.add)
+    return taken(hlo.abs(same), rows, 0)
+
+
 Y, TAKEN = X[:, :, ::2], ROWS[:, 0]
+WIDE = BYTES[:, :, ::2].astype(np.int32)
 EXAMPLES = [
     *from_slices(),
     Example("indices", (X, PAIRS), at_pairs, X[PAIRS[:, 0], PAIRS[:, 2]]),
+    Example("totals_of_bytes", (BYTES, ROWS), totals_of_bytes, WIDE[TAKEN]),
+    Example(
+        "computed_of_bytes",
+        (BYTES, ROWS),
+        computed_of_bytes,
+        WIDE[TAKEN] * WIDE[TAKEN] + WIDE[TAKEN],
+    ),
     Example("bytes", (BYTES, ROWS), lambda x, i: taken(columns(x), i, 1), BYTES[:, TAKEN, ::2]),
     Example(
         "transposed",
@@ -168,6 +188,8 @@ def test_values(results: dict[str, list[np.ndarray]], example: Example) -> None:
         ("gather_every_other_column_0", "unrealized_conversion_cast"),
         ("gather_single_column_0", "unrealized_conversion_cast"),
         ("reverse_every_other_column_1", "unrealized_conversion_cast"),
+        ("totals_of_bytes", "unrealized_conversion_cast"),
+        ("computed_of_bytes", "unrealized_conversion_cast"),
         ("indices", "unrealized_conversion_cast"),
         ("sort_rows_0", "write affecting operations"),
     ],

@@ -123,6 +123,16 @@ def rows(name: str, shape: tuple[int, ...], count: int, kind: str = "add", **kin
     )
 
 
+def many(name: str, shape: tuple[int, ...], count: int, kind: str = "add", **kinds: Any) -> Example:
+    """Many updates of few rows, which are summed in blocks; small numbers, so that it is exact."""
+    x, indices, updates = rows(name, shape, count, kind, **kinds).arguments
+    if kind == "multiply":
+        x, updates = np.sign(x) + (x == 0), np.sign(updates) + (updates == 0)
+    indices[:100] = 1
+    numbers = Numbers(tuple(range(1, len(shape))), (0,), (0,), 1)
+    return example(name, x, indices, updates.astype(x.dtype), kind, numbers)
+
+
 def with_specials() -> Example:
     x, updates = values((9, 5)), values((30, 5))
     x[2], updates[::3, 1], updates[4, 2], updates[7, 3] = -0.0, np.nan, np.inf, -np.inf
@@ -158,6 +168,20 @@ EXAMPLES = [
     rows("one_update", (8, 3), 1),
     rows("shared_out", (50, 1024), 300),
     rows("shared_out_odd", (50, 1001), 300),
+    *(many(f"many_{kind}", (5, 21), 1100, kind) for kind in NUMPY),
+    many("many_halves", (40, 19), 1500, dtype=np.float16),
+    many("many_bfloats", (40, 16), 1500, "multiply", dtype=ml_dtypes.bfloat16),
+    many("many_complex", (4,), 1100, dtype=np.complex64),
+    many("many_rows_of_complex", (4, 11), 1100, dtype=np.complex64),
+    many("many_narrow", (7, 3), 1300),
+    many("many_matrices", (6, 3, 7), 1100),
+    many("many_shared_out", (3, 200), 1100),
+    example("many_columns_first", values((17, 3)), places((1200, 1), 3), values((17, 1200)), "add",
+            Numbers((0,), (1,), (1,), 1)),
+    example("many_batches", values((4, 3, 16)), places((4, 400, 1), 3), values((4, 400, 16)), "add",
+            Numbers((2,), (1,), (1,), 2, (0,), (0,))),
+    example("many_overlap", values((6, 9)), places((1100, 2), 6), values((1100, 4, 5)), "add",
+            Numbers((1, 2), (), (0, 1), 1)),
     rows("large_operand", (3000, 40), 20, "overwrite"),
     with_specials(),
     example("no_updates", values((4, 3)), places((0, 1), 4), values((0, 3)), "add",
@@ -277,6 +301,16 @@ def test_a_second_scatter_works_in_place() -> None:
 
 def test_components_are_read_where_they_are() -> None:
     assert "(%arg0, %arg1, %arg2, %arg3)" in text_after(ALL[-1], PASS)
+
+
+def test_long_sums_have_totals() -> None:
+    for name, is_counted in (("many_add", True), ("many_narrow", False), ("many_overlap", False)):
+        text = text_after(next(x for x in EXAMPLES if x.name == name), PASS)
+        assert ("f64" in text, "tensor<5x21xf64>" in text, "i8" in text) == (
+            True,
+            False,
+            is_counted,
+        )
 
 
 def test_wide_rows_are_shared_out() -> None:

@@ -204,6 +204,7 @@ def test_windows_of_several_arrays(pipeline: str) -> None:
     assert [(e.name, d) for e in examples for d in deviations(results[e.name], e)] == []
 
 
+@pytest.mark.makes_wrong_programs
 def test_without_the_pass_two_with_unused_results_are_refused() -> None:
     module = build({"f": ((X, Z, Z * Z), companions)})
     with pytest.raises(WrongMemoryOrderError, match="f_dispatch_1_reduction"):
