@@ -1,4 +1,4 @@
-"""Random programs under random transformations: evaluator and IREE agree, as do eager and traced.
+"""Random programs, transformed: evaluator, IREE and machine code agree, as do eager and traced.
 
 Every run draws the same few dozen, half of them of loops; `make test-long` draws thousands, others
 each time (RANDOM_SEED=n draws those of a run that found something again).
@@ -6,14 +6,17 @@ each time (RANDOM_SEED=n draws those of a run that found something again).
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, seed, settings
 from hypothesis import strategies as st
+from support.native_programs import kernel_of, loaded
 from support.op_programs import Programs
 from support.random_programs import (
     Spec,
@@ -30,6 +33,7 @@ from axir.dialect.core.config import config
 from axir.dialect.ops.calls.jit_call import set_executor
 from axir.dialect.program.function import Function
 from axir.passes.transforms.simplify import simplify_function
+from axir.runtime.compiler.native_compilation import NotNative
 from axir.runtime.errors import RuntimeExecutionError
 
 _PER_MODULE = 12
@@ -60,32 +64,47 @@ def _hosts(function: Function, arguments: list) -> list[np.ndarray]:
     return [x.host() for x in function.evaluate(*arguments)]
 
 
-def _problems(drawn: list[Spec], kernels: str) -> Iterator[str]:
-    functions, expected = {}, {}
-    for number, spec in enumerate(drawn):
-        with config(jax_enable_x64=True):
-            function, arguments = spec.function(), spec.arguments()
-            want, size = evaluated(function, arguments)
-            moved = _hosts(function, nearby(spec, arguments))
-        name = f"program_{number}"
-        # As in `jit`: captured arrays are further arguments.
-        functions[name] = simplify_function(function)
-        captured = [x.host() for x in functions[name].captured]
-        expected[name] = spec, [x.host() for x in arguments] + captured, want, moved, size
-    programs = Programs(functions, **_KERNELS[kernels])
-    for name, message in programs.failures.items():
-        yield f"{expected[name][0]}\n  does not compile: {message}"
-    for name in functions.keys() - programs.failures.keys():
-        spec, hosts, want, moved, size = expected[name]
-        try:
-            results = programs(name, *hosts)
-        except RuntimeExecutionError as error:
-            yield f"{spec}\n  does not run: {error}"
-            continue
-        for index, values in enumerate(zip(results, want, moved, strict=True)):
-            problem = disagreement(*values, size)
+@dataclasses.dataclass(frozen=True)
+class _Drawn:
+    """A program, its arguments, and what the evaluator makes of them and of others nearby."""
+
+    spec: Spec
+    function: Function
+    hosts: list[np.ndarray]
+    want: list[np.ndarray]
+    moved: list[np.ndarray]
+    size: float
+
+    def problems(self, results: Sequence[np.ndarray]) -> Iterator[str]:
+        for index, values in enumerate(zip(results, self.want, self.moved, strict=True)):
+            problem = disagreement(*values, self.size)
             if problem:
-                yield f"{spec}\n  result {index}: {problem}"
+                yield f"{self.spec}\n  result {index}: {problem}"
+
+
+def _evaluated(spec: Spec) -> _Drawn:
+    with config(jax_enable_x64=True):
+        traced, arguments = spec.function(), spec.arguments()
+        want, size = evaluated(traced, arguments)
+        moved = _hosts(traced, nearby(spec, arguments))
+    # As in `jit`: captured arrays are further arguments.
+    function = simplify_function(traced)
+    hosts = [x.host() for x in (*arguments, *function.captured)]
+    return _Drawn(spec, function, hosts, want, moved, size)
+
+
+def _problems(drawn: list[Spec], kernels: str) -> Iterator[str]:
+    cases = {f"program_{number}": _evaluated(spec) for number, spec in enumerate(drawn)}
+    programs = Programs({name: x.function for name, x in cases.items()}, **_KERNELS[kernels])
+    for name, message in programs.failures.items():
+        yield f"{cases[name].spec}\n  does not compile: {message}"
+    for name in cases.keys() - programs.failures.keys():
+        try:
+            results = programs(name, *cases[name].hosts)
+        except RuntimeExecutionError as error:
+            yield f"{cases[name].spec}\n  does not run: {error}"
+        else:
+            yield from cases[name].problems(results)
 
 
 @_seeded
@@ -102,6 +121,19 @@ def _problems(drawn: list[Spec], kernels: str) -> Iterator[str]:
 def test_iree_agrees_with_the_evaluator(drawn: list[Spec], kernels: str) -> None:
     problems = list(_problems(drawn, kernels))
     note("\n".join(problems))
+    assert not problems, f"{problems[0]}\n(RANDOM_SEED={_SEED})"
+
+
+@_seeded
+@settings(max_examples=_PROGRAMS, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
+@given(specs | loop_specs)
+def test_machine_code_agrees_with_the_evaluator(spec: Spec) -> None:
+    drawn = _evaluated(spec)
+    kernel = kernel_of(drawn.function)
+    if isinstance(kernel, NotNative):
+        assert not re.search("is not compiled|ended", kernel.reason), kernel.reason
+        return
+    problems = list(drawn.problems(loaded(drawn.function, kernel)(drawn.hosts)))
     assert not problems, f"{problems[0]}\n(RANDOM_SEED={_SEED})"
 
 

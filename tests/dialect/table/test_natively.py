@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from support.native_programs import NativeResults
-from support.op_cases import cases_of, differences, joined, sampled_ops
+from support.op_cases import Case, cases_of, differences, joined, sampled_ops
 
 # Why operations are no kernels; what these stand for, IREE compiles.
 _REASONS = re.compile(
-    r"it is 0 kernels and .|it calls a function of the host|its kernel runs in several workgroups"
+    r"it is \d kernels and .|it calls a function of the host|its kernel runs in several workgroups"
 )
 _OPS_AT_ONCE = 10
 _NAMES = sampled_ops()
@@ -18,11 +19,17 @@ _COUNT = -(-len(_NAMES) // _OPS_AT_ONCE)
 _BATCHES = [_NAMES[start::_COUNT] for start in range(_COUNT)]
 
 
+def _chosen(name: str) -> list[Case]:
+    """All samples, but of formulas, which are thousands of operations, those of two dtypes."""
+    cases = cases_of(name)
+    return [x for x in cases if not x.is_formula or x.args[0].dtype in (np.float32, np.float64)]
+
+
 @pytest.mark.parametrize("names", _BATCHES, ids=lambda names: names[0])
 def test_ops_as_machine_code_agree_with_the_evaluator(names: list[str]) -> None:
     problems, reasons = [], []
     for name in names:
-        cases = {f"{name}_{case.index}": case for case in joined(cases_of(name))}
+        cases = {f"{name}_{case.index}": case for case in joined(_chosen(name))}
         results = NativeResults({symbol: (x.function(), x.args) for symbol, x in cases.items()})
         reasons += results.reasons.values()
         for symbol, got in results.results.items():
