@@ -141,10 +141,12 @@ class NativeExecutable:
         """Has elements lie as kernels read them, which are in another order, or one repeated."""
         for number in self._read:
             x = arguments[number]
-            x._host = usable(x.host())
+            if x._host is not None:
+                x._host = usable(x._host)
 
     def run_generally(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the program on arrays, wherever they lie."""
+        self._make_usable(arguments)
         written = self._run([*map(self.host_of, arguments), *self._captured])
         results = list(map(ConcreteArray, self._types, written))
         if self.device is not _only_device():
