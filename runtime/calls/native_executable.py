@@ -140,10 +140,12 @@ class NativeExecutable:
         """Has elements lie as kernels read them, which are in another order, or one repeated."""
         for number in self._read:
             x = arguments[number]
-            x._host = usable(x.host())
+            if x._host is not None:
+                x._host = usable(x._host)
 
     def run_generally(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
         """Runs the program on arrays, wherever they lie."""
+        self._make_usable(arguments)
         hosts = [
             self.host_of(x, stays=number in self._handed_on) for number, x in enumerate(arguments)
         ]

@@ -104,9 +104,9 @@ class NativeProgram:
         """
         written = self.make_room()
         given = [*(arguments[n] for n in self.arguments), *self.constants]
-        if self.entry(*given, *written) is None:
-            is_done = self.entry(*map(usable, given), *written) is not None
-            assert is_done, "kernels read arrays in the order of C"
+        is_done = self.entry(*given, *written) is not None
+        if not is_done and self.entry(*map(usable, given), *written) is None:
+            raise AssertionError("kernels read arrays in the order of C")
         self.give_back(written)
         return self.returned(arguments, written)
 

@@ -17,8 +17,10 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir import profiler
+from axir.dialect.core.config import config
 from axir.dialect.core.timeline import timeline
 from axir.errors import ProfileError
+from axir.runtime.calls import background
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +48,13 @@ def program(x: axir.Array) -> axir.Array:
     return axir.lax.fori_loop(0, 3, lambda i, a: jnp.sort(a + i), product)
 
 
+@pytest.fixture
+def by_iree() -> None:
+    """Programs have dispatches where IREE runs them."""
+    config.update("axir_compiler", "iree")
+
+
+@pytest.mark.usefixtures("by_iree")
 def test_a_trace_has_phases_calls_transfers_and_dispatches_with_lines(tmp_path: Path) -> None:
     x = np.ones((32, 32), np.float32)
     expected = program(x)
@@ -74,6 +83,31 @@ def test_a_trace_has_phases_calls_transfers_and_dispatches_with_lines(tmp_path: 
     inside = [d for d in dispatches if call["ts"] <= d["ts"] < call["ts"] + call["dur"]]
     assert inside
     assert sum(d["dur"] for d in inside) <= call["dur"]
+
+
+def test_machine_code_is_one_call(tmp_path: Path) -> None:
+    f = axir.jit(lambda x: jnp.tanh(x) * 2)
+    with profiler.trace(tmp_path):
+        f(np.ones(3, np.float32))
+    events = events_of(tmp_path)
+    (run,) = (event for event in events if event["name"] == "run lambda")
+    assert run["args"]["driver"] == "native"
+    assert not named(events, "dispatch")
+
+
+def test_a_program_that_serves_until_another_is_there_is_shown_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = threading.Semaphore(0)  # the other one is not made until the end
+    monkeypatch.setattr(background, "_turns", turns)
+    f = axir.jit(lambda x: jnp.tanh(x @ x).sum(axis=0))
+    x = np.full((128, 128), 0.01, np.float32)
+    expected = f(x)
+    with profiler.trace(tmp_path):
+        result = f(x)
+    turns.release()
+    np.testing.assert_array_equal(result, expected)
+    assert named(events_of(tmp_path), "dispatch")
 
 
 def test_host_calls_and_donation_work_in_programs_with_marks(tmp_path: Path) -> None:

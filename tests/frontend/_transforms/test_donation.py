@@ -8,8 +8,19 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir.dialect.core import errors
+from axir.dialect.core.config import config
 
 SIZE = 1 << 16
+
+
+@pytest.fixture(autouse=True, params=["iree", "native", "auto"])
+def compiler(request: pytest.FixtureRequest) -> str:
+    config.update("axir_compiler", request.param)
+    return request.param
+
+
+# IREE's programs overwrite what they are given; others write to memory of their own.
+overwrites = pytest.mark.parametrize("compiler", ["iree"], indirect=True)
 
 
 def _address(x) -> int:
@@ -27,6 +38,7 @@ def step(x, y):
     return x.at[3].set(7), y.at[1:3].set(2)
 
 
+@overwrites
 def test_results_take_the_memory_of_donated_arrays_in_every_call() -> None:
     f = axir.jit(step, donate_argnums=(0, 1))
     x, y = make(3.0)
@@ -50,6 +62,7 @@ def test_what_the_host_has_seen_does_not_change() -> None:
         assert (seen == 3).all()
 
 
+@overwrites
 def test_arrays_that_share_the_memory_are_deleted_as_well() -> None:
     f = axir.jit(lambda x: x + 1, donate_argnums=0)
     for _ in range(40):

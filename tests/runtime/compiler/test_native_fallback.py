@@ -1,0 +1,181 @@
+"""Programs whose machine code cannot be made or loaded here: they are IREE's, and logs say so."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import axir
+import axir.numpy as jnp
+from axir.dialect.core.config import config
+from axir.runtime.calls import background
+from axir.runtime.calls.compiled_function import CompiledFunction
+from axir.runtime.calls.executable import Executable
+from axir.runtime.calls.native_executable import NativeExecutable
+from axir.runtime.compiler import native_compilation
+from axir.runtime.compiler.diagnostics import CompilerEndedError
+from axir.runtime.compiler.helpers import helpers
+from axir.runtime.compiler.invocation import native
+from axir.runtime.compiler.invocation.native import NativeCompiler, NativeUnavailableError
+from axir.runtime.native import object_files
+
+TWICE = b"""
+func.func @twice(%x: !stream.binding, %y: !stream.binding) {
+  %zero = arith.constant 0 : index
+  %0 = stream.binding.subspan %x[%zero] : !stream.binding -> memref<f32>
+  %1 = stream.binding.subspan %y[%zero] : !stream.binding -> memref<f32>
+  %2 = memref.load %0[] : memref<f32>
+  %3 = arith.addf %2, %2 : f32
+  memref.store %3, %1[] : memref<f32>
+  return
+}
+"""
+STEPS = [("twice", 1, ((0, 0), (1, 0)))]
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing comes from the disk, and what a test finds to be missing is there for the next."""
+    config.update("axir_cache_dir", str(tmp_path / "cache"))
+    monkeypatch.setattr(native_compilation, "_unavailable", [])
+
+
+def compiled_form(f: Any) -> CompiledFunction:
+    (unit,) = (e.compiled for e in f._entries.values())
+    return unit
+
+
+def check_two_programs() -> None:
+    """Runs a program of more arrays than IREE's kernels bind, and another one."""
+    numbers = np.arange(40, dtype=np.float32)
+    f = axir.jit(lambda *xs: [2 * x + 1 for x in xs])
+    assert [float(x) for x in f(*numbers)] == [2 * x + 1 for x in range(40)]
+    g = axir.jit(lambda x: x[::-1] - 1)
+    np.testing.assert_array_equal(g(numbers), numbers[::-1] - 1)
+    for unit in map(compiled_form, (f, g)):
+        assert isinstance(unit._executable, Executable)
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [x.message for x in caplog.records if x.levelno == logging.WARNING]
+
+
+def test_a_compiler_of_kernels_that_ends_leaves_programs_to_iree(monkeypatch, caplog):
+    def crash(*_):
+        raise CompilerEndedError("SIGKILL", "first\nout of memory\n")
+
+    monkeypatch.setattr(helpers, "compile_kernels", crash)
+    check_two_programs()
+    reason = "is compiled by IREE, for the compiler of kernels ended with SIGKILL: out of memory"
+    assert said(caplog)
+    assert all(reason in x for x in said(caplog))
+
+
+def test_what_no_machine_code_is_leaves_programs_to_iree(monkeypatch, caplog):
+    monkeypatch.setattr(helpers, "compile_kernels", lambda *_: b"no machine code")
+    check_two_programs()
+    reason = "is compiled by IREE, for its machine code cannot be loaded: This is no object file"
+    assert [reason in x for x in said(caplog)] == [True, True]
+
+
+def test_a_system_that_runs_no_such_code_leaves_all_programs_to_iree(monkeypatch, caplog):
+    monkeypatch.setattr(object_files, "_protect", lambda: lambda *_: -1)
+    check_two_programs()
+    (text,) = said(caplog)
+    assert text == (
+        "all programs are compiled by IREE, which takes longer: The system does not let this "
+        "process run code that it has loaded."
+    )
+
+
+def test_an_llvmlite_that_does_not_fit_is_told_from_a_kernel_that_is_wrong(monkeypatch):
+    compiler = NativeCompiler()
+    messages: list[str] = []
+    assert compiler.compile(TWICE, STEPS, 2, False, messages.append) is not None
+    assert compiler.compile(b"no kernel", STEPS, 2, False, messages.append) is None
+    assert len(messages) == 1
+    monkeypatch.setattr(native, "for_older_llvm", lambda text: text + b"\nof another version")
+    with pytest.raises(NativeUnavailableError, match=r"llvmlite [\d.]+ does not fit IREE's MLIR: "):
+        compiler.compile(TWICE, STEPS, 2, False, messages.append)
+    monkeypatch.setattr(compiler, "_llvm", object())
+    with pytest.raises(NativeUnavailableError, match="no attribute"):
+        compiler.compile(TWICE, STEPS, 2, False, messages.append)
+
+
+def test_without_llvmlite_all_programs_are_iree_s_and_the_log_says_so_once(tmp_path):
+    (tmp_path / "llvmlite.py").write_text("raise ImportError('it is not there')\n")
+    program = (
+        "import axir, numpy as np\n"
+        "for n in range(2):\n"
+        "    print(axir.jit(lambda x: x * 3 + n)(np.float32(2)))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "AXIR_CACHE_DIR": str(tmp_path)}
+    for mode in ("auto", "never"):
+        environment["AXIR_ISOLATE_COMPILER"] = mode
+        environment["AXIR_CACHE_DIR"] = str(tmp_path / mode)
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+        )
+        assert done.stdout.split() == ["6.0", "7.0"], done.stderr
+        assert done.stderr.count("llvmlite cannot be loaded: it is not there") == 1
+
+
+def test_kernels_are_dumped_whether_they_are_compiled_or_known(tmp_path):
+    for folder in ("a", "b"):
+        config.update("axir_dump_dir", str(tmp_path / folder))
+        f = axir.jit(lambda x: x * 5 - 1)
+        assert f(2.0) == 9
+        assert isinstance(compiled_form(f)._executable, NativeExecutable)
+        (file,) = (tmp_path / folder).glob("lambda-*.kernel.mlir")
+        assert "func.func @" in file.read_text()
+
+
+def test_a_damaged_entry_is_compiled_again(tmp_path):
+    def run() -> int:
+        f = axir.jit(lambda x: x * 7 - 1)
+        assert f(2.0) == 13
+        return compiled_form(f).code_size
+
+    size = run()
+    (file,) = (tmp_path / "cache").glob("*.program")
+    content = file.read_bytes()
+    file.write_bytes(content[:-9])
+    assert run() == size
+    assert file.read_bytes() == content
+
+
+def test_a_forked_child_goes_on_with_what_its_parent_was_making(monkeypatch):
+    turns = threading.Semaphore(0)  # the parent has begun, and does not come to an end
+    monkeypatch.setattr(background, "_turns", turns)
+    f = axir.jit(lambda x: jnp.tanh(x @ x).sum(axis=0))
+    x = jnp.full((128, 128), 0.01)
+    expected = f(x)
+    unit = compiled_form(f)
+    assert isinstance(unit._executable, NativeExecutable)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            assert unit._native is None
+            np.testing.assert_array_equal(f(x), expected)
+            assert unit._successor is not None
+            unit._successor.wait()
+            np.testing.assert_array_equal(f(x), expected)
+            assert isinstance(unit._executable, Executable)
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    turns.release()
+    assert unit._successor is not None
+    unit._successor.wait()
+    np.testing.assert_array_equal(f(x), expected)
+    assert isinstance(unit._executable, Executable)
