@@ -82,26 +82,37 @@ def _written(module: ir.Module) -> dict[ir.Value, list[ir.Operation]]:
 
 
 class _Order:
-    """The order of a module's operations."""
+    """The order of a module's operations.
+
+    They are looked up by their first results, and by their blocks if they have none: the bindings
+    look operations up by their operands, which change here.
+    """
 
     def __init__(self, module: ir.Module) -> None:
-        self._positions: dict[ir.Operation, int] = {}
+        self._positions: dict[ir.Value | ir.Block, int] = {}
+        self._count = 0
         module.operation.walk(self._visit, ir.WalkOrder.PRE_ORDER)
 
     def _visit(self, operation: ir.Operation) -> ir.WalkResult:
-        self._positions[operation] = len(self._positions)
+        if operation.parent is not None:
+            self._positions[_key(operation)] = self._count  # the last of a block's stays
+        self._count += 1
         return ir.WalkResult.ADVANCE
 
     def is_read_after(self, value: ir.Value, writers: list[ir.Operation]) -> bool:
         """Tells whether a use of a value may come after one of these operations."""
         if not writers:
             return False
-        first = min(self._positions[writer] for writer in writers)
+        first = min(self._positions[_key(writer)] for writer in writers)
         return any(
-            self._positions[use.owner.operation] > first
+            self._positions[_key(use.owner.operation)] > first
             or innermost_loop_block(use.owner.operation) is not None
             for use in value.uses
         )
+
+
+def _key(operation: ir.Operation) -> ir.Value | ir.Block:
+    return operation.results[0] if len(operation.results) else operation.block
 
 
 def _storage(value: ir.Value) -> Iterator[ir.Value]:

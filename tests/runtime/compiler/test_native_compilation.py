@@ -226,3 +226,17 @@ def test_the_same_numbers_as_those_of_iree() -> None:
         words = np.uint32 if native.dtype == np.float32 else np.uint64
         bits = [np.where(np.isnan(x), 0, x.view(words)) for x in (native.host(), other.host())]
         np.testing.assert_array_equal(*bits)
+
+
+def test_loops_round_as_those_of_iree() -> None:
+    """A product and the sum that it is part of are rounded once in a loop, wherever it runs."""
+
+    def looped(x):
+        return lax.fori_loop(0, 30, lambda _, c: c * 1.01 + c / 3, x)
+
+    made = []
+    for choice in ("iree", "auto"):
+        with config(axir_compiler=choice):
+            [result] = compiled(looped, X + 0.3)([jnp.asarray(X + 0.3)])
+            made.append(result.host())
+    np.testing.assert_array_equal(*made)

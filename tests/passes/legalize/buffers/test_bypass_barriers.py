@@ -79,6 +79,18 @@ def update_of_a_sum_with_zero(x, rows):
     return changed, read(x)
 
 
+def several_returned_by_one(x, rows):
+    """What returns them changes when the first barrier goes."""
+    arrays = [hlo.sqrt(hlo.add(x, hlo.full_like(x, n))) for n in range(3)]
+    return [y for x in arrays for y in (read(updated(x, rows)), barrier(x))]
+
+
+def _several() -> list[np.ndarray]:
+    roots = [np.sqrt(X + n) for n in range(3)]
+    changed = [np.concatenate([x[:1], ONES, x[3:]])[::-1] for x in roots]
+    return [y for pair in zip(changed, roots, strict=True) for y in pair]
+
+
 EXPECTED = (UPDATED[::-1], ROOTS[::-1])
 ZEROS = np.arange(1200, dtype=np.float32).reshape(4, 300)
 EXAMPLES = [
@@ -93,6 +105,7 @@ EXAMPLES = [
         (UPDATED[::-1], np.concatenate([ROOTS[:1], -ONES, ROOTS[3:]])[::-1]),
     ),
     Example("returned", (X, ONES), update_of_what_is_returned, (UPDATED[::-1], ROOTS)),
+    Example("several_returned", (X, ONES), several_returned_by_one, _several()),
     Example(
         "constant",
         (X, ONES),
