@@ -32,7 +32,7 @@ USE = [
     "stablehlo",
     "options",
 ]
-INSIDE = ["an-hour", "design", "ops", "passes", "error_classes", "iree"]
+INSIDE = ["an-hour", "design", "native", "ops", "passes", "error_classes", "iree"]
 OTHER_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
 INDEX = """\
 # axir

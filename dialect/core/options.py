@@ -443,9 +443,9 @@ _TABLE = (
         "axir_compiler",
         str,
         "auto",
-        "What compiles programs for the CPU: native makes machine code of a program of one kernel "
-        "at once, iree takes its time and any program, auto takes native where that is as fast to "
-        "run.",
+        "What compiles programs for the CPU: iree compiles all of them; native makes machine code "
+        "of what can be made of kernels only, for good; auto does so for small programs, and for "
+        "the first calls of others, until IREE is done.",
         is_in_cache_key=True,
         choices=("auto", "native", "iree"),
     ),

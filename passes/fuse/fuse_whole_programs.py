@@ -19,6 +19,7 @@ from .region_kernel import RULES
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_BINDINGS = 1000
+_LOOP = "stablehlo.while"
 _STEPS = "func.return stablehlo.constant".split()
 
 
@@ -33,7 +34,8 @@ class FuseWholePrograms(Pass):
        small enough for one thread.
     2. Build the kernel as `fuse-small-programs` does, with up to a thousand arrays. It is called
        `program`, or `elementwise` where IREE would make a kernel of its own of all operations: in
-       that one products are rounded before they are added (`invocation/roundings.py`).
+       that one products are rounded before they are added (`invocation/roundings.py`). It makes
+       none of loops, which are kernels of ours in both ways.
 
     Before::
 
@@ -65,7 +67,8 @@ class FuseWholePrograms(Pass):
             if updates_large(operations):
                 reason = "it changes parts of a large array"
             if reason is None:
-                name = "program" if pays(operations) else "elementwise"
+                computes_once = pays(operations) or any(x.name == _LOOP for x in operations)
+                name = "program" if computes_once else "elementwise"
                 fuse_program(function, operations, code, name, _MOST_BINDINGS)
             else:
                 _LOGGER.info("the program at %s is no kernel: %s", function.location, reason)

@@ -81,6 +81,7 @@ def _reduce_window(
     strides = entries(created, "window_strides", ones)
     dilations = entries(created, "window_dilations", ones)
     padding = entries(created, "padding", [[0, 0]] * rank)
+    along_row = strides[-1] if rank else None
     starts = [init.at((), None) for init in operands[count:]]
     between = entries(created, "base_dilations", ones)
     inputs = [
@@ -99,7 +100,7 @@ def _reduce_window(
                     for d in range(rank)
                 )
 
-            read = [_read(x, place, position, lanes, strides[-1]) for x in inputs]
+            read = [_read(x, place, position, lanes, along_row) for x in inputs]
             return combine(created, [*totals, *read])
 
         ranges = [(0, extent, 1) for extent in window]

@@ -151,9 +151,15 @@ def test_a_missing_llvmlite_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         NativeCompiler()
 
 
-@pytest.mark.parametrize("crash", [CompilerEndedError("SIGSEGV", ""), HelperStartError("no more")])
+@pytest.mark.parametrize(
+    ("crash", "reason"),
+    [
+        (CompilerEndedError("SIGSEGV", ""), "the compiler of kernels ended with SIGSEGV"),
+        (HelperStartError("no more"), "no helper process compiles kernels: no more"),
+    ],
+)
 def test_a_crash_is_a_warning_and_iree_compiles(
-    crash: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    crash: Exception, reason: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def crashing(*_):
         raise crash
@@ -162,7 +168,7 @@ def test_a_crash_is_a_warning_and_iree_compiles(
     monkeypatch.setattr(helpers, "compile_kernels", crashing)
     with caplog.at_level(logging.WARNING, LOGGER):
         assert not is_native(lambda x: x + 15)
-    assert "program is compiled by IREE, for the compiler of kernels ended: " in caplog.text
+    assert f"program is compiled by IREE, for {reason}" in caplog.text
 
 
 def test_a_kernel_that_llvm_refuses_is_a_warning_and_iree_compiles(
@@ -220,3 +226,17 @@ def test_the_same_numbers_as_those_of_iree() -> None:
         words = np.uint32 if native.dtype == np.float32 else np.uint64
         bits = [np.where(np.isnan(x), 0, x.view(words)) for x in (native.host(), other.host())]
         np.testing.assert_array_equal(*bits)
+
+
+def test_loops_round_as_those_of_iree() -> None:
+    """A product and the sum that it is part of are rounded once in a loop, wherever it runs."""
+
+    def looped(x):
+        return lax.fori_loop(0, 30, lambda _, c: c * 1.01 + c / 3, x)
+
+    made = []
+    for choice in ("iree", "auto"):
+        with config(axir_compiler=choice):
+            [result] = compiled(looped, X + 0.3)([jnp.asarray(X + 0.3)])
+            made.append(result.host())
+    np.testing.assert_array_equal(*made)
