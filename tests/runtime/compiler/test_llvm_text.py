@@ -74,7 +74,7 @@ def test_special_numbers_keep_their_bits(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_short_numbers_keep_their_bits(kind: str) -> None:
     numbers = list(range(0, 1 << 16, 97))  # of all exponents
-    assert read_back(kind, numbers[:-1]) == numbers[:-1] * 2
+    assert read_back(kind, numbers) == numbers * 2
 
 
 @pytest.mark.parametrize("kind", ["f32", "f64"])
