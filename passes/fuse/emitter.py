@@ -158,6 +158,8 @@ class Emitter:
 
     def fill(self, target: Memory, value: Value, offset: Indices | None = None) -> None:
         """Writes the elements of an array into memory, from an offset on."""
+        if isinstance(value, _Nothing):
+            return  # whoever is given the place writes to it
         if offset is None and len(value.shape) > 1:
             row = flat(value)
             if row is not None:

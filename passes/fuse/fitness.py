@@ -144,7 +144,9 @@ class Fitness:
         else:
             is_running = False
         if not (is_running or self._has_windows):
-            raise _Unfit(f"there is no rule for {created.name} of windows that do not run")
+            raise _Unfit(
+                f"there is no rule for {created.name} of windows that do not run along an axis"
+            )
         return windows.work(created)
 
     def _work_of_region(self, created: ir.Operation) -> int:

@@ -57,9 +57,8 @@ class Gate:
 
 @pytest.fixture(autouse=True)
 def programs_of_iree():
-    """Small programs are IREE's here, which are queued as large ones are."""
-    with config(axir_compiler="iree"):
-        yield
+    """Small programs are IREE's here, which are queued as large ones are, in all threads."""
+    config.update("axir_compiler", "iree")
 
 
 @pytest.fixture

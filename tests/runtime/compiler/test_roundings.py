@@ -112,6 +112,7 @@ def test_derivatives_of_maxima_find_their_places() -> None:
 
 def test_it_is_still_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     axir.config.update("axir_isolate_compiler", "never")
+    axir.config.update("axir_compiler", "iree")  # which needs it
     monkeypatch.setattr(invoker, "round_products", lambda module: None)
     assert not places_of_maxima(3.0).any(0).all()
 

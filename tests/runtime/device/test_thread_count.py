@@ -15,6 +15,8 @@ from axir.dialect.core.config import ConfigError, config
 from axir.runtime.device.devices import devices
 from axir.runtime.device.workers import core_count, cpu_ids, thread_count
 
+# Whose programs run on threads, from the first call on.
+BY_IREE = {"AXIR_COMPILER": "iree"}
 COUNT = """
 import os, axir, axir.numpy as jnp
 f = axir.jit(lambda x: x @ x)
@@ -31,6 +33,7 @@ def workers(count, driver, cache):
         **os.environ,
         "AXIR_NUM_THREADS": str(count),
         "AXIR_DRIVER": driver,
+        **BY_IREE,
         "AXIR_CACHE_DIR": str(cache),
     }
     run = subprocess.run(
@@ -84,6 +87,7 @@ def test_threads_are_pinned_to_the_cores_that_the_option_names(ids, count, tmp_p
         **os.environ,
         "AXIR_CPU_IDS": ",".join(map(str, chosen)),
         "AXIR_DRIVER": "local-task",
+        **BY_IREE,
         "AXIR_CACHE_DIR": str(tmp_path),
         **({"AXIR_NUM_THREADS": count} if count else {}),
     }
@@ -98,7 +102,12 @@ def test_threads_are_pinned_to_the_cores_that_the_option_names(ids, count, tmp_p
 def test_a_process_of_some_cores_pins_its_threads_to_these(tmp_path):
     core = max(os.sched_getaffinity(0))
     code = f"import os; os.sched_setaffinity(0, [{core}])\n" + WHERE
-    environment = {**os.environ, "AXIR_DRIVER": "local-task", "AXIR_CACHE_DIR": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "AXIR_DRIVER": "local-task",
+        **BY_IREE,
+        "AXIR_CACHE_DIR": str(tmp_path),
+    }
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment
     )
