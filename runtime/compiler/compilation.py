@@ -195,7 +195,7 @@ def _prepared(
                 start = time.perf_counter()
                 with announced_if_slow(name, text), span("IREE's compiler", "compiler"):
                     known = _compile(text, target, flags, f"{name}-{key[:12]}", run)
-                if _is_worth_keeping(known, time.perf_counter() - start):
+                if is_worth_keeping(known, time.perf_counter() - start):
                     with span("store in the cache", "cache", bytes=len(known)):
                         cache.put(key, known)
         return known
@@ -277,7 +277,7 @@ def look_up(cache: ProgramCache, key: str) -> bytes | None:
     return known
 
 
-def _is_worth_keeping(binary: bytes, seconds: float) -> bool:
+def is_worth_keeping(binary: bytes, seconds: float) -> bool:
     """Tells whether the options let a program into the cache that took so long to compile."""
     least = config.jax_persistent_cache_min_compile_time_secs
     return seconds >= least and len(binary) >= config.jax_persistent_cache_min_entry_size_bytes

@@ -14,6 +14,7 @@ import importlib.util
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -34,7 +35,7 @@ from axir.runtime.native.kernel_program import KernelProgram
 from .architectures import host_architecture, host_cpu_features
 from .cache import program_cache
 from .code_fingerprint import code_fingerprint
-from .compilation import COMPILER_VERSION, look_up, may_skip_passes, text_of
+from .compilation import COMPILER_VERSION, is_worth_keeping, look_up, may_skip_passes, text_of
 from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
@@ -82,6 +83,7 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
             known = look_up(cache, key)
             if known is not None and may_skip_passes():
                 return _read(known)
+            start = time.perf_counter()
             with span("kernel of the program", "compiler"):
                 source = _kernel_of(module)
             left = "rest" if isinstance(source, str) else None
@@ -91,7 +93,7 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
             _dump(source, name)
             made = _compile(source, name) if known is None else _read(known)
             if isinstance(made, KernelProgram):
-                cache.put(key, made.to_bytes())
+                _keep(key, made, time.perf_counter() - start)
         return made
 
     made = single_flight(("native", key), compiled)[0]
@@ -99,6 +101,13 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
         _LOGGER.info("%s is compiled by IREE: %s", name, made)
         return NotNative(made, left)
     return made
+
+
+def _keep(key: str, made: KernelProgram, seconds: float) -> None:
+    """Puts a program into the cache, if the options want one that took so long to compile."""
+    content = made.to_bytes()
+    if is_worth_keeping(content, seconds):
+        program_cache().put(key, content)
 
 
 def _read(entry: bytes) -> KernelProgram | str:
@@ -132,6 +141,7 @@ def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | 
         return None
 
     def compiled() -> KernelProgram | None:
+        start = time.perf_counter()
         with span("kernels of the program", "compiler"):
             run_passes(module, [find_pass("fuse-islands")()])
             source = read_kernels(module)
@@ -141,7 +151,7 @@ def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | 
         if isinstance(made, str):
             _LOGGER.info("the first calls of %s wait for IREE: %s", name, made)
             return None
-        program_cache().put(key, made.to_bytes())
+        _keep(key, made, time.perf_counter() - start)
         return made
 
     return single_flight(("kernels", key), compiled)[0]
