@@ -29,6 +29,7 @@ _FREE = frozenset(
     "stablehlo.optimization_barrier util.optimization_barrier flow.tensor.transfer".split()
 )
 
+_IN_REGION = ("stablehlo.constant", "stablehlo.return")
 _WITH_REGION = frozenset(("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter"))
 _ENTERED = frozenset("func.call flow.dispatch stablehlo.while stablehlo.if stablehlo.case".split())
 
@@ -151,7 +152,7 @@ class Fitness:
 
     def _work_of_region(self, created: ir.Operation) -> int:
         for inner in operations_of(created)[0]:
-            if inner.name not in _FREE and formula_of(inner) is None:
+            if inner.name not in _IN_REGION and formula_of(inner) is None:
                 raise _Unfit(f"there is no rule for {inner.name} in {created.name}")
         if created.name == "stablehlo.scatter" and len(created.operands) != 3:
             raise _Unfit("there is no rule for a scatter of several arrays")
