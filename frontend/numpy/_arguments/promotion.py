@@ -100,15 +100,24 @@ def constant(value: UserObject, dtype: np.dtype, weak_type: bool = False) -> Arr
     known = _constants.get(key)
     if known is None or (value == 0 and type(value) in (float, complex)):  # 0.0 equals -0.0
         known = _new_constant(value, dtype, weak_type)
+        if _wraps(value, dtype):  # which depends on the default integer dtype
+            return known
         if len(_constants) >= _MOST_CONSTANTS:
             _constants.clear()
         _constants[key] = known
     return known
 
 
+def _wraps(value: UserObject, dtype: np.dtype) -> bool:
+    """Tells whether a scalar is an integer that a dtype of integers does not hold."""
+    if type(value) is not int or not dtypes.is_integer(dtype):
+        return False
+    limits = ml_dtypes.iinfo(dtype)
+    return not limits.min <= value <= limits.max
+
+
 def _new_constant(value: UserObject, dtype: np.dtype, weak_type: bool) -> Array:
-    is_integer = type(value) is int and dtypes.is_integer(dtype)
-    if is_integer and not ml_dtypes.iinfo(dtype).min <= value <= ml_dtypes.iinfo(dtype).max:
+    if _wraps(value, dtype):
         wide = scalar(value).host()  # raises if even the default dtype is too narrow
         return ConcreteArray(ShapedArray((), dtype, weak_type), wide.astype(dtype))
     if dtypes.is_key(dtype):

@@ -371,6 +371,8 @@ def test_wide_dtypes() -> None:
 def test_python_integers_wrap_around_in_narrow_dtypes() -> None:
     check("add", values("int8"), 300)
     check("subtract", values("uint8"), -1)
+    with enable_x64():
+        assert jnp.add(jnp.arange(3, dtype=np.int32), 2**40).tolist() == [0, 1, 2]
     with pytest.raises(OverflowError):
         jnp.add(jnp.arange(3), 2**40)
 
