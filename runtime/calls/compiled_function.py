@@ -292,8 +292,15 @@ class CompiledFunction:
         """
         native = self._native
         if native is not None and not (config.jax_debug_nans or config.jax_debug_infs):
+            donated = self.donated
+            if donated and len(set(map(id, arguments))) < len(arguments):
+                return self._run(arguments)  # which may have to refuse that
             made = native.run(arguments)
-            return self._run(arguments) if made is None else made
+            if made is None:
+                return self._run(arguments)
+            for number in donated:
+                arguments[number].delete()
+            return made
         plan = self._results
         if plan is None or config.jax_debug_nans or config.jax_debug_infs:
             return self._run(arguments)
@@ -441,7 +448,7 @@ class CompiledFunction:
         self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
     ) -> list[ConcreteArray]:
         """Runs machine code on arrays of the host, where they lie."""
-        if not timeline.is_on and not self.donated and executable is self._executable:
+        if not timeline.is_on and executable is self._executable:
             self._native = executable
         if self.donated:
             _check_donated(arguments, self.donated)
