@@ -204,8 +204,11 @@ def _grouped(xs: Sequence[ir.Value], made: Sequence[ir.Value]) -> list[ir.Value 
 # Rules ------------------------------------------------------------------------------------------
 
 
-def _by_parts(created: ir.Operation, parts: Parts) -> list[Pair]:
-    """Applies the operation to the real and to the imaginary parts."""
+def _by_parts(created: ir.Operation, parts: Parts) -> list[ir.Value | Pair]:
+    """Applies the operation to the real and to the imaginary parts.
+
+    Of a barrier, results that are not complex stand beside complex ones: they stay one each.
+    """
     attributes = {name: created.attributes[name] for name in created.attributes}
     halves = [
         ir.Operation.create(
@@ -216,7 +219,11 @@ def _by_parts(created: ir.Operation, parts: Parts) -> list[Pair]:
         )
         for half in (0, 1)
     ]
-    return list(zip(*(half.results for half in halves), strict=True))
+    made = zip(*(half.results for half in halves), strict=True)
+    return [
+        pair if hlo.is_complex(x) else pair[0]
+        for x, pair in zip(created.results, made, strict=True)
+    ]
 
 
 def _constant(created: ir.Operation, parts: Parts) -> list[Pair]:

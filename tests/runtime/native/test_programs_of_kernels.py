@@ -146,6 +146,21 @@ def test_complex_numbers_are_pairs_of_real_ones_in_a_kernel() -> None:
     check(lambda x: (x + 1j, jnp.array([1 + 2j, 3])), z.real)
 
 
+def test_numbers_of_all_kinds_pass_a_barrier_beside_complex_ones() -> None:
+    def beside(x: Any, z: Any) -> Any:
+        z, x, n = lax.optimization_barrier((z * 2, x + 1, jnp.arange(3)))
+        return z * x, x * 2, n + 1
+
+    def in_loop(x: Any, z: Any) -> Any:
+        return lax.fori_loop(
+            0, 3, lambda _, c: lax.optimization_barrier((c[0] + 1, c[1] * z)), (x, z)
+        )
+
+    x, z = floats(3), (floats(3) + 1j * floats(3)).astype(np.complex64)
+    check(beside, x, z)
+    check(in_loop, x, z)
+
+
 def test_long_loops_are_part_of_a_kernel() -> None:
     check(lambda x: lax.fori_loop(0, 1000, lambda i, x: jnp.sin(x) + i, x), floats(4))
 
