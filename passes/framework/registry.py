@@ -115,9 +115,11 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     "raising": ("raise-stablehlo",),
     "fuse": (
         "fuse-islands",
+        "fuse-long-sums",
         "fuse-loops",
         "fuse-small-programs",
         "fuse-small-sums",
+        "fuse-sums",
         "fuse-whole-programs",
     ),
     "fuse.moves": ("fuse-moves",),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.builders.kernels import combined_lanes, is_short, loops_in_blocks
-from axir.dialect.builders.scalars import Scalar, broadcast, constant
+from axir.dialect.builders.kernels import loops_in_blocks
+from axir.dialect.builders.scalars import Scalar, broadcast
 from axir.passes.legalize.regions import operations_of
 
 from .elementwise import combine, formula_of, reducer_of
-from .emitter import Emitter, Rule, lanes_for, pieces
-from .values import Index, Indices, Number, Value, bytes_of
+from .emitter import Emitter, Rule
+from .sums import Sums, merged
+from .values import Indices, Number, Value, bytes_of
 
 _FLOAT_KINDS = {"add": "add", "multiply": "mul", "maximum": "maximumf", "minimum": "minimumf"}
 _INTEGER_KINDS = {
@@ -26,8 +26,6 @@ _INTEGER_KINDS = {
     "xor": "xor",
 }
 
-Combine = Callable[[Scalar, Scalar], Scalar]
-
 
 def _reduce(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
     count = len(operands) // 2
@@ -35,14 +33,27 @@ def _reduce(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> S
     dims = list(ir.DenseI64ArrayAttr(created.attributes["dimensions"]))
     if not dims:  # also for the evaluator and IREE, what a reduction begins with plays no part then
         return inputs
-    kind = _vector_kind(created) if count == 1 else None
-    if kind is not None:
-        first = operations_of(created)[0][0]
-        formula = formula_of(first)
-        assert formula is not None
-        start = inits[0].at((), None)
-        return [_by_vectors(emitter, inputs[0], dims, start, formula, kind)]
+    sums = sums_of(created, operands)
+    if sums is not None:
+        return [_by_vectors(emitter, sums)]
     return _by_elements(emitter, created, inputs, inits, dims)
+
+
+def is_by_vectors(created: ir.Operation) -> bool:
+    """Tells whether a reduction is one by one operation, of one array."""
+    return len(created.operands) == 2 and _vector_kind(created) is not None
+
+
+def sums_of(created: ir.Operation, operands: Sequence[Value]) -> Sums | None:
+    """Returns a reduction as one by vectors; None if it is none by one operation."""
+    kind = _vector_kind(created) if is_by_vectors(created) else None
+    if kind is None:
+        return None
+    x, init = operands
+    formula = formula_of(operations_of(created)[0][0])
+    assert formula is not None
+    dims = tuple(ir.DenseI64ArrayAttr(created.attributes["dimensions"]))
+    return Sums(x, dims, init.at((), None), formula, kind)
 
 
 def _vector_kind(created: ir.Operation) -> str | None:
@@ -64,25 +75,16 @@ def _vector_kind(created: ir.Operation) -> str | None:
     return found
 
 
-def _merged(rank: int, dims: Sequence[int], reduced: Indices, kept: Indices) -> Indices:
-    of_reduced, of_kept = iter(reduced), iter(kept)
-    places: list[Index] = [next(of_reduced if d in dims else of_kept) for d in range(rank)]
-    return tuple(places)
-
-
-def _by_vectors(
-    emitter: Emitter, x: Value, dims: list[int], start: Scalar, formula: Combine, kind: str
-) -> Value:
-    sums = _Sums(x, tuple(dims), start, formula, kind)
-    kept = [extent for d, extent in enumerate(x.shape) if d not in dims]
-    is_over_rows = len(x.shape) - 1 in dims
+def _by_vectors(emitter: Emitter, sums: Sums) -> Value:
+    kept = sums.kept
     if all(extent == 1 for extent in kept):
         position = (0,) * len(kept)
-        return Number(kept, sums.row(position) if is_over_rows else sums.columns(position, None))
-    result = emitter.allocate(kept, x.element)
+        total = sums.row(position) if sums.is_over_rows else sums.columns([position], None)[0]
+        return Number(kept, total)
+    result = emitter.allocate(kept, sums.x.element)
 
     def write(position: Indices, lanes: int | None) -> None:
-        total = sums.columns(position, lanes)
+        [total] = sums.columns([position], lanes)
         if lanes is None:
             result.memory[position] = total
         else:
@@ -91,86 +93,11 @@ def _by_vectors(
     def write_row(position: Indices) -> None:
         result.memory[position] = sums.row(position)
 
-    if is_over_rows:
+    if sums.is_over_rows:
         emitter.nest(kept, write_row)
     else:
-        emitter.each(kept, write, x.element)
+        emitter.each(kept, write, sums.x.element)
     return result
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """A reduction by one operation, in vectors.
-
-    Attributes:
-        x: What is reduced.
-        dims: Its dimensions that vanish.
-        start: What the result begins with.
-        formula: The operation.
-        kind: What MLIR calls it.
-    """
-
-    x: Value
-    dims: tuple[int, ...]
-    start: Scalar
-    formula: Combine
-    kind: str
-
-    def columns(self, position: Indices, lanes: int | None) -> Scalar:
-        """Reduces neighbours along the last dimension, which stays, side by side."""
-        ranges = [(0, self.x.shape[d], 1) for d in sorted(self.dims)]
-
-        def step(place: Indices, totals: Sequence[Scalar]) -> Sequence[Scalar]:
-            return [self.formula(totals[0], self._at(place, position, lanes))]
-
-        start = broadcast(self.start, lanes)
-        if is_short(ranges):
-            return loops_in_blocks(ranges, [start], step, self._combine)[0]
-        neutral = broadcast(_neutral(self.kind, self.x.element), lanes)
-        return self.formula(start, loops_in_blocks(ranges, [neutral], step, self._combine)[0])
-
-    def row(self, position: Indices) -> Scalar:
-        """Reduces the last dimension, and others, to one number."""
-        total = self.start
-        outer = [(0, self.x.shape[d], 1) for d in sorted(self.dims)[:-1]]
-        for lower, upper, lanes in pieces(self.x.shape[-1], lanes_for(self.x.element)):
-            width = None if lanes == 1 else lanes
-
-            def step(
-                place: Indices, totals: Sequence[Scalar], width: int | None = width
-            ) -> Sequence[Scalar]:
-                return [self.formula(totals[0], self._at(place, position, width))]
-
-            neutral = broadcast(_neutral(self.kind, self.x.element), width)
-            places = [*outer, (lower, upper, lanes)]
-            is_begun = width is None and is_short(places)
-            start = total if is_begun else neutral
-            [part] = loops_in_blocks(places, [start], step, self._combine)
-            if width is not None:
-                part = combined_lanes(self.kind, part)
-            total = part if is_begun else self.formula(total, part)
-        return total
-
-    def _combine(self, x: Sequence[Scalar], y: Sequence[Scalar]) -> Sequence[Scalar]:
-        return [self.formula(x[0], y[0])]
-
-    def _at(self, reduced: Indices, kept: Indices, lanes: int | None) -> Scalar:
-        return self.x.at(_merged(len(self.x.shape), self.dims, reduced, kept), lanes)
-
-
-def _neutral(kind: str, element: ir.Type) -> Scalar:
-    if isinstance(element, ir.FloatType):
-        number = {"add": 0.0, "mul": 1.0, "maximumf": -float("inf"), "minimumf": float("inf")}
-        return constant(number[kind], element)
-    half = 1 << (element.width - 1)
-    integers = {
-        "mul": 1,
-        "maxsi": -half,
-        "minsi": half - 1,
-        "minui": -1,
-        "and": -1 if element.width > 1 else 1,
-    }
-    return constant(integers.get(kind, 0), element)
 
 
 def _by_elements(
@@ -187,7 +114,7 @@ def _by_elements(
 
     def totals(position: Indices, lanes: int | None) -> tuple[Scalar, ...]:
         def step(place: Indices, sums: Sequence[Scalar]) -> Sequence[Scalar]:
-            whole = _merged(rank, dims, place, position)
+            whole = merged(rank, dims, place, position)
             return combine(created, [*sums, *(x.at(whole, lanes) for x in inputs)])
 
         def add(x: Sequence[Scalar], y: Sequence[Scalar]) -> Sequence[Scalar]:

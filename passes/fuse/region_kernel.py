@@ -23,7 +23,7 @@ from .elementwise import is_uniform
 from .emitter import Emitter, Rule, is_empty, nothing_of, uniform
 from .values import Number, Stored, Value
 
-Build: TypeAlias = Callable[[Emitter, Mapping[int, Memory]], Mapping[int, Value]]
+Build: TypeAlias = Callable[..., Mapping[int, Value]]
 
 RULES: dict[str, Rule] = {
     **control.RULES,
@@ -45,6 +45,7 @@ def region_kernel(
     results: Mapping[int, ir.Type],
     build: Build,
     most_bindings: int = MOST_BINDINGS,
+    workgroups: int | None = None,
 ) -> dict[int, ir.Value]:
     """Puts a kernel at the insertion point.
 
@@ -55,9 +56,10 @@ def region_kernel(
             and empty arrays do not come in or out.
         results: The types of what it returns, by numbers of the caller's choice.
         build: Builds the operations; takes an emitter that knows the values from outside, and the
-            memory of the results by number. Returns the results: in their memory, or where they
-            are.
+            memory of the results by number; with `workgroups`, also the number of the workgroup.
+            Returns the results: in their memory, or where they are.
         most_bindings: As for `dispatch`.
+        workgroups: As for `dispatch`: each writes its share of the results to their memory.
 
     Returns:
         The results by number.
@@ -68,7 +70,9 @@ def region_kernel(
     operands = [x for x in present if not is_uniform(x)]
     filled = {number: kind for number, kind in results.items() if not is_empty(kind)}
 
-    def kernel(*memories: Memory) -> None:
+    def kernel(*given: Memory) -> None:
+        workgroup = given[: workgroups is not None]
+        memories = given[len(workgroup) :]
         emitter = Emitter(RULES, code)
         for x, memory in zip(operands, memories, strict=False):
             emitter.values[x] = _operand(memory)
@@ -77,16 +81,23 @@ def region_kernel(
         for x in empty:
             emitter.values[x] = _always(nothing_of(x.type))
         places = dict(zip(filled, memories[len(operands) :], strict=True))
-        ends = build(emitter, places)
+        ends = build(emitter, places, *workgroup)
         for number, place in places.items():
             end = ends[number]
             if not isinstance(end, Stored) or end.memory.value != place.value:
                 emitter.fill(place, end)
 
     kinds = list(filled.values())
-    made = (
-        dispatch(kernel, operands, kinds, name=name, most_bindings=most_bindings) if kinds else []
-    )
+    made = []
+    if kinds:
+        made = dispatch(
+            kernel,
+            operands,
+            kinds,
+            workgroups=workgroups,
+            name=name,
+            most_bindings=most_bindings,
+        )
     found = dict(zip(filled, made, strict=True))
     for number, kind in results.items():
         if number not in found:

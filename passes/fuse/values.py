@@ -132,7 +132,12 @@ class Computed(Value):
 
 
 class Mapped(Computed):
-    """An array whose elements depend on those at the same position of others, or on numbers."""
+    """An array whose elements depend on those at the same position of others, or on numbers.
+
+    Attributes:
+        formula: What an element is, of those of the sources.
+        own_cost: How much arithmetic the formula is.
+    """
 
     def __init__(
         self,
@@ -144,6 +149,7 @@ class Mapped(Computed):
     ):
         super().__init__(shape, element, self._read, sources, cost)
         self.formula = formula
+        self.own_cost = cost
 
     def _read(self, position: Indices, lanes: int | None) -> Scalar:
         return self.formula(*(x.at(position, lanes) for x in self.sources))
@@ -162,7 +168,7 @@ def flat(x: Value) -> Value | None:
     sources = [row for row in map(flat, x.sources) if row is not None]
     if len(sources) < len(x.sources):
         return None
-    return Mapped((x.size,), x.element, x.formula, sources, x.cost)
+    return Mapped((x.size,), x.element, x.formula, sources, x.own_cost)
 
 
 def reads(x: Value, memory: Memory) -> bool:

@@ -160,6 +160,13 @@ def reshaped(x: Value, shape: list[int]) -> Value | None:
     """Returns an array with the same elements in another shape; None if it must be stored first."""
     if isinstance(x, Stored):
         return Stored(x.memory.reshaped(shape), is_own=False, sources=(x,))
-    if [n for n in x.shape if n != 1] != [n for n in shape if n != 1]:
+    if [n for n in x.shape if n != 1] == [n for n in shape if n != 1]:
+        return Reshaped(x, shape)
+    if isinstance(x, Number):
+        return Mapped(shape, x.element, lambda number: number, (x,), 0)
+    if not isinstance(x, Mapped):
         return None
-    return Reshaped(x, shape)
+    sources = [reshaped(source, shape) for source in x.sources]
+    if None in sources:
+        return None
+    return Mapped(shape, x.element, x.formula, [y for y in sources if y is not None], x.own_cost)

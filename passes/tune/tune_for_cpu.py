@@ -21,8 +21,10 @@ STAGES: dict[str, Stage] = {
     "spread-matvecs": looks_for("dot_general"),
     "transpose-rhs": looks_for("dot_general"),
     "fuse-rows": looks_for("reduce"),
-    "split-reductions": looks_for("reduce"),
+    "fuse-long-sums": looks_for("reduce"),
     "fuse-small-sums": looks_for(_SUMS),
+    "fuse-sums": looks_for("reduce"),
+    "split-reductions": looks_for("reduce"),
     "write-out-doubles": looks_for("exponential log logistic tanh", is_double=True),
 }
 """The passes in order, which matters (see `TuneForCpu`), and what each looks for."""

@@ -1,0 +1,101 @@
+"""`fuse-sums`: sums that are left become kernels of several workgroups."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import Memory
+from axir.dialect.builders.scalars import Scalar
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.rewriting import find_operations
+
+from .code import Code, write_out_functions
+from .emitter import Emitter
+from .fitness import Fitness
+from .islands import is_float_sum
+from .narrow_sums import is_narrow, share_of_narrow
+from .producers import BROADCAST, is_cheap, outside_of, with_producers, workgroups_for
+from .reductions import is_by_vectors, sums_of
+from .region_kernel import RULES, region_kernel
+from .sums import share_of, with_merged_axes
+from .values import Stored, Value
+
+_REDUCE = "stablehlo.reduce"
+
+
+@dataclasses.dataclass(frozen=True)
+class FuseSums(Pass):
+    """Makes a kernel of each reduction of floats by one operation, and of what it alone reads.
+
+    The fact: IREE adds up in an order of its own, compiles a dispatch for 30 ms, and combines
+    vectors of a row one after the other, so that each waits for the one before. What kernels add up
+    is the same number wherever they run, with IREE or without it (`fuse-islands`).
+
+    1. Take what `fuse-rows` and `fuse-small-sums` leave, after `split-reductions` has made stages.
+    2. Add the elementwise operations that the reduction alone reads: they are computed once.
+    3. Write a kernel whose workgroups share the result (`sums.py`). How many there are depends on
+       the size alone, so results do not depend on how many run at a time.
+
+    Before::
+
+        %1 = stablehlo.multiply %x, %x : tensor<64x156250xf32>
+        %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [1]
+
+    After::
+
+        %2 = flow.dispatch @sum_0::@sum_0(%x) : (tensor<64x156250xf32>) -> tensor<64xf32>
+
+    Precondition: what else makes kernels has run.
+    """
+
+    name: ClassVar[str] = "fuse-sums"
+
+    def run(self, module: ir.Module) -> None:
+        """Rewrites the reductions of functions."""
+        write_out_functions(module)
+        code = Code(module)
+        fitness = Fitness(code, frozenset(RULES), has_windows=True)
+        for created in find_operations(module.operation, (_REDUCE,)):
+            if created.parent.name != "func.func" or not is_float_sum(created):
+                continue
+            if not is_by_vectors(created):
+                continue
+            part = with_producers(created, _is_view)
+            if fitness.of_operations(part) is None:
+                _fuse(part, code)
+
+
+def _is_view(made: ir.Operation) -> bool:
+    """Tells whether an operation counts, or copies what may be computed again for each copy."""
+    return made.name != BROADCAST or is_cheap(made.operands[0])
+
+
+def _fuse(part: list[ir.Operation], code: Code) -> None:
+    created = part[-1]
+    result = created.results[0]
+    workgroups = workgroups_for(part, math.prod(result.type.shape))
+
+    def build(
+        emitter: Emitter, places: Mapping[int, Memory], workgroup: Scalar
+    ) -> dict[int, Value]:
+        sums = sums_of(created, emitter.block(part, ()))
+        assert sums is not None
+        merged = with_merged_axes(sums)
+        memory = places[0].reshaped(merged.kept)
+
+        share = share_of_narrow if is_narrow(merged) else share_of
+        share(merged, memory, workgroup, workgroups)
+        return {0: Stored(places[0], is_own=True)}
+
+    with ir.InsertionPoint(created), created.location:
+        made = region_kernel(
+            "sum", code, outside_of(part), {0: result.type}, build, workgroups=workgroups
+        )
+    result.replace_all_uses_with(made[0])
+    for operation in reversed(part):
+        operation.erase()
