@@ -121,6 +121,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "fuse-small-sums",
         "fuse-sums",
         "fuse-whole-programs",
+        "fuse-windows",
     ),
     "fuse.moves": ("fuse-moves",),
     "tune": (

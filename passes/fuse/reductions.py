@@ -65,6 +65,8 @@ def _vector_kind(created: ir.Operation) -> str | None:
     short = name.removeprefix("stablehlo.")
     if isinstance(element, ir.FloatType):
         return _FLOAT_KINDS.get(short)
+    if not isinstance(element, ir.IntegerType):
+        return None  # complex numbers
     if element.width == 1:
         return {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}.get(
             short, _INTEGER_KINDS.get(short)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.builders.kernels import loops_in_blocks
+from axir.dialect.builders.kernels import Memory, loops_in_blocks
 from axir.dialect.builders.scalars import (
     Scalar,
     broadcast,
@@ -37,7 +37,6 @@ from .values import (
     Index,
     Indices,
     Number,
-    Stored,
     Value,
     elements_apart,
     lanes_of,
@@ -75,17 +74,11 @@ def _reduce_window(
     if running_axis(created) is not None:
         return running.RULES[created.name](emitter, created, operands)
     count = len(operands) // 2
-    rank = len(operands[0].shape)
-    ones = [1] * rank
-    window = entries(created, "window_dimensions", ones)
-    strides = entries(created, "window_strides", ones)
-    dilations = entries(created, "window_dilations", ones)
-    padding = entries(created, "padding", [[0, 0]] * rank)
-    along_row = strides[-1] if rank else None
+    windows = Windows(created)
     starts = [init.at((), None) for init in operands[count:]]
-    between = entries(created, "base_dilations", ones)
+    between = entries(created, "base_dilations", [1] * windows.rank)
     inputs = [
-        _spread(emitter, x, padding, between, start)
+        _spread(emitter, x, windows.padding, between, start)
         for x, start in zip(operands[:count], starts, strict=True)
     ]
     results = [
@@ -93,24 +86,76 @@ def _reduce_window(
     ]
 
     def write(position: Indices, lanes: int | None) -> None:
-        def step(offset: Indices, totals: Sequence[Scalar]) -> Sequence[Scalar]:
+        windows.write([x.memory for x in results], inputs, starts, [position], lanes)
+
+    emitter.each(results[0].shape, write, windows.widest)
+    return results
+
+
+class Windows:
+    """A reduction of sliding windows.
+
+    Args:
+        created: The operation.
+    """
+
+    def __init__(self, created: ir.Operation):
+        self._created = created
+        self.rank = created.results[0].type.rank
+        ones = [1] * self.rank
+        self._window = entries(created, "window_dimensions", ones)
+        self._strides = entries(created, "window_strides", ones)
+        self._dilations = entries(created, "window_dilations", ones)
+        self.padding = entries(created, "padding", [[0, 0]] * self.rank)
+        elements = [signless(x.type.element_type) for x in created.results]
+        self.widest = max(elements, key=lambda element: element.width)
+
+    def write(
+        self,
+        results: Sequence[Memory],
+        inputs: Sequence[Value],
+        starts: Sequence[Scalar],
+        places: Sequence[Indices],
+        lanes: int | None,
+    ) -> None:
+        """Writes neighbours of the results, at several places side by side.
+
+        Args:
+            results: Where they lie.
+            inputs: The arrays, with what is around them.
+            starts: What reductions begin with.
+            places: Positions of first neighbours.
+            lanes: How many neighbours there are, along the last axis.
+        """
+        count = len(results)
+
+        def combined(x: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
+            groups = range(0, len(x), count)
+            return [
+                z
+                for n in groups
+                for z in combine(self._created, [*x[n : n + count], *y[n : n + count]])
+            ]
+
+        def step(offset: Indices, totals: Sequence[Scalar]) -> list[Scalar]:
             def place(p: Indices) -> Indices:
                 return tuple(
-                    plus(times(p[d], strides[d]), times(offset[d], dilations[d]))
-                    for d in range(rank)
+                    plus(times(p[d], self._strides[d]), times(offset[d], self._dilations[d]))
+                    for d in range(self.rank)
                 )
 
-            read = [_read(x, place, position, lanes, along_row) for x in inputs]
-            return combine(created, [*totals, *read])
+            along_row = self._strides[-1] if self.rank else None
+            read = [
+                _read(x, place, position, lanes, along_row) for position in places for x in inputs
+            ]
+            return combined(totals, read)
 
-        ranges = [(0, extent, 1) for extent in window]
-        begin = [broadcast(start, lanes) for start in starts]
-        found = loops_in_blocks(ranges, begin, step, lambda x, y: combine(created, [*x, *y]))
-        for result, total in zip(results, found, strict=True):
-            _write(result, position, total, lanes)
-
-    emitter.each(results[0].shape, write, max((x.element for x in inputs), key=lambda e: e.width))
-    return results
+        ranges = [(0, extent, 1) for extent in self._window]
+        begin = [broadcast(start, lanes) for start in starts] * len(places)
+        found = iter(loops_in_blocks(ranges, begin, step, combined))
+        for position in places:
+            for result in results:
+                _write(result, position, next(found), lanes)
 
 
 def _read(
@@ -126,18 +171,18 @@ def _read(
     return elements_apart(x, [place(p) for p in lanes_of(position, lanes)])
 
 
-def _write(result: Stored, position: Indices, x: Scalar, lanes: int | None) -> None:
+def _write(result: Memory, position: Indices, x: Scalar, lanes: int | None) -> None:
     if lanes is None:
-        result.memory[position] = x
+        result[position] = x
     else:
-        result.memory.write(position, x)
+        result.write(position, x)
 
 
 # Convolutions -----------------------------------------------------------------------------------
 
 
-class _Convolution:
-    """A convolution: where the factors of an element of the result lie.
+class Products:
+    """A convolution: where the factors of an element of the result lie, and their sum.
 
     Args:
         created: The operation.
@@ -153,6 +198,9 @@ class _Convolution:
         features = self.shape[numbers.result[1]]
         self.features_of_group = features // max(numbers.feature_groups, numbers.batch_groups)
         self.batches = self.lhs_shape[numbers.lhs[0]] // numbers.batch_groups
+        self.element = signless(created.results[0].type.element_type)
+        is_half = isinstance(self.element, ir.FloatType) and self.element.width < 32
+        self.wide = float32() if is_half else self.element
 
     @property
     def ranges(self) -> list[tuple[int, int, int]]:
@@ -219,6 +267,55 @@ class _Convolution:
         return 1 if is_row else None, 0
 
 
+    def write(
+        self,
+        result: Memory,
+        lhs: Value,
+        rhs: Value,
+        places: Sequence[Indices],
+        lanes: int | None,
+    ) -> None:
+        """Writes neighbours of the result, along its last axis, at several places side by side.
+
+        Args:
+            result: Where it lies.
+            lhs: The left operand, with what is around its elements and between them.
+            rhs: The right operand.
+            places: Positions of first neighbours.
+            lanes: How many neighbours there are.
+        """
+        is_float = isinstance(self.element, ir.FloatType)
+        lhs_step, rhs_step = self.steps()
+
+        def added(total: Scalar, position: Indices, k: Indices) -> Scalar:
+            x = _read(lhs, lambda p: self.lhs_place(p, k), position, lanes, lhs_step)
+            y = _read(rhs, lambda p: self.rhs_place(p, k), position, lanes, rhs_step)
+            x, y = self._widened(x), self._widened(y)
+            return fused_multiply_add(x, y, total) if is_float else total + x * y
+
+        def step(k: Indices, totals: Sequence[Scalar]) -> list[Scalar]:
+            return [
+                added(total, position, k) for total, position in zip(totals, places, strict=True)
+            ]
+
+        starts = [broadcast(constant(0, self.wide), lanes)] * len(places)
+        found = loops_in_blocks(self.ranges, starts, step, _sums)
+        for position, total in zip(places, found, strict=True):
+            whole = convert_float(total, self.element) if is_float else total
+            _write(result, position, whole, lanes)
+
+    def _widened(self, x: Scalar) -> Scalar:
+        if x.element == self.wide:
+            return x
+        if isinstance(self.wide, ir.FloatType):
+            return convert_float(x, self.wide)
+        return operation("arith.extsi", (x,), x.like(self.wide))
+
+
+def _sums(x: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
+    return [first + second for first, second in zip(x, y, strict=True)]
+
+
 def _sum(x: Index, group: Index, extent: int) -> Index:
     return plus(x, times(group, extent))
 
@@ -230,36 +327,16 @@ def _divided(x: Index, by: int) -> Index:
 
 
 def _convolution(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
-    kind = created.results[0].type
-    element = signless(kind.element_type)
-    is_float = isinstance(element, ir.FloatType)
-    wide = float32() if is_float and element.width < 32 else element
-    geometry = _Convolution(created, [x.shape for x in operands])
+    products = Products(created, [x.shape for x in operands])
     zero = constant(0, operands[0].element)
-    lhs = _spread(emitter, operands[0], geometry.padding, geometry.dilations, zero)
+    lhs = _spread(emitter, operands[0], products.padding, products.dilations, zero)
     rhs = emitter.settled(operands[1])
-    lhs_step, rhs_step = geometry.steps()
-    result = emitter.allocate(list(kind.shape), element)
-
-    def widened(x: Scalar) -> Scalar:
-        if x.element == wide:
-            return x
-        if is_float:
-            return convert_float(x, wide)
-        return operation("arith.extsi", (x,), x.like(wide))
+    result = emitter.allocate(products.shape, products.element)
 
     def write(position: Indices, lanes: int | None) -> None:
-        def step(k: Indices, totals: Sequence[Scalar]) -> Sequence[Scalar]:
-            x = _read(lhs, lambda p: geometry.lhs_place(p, k), position, lanes, lhs_step)
-            y = _read(rhs, lambda p: geometry.rhs_place(p, k), position, lanes, rhs_step)
-            x, y = widened(x), widened(y)
-            return [fused_multiply_add(x, y, totals[0]) if is_float else totals[0] + x * y]
+        products.write(result.memory, lhs, rhs, [position], lanes)
 
-        start = broadcast(constant(0, wide), lanes)
-        [total] = loops_in_blocks(geometry.ranges, [start], step, lambda x, y: [x[0] + y[0]])
-        _write(result, position, convert_float(total, element) if is_float else total, lanes)
-
-    emitter.each(kind.shape, write, wide)
+    emitter.each(products.shape, write, products.wide)
     return [result]
 
 

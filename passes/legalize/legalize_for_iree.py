@@ -73,6 +73,7 @@ STAGES: dict[str, Stage] = {
     "unfold-windows": looks_for("reduce_window"),
     "scan-by-doubling": looks_for("reduce_window", is_complex=True),
     "pad-windows": looks_for("reduce_window"),
+    "fuse-windows": looks_for("reduce_window"),
     "split-complex-pad": looks_for("pad", is_complex=True),
     "split-complex-constants": looks_for("constant", is_complex=True),
     "reduce-in-single": looks_for("reduce"),
@@ -106,7 +107,13 @@ STAGES: dict[str, Stage] = {
 """The passes in order, which matters (see `LegalizeForIree`), and what each looks for."""
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs", "branch-loops")
-_FUSIONS = ("split-complex-loops", "fuse-loops", "fuse-moves", "fuse-small-programs")
+_FUSIONS = (
+    "split-complex-loops",
+    "fuse-loops",
+    "fuse-moves",
+    "fuse-small-programs",
+    "fuse-windows",
+)
 _FIRST_FUSION = "fuse-small-programs"
 _GPUS = ("vulkan", "cuda", "rocm", "metal")
 _SPIRV = ("vulkan", "metal")

@@ -54,7 +54,7 @@ class SpreadMatvecs(RewritePass):
 
     name: ClassVar[str] = "spread-matvecs"
     operations: ClassVar[tuple[str, ...]] = ("stablehlo.dot_general",)
-    elements: int = 1 << 19
+    elements: int = 1 << 15
 
     def rewrite(self, operation: ir.Operation) -> ir.Value | None:
         """Builds the sum of products."""

@@ -16,6 +16,7 @@ STAGES: dict[str, Stage] = {
     "unroll-wide-windows": looks_for("convolution"),
     "tile-convolutions": looks_for("convolution"),
     "put-features-last": looks_for("convolution"),
+    "fuse-windows": looks_for("convolution"),
     "absorb-transposes": looks_for("dot_general"),
     "tile-products": looks_for("dot_general"),
     "spread-matvecs": looks_for("dot_general"),
