@@ -128,7 +128,9 @@ class _Reader:
             returns,
         )
         used = dict.fromkeys(step[0] for step in steps if step[0])
-        text = "\n".join(x for name in used for x in _texts(self._executables[name]))
+        # Functions that several kernels call stand in each of their executables.
+        texts = dict.fromkeys(x for name in used for x in _texts(self._executables[name]))
+        text = "\n".join(texts)
         return KernelSource(text.encode(), tuple(steps), program)
 
     def _steps(self, number: int, kernel: ir.Operation) -> Iterator[Step]:

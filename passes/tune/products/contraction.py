@@ -13,7 +13,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
-from axir.dialect.builders.scalars import Scalar
+from axir.dialect.builders.scalars import Scalar, index
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
 BATCH, FREE, CONTRACTED = "b", "f", "k"
@@ -101,6 +101,17 @@ class View:
     ) -> Scalar:
         """Returns neighbours along the last axis; see `Memory.read`."""
         return self.memory.read(self._place(position), width, mask)
+
+    def address(self, position: tuple[Scalar | int, ...]) -> Scalar:
+        """Returns where an element lies in memory."""
+        place = index(0)
+        for number, extent in zip(self._place(position), self.memory.shape, strict=True):
+            place = place * extent + number
+        return self.memory.address() + place * (self.memory.element.width // 8)
+
+    def stride(self, kind: str) -> int:
+        """Returns how many elements lie between neighbours along an axis."""
+        return math.prod(self.memory.shape[self.order.index(kind) + 1 :])
 
     def _place(self, position: tuple[Scalar | int, ...]) -> tuple[Scalar | int, ...]:
         named = dict(zip(_KINDS, position, strict=True))

@@ -24,6 +24,7 @@ from .called_functions import keep_functions
 from .conversions import freeze_conversions
 from .llvm_text import for_older_llvm
 from .native_entry import Step, entry_text
+from .product_function import with_products
 from .roundings import round_products
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ class NativeCompiler:
         self, kernels: str, steps: Sequence[Step], arrays: int, releases_lock: bool
     ) -> bytes:
         entry = entry_text(steps, arrays, releases_lock, self._architecture)
-        return self._object(self._llvm_ir(kernels) + entry)
+        text = with_products(self._llvm_ir(kernels), self._vector_bytes)
+        return self._object(text + entry)
 
     def _try(self) -> None:
         """Raises NativeUnavailableError if no kernel is compiled at all."""
@@ -185,17 +187,21 @@ class NativeCompiler:
         return self._llvm.get_default_triple().partition("-")[0]
 
     @cached_property
+    def _vector_bytes(self) -> int:
+        features = self._llvm.get_host_cpu_features()
+        return 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
+
+    @cached_property
     def _target(self) -> str:
         """The machine, as IREE's passes want to know it."""
         llvm = self._llvm
         features = llvm.get_host_cpu_features()
-        wide = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
         triple = llvm.get_default_triple()
         layout = str(self._machine.target_data)
         return (
             f'#hal.executable.target<"llvm-cpu", "system-elf-{self._architecture}", '
             f'{{cpu = "{llvm.get_host_cpu_name()}", cpu_features = "{features.flatten()}", '
-            f'data_layout = "{layout}", native_vector_size = {wide} : i64, '
+            f'data_layout = "{layout}", native_vector_size = {self._vector_bytes} : i64, '
             f'target_triple = "{triple}"}}>'
         )
 
