@@ -40,6 +40,7 @@ from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
 from .module_reader import KernelSource, read_kernels
+from .preloading import import_passes_meanwhile
 from .slow_compilations import announced_if_slow
 
 _LOGGER = logging.getLogger(__name__)
@@ -221,6 +222,7 @@ def _run(source: KernelSource, releases_lock: bool, report: Callable[[str], None
     arrays += bool(program.space)
     request = (source.text, source.steps, arrays, releases_lock, report)
     if config.axir_isolate_compiler != "never":
+        import_passes_meanwhile()
         try:
             return helpers.compile_kernels(*request)
         except HelperStartError:

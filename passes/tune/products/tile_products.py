@@ -109,8 +109,9 @@ class TileProducts(Pass):
             return
         [result] = operation.results
         is_large = extents[2] >= _MANY_COLUMNS and extents[3] >= _LONG_SUM
+        in_rows = is_large and not self.calls  # a transposition would have code of its own
         lhs = contraction.lhs.array(
-            element, last=CONTRACTED if is_large else BATCH + FREE + CONTRACTED
+            element, last=CONTRACTED if in_rows else BATCH + FREE + CONTRACTED
         )
         rhs = contraction.rhs.array(element, last=FREE + CONTRACTED)
         tiling = tile(extents, self.vector_bits, element.width, rhs.order[-1] == CONTRACTED)
