@@ -160,7 +160,7 @@ class Helper:
         arrays: int,
         releases_lock: bool,
         report: Callable[[str], None],
-    ) -> bytes | None:
+    ) -> tuple[bytes, ...] | None:
         """Compiles as `NativeCompiler.compile` does.
 
         Raises:
@@ -265,7 +265,7 @@ class HelperPool:
         arrays: int,
         releases_lock: bool,
         report: Callable[[str], None],
-    ) -> bytes | None:
+    ) -> tuple[bytes, ...] | None:
         """Makes an object file in a helper; see `Helper.compile_kernels`."""
         with self._helper() as helper:
             return helper.compile_kernels(kernels, steps, arrays, releases_lock, report)

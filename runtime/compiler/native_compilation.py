@@ -207,7 +207,10 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
         return str(error)
     if made is None:
         return _reported(name, f"its kernel is not compiled: {'; '.join(messages)[:500]}")
-    return dataclasses.replace(source.program, object_file=made, may_last=may_last)
+    code, *libraries = made
+    return dataclasses.replace(
+        source.program, object_file=code, may_last=may_last, libraries=tuple(libraries)
+    )
 
 
 def _reported(name: str, reason: str) -> str:
@@ -215,7 +218,9 @@ def _reported(name: str, reason: str) -> str:
     return reason
 
 
-def _run(source: KernelSource, releases_lock: bool, report: Callable[[str], None]) -> bytes | None:
+def _run(
+    source: KernelSource, releases_lock: bool, report: Callable[[str], None]
+) -> tuple[bytes, ...] | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
     program = source.program
     arrays = len(program.arguments) + len(program.constants) + len(program.results)

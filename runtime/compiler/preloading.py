@@ -13,6 +13,8 @@ import threading
 
 from axir.passes.framework.registry import PASSES, takes_jaxpr
 
+# Besides: what contractions of several arrays need while they are traced.
+_OTHERS = ("opt_einsum",)
 # Those of most programs first.
 _FIRST = ("fuse-whole-programs", "tile-products", "fuse-rows", "fuse-moves", "fuse-islands")
 _threads: list[threading.Thread] = []
@@ -27,9 +29,9 @@ def import_passes_meanwhile() -> None:
 
 
 def _import_passes() -> None:
-    for name in (*_FIRST, *PASSES):
-        if not takes_jaxpr(name):
-            importlib.import_module(PASSES[name])
+    names = [PASSES[name] for name in (*_FIRST, *PASSES) if not takes_jaxpr(name)]
+    for name in (*names, *_OTHERS):
+        importlib.import_module(name)
 
 
 def _finish() -> None:

@@ -28,6 +28,7 @@ class KernelProgram:
         space: Bytes of memory for its own use, which it takes last, if it is not 0.
         returns: Where the results of the program are from, in order.
         may_last: Whether it may run for long.
+        libraries: Object files of the functions that the machine code calls.
     """
 
     object_file: bytes
@@ -37,6 +38,7 @@ class KernelProgram:
     space: int
     returns: tuple[Origin, ...]
     may_last: bool = False
+    libraries: tuple[bytes, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Returns the program as the cache keeps it."""

@@ -89,7 +89,10 @@ class NativeProgram:
         self._code: LoadedCode | None = None
         self.entry: Entry = _nothing
         if program.object_file:
-            self._code = load_object(program.object_file, _python_symbols())
+            symbols = dict(_python_symbols())
+            for library in program.libraries:
+                symbols.update(_library(library).exported)
+            self._code = load_object(program.object_file, symbols)
             self.entry, self._definition = _as_function(self._code.address_of(ENTRY))
 
     def __call__(self, arguments: Sequence[HostArray]) -> list[HostArray]:
@@ -158,6 +161,12 @@ def _as_kind(x: HostArray, kind: Kind) -> HostArray:
 def _constant(name: str, shape: tuple[int, ...], content: bytes) -> HostArray:
     dtype: Dtype = np.dtype(name)
     return np.frombuffer(content, dtype).reshape(shape)
+
+
+@cache
+def _library(content: bytes) -> LoadedCode:
+    """Loads functions that several programs call, once for all of them."""
+    return load_object(content, {})
 
 
 def _nothing(*arrays: HostArray) -> HostArray | None:

@@ -108,9 +108,7 @@ class MatrixProduct(ABC):
         finish: What is made of them, if it is more.
     """
 
-    def __init__(
-        self, tiling: Tiling, lhs: View, rhs: View, result: Memory, finish: Finish | None
-    ):
+    def __init__(self, tiling: Tiling, lhs: View, rhs: View, result: Memory, finish: Finish | None):
         self.tiling = tiling
         self.lhs = lhs
         self.rhs = rhs

@@ -24,7 +24,7 @@ from .called_functions import keep_functions
 from .conversions import freeze_conversions
 from .llvm_text import for_older_llvm
 from .native_entry import Step, entry_text
-from .product_function import with_products
+from .product_function import called_products, product_function
 from .roundings import round_products
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class NativeCompiler:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._count = 0
+        self._libraries: dict[str, bytes] = {}
         self._context: ir.Context | None = None
         self._pipeline: PassManager | None = None
 
@@ -98,7 +99,7 @@ class NativeCompiler:
         arrays: int,
         releases_lock: bool,
         report: Callable[[str], None],
-    ) -> bytes | None:
+    ) -> tuple[bytes, ...] | None:
         """Makes an object file of kernels.
 
         Args:
@@ -109,7 +110,8 @@ class NativeCompiler:
             report: Called with what is wrong.
 
         Returns:
-            The object file, which exports `ENTRY`; None if something is wrong.
+            The object file, which exports `ENTRY`, and those of the functions that it calls; None
+            if something is wrong.
 
         Raises:
             NativeUnavailableError: llvmlite does not read what IREE's MLIR writes, whatever it is.
@@ -123,10 +125,22 @@ class NativeCompiler:
 
     def _compile(
         self, kernels: str, steps: Sequence[Step], arrays: int, releases_lock: bool
-    ) -> bytes:
+    ) -> tuple[bytes, ...]:
         entry = entry_text(steps, arrays, releases_lock, self._architecture)
-        text = with_products(self._llvm_ir(kernels), self._vector_bytes)
-        return self._object(text + entry)
+        text = self._llvm_ir(kernels)
+        libraries = map(self._library, called_products(text))
+        return self._object(text + entry), *libraries
+
+    def prepare(self) -> None:
+        """Makes ahead what many programs need."""
+        self._library("f32")
+
+    def _library(self, element: str) -> bytes:
+        """Returns the object file of a function for products, made once."""
+        if element not in self._libraries:
+            text = product_function(element, self._vector_bytes)
+            self._libraries[element] = self._object(text)
+        return self._libraries[element]
 
     def _try(self) -> None:
         """Raises NativeUnavailableError if no kernel is compiled at all."""

@@ -12,34 +12,17 @@ them that multiply. What does not live here: the calls (`passes/tune/products/ca
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import NamedTuple
 
-_CALLED = re.compile(rb"^declare void @axir_product_(f32|f64)\(.*\n", re.MULTILINE)
+_CALLED = re.compile(rb"^declare void @axir_product_(\w+)\(", re.MULTILINE)
 _ROWS, _VECTORS = 4, 2
 # The longest sum that is added in registers, of `tiling.py`.
 _LONGEST_SUM = 512
 
 
-def with_products(text: bytes, vector_bytes: int) -> bytes:
-    """Returns LLVM IR with the functions for products that it declares.
-
-    Args:
-        text: LLVM IR.
-        vector_bytes: Of the machine's registers.
-    """
-    elements = sorted(set(_CALLED.findall(text)))
-    if not elements:
-        return text
-    parts = [_CALLED.sub(b"", text)]
-    for element in elements:
-        names = _names(element.decode(), vector_bytes)
-        for pattern, declaration in _USED.items():
-            name = pattern.format(**names)
-            if b"@" + name.encode() not in text:
-                parts.append(declaration.format(**names, name=name).encode())
-        parts.append(_function(element.decode(), vector_bytes))
-    return b"".join(parts)
+def called_products(text: bytes) -> list[str]:
+    """Returns the types of numbers for whose products LLVM IR calls functions."""
+    return sorted({element.decode() for element in _CALLED.findall(text)})
 
 
 class _Element(NamedTuple):
@@ -51,14 +34,13 @@ class _Element(NamedTuple):
 
 _ELEMENTS = {"f32": _Element("float", 4), "f64": _Element("double", 8)}
 
-_USED = {
-    "llvm.masked.load.{suffix}.p0": "declare {vector} @{name}(ptr, {mask}, {vector})\n",
-    "llvm.masked.store.{suffix}.p0": "declare void @{name}({vector}, ptr, {mask})\n",
-}
 _TEXT = """
-define internal void @axir_product_{element}(i64 %left_address, i64 %left_row, i64 %left_step, \
+declare {vector} @llvm.masked.load.{suffix}.p0(ptr, {mask}, {vector})
+declare void @llvm.masked.store.{suffix}.p0({vector}, ptr, {mask})
+
+define void @axir_product_{element}(i64 %left_address, i64 %left_row, i64 %left_step, \
 i64 %right_address, i64 %right_column, i64 %right_step, i64 %sums_address, i64 %sums_row, \
-i64 %rows, i64 %columns, i64 %products, i64 %depth, i64 %is_partial) noinline {{
+i64 %rows, i64 %columns, i64 %products, i64 %depth, i64 %is_partial) {{
 begin:
   %left = inttoptr i64 %left_address to ptr
   %right = inttoptr i64 %right_address to ptr
@@ -240,8 +222,13 @@ _ADD = """  %a_mask{v} = and {mask} %a_all, %mask{v}
 {mask} %mask{v})"""
 
 
-@cache
-def _function(element: str, vector_bytes: int) -> bytes:
+def product_function(element: str, vector_bytes: int) -> bytes:
+    """Returns LLVM IR of the function for products of a type of numbers.
+
+    Args:
+        element: The type, as MLIR names it.
+        vector_bytes: Of the machine's registers.
+    """
     names = _names(element, vector_bytes)
     lanes, width = names["lanes"], names["width"]
     rows, vectors = range(_ROWS), range(_VECTORS)

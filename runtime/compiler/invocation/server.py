@@ -60,6 +60,8 @@ def main() -> None:
             send(answers, "read")
         elif request[0] == "native":
             native = _answer_natively(native, answers, *request[1:])
+            if native is not None and pending.empty():
+                native.prepare()
         else:
             _, process_flags, *rest = request
             invoker = invoker or Invoker(process_flags)
