@@ -46,6 +46,8 @@ from .slow_compilations import announced_if_slow
 _LOGGER = logging.getLogger(__name__)
 _UNFIT = b"unfit: "
 _ARCHITECTURES = ("x86_64", "aarch64")
+# What one kernel may do for long: loops whose ends are not known, and products of large matrices.
+_LASTING = (b"scf.while", b"@axir_product_")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,7 +194,7 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
     if not source.text:
         return source.program
     several = len(source.steps) > 1 or any(count > 1 for _, count, _ in source.steps)
-    may_last = several or b"scf.while" in source.text
+    may_last = several or any(x in source.text for x in _LASTING)
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):

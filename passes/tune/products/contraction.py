@@ -13,7 +13,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
-from axir.dialect.builders.scalars import Scalar, index
+from axir.dialect.builders.scalars import Scalar
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
 BATCH, FREE, CONTRACTED = "b", "f", "k"
@@ -103,11 +103,13 @@ class View:
         return self.memory.read(self._place(position), width, mask)
 
     def address(self, position: tuple[Scalar | int, ...]) -> Scalar:
-        """Returns where an element lies in memory."""
-        place = index(0)
-        for number, extent in zip(self._place(position), self.memory.shape, strict=True):
-            place = place * extent + number
-        return self.memory.address() + place * (self.memory.element.width // 8)
+        """Returns where an element lies in memory, whose places that are known are zero."""
+        place: Scalar | int = 0
+        for number, kind in zip(position, _KINDS, strict=True):
+            if not isinstance(number, int):
+                place = number * self.stride(kind) + place
+        size = self.memory.element.width // 8
+        return self.memory.address() + place * size
 
     def stride(self, kind: str) -> int:
         """Returns how many elements lie between neighbours along an axis."""

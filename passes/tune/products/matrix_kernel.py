@@ -98,7 +98,7 @@ class Finish:
 
 
 class MatrixProduct(ABC):
-    """A kernel while it is built: its loops over blocks.
+    """A kernel while it is built.
 
     Args:
         tiling: How the product is cut.
@@ -115,20 +115,36 @@ class MatrixProduct(ABC):
         self.result = result
         self.finish = finish
 
+    @abstractmethod
+    def run(self, number: Scalar) -> None:
+        """Computes what is a workgroup's."""
+
+
+class _TiledProduct(MatrixProduct):
+    """The kernel whose tiles stay in registers."""
+
+    zeros: Scalar
+    panel: Memory | None = None
+
     def run(self, number: Scalar) -> None:
         """Computes the blocks of a workgroup."""
-        batch, row_blocks, column_blocks = self.tiling.blocks
-        count = self.tiling.parts * batch * row_blocks * column_blocks
-        share = -(-count // self.tiling.workgroups)
+        tiling = self.tiling
+        self.zeros = constant(0, ir.VectorType.get([tiling.lanes], self.result.element))
+        if tiling.is_packed:
+            self.panel = scratch((tiling.depth, tiling.width), self.result)
+        batch, row_blocks, column_blocks = tiling.blocks
+        count = tiling.parts * batch * row_blocks * column_blocks
+        share = -(-count // tiling.workgroups)
         first = number * share
 
         def block(at: Scalar) -> None:
             at, column = at // column_blocks, at % column_blocks
-            self.compute(self._block(at // row_blocks, at % row_blocks, column))
+            self._block(at // row_blocks, at % row_blocks, column)
 
         loop(first, minimum(first + share, count), (), block)
 
-    def _block(self, slot: Scalar, row: Scalar, column: Scalar) -> Block:
+    def _block(self, slot: Scalar, row: Scalar, column: Scalar) -> None:
+        """Computes a block of a result: of a part of the sums of a product of the batch."""
         tiling = self.tiling
         count, rows, columns, contracted = tiling.extents
         batch, first, last = slot, index(0), index(contracted)
@@ -139,60 +155,13 @@ class MatrixProduct(ABC):
         left = column * tiling.block_columns
         bottom = minimum(top + tiling.block_rows, rows)
         right = minimum(left + tiling.block_columns, columns)
-        return Block(slot, batch, top, bottom, left, right, first, last)
-
-    @abstractmethod
-    def compute(self, block: Block) -> None:
-        """Computes a block of a result."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Block:
-    """A block of a result: of a part of the sums of a product of the batch.
-
-    Attributes:
-        slot: Which result.
-        batch: Which product.
-        top: The first row.
-        bottom: Behind the last row.
-        left: The first column.
-        right: Behind the last column.
-        first: The first product in the sums.
-        last: Behind the last one.
-    """
-
-    slot: Scalar
-    batch: Scalar
-    top: Scalar
-    bottom: Scalar
-    left: Scalar
-    right: Scalar
-    first: Scalar
-    last: Scalar
-
-
-class _TiledProduct(MatrixProduct):
-    """The kernel whose tiles stay in registers."""
-
-    zeros: Scalar
-    panel: Memory | None
-
-    def compute(self, block: Block) -> None:
-        """Adds the products of as many places as a panel is deep to all tiles, then the next."""
-        tiling = self.tiling
-        self.zeros = constant(0, ir.VectorType.get([tiling.lanes], self.result.element))
-        self.panel = None
-        if tiling.is_packed:
-            self.panel = scratch((tiling.depth, tiling.width), self.result)
 
         def deep(start: Scalar) -> None:
-            end = minimum(start + tiling.depth, tiling.extents[3])
-            part = _Part(
-                self, block.slot, block.batch, block.top, block.bottom, block.first, start, end
-            )
-            loop(block.left, block.right, (), part.panel_at, tiling.width)
+            end = minimum(start + tiling.depth, contracted)
+            part = _Part(self, slot, batch, top, bottom, first, start, end)
+            loop(left, right, (), part.panel_at, tiling.width)
 
-        loop(block.first, block.last, (), deep, tiling.depth)
+        loop(first, last, (), deep, tiling.depth)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -120,7 +120,9 @@ class TileProducts(Pass):
             epilogue = Epilogue.of(operation, groups)
         else:
             epilogue = Epilogue.none(result)
-        code = CalledProduct if self.calls else None
+        code = None
+        if self.calls:
+            code, tiling = CalledProduct, dataclasses.replace(tiling, workgroups=1)
         made = matrix_product(lhs, rhs, tiling, epilogue, code)
         epilogue.replace(
             [
