@@ -193,12 +193,13 @@ def _dump(source: KernelSource, name: str) -> None:
 def _compile(source: KernelSource, name: str) -> KernelProgram | str:
     if not source.text:
         return source.program
-    several = len(source.steps) > 1 or any(count > 1 for _, count, _ in source.steps)
+    steps = source.program.steps
+    several = len(steps) > 1 or any(count > 1 for _, count, _ in steps)
     may_last = several or any(x in source.text for x in _LASTING)
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source, may_last, messages.append)
+            made = _run(source.text, messages.append)
     except CompilerEndedError as error:
         said = "".join(f": {line}" for line in error.lines[-1:])
         return _reported(name, f"the compiler of kernels ended with {error.ending}{said}")
@@ -220,22 +221,16 @@ def _reported(name: str, reason: str) -> str:
     return reason
 
 
-def _run(
-    source: KernelSource, releases_lock: bool, report: Callable[[str], None]
-) -> tuple[bytes, ...] | None:
+def _run(kernels: bytes, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
-    program = source.program
-    arrays = len(program.arguments) + len(program.constants) + len(program.results)
-    arrays += bool(program.space)
-    request = (source.text, source.steps, arrays, releases_lock, report)
     if config.axir_isolate_compiler != "never":
         import_passes_meanwhile()
         try:
-            return helpers.compile_kernels(*request)
+            return helpers.compile_kernels(kernels, report)
         except HelperStartError:
             if config.axir_isolate_compiler == "always" or helpers.is_closed:
                 raise
-    return _compiler().compile(*request)
+    return _compiler().compile(kernels, report)
 
 
 @cache
