@@ -215,8 +215,8 @@ _FOUND = """  %f_from{v} = getelementptr {kind}, ptr %w_from, i64 {start}
 _PUT = """  call void @llvm.masked.store.{suffix}.p0({vector} %f{v}, ptr align {size} %f_to{v}, \
 {mask} %mask{v})"""
 _ADD = """  %a_mask{v} = and {mask} %a_all, %mask{v}
-  %a{v} = call {vector} @llvm.masked.load.{suffix}.p0(ptr align {size} %f_to{v}, {mask} %a_mask{v}, \
-{vector} zeroinitializer)
+  %a{v} = call {vector} @llvm.masked.load.{suffix}.p0(ptr align {size} %f_to{v}, \
+{mask} %a_mask{v}, {vector} zeroinitializer)
   %a_sum{v} = fadd {vector} %a{v}, %f{v}
   call void @llvm.masked.store.{suffix}.p0({vector} %a_sum{v}, ptr align {size} %f_to{v}, \
 {mask} %mask{v})"""
