@@ -60,6 +60,7 @@ STAGES: dict[str, Stage] = {
     "position-select-and-scatter": looks_for("select_and_scatter"),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
+    "absorb-transposes": looks_for("dot_general"),
     "fuse-moves": looks_for("gather iota transpose pad concatenate reverse slice"),
     "clamp-gather": looks_for("gather"),
     "scatter-by-kernel": looks_for("scatter"),
@@ -110,6 +111,7 @@ _ON_DEVICE = ("protect-inputs", "copy-returned-inputs", "branch-loops")
 _FUSIONS = (
     "split-complex-loops",
     "fuse-loops",
+    "absorb-transposes",
     "fuse-moves",
     "fuse-small-programs",
     "fuse-windows",
@@ -170,8 +172,8 @@ class LegalizeForIree(Pass):
        the program has a C library; on CPUs `multiply-in-double`; for Vulkan
        `write-out-fused-products`; `position-select-and-scatter`, which makes scatters; then, on
        CPUs and unless `fuses` is off,
-       `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
-       out, while gathers and scatters are as they came.
+       `fuse-small-programs`, `fuse-loops`, `absorb-transposes` and `fuse-moves`, when functions of
+       numbers are written out, while gathers and scatters are as they came.
     3. Indices: `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;

@@ -40,11 +40,14 @@ from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
 from .module_reader import KernelSource, read_kernels
+from .preloading import import_passes_meanwhile
 from .slow_compilations import announced_if_slow
 
 _LOGGER = logging.getLogger(__name__)
 _UNFIT = b"unfit: "
 _ARCHITECTURES = ("x86_64", "aarch64")
+# What one kernel may do for long: loops whose ends are not known, and products of large matrices.
+_LASTING = (b"scf.while", b"@axir_product_")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,12 +193,13 @@ def _dump(source: KernelSource, name: str) -> None:
 def _compile(source: KernelSource, name: str) -> KernelProgram | str:
     if not source.text:
         return source.program
-    several = len(source.steps) > 1 or any(count > 1 for _, count, _ in source.steps)
-    may_last = several or b"scf.while" in source.text
+    steps = source.program.steps
+    several = len(steps) > 1 or any(count > 1 for _, count, _ in steps)
+    may_last = several or any(x in source.text for x in _LASTING)
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source, may_last, messages.append)
+            made = _run(source.text, messages.append)
     except CompilerEndedError as error:
         said = "".join(f": {line}" for line in error.lines[-1:])
         return _reported(name, f"the compiler of kernels ended with {error.ending}{said}")
@@ -206,7 +210,10 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
         return str(error)
     if made is None:
         return _reported(name, f"its kernel is not compiled: {'; '.join(messages)[:500]}")
-    return dataclasses.replace(source.program, object_file=made, may_last=may_last)
+    code, *libraries = made
+    return dataclasses.replace(
+        source.program, object_file=code, may_last=may_last, libraries=tuple(libraries)
+    )
 
 
 def _reported(name: str, reason: str) -> str:
@@ -214,19 +221,16 @@ def _reported(name: str, reason: str) -> str:
     return reason
 
 
-def _run(source: KernelSource, releases_lock: bool, report: Callable[[str], None]) -> bytes | None:
+def _run(kernels: bytes, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
-    program = source.program
-    arrays = len(program.arguments) + len(program.constants) + len(program.results)
-    arrays += bool(program.space)
-    request = (source.text, source.steps, arrays, releases_lock, report)
     if config.axir_isolate_compiler != "never":
+        import_passes_meanwhile()
         try:
-            return helpers.compile_kernels(*request)
+            return helpers.compile_kernels(kernels, report)
         except HelperStartError:
             if config.axir_isolate_compiler == "always" or helpers.is_closed:
                 raise
-    return _compiler().compile(*request)
+    return _compiler().compile(kernels, report)
 
 
 @cache
