@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -10,6 +11,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import OptionValue
 from axir.passes.framework.base import Pass
 
+from .elementwise_loops import sharing_formulas
 from .stages import Stage, looks_for, run_stages
 
 _ANY = "func.func"
@@ -61,6 +63,7 @@ STAGES: dict[str, Stage] = {
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
     "fuse-moves": looks_for("gather iota transpose pad concatenate reverse slice"),
+    "write-out-formulas": looks_for("linalg.generic"),
     "clamp-gather": looks_for("gather"),
     "scatter-by-kernel": looks_for("scatter"),
     "drop-scatter": looks_for("scatter"),
@@ -164,7 +167,7 @@ class LegalizeForIree(Pass):
        `write-out-fused-products`; `position-select-and-scatter`, which makes scatters; then, on
        CPUs and unless `fuses` is off,
        `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
-       out, while gathers and scatters are as they came.
+       out, while gathers and scatters are as they came; and `write-out-formulas`.
     3. Indices: `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
@@ -186,7 +189,8 @@ class LegalizeForIree(Pass):
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Of the sequence, `part` chooses those before the fusions ("numbers"), after which a program may
-    become one kernel that runs without IREE, and those from there on ("rest").
+    become one kernel that runs without IREE, and those from there on ("rest"). Between the two many
+    loops of one formula share a function, which `write-out-formulas` puts into what is no kernel.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """
@@ -211,7 +215,9 @@ class LegalizeForIree(Pass):
         for name in ("expand-trigonometry", "expand-complex"):
             options[name] = {"fuses": not is_spirv}
         options["accumulate-in-single"] = {"widens": is_spirv}
-        run_stages(module, self.stages(), options)
+        is_for_kernels = self.part == "numbers"
+        with sharing_formulas() if is_for_kernels else nullcontext():
+            run_stages(module, self.stages(), options)
 
     def stages(self) -> dict[str, Stage]:
         """Returns the stages of the part that the platform has."""
