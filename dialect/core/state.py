@@ -39,6 +39,8 @@ class _State(threading.local):
         tracked_axes: Those of them along which types say whether values vary.
         chosen_axes: Those of the tracked axes along which places may be in different branches now.
         kernel: The kernel that is being built; None outside.
+        formulas: How many loops each formula has in the module that is being legalized, if those of
+            one formula may share a function; else None.
         machine: What runs a kernel of the user's own; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
         stand_ins: Values that code gets for tracers that it closes over, whose traces have ended.
@@ -57,6 +59,7 @@ class _State(threading.local):
         self.tracked_axes: frozenset[Hashable] = frozenset()
         self.chosen_axes: frozenset[Hashable] = frozenset()
         self.kernel: Kernel | None = None
+        self.formulas: dict[str, int] | None = None
         self.machine: Machine[Foreign] | None = None
         self.caller: str | None = None
         self.stand_ins: Mapping[Tracer, Value] = {}

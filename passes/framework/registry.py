@@ -42,6 +42,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "saturate-conversions",
         "store-narrow-elements",
         "sign-unsigned-data",
+        "write-out-formulas",
         "write-out-fused-products",
     ),
     "legalize.complex": (

@@ -16,7 +16,7 @@ from axir.dialect.builders.scalars import (
     integer,
     operation,
 )
-from axir.passes.legalize.elementwise_loops import FORMULA
+from axir.passes.legalize.elementwise_loops import FORMULA, holder_of_formula
 from axir.passes.legalize.lanes import Lanes, lanes_of
 from axir.passes.legalize.regions import operations_of
 
@@ -77,15 +77,16 @@ def _is_elementwise_loop(loop: ir.Operation) -> bool:
 
 def _formula_of_loop(loop: ir.Operation) -> Lanes:
     """Returns the body of a loop over all elements, with vectors for its scalars."""
-    block = loop.regions[0].blocks[0]
-    body = [(inner, inner.name) for inner in operations_of(loop)[0]]
+    holder = holder_of_formula(loop)
+    block = holder.regions[0].blocks[0]
+    body = [(inner, inner.name) for inner in operations_of(holder)[0]]
 
     def formula(*xs: Scalar) -> Scalar:
         values = dict(zip(block.arguments, xs, strict=False))
         like = xs[0].like
         for inner, name in body:
             operands = [values[x] for x in inner.operands]
-            if name == "linalg.yield":
+            if name in ("linalg.yield", "func.return"):
                 return operands[0]
             attributes = {key: inner.attributes[key] for key in inner.attributes}
             kinds = [like(result.type) for result in inner.results]

@@ -11,6 +11,9 @@ Written as StableHLO, a formula of forty operations may fall apart into several 
 intermediate results in memory, because IREE does not fuse a producer that several operations use or
 that widens its operand. As one operation it stays one vectorized loop, which IREE still fuses with
 what comes before and after. (A sine of 1e6 numbers: 2,480 us as StableHLO, 1,050 us like this.)
+
+A module of thousands of sines would be a hundred times as large. Where kernels are made of it, loops
+of one formula may share a function of the module (`sharing_formulas`), until `write-out-formulas`.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.scalars import Scalar
 from axir.dialect.core.annotations import Returning
 from axir.dialect.core.context import context
+from axir.dialect.core.state import Change, state
+
+from .regions import operations_of
 
 Body: TypeAlias = Returning[Scalar | Sequence[Scalar]]
 
@@ -44,15 +50,117 @@ def elementwise(
     """
     elements = [hlo.element_type_of(operand) for operand in operands]
     key = (name, *map(str, elements), "to", *map(str, result_elements))
+    digest = _digest(key)
+    is_shared = _is_shared(digest, elements, result_elements)
+    if is_shared:
+        _share(digest, elements, body, result_elements[0])
+        key = (*key, "shared")
     if key not in _formulas:
-        _formulas[key] = _loop_bytecode(_digest(key), elements, body, result_elements)
+        if is_shared:
+            lines = _calling_lines(digest, elements, result_elements[0])
+        else:
+            lines = scalar_lines(elements, body, result_elements)
+        _formulas[key] = _loop_bytecode(digest, elements, lines, result_elements)
     return _insert_loop(_formulas[key], operands, result_elements)
 
 
 FORMULA = "formula"
 """The attribute of a loop that tells its body from others: with the same text it is the same."""
 
+_SHARED = "formula_"
+# So many loops of a module may have a body of their own.
+_WRITTEN_OUT = 12
 _formulas: dict[tuple[str, ...], bytes] = {}
+_functions: dict[str, bytes] = {}
+
+
+def sharing_formulas() -> Change:
+    """Lets loops of one formula, those of a module, share a function while a `with` block runs."""
+    return Change(formulas={})
+
+
+def holder_of_formula(loop: ir.Operation) -> ir.Operation:
+    """Returns what holds the formula of a loop: itself, or the function that it calls."""
+    first = operations_of(loop)[0][0]
+    if first.name != "func.call":
+        return loop
+    module = first
+    while module.parent is not None:
+        module = module.parent
+    name = ir.FlatSymbolRefAttr(first.attributes["callee"]).value
+    return next(
+        x
+        for x in operations_of(module)[0]
+        if x.name == "func.func" and ir.StringAttr(x.attributes["sym_name"]).value == name
+    )
+
+
+def write_out_formula(loop: ir.Operation) -> list[ir.Value] | None:
+    """Puts a loop with a body of its own before one that calls a function; None if it does not."""
+    if operations_of(loop)[0][0].name != "func.call":
+        return None
+    digest = ir.StringAttr(loop.attributes[FORMULA]).value
+    results = [x.type.element_type for x in loop.results]
+    operands = list(loop.operands)[: len(loop.operands) - len(results)]
+    key = (digest, "written out")
+    if key not in _formulas:
+        elements = [x.type.element_type for x in operands]
+        lines = _lines_of(holder_of_formula(loop))
+        _formulas[key] = _loop_bytecode(digest, elements, lines, results)
+    return _insert_loop(_formulas[key], operands, results)
+
+
+def erase_shared_formulas(module: ir.Module) -> None:
+    """Erases the functions that loops have shared."""
+    for function in operations_of(module.operation)[0]:
+        if function.name == "func.func":
+            name = ir.StringAttr(function.attributes["sym_name"]).value
+            if name.startswith(_SHARED) and "sym_visibility" in function.attributes:
+                function.erase()
+
+
+def _is_shared(digest: str, elements: Sequence[ir.Type], results: Sequence[ir.Type]) -> bool:
+    """Tells whether the next loop of a formula calls a function of the module."""
+    if state.formulas is None or len(results) > 1:
+        return False
+    if any(isinstance(x, ir.ComplexType) for x in (*elements, *results)):
+        return False
+    state.formulas[digest] = state.formulas.get(digest, 0) + 1
+    return state.formulas[digest] > _WRITTEN_OUT
+
+
+def _share(digest: str, elements: Sequence[ir.Type], body: Body, result: ir.Type) -> None:
+    """Puts the function of a formula into the module, for the first loop that calls it."""
+    assert state.formulas is not None
+    if state.formulas[digest] > _WRITTEN_OUT + 1:
+        return
+    if digest not in _functions:
+        *lines, last = scalar_lines(elements, body, [result])
+        arguments = ", ".join(f"%arg{i}: {element}" for i, element in enumerate(elements))
+        head = f"func.func private @{_SHARED}{digest}({arguments}) -> {result} {{"
+        last = last.replace("linalg.yield", "return", 1)
+        _functions[digest] = _bytecode([head, *lines, last, "}"])
+    made = ir.Module.parse(_functions[digest], context())
+    outermost = ir.InsertionPoint.current.ref_operation
+    while outermost.parent.parent is not None:
+        outermost = outermost.parent
+    operations_of(made.operation)[0][0].move_after(outermost)
+
+
+def _calling_lines(digest: str, elements: Sequence[ir.Type], result: ir.Type) -> list[str]:
+    """Returns the body of a loop that calls the function of its formula."""
+    given = ", ".join(f"%arg{i}" for i in range(len(elements)))
+    kinds = ", ".join(map(str, elements))
+    return [
+        f"%made = func.call @{_SHARED}{digest}({given}) : ({kinds}) -> {result}",
+        f"linalg.yield %made : {result}",
+    ]
+
+
+def _lines_of(function: ir.Operation) -> list[str]:
+    """Returns the body of a function that loops share as that of a loop."""
+    _, *lines, result, _ = str(function).splitlines()
+    return [*lines, result.strip().replace("return", "linalg.yield", 1)]
 
 
 def _digest(key: tuple[str, ...]) -> str:
@@ -60,10 +168,12 @@ def _digest(key: tuple[str, ...]) -> str:
 
 
 def _loop_bytecode(
-    formula: str, elements: Sequence[ir.Type], body: Body, result_elements: Sequence[ir.Type]
+    formula: str,
+    elements: Sequence[ir.Type],
+    lines: Sequence[str],
+    result_elements: Sequence[ir.Type],
 ) -> bytes:
     """Returns a function with the loop over tensors without dimensions, its arguments."""
-    lines = scalar_lines(elements, body, result_elements)
     inputs = [f"tensor<{element}>" for element in elements]
     outputs = [f"tensor<{element}>" for element in result_elements]
     arguments = ", ".join(f"%in{i}: {kind}" for i, kind in enumerate(inputs))
@@ -85,7 +195,14 @@ def _loop_bytecode(
         f"}} -> ({', '.join(outputs)})",
         "return }",
     ]
-    module = ir.Module.parse("\n".join(loop), context())
+    if "func.call" in lines[0]:  # of a function that the program has, and this module has not
+        signature = f"({', '.join(map(str, elements))}) -> {result_elements[0]}"
+        loop.append(f"func.func private @{_SHARED}{formula}{signature}")
+    return _bytecode(loop)
+
+
+def _bytecode(lines: Sequence[str]) -> bytes:
+    module = ir.Module.parse("\n".join(lines), context())
     bytecode = io.BytesIO()
     module.operation.write_bytecode(bytecode)
     return bytecode.getvalue()

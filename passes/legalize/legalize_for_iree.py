@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -10,6 +11,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import OptionValue
 from axir.passes.framework.base import Pass
 
+from .elementwise_loops import sharing_formulas
 from .stages import Stage, looks_for, run_stages
 
 _ANY = "func.func"
@@ -62,6 +64,7 @@ STAGES: dict[str, Stage] = {
     "fuse-loops": looks_for("while"),
     "absorb-transposes": looks_for("dot_general"),
     "fuse-moves": looks_for("gather iota transpose pad concatenate reverse slice"),
+    "write-out-formulas": looks_for("linalg.generic"),
     "clamp-gather": looks_for("gather"),
     "scatter-by-kernel": looks_for("scatter"),
     "drop-scatter": looks_for("scatter"),
@@ -173,14 +176,15 @@ class LegalizeForIree(Pass):
        `write-out-fused-products`; `position-select-and-scatter`, which makes scatters; then, on
        CPUs and unless `fuses` is off,
        `fuse-small-programs`, `fuse-loops`, `absorb-transposes` and `fuse-moves`, when functions of
-       numbers are written out, while gathers and scatters are as they came.
+       numbers are written out, while gathers and scatters are as they came; and
+       `write-out-formulas`.
     3. Indices: `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
        `stabilize-sort` for the sorts that are left on CPUs.
     4. `reduce-long-windows`, on CPUs `run-by-kernel`, `unfold-windows`, for Vulkan
-       `scan-by-doubling`, and `pad-windows`; then `split-complex-pad`, because `drop-scatter` pads
-       too; then `split-complex-constants`.
+       `scan-by-doubling`, and `pad-windows`; on CPUs and unless `fuses` is off `fuse-windows`; then
+       `split-complex-pad`, because `drop-scatter` pads too; then `split-complex-constants`.
     5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
        makes some of; `limit-fusion` and `limit-scalar-fusion`; for
        Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
@@ -195,7 +199,8 @@ class LegalizeForIree(Pass):
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Of the sequence, `part` chooses those before the fusions ("numbers"), after which a program may
-    become one kernel that runs without IREE, and those from there on ("rest").
+    become one kernel that runs without IREE, and those from there on ("rest"). Between the two many
+    loops of one formula share a function, which `write-out-formulas` puts into what is no kernel.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """
@@ -220,7 +225,9 @@ class LegalizeForIree(Pass):
         for name in ("expand-trigonometry", "expand-complex"):
             options[name] = {"fuses": not is_spirv}
         options["accumulate-in-single"] = {"widens": is_spirv}
-        run_stages(module, self.stages(), options)
+        is_for_kernels = self.part == "numbers"
+        with sharing_formulas() if is_for_kernels else nullcontext():
+            run_stages(module, self.stages(), options)
 
     def stages(self) -> dict[str, Stage]:
         """Returns the stages of the part that the platform has."""

@@ -88,7 +88,7 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
                 return _read(known)
             start = time.perf_counter()
             with span("kernel of the program", "compiler"):
-                source = _kernel_of(module)
+                source = _kernel_of(module, has_complex="complex<" in text)
             left = "rest" if isinstance(source, str) else None
             if isinstance(source, str):
                 cache.put(key, _UNFIT + source.encode())
@@ -168,10 +168,13 @@ def _key_of_kernels(text: str) -> str | None:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _kernel_of(module: ir.Module) -> KernelSource | str:
-    """Makes one kernel of a module; returns why it is none."""
+def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
+    """Makes one kernel of a module; returns why it is none.
+
+    `has_complex` tells whether it has complex numbers before it is legalized, which makes none.
+    """
     run_passes(module, [find_pass("legalize-for-iree").from_options({"part": "numbers"})])
-    if "complex<" not in text_of(module):
+    if not has_complex or "complex<" not in text_of(module):
         run_passes(module, [find_pass("fuse-whole-programs")()])
         return read_kernels(module, most=1)
     # IREE, which would go on with the module, knows complex numbers as such.
