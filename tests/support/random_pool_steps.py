@@ -27,6 +27,8 @@ PoolStep = Callable[[Value, Value, Value, int], Value]
 # Exact values lie between minus this and this; sums of 16 of their products fit into 8 bits.
 _BOUND = 8
 _PERIOD = 2 * _BOUND + 1
+# Products of a matrix with its like are squares of this at most.
+_LONGEST_SIDE = 300
 
 
 # Values of the pool -----------------------------------------------------------------------------
@@ -447,8 +449,14 @@ def _small(x: Value) -> Value:
     return x
 
 
-def _matrix_product(x: Value, y: Value, z: Value, choice: int) -> Value:
+def _factor(x: Value) -> Value:
+    """A matrix that may be multiplied with one as long as it is wide, or as wide as it is long."""
     a = _small(matrix(x))
+    return a if max(a.shape) <= _LONGEST_SIDE else a[:_LONGEST_SIDE, :_LONGEST_SIDE]
+
+
+def _matrix_product(x: Value, y: Value, z: Value, choice: int) -> Value:
+    a = _factor(x)
     b = _small(shaped(converted(y, a.dtype), (a.shape[1], a.shape[-1]), choice))
     made = a @ b if choice % 2 else jnp.matmul(b.T, a.T).T
     return settled(made / math.sqrt(a.shape[1])) if not is_exact(a) else wrapped(made)
@@ -464,7 +472,7 @@ def _inner_product(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _tensor_product(x: Value, y: Value, z: Value, choice: int) -> Value:
-    a = _small(matrix(x))
+    a = _factor(x)
     b = _small(shaped(converted(y, a.dtype), (2, *a.shape), choice))
     made = jnp.tensordot(b, a, ([2], [1])) if choice % 2 else jnp.einsum("bij,ik->bjk", b, a)
     return settled(made / math.sqrt(a.size)) if not is_exact(a) else wrapped(made)
