@@ -26,6 +26,8 @@ __all__ = [
     "TypePromotionError",
     "bfloat16",
     "canonicalize_dtype",
+    "default_float_dtype",
+    "default_int_dtype",
     "extended",
     "finfo",
     "float0",
@@ -48,3 +50,21 @@ def supports_inf(dtype: DTypeLike) -> bool:
     (True, False)
     """
     return bool(np.isinf(np.asarray(np.inf, canonicalize_dtype(dtype)).astype(np.float32)))
+
+
+def default_int_dtype() -> np.dtype:
+    """Returns the dtype of Python's integers as arrays.
+
+    >>> default_int_dtype()
+    dtype('int32')
+    """
+    return canonicalize_dtype(np.int64)
+
+
+def default_float_dtype() -> np.dtype:
+    """Returns the dtype of Python's floats as arrays.
+
+    >>> default_float_dtype()
+    dtype('float32')
+    """
+    return canonicalize_dtype(np.float64)

@@ -16,7 +16,7 @@ from axir.dialect.core.annotations import AnyDtype, DTypeLike, ShapeLike, UserOb
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.rules import Value
-from axir.numpy import full
+from axir.numpy import full, iinfo
 
 SEMAPHORE_DTYPE = np.dtype(np.int16)
 
@@ -84,7 +84,7 @@ def uninitialized(shape: tuple[int, ...], dtype: AnyDtype) -> Value:
     if dtype == SEMAPHORE_DTYPE or kind in "bu":
         return full(shape, 0, dtype)
     if kind == "i":
-        return full(shape, dtypes.iinfo(dtype).min, dtype)
+        return full(shape, iinfo(dtype).min, dtype)
     return full(shape, np.nan, dtype)
 
 
