@@ -33,6 +33,7 @@ __all__ = [
     "float0",
     "iinfo",
     "issubdtype",
+    "itemsize_bits",
     "prng_key",
     "result_type",
     "scalar_type_of",
@@ -68,3 +69,16 @@ def default_float_dtype() -> np.dtype:
     dtype('float32')
     """
     return canonicalize_dtype(np.float64)
+
+
+def itemsize_bits(dtype: DTypeLike) -> int:
+    """Returns how many bits a number of a dtype has.
+
+    >>> itemsize_bits("int4"), itemsize_bits("float32")
+    (4, 32)
+    """
+    kind = np.dtype(canonicalize_dtype(dtype))
+    for narrow, bits in (("int4", 4), ("int2", 2), ("float4", 4), ("int1", 1)):
+        if narrow in kind.name:
+            return bits
+    return kind.itemsize * 8

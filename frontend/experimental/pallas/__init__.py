@@ -72,7 +72,17 @@ from ._specs import (
     no_block_spec,
     squeezed,
 )
-from ._state import broadcast_to, empty, empty_like, empty_ref_like, estimate_cost, run_state
+from ._state import (
+    broadcast_to,
+    debug_check,
+    debug_checks_enabled,
+    empty,
+    empty_like,
+    empty_ref_like,
+    enable_debug_checks,
+    estimate_cost,
+    run_state,
+)
 
 ds = dslice
 ANY = MemorySpace.ANY
@@ -82,6 +92,6 @@ __getattr__, _names = only_on(
     "accelerators",
     __name__,
     "CompilerParams core_map get_global kernel lower_as_mlir pallas_call_p select_ref semaphore "
-    "pallas_export_experimental",
+    "pallas_export_experimental enable_poison_buffers",
     "Use pl.pallas_call, which runs a kernel for each place of a grid.",
 )

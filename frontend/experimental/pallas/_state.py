@@ -5,17 +5,44 @@ from __future__ import annotations
 import math
 
 from axir import lax
+from axir._as_jax.src.config import State
 from axir._transforms.jit import jit
 from axir._transforms.refs import Ref, freeze, new_ref
 from axir._trees import tree
 from axir.dialect.core.annotations import DTypeLike, Options, PyTree, ShapeLike, UserFunction
 from axir.dialect.core.annotations import UserObject
-from axir.dialect.core.state import Change
+from axir.dialect.core.config import config
 from axir.dialect.program.rules import Value
+from axir.experimental import checkify
 from axir.numpy import broadcast_to as numpy_broadcast_to
 
 from ._memory import wanted_type
 from ._specs import CostEstimate
+
+enable_debug_checks = State("jax_pallas_enable_debug_checks")
+
+
+def debug_checks_enabled() -> bool:
+    """Tells whether `debug_check` checks anything."""
+    return bool(config.jax_pallas_enable_debug_checks)
+
+
+def debug_check(condition: Value, message: str) -> None:
+    """Says what must hold in a kernel; `checkify` finds out if `enable_debug_checks` is on.
+
+    >>> import axir, axir.numpy as jnp
+    >>> from axir.experimental import checkify, pallas as pl
+    >>> def kernel(x_ref, o_ref):
+    ...     pl.debug_check(x_ref[0] > 0.0, "the first number must be positive")
+    ...     o_ref[...] = x_ref[...]
+    >>> call = checkify.checkify(lambda x: pl.pallas_call(kernel, x)(x))
+    >>> with pl.enable_debug_checks(True):
+    ...     error, _ = call(jnp.array([-1.0]))
+    >>> "the first number must be positive" in error.get()
+    True
+    """
+    if debug_checks_enabled():
+        checkify.check(condition, message, debug=True)
 
 
 def run_state(f: UserFunction) -> UserFunction:
