@@ -33,6 +33,7 @@ from .errors import (
     ImmutableArrayError,
     KeyConversionError,
     NonArrayArgumentError,
+    RefArgumentError,
     ShapeError,
 )
 from .extended_dtypes import keys_of, words_of
@@ -471,6 +472,8 @@ def as_array(value: UserObject, what: str = "operand") -> ConcreteArray:
         return as_array(np.asarray(value))
     if isinstance(value, _SCALARS):
         return scalar(value)
+    if getattr(value, "_is_ref", False):
+        raise RefArgumentError(what.capitalize(), value)
     raise NonArrayArgumentError(
         f"{what.capitalize()} {_summary(value)} of type {python_type.__name__!r} is not an array.",
         "Pass arrays or Python scalars; turn lists into arrays with jnp.array(...).",

@@ -98,6 +98,16 @@ class NonArrayArgumentError(AxirError, TypeError):
     """Something that is not an array was passed where an array is needed."""
 
 
+class RefArgumentError(NonArrayArgumentError, ValueError):
+    """A ref was passed where an array is needed."""
+
+    def __init__(self, what: str, ref: UserObject):
+        super().__init__(
+            f"{what} is {ref!r}, a ref, where an array is needed.",
+            "Read what it holds: ref[...].",
+        )
+
+
 class ImmutableArrayError(AxirError, TypeError):
     """An array was assigned to."""
 

@@ -171,6 +171,13 @@ _TABLE = (
         "slows tracing down.",
     ),
     Option(
+        "jax_pallas_enable_debug_checks",
+        bool,
+        False,
+        "Has checkify check what kernels say by pallas.debug_check; when off, nothing is checked.",
+        is_in_cache_key=True,
+    ),
+    Option(
         "jax_check_static_indices",
         bool,
         False,

@@ -42,6 +42,8 @@ class _State(threading.local):
         formulas: How many loops each formula has in the module that is being legalized, if those of
             one formula may share a function; else None.
         machine: What runs a kernel of the user's own; None outside.
+        grid: Where in its grid a kernel on blocks is that is traced now, and how large the grid
+            is; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
         stand_ins: Values that code gets for tracers that it closes over, whose traces have ended.
         keeps_origins: Whether arrays that are computed are kept with the ops that computed them,
@@ -61,6 +63,7 @@ class _State(threading.local):
         self.kernel: Kernel | None = None
         self.formulas: dict[str, int] | None = None
         self.machine: Machine[Foreign] | None = None
+        self.grid: tuple[tuple[Foreign, ...], tuple[Foreign, ...]] | None = None
         self.caller: str | None = None
         self.stand_ins: Mapping[Tracer, Value] = {}
         self.keeps_origins: bool = False

@@ -26,6 +26,7 @@ _LOADED_WHEN_NAMED = frozenset(
         "ode",
         "optimizers",
         "optix",
+        "pallas",
         "pjit",
         "random",
         "rnn",

@@ -22,6 +22,7 @@ MODULES = {
     "dlpack": "axir.dlpack",
     "errors": "axir.errors",
     "export": "axir.export",
+    "hijax": "axir.experimental.hijax",
     "image": "axir.image",
     "indexing": "axir.numpy._indexing.dynamic_slices",
     "mesh": "axir.sharding",
@@ -31,6 +32,22 @@ MODULES = {
     "nn.functions": "axir.nn",
     "ops": "axir.ops",
     "ops.scatter": "axir.ops",
+    **{
+        f"pallas.{name}": "axir.experimental.pallas"
+        for name in "core helpers pallas_call primitives utils".split()
+    },
+    **{
+        f"pallas.{place}": f"axir.experimental.pallas.{name}"
+        for place, name in (
+            ("mosaic", "tpu"),
+            ("mosaic.core", "tpu"),
+            ("mosaic.primitives", "tpu"),
+            ("mosaic_gpu", "mosaic_gpu"),
+            ("mosaic_gpu.core", "mosaic_gpu"),
+            ("triton", "triton"),
+            ("triton.primitives", "triton"),
+        )
+    },
     "partition_spec": "axir.sharding",
     "prng": "axir.extend.random",
     "profiler": "axir.profiler",
@@ -41,6 +58,8 @@ MODULES = {
     "sharding_impls": "axir.sharding",
     "source_info_util": "axir.extend.source_info_util",
     "stages": "axir.stages",
+    "state.discharge": "axir.experimental.pallas",
+    "state.primitives": "axir.ref",
     "tree": "axir.tree",
     "typing": "axir.typing",
     **{

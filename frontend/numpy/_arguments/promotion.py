@@ -22,6 +22,7 @@ from axir.dialect.core.errors import (
     DTypeError,
     KeyPromotionError,
     NonArrayArgumentError,
+    RefArgumentError,
     ShapeError,
 )
 from axir.dialect.core.types import ShapedArray
@@ -74,6 +75,8 @@ def array_argument(name: str, x: UserObject, position: int = 0) -> Value:
 
 def not_an_array(name: str, x: UserObject, position: int) -> NonArrayArgumentError:
     """Returns the error for an argument that is not an array."""
+    if getattr(x, "_is_ref", False):
+        return RefArgumentError(f"jnp.{name}: argument {position}", x)
     text = repr(x)
     text = text if len(text) <= 60 else text[:57] + "..."
     return NonArrayArgumentError(

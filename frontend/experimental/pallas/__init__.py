@@ -1,0 +1,97 @@
+"""Kernels on blocks of arrays, under the names of `jax.experimental.pallas`.
+
+A kernel is a function of refs, and its operations are those of `axir.numpy` and `axir.lax`. It is
+compiled for the CPU with the program that calls it. `docs/kernels.md` is a course.
+
+>>> import axir, axir.numpy as jnp
+>>> from axir.experimental import pallas as pl
+>>> def softmax(x_ref, o_ref):
+...     e = jnp.exp(x_ref[...] - x_ref[...].max())
+...     o_ref[...] = e / e.sum()
+>>> row = pl.BlockSpec((None, 2), lambda i: (i, 0))
+>>> x = jnp.log(jnp.array([[1.0, 3.0], [1.0, 1.0]]))
+>>> call = pl.pallas_call(softmax, x, grid=2, in_specs=[row], out_specs=row)
+>>> axir.jit(call)(x).round(3)
+Array([[0.25, 0.75],
+       [0.5 , 0.5 ]], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from axir.numpy._indexing.dynamic_slices import Slice, dslice
+
+from ._accelerators import AcceleratorOnlyError, only_on
+from ._access import (
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_xchg,
+    atomic_xor,
+    load,
+    store,
+    swap,
+)
+from ._call import KernelResultError, pallas_call
+from ._inside import (
+    align_to,
+    cdiv,
+    debug_print,
+    delay,
+    loop,
+    max_contiguous,
+    multiple_of,
+    next_power_of_2,
+    num_programs,
+    program_id,
+    reciprocal,
+    run_scoped,
+    strides_from_shape,
+    when,
+    with_scoped,
+)
+from ._memory import MemoryRef, MemorySpace
+from ._products import dot
+from ._semaphores import DeviceIdType, semaphore_read, semaphore_signal, semaphore_wait
+from ._specs import (
+    BlockDim,
+    Blocked,
+    BlockSpec,
+    BlockSpecError,
+    BoundedSlice,
+    Buffered,
+    CostEstimate,
+    Element,
+    GridSpec,
+    Indirect,
+    RevisitMode,
+    Squeezed,
+    get_block_size,
+    no_block_spec,
+    squeezed,
+)
+from ._state import (
+    broadcast_to,
+    debug_check,
+    debug_checks_enabled,
+    empty,
+    empty_like,
+    empty_ref_like,
+    enable_debug_checks,
+    estimate_cost,
+    run_state,
+)
+
+ds = dslice
+ANY = MemorySpace.ANY
+HOST = MemorySpace.HOST
+
+__getattr__, _names = only_on(
+    "accelerators",
+    __name__,
+    "CompilerParams core_map get_global kernel lower_as_mlir pallas_call_p select_ref semaphore "
+    "pallas_export_experimental enable_poison_buffers",
+    "Use pl.pallas_call, which runs a kernel for each place of a grid.",
+)

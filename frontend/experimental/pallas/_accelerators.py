@@ -1,0 +1,58 @@
+"""Names that mean something on one kind of accelerator alone: importable, and an error when used.
+
+Libraries import them and use them where they have found such a device. They are classes, so that
+annotations and `isinstance` work with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.errors import AxirError
+
+
+class AcceleratorOnlyError(AxirError, NotImplementedError):
+    """Something was used that means something on one kind of accelerator alone."""
+
+
+class _Elsewhere(type):
+    device: str
+    instead: str
+
+    def __call__(cls, *args: Options, **kwargs: Options) -> UserObject:
+        raise _error(cls)
+
+    def __getattr__(cls, name: str) -> UserObject:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _error(cls)
+
+
+def _error(name: _Elsewhere) -> AcceleratorOnlyError:
+    return AcceleratorOnlyError(
+        f"{name.__module__}.{name.__name__} is for {name.device}; axir runs kernels on CPUs.",
+        name.instead,
+    )
+
+
+def only_on(
+    device: str, module: str, names: str, instead: str
+) -> tuple[Callable[[str], UserObject], list[str]]:
+    """Returns the `__getattr__` of a module with names for other devices, and these names.
+
+    Args:
+        device: What they are for.
+        module: The name of the module.
+        names: The names, separated by blanks.
+        instead: What to use here.
+    """
+    known = names.split()
+
+    def find(name: str) -> UserObject:
+        if name not in known:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        space = {"__module__": module, "device": device, "instead": instead}
+        return _Elsewhere(name, (), space)
+
+    return find, known

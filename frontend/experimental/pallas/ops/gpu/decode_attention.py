@@ -1,0 +1,13 @@
+"""Names of `jax.experimental.pallas.ops.gpu.decode_attention`, which are for GPUs alone."""
+
+from __future__ import annotations
+
+from axir.experimental.pallas._accelerators import only_on
+
+__getattr__, __all__ = only_on(
+    "GPUs",
+    __name__,
+    "attn_forward_kernel decode_attn_unbatched gqa gqa_reference mha_reference mqa "
+    "mqa_reference",
+    "Use axir.nn.dot_product_attention, which compiles for the CPU.",
+)

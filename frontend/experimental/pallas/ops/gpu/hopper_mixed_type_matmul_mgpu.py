@@ -1,0 +1,12 @@
+"""Names of `jax.experimental.pallas.ops.gpu.hopper_mixed_type_matmul_mgpu`, which are for GPUs alone."""
+
+from __future__ import annotations
+
+from axir.experimental.pallas._accelerators import only_on
+
+__getattr__, __all__ = only_on(
+    "GPUs",
+    __name__,
+    "MatmulDimension TuningConfig mixed_matmul_kernel reference",
+    "Use axir.numpy.matmul, which compiles for the CPU.",
+)

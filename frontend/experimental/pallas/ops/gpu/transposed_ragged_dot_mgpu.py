@@ -1,0 +1,12 @@
+"""Names of `jax.experimental.pallas.ops.gpu.transposed_ragged_dot_mgpu`, which are for GPUs alone."""
+
+from __future__ import annotations
+
+from axir.experimental.pallas._accelerators import only_on
+
+__getattr__, __all__ = only_on(
+    "GPUs",
+    __name__,
+    "ref_transposed_ragged_dot transposed_ragged_dot",
+    "Use axir.lax.ragged_dot, which compiles for the CPU.",
+)

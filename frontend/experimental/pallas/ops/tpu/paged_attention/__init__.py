@@ -1,0 +1,7 @@
+"""Attention to pages of keys, under names that are for TPUs alone."""
+
+from __future__ import annotations
+
+from .paged_attention_kernel import paged_attention
+
+__all__ = ["paged_attention"]
