@@ -89,6 +89,11 @@ class Fitness:
             return f"it does {work:,} operations, more than one thread should"
         return reason
 
+    def work_of(self, operation: ir.Operation) -> int | None:
+        """Returns the work of an operation, None if it has no rule."""
+        reason, work = self._judge([operation])
+        return work if reason is None else None
+
     def of_operations(self, operations: list[ir.Operation]) -> str | None:
         """Returns why some operations have no rule, None if all have one."""
         return self._judge(operations)[0]

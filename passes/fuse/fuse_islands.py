@@ -8,8 +8,10 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.regions import operations_of, operations_within
+from axir.passes.legalize.rewriting import find_operations, replace
 
 from .code import Code, write_out_functions
 from .fitness import Fitness
@@ -27,10 +29,11 @@ class FuseIslands(Pass):
     compiles that, and looks at all kernels while it does. Without it a program is ready several
     times as early (`runtime/native/`), and computes the same numbers.
 
-    1. Take public functions of one block, all of whose operations are kernels or have a rule, and
+    1. Fill arrays by constants: numbers that are hidden from IREE (`renew-fills`) need not be.
+    2. Take public functions of one block, all of whose operations are kernels or have a rule, and
        none of which adds up floats outside of a kernel: IREE does that in an order of its own.
-    2. Group the operations between two kernels. What only reads an array as another one stays.
-    3. Build a kernel of each group.
+    3. Group the operations between two kernels. What only reads an array as another one stays.
+    4. Build a kernel of each group.
 
     Before::
 
@@ -57,12 +60,30 @@ class FuseIslands(Pass):
         for function in list(code.functions.values()):
             if "sym_visibility" in function.attributes or not len(function.regions[0].blocks):
                 continue
+            _show_fills(function)
             reason = _reason_against(function, code)
             if reason is not None:
                 _LOGGER.info("the program at %s is not kernels only: %s", function.location, reason)
                 continue
             for island in islands_of(operations_of(function)[0]):
-                fuse_island(island, island[-1], code, "elementwise")
+                fuse_island(island, code, "elementwise")
+
+
+def _show_fills(function: ir.Operation) -> None:
+    """Makes constants of arrays that are filled with a number which is hidden from IREE."""
+    for splat in find_operations(function, ("flow.tensor.splat",)):
+        hidden = splat.operands[0].owner
+        is_hidden = hidden.name == "util.optimization_barrier"
+        known = hidden.operands[0].owner.operation if is_hidden else hidden
+        if known.name != "arith.constant":
+            continue
+        kind = splat.results[0].type
+        with ir.InsertionPoint(splat), splat.location:
+            number = known.attributes["value"].value
+            replace(splat, hlo.full(number, kind.shape, kind.element_type))
+        for made in (hidden, known) if is_hidden else (known,):
+            if not any(True for _ in made.results[0].uses):
+                made.erase()
 
 
 def _reason_against(function: ir.Operation, code: Code) -> str | None:

@@ -12,7 +12,7 @@ from axir.passes.legalize.regions import operations_of
 
 from .code import Code, write_out_functions
 from .fitness import Fitness
-from .islands import connected, fuse_island, is_float_sum, islands_of
+from .islands import Island, connected, fuse_island, is_float_sum, islands_of
 from .region_kernel import RULES
 
 # What one thread does in about 10 microseconds: others would have begun by then.
@@ -28,7 +28,8 @@ class FuseSmallSums(Pass):
     up is the same number wherever they run, with IREE or without it (`fuse-islands`).
 
     1. Take the groups of operations between two kernels; of these the parts that hang together.
-    2. Of those that have sums of floats, and whose work is small, build a kernel each.
+    2. Cut parts of more work than one thread should do into pieces, in the order of the program.
+    3. Build a kernel of each part or piece that has sums of floats.
 
     Before::
 
@@ -53,9 +54,26 @@ class FuseSmallSums(Pass):
             if "sym_visibility" in function.attributes or len(function.regions[0].blocks) != 1:
                 continue
             for island in islands_of(operations_of(function)[0]):
-                last = island[-1]
-                for part in connected(island):
-                    if not any(map(is_float_sum, part)):
-                        continue
-                    if fitness.of_small(part, _MOST_WORK) is None:
-                        last = fuse_island(part, last, code, "program")
+                for part in filter(_has_sum, connected(island)):
+                    is_small = fitness.of_small(part, _MOST_WORK) is None
+                    for piece in [part] if is_small else _pieces(part, fitness):
+                        fuse_island(piece, code, "program")
+
+
+def _has_sum(part: Island) -> bool:
+    return any(map(is_float_sum, part))
+
+
+def _pieces(part: Island, fitness: Fitness) -> list[Island]:
+    """Cuts operations that depend on each other into small neighbours with sums."""
+    pieces: list[Island] = [[]]
+    done = 0
+    for operation in part:
+        work = fitness.work_of(operation)
+        if work is None or done + work > _MOST_WORK:
+            pieces.append([])
+            done = 0
+        if work is not None and work <= _MOST_WORK:
+            pieces[-1].append(operation)
+            done += work
+    return list(filter(_has_sum, pieces))

@@ -71,18 +71,15 @@ def connected(island: Island) -> list[Island]:
     return [sorted(part, key=position.__getitem__) for part in parts.values()]
 
 
-def fuse_island(island: Island, last: ir.Operation, code: Code, name: str) -> ir.Operation:
-    """Makes a kernel of operations.
+def fuse_island(island: Island, code: Code, name: str) -> None:
+    """Makes a kernel of operations, in the place of the last one.
 
     Args:
         island: The operations, in order.
-        last: The last operation of the whole island, behind which the kernel goes.
         code: The symbols of the module.
         name: What the kernel is called.
-
-    Returns:
-        What stands at the end of the island now.
     """
+    last = island[-1]
     made_here = [result for operation in island for result in operation.results]
     outside = [
         x for x in dict.fromkeys(y for z in island for y in _read_by(z)) if x not in made_here
@@ -103,10 +100,8 @@ def fuse_island(island: Island, last: ir.Operation, code: Code, name: str) -> ir
     end.erase()
     for number, x in enumerate(ends):
         x.replace_all_uses_with(made[number])
-    behind = made[0].owner.operation if made else last
     for operation in reversed(island):
         operation.erase()
-    return behind
 
 
 def _read_by(operation: ir.Operation) -> list[ir.Value]:

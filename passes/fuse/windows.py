@@ -266,7 +266,6 @@ class Products:
         is_row = numbers.lhs[2 + number] == last and numbers.strides[number] == 1
         return 1 if is_row else None, 0
 
-
     def write(
         self,
         result: Memory,
