@@ -1,23 +1,31 @@
-"""Rounds products before they are added, so that a result is one number wherever it is computed.
+"""Says which products are rounded before they are added, so that a result is one number wherever
+it is computed.
 
 IREE computes elementwise results again in each kernel that reads them, and gives LLVM leave to
 round a product and the sum that it is part of once (`contract`). LLVM does so where nothing else in
-the kernel reads the product: so `s = x * y + z` had other last bits in one kernel than in another,
-and `s.max() - s` was negative. Without that leave all kernels round as NumPy does. Polynomials of
-functions keep it: `erf` took a fifth longer without; and what is summed up in a loop, which is done
-once: a matrix product took twice as long. What does not live here: when the compiler stops for this
-(`invoker.py`).
+the kernel reads the product, and it finds both in one block: so `s = x * y + z` had other last bits
+in one kernel than in another, and `s.max() - s` was negative. Without that leave all kernels round
+as NumPy does. Polynomials of functions are rounded once: `erf` took a fifth longer without; and
+what is summed up in a loop, which is done once: a matrix product took twice as long; and all of
+kernels that compute what nothing computes again. There the product and the sum become one operation
+here, where a processor has such a one: else LLVM of IREE and that of native programs, which
+optimize in other ways, chose other ones of two products that are added. What does not live here:
+when the compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 
 from iree.compiler import ir
 
 from .called_functions import FUNCTION_MARK
 
 _PRODUCT = "llvm.fmul"
+# What names the processor, and under which name.
+_TARGETS = {"builtin.module": "hal.executable.target", "hal.executable.variant": "target"}
 _SUMS = frozenset(("llvm.fadd", "llvm.fsub"))
 _FLAGS = "fastmathFlags"
 _CONTRACT = "contract"
@@ -29,27 +37,118 @@ _COMPUTES_ONCE = re.compile(r"(matrix_product|vector_product|convolution|program
 
 
 def round_products(module: ir.Operation) -> None:
-    """Has LLVM round all products of a module in the phase `executable-targets`, in place."""
-    products: list[ir.Operation] = []
+    """Settles how the products of a module in the phase `executable-targets` are rounded."""
+    scope = _Scope()
 
     def collect(operation: ir.Operation) -> ir.WalkResult:
-        name = operation.name
-        if name in ("hal.executable", "llvm.func"):
-            if _computes_once(ir.StringAttr(operation.attributes["sym_name"]).value):
-                return ir.WalkResult.SKIP
-        elif name == _PRODUCT:
-            products.append(operation)
+        scope.visit(operation)
         return ir.WalkResult.ADVANCE
 
     module.walk(collect, ir.WalkOrder.PRE_ORDER)
+    free = [x for x in scope.products if x.computes_once or _may_fuse(x.operation)]
+    fused = _fused({x.operation for x in free if x.has_fused}, scope.sums)
+    kept = {x.operation for x in free if not x.has_fused}
     without: dict[ir.Attribute, ir.Attribute] = {}
-    for product in products:
-        if _is_of_polynomial(product) or _is_summed_up(product):
+    for product in (x.operation for x in scope.products):
+        if product in fused or product in kept:
             continue
         flags = product.attributes[_FLAGS]
         if flags not in without:
             without[flags] = _without_leave(flags)
         product.attributes[_FLAGS] = without[flags]
+    for product, total in fused.items():
+        _fuse(product, total)
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A product: whether its kernel computes it once, and its processor has fused operations."""
+
+    operation: ir.Operation
+    computes_once: bool
+    has_fused: bool
+
+
+class _Scope:
+    """Collects products and sums, and what is known of where they are."""
+
+    def __init__(self) -> None:
+        self.products: list[_Product] = []
+        self.sums: list[ir.Operation] = []
+        self._executable = self._function = self._has_fused = False
+
+    def visit(self, operation: ir.Operation) -> None:
+        """Takes the next operation, after those that hold it."""
+        name = operation.name
+        if name == "hal.executable":
+            self._executable = _computes_once(_symbol(operation))
+        elif name == "llvm.func":
+            self._function = _computes_once(_symbol(operation))
+        elif name in _TARGETS and _TARGETS[name] in operation.attributes:
+            self._has_fused = _has_fused(str(operation.attributes[_TARGETS[name]]))
+        elif name == _PRODUCT:
+            is_once = self._executable or self._function
+            self.products.append(_Product(operation, is_once, self._has_fused))
+        elif name in _SUMS:
+            self.sums.append(operation)
+
+
+def _symbol(operation: ir.Operation) -> str:
+    return ir.StringAttr(operation.attributes["sym_name"]).value
+
+
+def _has_fused(target: str) -> bool:
+    """Tells whether a processor multiplies and adds in one operation."""
+    return "+fma," in target or '+fma"' in target or "aarch64" in target
+
+
+def _may_fuse(product: ir.Operation) -> bool:
+    return _is_of_polynomial(product) or _is_summed_up(product)
+
+
+def _fused(
+    products: Set[ir.Operation], sums: Sequence[ir.Operation]
+) -> dict[ir.Operation, ir.Operation]:
+    """Returns the products that are rounded with a sum, and that: of two products the first."""
+    found: dict[ir.Operation, ir.Operation] = {}
+    for total in sums:
+        if not (_may_contract(total) and _is_wide(total)):
+            continue
+        for x in total.operands:
+            made = _definition(x)
+            if made in products and _may_contract(made) and len(list(x.uses)) == 1:
+                found[made] = total
+                break
+    return found
+
+
+def _may_contract(operation: ir.Operation) -> bool:
+    return _CONTRACT in str(operation.attributes[_FLAGS])
+
+
+def _is_wide(total: ir.Operation) -> bool:
+    kind = total.results[0].type
+    element = kind.element_type if isinstance(kind, ir.VectorType) else kind
+    return isinstance(element, (ir.F32Type, ir.F64Type))
+
+
+def _fuse(product: ir.Operation, total: ir.Operation) -> None:
+    """Puts one operation in the place of a product and the sum that it is part of."""
+    x, y = product.operands
+    first, second = total.operands
+    is_first = first == product.results[0]
+    other = second if is_first else first
+    kind = total.results[0].type
+    with ir.InsertionPoint(total), total.location:
+        if total.name == "llvm.fsub":
+            if is_first:
+                other = ir.Operation.create("llvm.fneg", [kind], [other]).result
+            else:
+                x = ir.Operation.create("llvm.fneg", [kind], [x]).result
+        made = ir.Operation.create("llvm.intr.fma", [kind], [x, y, other]).result
+    total.results[0].replace_all_uses_with(made)
+    total.erase()
+    product.erase()
 
 
 def _computes_once(symbol: str) -> bool:
