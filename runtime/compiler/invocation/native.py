@@ -142,9 +142,10 @@ class NativeCompiler:
         assert self._context is not None
         assert self._pipeline is not None
         self._count += 1
-        text = f"module attributes {{hal.executable.target = {self._target}}} {{\n"
+        layouts, functions = _over_memory(kernel)
+        attributes = f"attributes {{hal.executable.target = {self._target}}}"
         with self._context:
-            module = ir.Module.parse(text + _over_memory(kernel) + "\n}")
+            module = ir.Module.parse(f"{layouts}\nmodule {attributes} {{\n{functions}\n}}")
         self._pipeline.run(module.operation)
         round_products(module.operation)
         freeze_conversions(module.operation)
@@ -200,26 +201,35 @@ class NativeCompiler:
         )
 
 
-def _over_memory(kernels: str) -> str:
-    """Returns kernels whose functions find their memory in what IREE's runtime hands to kernels."""
-    return _FUNCTION.sub(_with_interface, kernels)
+def _over_memory(kernels: str) -> tuple[str, str]:
+    """Returns kernels whose functions find their memory in what IREE's runtime hands to kernels.
+
+    Before them comes the text of the layouts that they name, one for each number of bindings.
+    """
+    counts: set[int] = set()
+
+    def with_interface(function: re.Match[str]) -> str:
+        name, arguments, body = function.groups()
+        names = _BINDING.findall(arguments)
+        numbers = {name: number for number, name in enumerate(names)}
+        counts.add(len(names))
+
+        def subspan(match: re.Match[str]) -> str:
+            return (
+                f"hal.interface.binding.subspan layout(#layout_{len(names)}) "
+                f"binding({numbers[match.group(1)]}) offset({match.group(2)}) : "
+            )
+
+        body = _SUBSPAN.sub(subspan, body).replace(_WORKGROUP, "hal.interface.workgroup.id")
+        return f"func.func @{name}(){body}"
+
+    functions = _FUNCTION.sub(with_interface, kernels)
+    return "\n".join(map(_layout, sorted(counts))), functions
 
 
-def _with_interface(function: re.Match[str]) -> str:
-    name, arguments, body = function.groups()
-    names = _BINDING.findall(arguments)
-    numbers = {name: number for number, name in enumerate(names)}
-    bindings = ", ".join(["#hal.pipeline.binding<storage_buffer, Indirect>"] * len(names))
-    layout = f"#hal.pipeline.layout<bindings = [{bindings}], flags = Indirect>"
-
-    def subspan(match: re.Match[str]) -> str:
-        return (
-            f"hal.interface.binding.subspan layout({layout}) binding({numbers[match.group(1)]}) "
-            f"offset({match.group(2)}) : "
-        )
-
-    body = _SUBSPAN.sub(subspan, body).replace(_WORKGROUP, "hal.interface.workgroup.id")
-    return f"func.func @{name}(){body}"
+def _layout(count: int) -> str:
+    bindings = ", ".join(["#hal.pipeline.binding<storage_buffer, Indirect>"] * count)
+    return f"#layout_{count} = #hal.pipeline.layout<bindings = [{bindings}], flags = Indirect>"
 
 
 class _Operation(ctypes.Structure):
