@@ -148,9 +148,12 @@ def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | 
         with span("kernels of the program", "compiler"):
             run_passes(module, [find_pass("fuse-islands")()])
             source = read_kernels(module)
-        if not isinstance(source, str):
+        made: KernelProgram | str
+        if isinstance(source, str):
+            made = source
+        else:
             _dump(source, name)
-        made = source if isinstance(source, str) else _compile(source, name)
+            made = _compile(source, name, is_quick=not _stays())
         if isinstance(made, str):
             _LOGGER.info("the first calls of %s wait for IREE: %s", name, made)
             return None
@@ -164,8 +167,14 @@ def _key_of_kernels(text: str) -> str | None:
     here = _here()
     if here is None:
         return None
-    parts = (COMPILER_VERSION, code_fingerprint(), here, "kernels", text)
+    kind = "kernels" if _stays() else "quick kernels"
+    parts = (COMPILER_VERSION, code_fingerprint(), here, kind, text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _stays() -> bool:
+    """Tells whether kernels run for good, and not only until IREE is done."""
+    return config.axir_compiler == "native"
 
 
 def _kernel_of(module: ir.Module) -> KernelSource | str:
@@ -190,7 +199,7 @@ def _dump(source: KernelSource, name: str) -> None:
         (folder / f"{name}-{digest}.kernel.mlir").write_bytes(source.text)
 
 
-def _compile(source: KernelSource, name: str) -> KernelProgram | str:
+def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> KernelProgram | str:
     if not source.text:
         return source.program
     steps = source.program.steps
@@ -199,7 +208,7 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source.text, messages.append)
+            made = _run(source.text, is_quick, messages.append)
     except CompilerEndedError as error:
         said = "".join(f": {line}" for line in error.lines[-1:])
         return _reported(name, f"the compiler of kernels ended with {error.ending}{said}")
@@ -221,16 +230,16 @@ def _reported(name: str, reason: str) -> str:
     return reason
 
 
-def _run(kernels: bytes, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
+def _run(kernels: bytes, is_quick: bool, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
     if config.axir_isolate_compiler != "never":
         import_passes_meanwhile()
         try:
-            return helpers.compile_kernels(kernels, report)
+            return helpers.compile_kernels(kernels, is_quick, report)
         except HelperStartError:
             if config.axir_isolate_compiler == "always" or helpers.is_closed:
                 raise
-    return _compiler().compile(kernels, report)
+    return _compiler().compile(kernels, is_quick, report)
 
 
 @cache

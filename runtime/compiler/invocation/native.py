@@ -47,6 +47,10 @@ _FUNCTION = re.compile(
 _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
 _ENTRY = "entry"
+# What LLVM takes longest for besides the instructions: other counters of loops, for cheaper
+# addresses. It is a third of the time; most code is as fast without, and sorts take half as long
+# again.
+_LOOPS_AS_WRITTEN = "-disable-lsr"
 
 
 # What tells a kernel that is not compiled from an llvmlite that compiles none: a number that is not
@@ -75,16 +79,20 @@ class NativeUnavailableError(Exception):
 class NativeCompiler:
     """Makes machine code of kernels, for the machine it runs on.
 
+    Args:
+        has_process: Whether nobody else in this process uses LLVM, whose options are the process's.
+
     Raises:
         NativeUnavailableError: there is no llvmlite.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_process: bool = False) -> None:
         try:
             import llvmlite.binding as llvm  # late: few processes need it, and it takes 40 ms
         except (ImportError, OSError) as error:
             raise NativeUnavailableError(f"llvmlite cannot be loaded: {error}") from error
         self._llvm = llvm
+        self._has_process = has_process
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._count = 0
@@ -92,11 +100,14 @@ class NativeCompiler:
         self._context: ir.Context | None = None
         self._pipeline: PassManager | None = None
 
-    def compile(self, kernels: bytes, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
+    def compile(
+        self, kernels: bytes, is_quick: bool, report: Callable[[str], None]
+    ) -> tuple[bytes, ...] | None:
         """Makes an object file of kernels.
 
         Args:
             kernels: The text of functions over bindings, and of those that they call.
+            is_quick: Whether code is soon replaced by better one: it may then be slower.
             report: Called with what is wrong.
 
         Returns:
@@ -107,7 +118,7 @@ class NativeCompiler:
             NativeUnavailableError: llvmlite does not read what IREE's MLIR writes, whatever it is.
         """
         try:
-            return self._compile(kernels.decode())
+            return self._compile(kernels.decode(), is_quick)
         except _FAILURES as error:
             self._try()
             report(str(error))
@@ -119,9 +130,17 @@ class NativeCompiler:
             if is_idle():
                 self._library(name)
 
-    def _compile(self, kernels: str) -> tuple[bytes, ...]:
+    def _compile(self, kernels: str, is_quick: bool = False) -> tuple[bytes, ...]:
         text = self._llvm_ir(kernels)
-        return self._object(text), *map(self._library, (_ENTRY, *called_products(text)))
+        if not (is_quick and self._has_process):
+            made = self._object(text)
+        else:
+            self._llvm.set_option("", _LOOPS_AS_WRITTEN)
+            try:
+                made = self._object(text)
+            finally:
+                self._llvm.set_option("", f"{_LOOPS_AS_WRITTEN}=false")
+        return made, *map(self._library, (_ENTRY, *called_products(text)))
 
     def _library(self, name: str) -> bytes:
         """Returns the object file of a function that all programs may share, made once."""
