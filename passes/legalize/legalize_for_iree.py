@@ -62,6 +62,7 @@ STAGES: dict[str, Stage] = {
     "position-select-and-scatter": looks_for("select_and_scatter"),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
+    "absorb-transposes": looks_for("dot_general"),
     "fuse-moves": looks_for("gather iota transpose pad concatenate reverse slice"),
     "write-out-formulas": looks_for("linalg.generic", calls=True),
     "clamp-gather": looks_for("gather"),
@@ -109,7 +110,13 @@ STAGES: dict[str, Stage] = {
 """The passes in order, which matters (see `LegalizeForIree`), and what each looks for."""
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs", "branch-loops")
-_FUSIONS = ("split-complex-loops", "fuse-loops", "fuse-moves", "fuse-small-programs")
+_FUSIONS = (
+    "split-complex-loops",
+    "fuse-loops",
+    "absorb-transposes",
+    "fuse-moves",
+    "fuse-small-programs",
+)
 _FIRST_FUSION = "fuse-small-programs"
 _GPUS = ("vulkan", "cuda", "rocm", "metal")
 _SPIRV = ("vulkan", "metal")
@@ -166,8 +173,9 @@ class LegalizeForIree(Pass):
        the program has a C library; on CPUs `multiply-in-double`; for Vulkan
        `write-out-fused-products`; `position-select-and-scatter`, which makes scatters; then, on
        CPUs and unless `fuses` is off,
-       `fuse-small-programs`, `fuse-loops` and `fuse-moves`, when functions of numbers are written
-       out, while gathers and scatters are as they came; and `write-out-formulas`.
+       `fuse-small-programs`, `fuse-loops`, `absorb-transposes` and `fuse-moves`, when functions of
+       numbers are written out, while gathers and scatters are as they came; and
+       `write-out-formulas`.
     3. Indices: `clamp-gather`;
        `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
        `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;

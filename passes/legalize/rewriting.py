@@ -28,6 +28,10 @@ ELEMENTWISE = frozenset(("linalg.generic",)) | frozenset(
 """The operations that IREE computes element by element, and fuses with each other."""
 
 
+CLOSED = frozenset(("linalg.generic", "stream.executable"))
+"""Operations that hold scalars, and kernels that are written already."""
+
+
 def find_operations(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
     """All operations of these names below `root`, inner before outer ones.
 
@@ -44,8 +48,7 @@ def find_operations(root: ir.Operation, names: Iterable[str]) -> list[ir.Operati
 def operations_in_order(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
     """All operations of these names below `root` in the order of the program, outer ones first.
 
-    A walk costs half a microsecond for each operation. The bodies of `linalg.generic`, which hold
-    scalars only, are not entered.
+    A walk costs half a microsecond for each operation. `CLOSED` operations are not entered.
     """
     wanted = frozenset(names)
     found: list[ir.Operation] = []
@@ -54,7 +57,7 @@ def operations_in_order(root: ir.Operation, names: Iterable[str]) -> list[ir.Ope
         name = operation.name
         if name in wanted:
             found.append(operation)
-        return ir.WalkResult.SKIP if name == "linalg.generic" else ir.WalkResult.ADVANCE
+        return ir.WalkResult.SKIP if name in CLOSED else ir.WalkResult.ADVANCE
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found

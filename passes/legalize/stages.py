@@ -19,7 +19,7 @@ from axir.dialect.core.timeline import span
 from axir.passes.framework.registry import find_pass
 
 from .regions import operations_of
-from .rewriting import operations_in_order
+from .rewriting import CLOSED, operations_in_order
 
 
 class Stage(NamedTuple):
@@ -94,13 +94,13 @@ def run_stages(
 
 
 def operation_names(module: ir.Module) -> frozenset[str]:
-    """Returns the names of all operations but those in the bodies of `linalg.generic`."""
+    """Returns the names of all operations but those in `CLOSED` ones."""
     names: set[str] = set()
 
     def visit(operation: ir.Operation) -> ir.WalkResult:
         name = operation.name
         names.add(name)
-        return ir.WalkResult.SKIP if name == "linalg.generic" else ir.WalkResult.ADVANCE
+        return ir.WalkResult.SKIP if name in CLOSED else ir.WalkResult.ADVANCE
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return frozenset(names)

@@ -46,15 +46,19 @@ class TuneForCpu(Pass):
     4. `fuse-small-sums` for what is left of sums, then `write-out-doubles` for what no kernel
        computes.
 
+    With `calls`, kernels are made to be compiled in a short time, and call functions that only
+    programs without IREE have.
+
     Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
     Before and after: see the passes.
     """
 
     name: ClassVar[str] = "tune-for-cpu"
     vector_bits: int = 128
+    calls: bool = False
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
-        run_stages(
-            module, STAGES, {name: {"vector_bits": self.vector_bits} for name in _IN_VECTORS}
-        )
+        options = {name: {"vector_bits": self.vector_bits} for name in _IN_VECTORS}
+        options["tile-products"]["calls"] = self.calls
+        run_stages(module, STAGES, options)

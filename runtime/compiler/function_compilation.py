@@ -6,6 +6,7 @@ What does not live here: the compiler (`compilation.py`), calls (`runtime/calls/
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Hashable, Sequence
 
 from iree.compiler import ir
@@ -29,28 +30,34 @@ _LEGALIZATION = "legalize-for-iree"
 # Further passes by platform, from this optimization level on.
 _TUNING = {"cpu": "tune-for-cpu"}
 _TUNING_LEVEL = 1
+# So long, in seconds, passes for a program that nobody waits for leave the interpreter to the first
+# call of the one that serves meanwhile.
+_HEAD_START = 0.03
 
 
-def prepare_for_target(module: Foreign, target: Target, part: str = "all") -> None:
-    """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place.
+def prepare_for_target(module: Foreign, target: Target) -> None:
+    """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place."""
+    _legalize(module, target)
+    _tune(module, target)
 
-    `part` is that of `legalize-for-iree` which is left to do.
-    """
-    platform = target.backend
-    is_tuned = target.opt_level >= _TUNING_LEVEL
+
+def _legalize(module: Foreign, target: Target, part: str = "all") -> None:
     missing = () if target.gpu_features is None else target.gpu_features.missing_types()
-    legalization = {
-        "platform": platform,
+    options = {
+        "platform": target.backend,
         "missing": " ".join(missing),
-        "fuses": is_tuned,
+        "fuses": target.opt_level >= _TUNING_LEVEL,
         "has_c_library": target.has_c_library,
         "part": part,
     }
-    passes = [find_pass(_LEGALIZATION).from_options(legalization)]
-    if is_tuned and platform in _TUNING:
-        options = {"vector_bits": target.vector_bits}
-        passes.append(find_pass(_TUNING[platform]).from_options(options))
-    run_passes(module, passes)
+    run_passes(module, [find_pass(_LEGALIZATION).from_options(options)])
+
+
+def _tune(module: Foreign, target: Target, *, calls: bool = False) -> None:
+    """Tunes a module for a machine; `calls` as for `tune-for-cpu`."""
+    if target.opt_level >= _TUNING_LEVEL and target.backend in _TUNING:
+        options = {"vector_bits": target.vector_bits, "calls": calls}
+        run_passes(module, [find_pass(_TUNING[target.backend]).from_options(options)])
 
 
 def compile_function(
@@ -113,24 +120,33 @@ def _with_kernels(
     What is `left` of `legalize-for-iree` is done here.
     """
     stays_native = config.axir_compiler == "native"
-
-    def legalize(module: ir.Module) -> None:
-        prepare_for_target(module, target, left)
-
-    def begin() -> Callable[[], bytes]:
-        return begin_legalized(module, target, name, legalize, text)
-
     known = None if stays_native else find_legalized(text, target, name)
     if known is not None:
         return known
     kernels = find_kernels(text)
-    if kernels is not None:
-        return kernels if stays_native else Provisional(kernels, lambda: begin()())
-    compile_it = begin()
-    kernels = compile_kernels(module, text, name)
+    if kernels is None:
+        _legalize(module, target, left)
+        left = ""
+        # Kernels of their own are made of it in another way.
+        copy = module.operation.clone()
+        _tune(copy, target, calls=True)
+        kernels = compile_kernels(copy, text, name)
+
+    def finish(module: ir.Module) -> None:
+        if left:
+            _legalize(module, target, left)
+        _tune(module, target)
+
+    def compile_it() -> bytes:
+        return begin_legalized(module, target, name, finish, text)()
+
+    def compile_later() -> bytes:
+        time.sleep(_HEAD_START)
+        return compile_it()
+
     if kernels is None:
         return compile_it()
-    return kernels if stays_native else Provisional(kernels, compile_it)
+    return kernels if stays_native else Provisional(kernels, compile_later)
 
 
 @dataclasses.dataclass(frozen=True)

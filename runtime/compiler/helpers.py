@@ -28,7 +28,6 @@ from .diagnostics import CompilerEndedError
 from .invocation.invoker import RejectedFlagsError
 from .invocation.messages import receive, send
 from .invocation.native import NativeUnavailableError
-from .invocation.native_entry import Step
 from .invocation.proven_memory import WrongMemoryError
 from .target import process_flags
 
@@ -154,13 +153,8 @@ class Helper:
         raise AssertionError("a helper answers or ends")
 
     def compile_kernels(
-        self,
-        kernels: bytes,
-        steps: tuple[Step, ...],
-        arrays: int,
-        releases_lock: bool,
-        report: Callable[[str], None],
-    ) -> bytes | None:
+        self, kernels: bytes, is_quick: bool, report: Callable[[str], None]
+    ) -> tuple[bytes, ...] | None:
         """Compiles as `NativeCompiler.compile` does.
 
         Raises:
@@ -168,8 +162,7 @@ class Helper:
             CompilerEndedError: as for `compile`, like `HelperStartError`.
         """
         self.count += 1
-        request = ("native", kernels, steps, arrays, releases_lock)
-        return self._binary(self._ask(*request), report)
+        return self._binary(self._ask("native", kernels, is_quick), report)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Lets the helper read bytecode; raises as `compile` does if that crashes."""
@@ -259,16 +252,11 @@ class HelperPool:
             return helper.compile_object(source, flags, report, prefix)
 
     def compile_kernels(
-        self,
-        kernels: bytes,
-        steps: tuple[Step, ...],
-        arrays: int,
-        releases_lock: bool,
-        report: Callable[[str], None],
-    ) -> bytes | None:
+        self, kernels: bytes, is_quick: bool, report: Callable[[str], None]
+    ) -> tuple[bytes, ...] | None:
         """Makes an object file in a helper; see `Helper.compile_kernels`."""
         with self._helper() as helper:
-            return helper.compile_kernels(kernels, steps, arrays, releases_lock, report)
+            return helper.compile_kernels(kernels, is_quick, report)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Reads bytecode in a helper; see `Helper.try_to_read`."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from iree.compiler import ir
@@ -24,6 +23,8 @@ from axir.runtime.native.kernel_program import (
     RESULT,
     KernelProgram,
     Origin,
+    Place,
+    Step,
 )
 
 _KERNEL = "flow.dispatch"
@@ -39,12 +40,6 @@ _ALIASES = (
 _IGNORED = (_KERNEL, _CONSTANT, "func.return", *_ALIASES)
 _ALIGNMENT = 64
 
-# Memory: the number of an array that the code takes, and a byte in it from which on.
-Place: TypeAlias = tuple[int, int]
-# A kernel, how many workgroups of it run, and the memory of its bindings; or, without a name, a
-# copy: how many bytes, where they go and where they come from.
-Step: TypeAlias = tuple[str, int, tuple[Place, ...]]
-
 
 @dataclass(frozen=True)
 class KernelSource:
@@ -52,12 +47,10 @@ class KernelSource:
 
     Attributes:
         text: The functions of the kernels, and those they call; empty if nothing is computed.
-        steps: What runs, in order.
         program: The program, without machine code.
     """
 
     text: bytes
-    steps: tuple[Step, ...]
     program: KernelProgram
 
 
@@ -126,10 +119,13 @@ class _Reader:
             tuple(_type_of(x.type) for x in self._returned),
             self._end,
             returns,
+            tuple(steps),
         )
         used = dict.fromkeys(step[0] for step in steps if step[0])
-        text = "\n".join(x for name in used for x in _texts(self._executables[name]))
-        return KernelSource(text.encode(), tuple(steps), program)
+        # Functions that several kernels call stand in each of their executables.
+        texts = dict.fromkeys(x for name in used for x in _texts(self._executables[name]))
+        text = "\n".join(texts)
+        return KernelSource(text.encode(), program)
 
     def _steps(self, number: int, kernel: ir.Operation) -> Iterator[Step]:
         """Yields what runs for a kernel: copies of what it overwrites, and the kernel."""

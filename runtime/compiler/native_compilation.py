@@ -40,11 +40,14 @@ from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
 from .module_reader import KernelSource, read_kernels
+from .preloading import import_passes_meanwhile
 from .slow_compilations import announced_if_slow
 
 _LOGGER = logging.getLogger(__name__)
 _UNFIT = b"unfit: "
 _ARCHITECTURES = ("x86_64", "aarch64")
+# What one kernel may do for long: loops whose ends are not known, and products of large matrices.
+_LASTING = (b"scf.while", b"@axir_product_")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,9 +148,12 @@ def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | 
         with span("kernels of the program", "compiler"):
             run_passes(module, [find_pass("fuse-islands")()])
             source = read_kernels(module)
-        if not isinstance(source, str):
+        made: KernelProgram | str
+        if isinstance(source, str):
+            made = source
+        else:
             _dump(source, name)
-        made = source if isinstance(source, str) else _compile(source, name)
+            made = _compile(source, name, is_quick=not _stays())
         if isinstance(made, str):
             _LOGGER.info("the first calls of %s wait for IREE: %s", name, made)
             return None
@@ -161,8 +167,14 @@ def _key_of_kernels(text: str) -> str | None:
     here = _here()
     if here is None:
         return None
-    parts = (COMPILER_VERSION, code_fingerprint(), here, "kernels", text)
+    kind = "kernels" if _stays() else "quick kernels"
+    parts = (COMPILER_VERSION, code_fingerprint(), here, kind, text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _stays() -> bool:
+    """Tells whether kernels run for good, and not only until IREE is done."""
+    return config.axir_compiler == "native"
 
 
 def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
@@ -190,15 +202,16 @@ def _dump(source: KernelSource, name: str) -> None:
         (folder / f"{name}-{digest}.kernel.mlir").write_bytes(source.text)
 
 
-def _compile(source: KernelSource, name: str) -> KernelProgram | str:
+def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> KernelProgram | str:
     if not source.text:
         return source.program
-    several = len(source.steps) > 1 or any(count > 1 for _, count, _ in source.steps)
-    may_last = several or b"scf.while" in source.text
+    steps = source.program.steps
+    several = len(steps) > 1 or any(count > 1 for _, count, _ in steps)
+    may_last = several or any(x in source.text for x in _LASTING)
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source, may_last, messages.append)
+            made = _run(source.text, is_quick, messages.append)
     except CompilerEndedError as error:
         said = "".join(f": {line}" for line in error.lines[-1:])
         return _reported(name, f"the compiler of kernels ended with {error.ending}{said}")
@@ -209,7 +222,10 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
         return str(error)
     if made is None:
         return _reported(name, f"its kernel is not compiled: {'; '.join(messages)[:500]}")
-    return dataclasses.replace(source.program, object_file=made, may_last=may_last)
+    code, *libraries = made
+    return dataclasses.replace(
+        source.program, object_file=code, may_last=may_last, libraries=tuple(libraries)
+    )
 
 
 def _reported(name: str, reason: str) -> str:
@@ -217,19 +233,16 @@ def _reported(name: str, reason: str) -> str:
     return reason
 
 
-def _run(source: KernelSource, releases_lock: bool, report: Callable[[str], None]) -> bytes | None:
+def _run(kernels: bytes, is_quick: bool, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
-    program = source.program
-    arrays = len(program.arguments) + len(program.constants) + len(program.results)
-    arrays += bool(program.space)
-    request = (source.text, source.steps, arrays, releases_lock, report)
     if config.axir_isolate_compiler != "never":
+        import_passes_meanwhile()
         try:
-            return helpers.compile_kernels(*request)
+            return helpers.compile_kernels(kernels, is_quick, report)
         except HelperStartError:
             if config.axir_isolate_compiler == "always" or helpers.is_closed:
                 raise
-    return _compiler().compile(*request)
+    return _compiler().compile(kernels, is_quick, report)
 
 
 @cache

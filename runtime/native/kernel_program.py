@@ -14,6 +14,11 @@ from dataclasses import dataclass
 # array that the program makes.
 ARGUMENT, CONSTANT, RESULT = range(3)
 Origin = tuple[int, int]
+# Memory: the number of an array that the code takes, and a byte in it from which on.
+Place = tuple[int, int]
+# A kernel, how many workgroups of it run, and the memory of its bindings; or, without a name, a
+# copy: how many bytes, where they go and where they come from.
+Step = tuple[str, int, tuple[Place, ...]]
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,10 @@ class KernelProgram:
         results: Names of dtypes and shapes of the arrays that it makes, which it takes then.
         space: Bytes of memory for its own use, which it takes last, if it is not 0.
         returns: Where the results of the program are from, in order.
+        steps: What runs, in order.
         may_last: Whether it may run for long.
+        libraries: Object files of what programs share: the function that Python calls, and those
+            that the machine code calls.
     """
 
     object_file: bytes
@@ -36,7 +44,9 @@ class KernelProgram:
     results: tuple[tuple[str, tuple[int, ...]], ...]
     space: int
     returns: tuple[Origin, ...]
+    steps: tuple[Step, ...] = ()
     may_last: bool = False
+    libraries: tuple[bytes, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Returns the program as the cache keeps it."""

@@ -46,16 +46,21 @@ Write = Callable[["_Memory", int, int], None]
 
 
 class LoadedCode:
-    """Machine code in memory, which stays as long as this object."""
+    """Machine code in memory, which stays as long as this object.
 
-    def __init__(self, memory: mmap.mmap, addresses: Mapping[str, int]):
+    Args:
+        memory: Where it is.
+        exported: The addresses of its functions, by name.
+    """
+
+    def __init__(self, memory: mmap.mmap, exported: Mapping[str, int]):
         self._memory = memory
-        self._addresses = dict(addresses)
+        self.exported = dict(exported)
 
     def address_of(self, name: str) -> int:
         """Returns the address of a function that the object exports."""
         try:
-            return self._addresses[name]
+            return self.exported[name]
         except KeyError:
             raise ObjectFileError(
                 f"Machine code has no function {name!r}.",

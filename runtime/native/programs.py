@@ -8,6 +8,7 @@ live here: who decides that a program is run so (`runtime/compiler/`), and calls
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Protocol
@@ -89,8 +90,28 @@ class NativeProgram:
         self._code: LoadedCode | None = None
         self.entry: Entry = _nothing
         if program.object_file:
-            self._code = load_object(program.object_file, _python_symbols())
-            self.entry, self._definition = _as_function(self._code.address_of(ENTRY))
+            libraries = [_library(x) for x in program.libraries]
+            shared = {name: at for x in libraries for name, at in x.exported.items()}
+            self._code = load_object(program.object_file, shared)
+            self.entry, self._definition = _as_function(
+                libraries[0].address_of(ENTRY), self._plan(program)
+            )
+
+    def _plan(self, program: KernelProgram) -> bytes:
+        """Returns what the entry reads: the number of arrays, and for each step where they go.
+
+        First that number, the most places of a step, whether other threads may run, and the number
+        of steps; for each step the address of its kernel or 0, the number of its workgroups or
+        bytes, that of its places, and these.
+        """
+        arrays = len(self.arguments) + len(self.constants) + len(self.written) + bool(self._space)
+        most = max(len(places) for _, _, places in program.steps)
+        words = [arrays, most, int(program.may_last), len(program.steps)]
+        assert self._code is not None
+        for name, count, places in program.steps:
+            words += [self._code.address_of(name) if name else 0, count, len(places)]
+            words += [word for place in places for word in place]
+        return struct.pack(f"<{len(words)}Q", *words)
 
     def __call__(self, arguments: Sequence[HostArray]) -> list[HostArray]:
         """Runs the program.
@@ -160,6 +181,12 @@ def _constant(name: str, shape: tuple[int, ...], content: bytes) -> HostArray:
     return np.frombuffer(content, dtype).reshape(shape)
 
 
+@cache
+def _library(content: bytes) -> LoadedCode:
+    """Loads functions that several programs call, once for all of them."""
+    return load_object(content, _python_symbols())
+
+
 def _nothing(*arrays: HostArray) -> HostArray | None:
     """Does what a program without a kernel does."""
     return _NOTHING
@@ -176,10 +203,15 @@ def _python_symbols() -> dict[str, int]:
     return {**functions, "_Py_NoneStruct": id(None), "axir_array_type": id(np.ndarray)}
 
 
-def _as_function(address: int) -> tuple[Entry, _MethodDefinition]:
-    """Returns the code at an address as a function of Python, and what must live as long."""
+def _as_function(address: int, plan: bytes) -> tuple[Entry, _MethodDefinition]:
+    """Returns the code at an address as a function of Python, and what must live as long.
+
+    Args:
+        address: Of the entry.
+        plan: What it is called with as `self`, which it reads.
+    """
     definition = _MethodDefinition(b"kernel", address, _FAST_CALL, None)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    return make(ctypes.addressof(definition), None, None), definition
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make(ctypes.addressof(definition), plan, None), definition

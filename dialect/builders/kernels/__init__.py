@@ -35,7 +35,7 @@ from __future__ import annotations
 from .blocks import is_short, loop_in_blocks, loops_in_blocks, scan_in_blocks
 from .control_flow import Carried, branch, each, loop, repeat_while, when
 from .dispatching import dispatch, rows_of, workspace
-from .functions import call
+from .functions import call, call_outside
 from .lanes import (
     all_lanes,
     any_lane,
@@ -61,6 +61,7 @@ __all__ = [
     "any_lane",
     "branch",
     "call",
+    "call_outside",
     "combined_lanes",
     "dispatch",
     "each",

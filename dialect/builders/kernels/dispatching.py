@@ -375,6 +375,7 @@ def _spaces_of(block: ir.Block, symbol: str, bindings: int) -> list[ir.Type]:
         for executable in block
         if "sym_name" in executable.attributes and executable.attributes["sym_name"].value == symbol
         for x in _functions_in(executable.operation)
+        if x.attributes["sym_name"].value == symbol
     )
     spaces = list(function.regions[0].blocks[0].arguments)[bindings:]
     memrefs = [use.owner.results[0].type for x in spaces for use in x.uses]

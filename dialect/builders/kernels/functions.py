@@ -12,14 +12,16 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.builders.scalars import Scalar, operation
+from axir.dialect.builders.scalars import Scalar, integer, operation
 from axir.dialect.core.annotations import Returning
 from axir.dialect.core.state import Change, state
 
-from .building import Kernel
+from .building import Kernel, index_value
 
 FUNCTION_MARK = "_function_"
 """What the names of such functions hold, between that of the kernel and a number."""
+# Tells IREE that a function is no import, which its runtime would look up.
+_LINKED = "hal.import.static"
 
 
 def call(name: str, body: Returning[Scalar], operands: Sequence[Scalar]) -> Scalar:
@@ -37,6 +39,43 @@ def call(name: str, body: Returning[Scalar], operands: Sequence[Scalar]) -> Scal
         kernel.functions[key] = _built(kernel, body, [x.type for x in operands])
     symbol, result = kernel.functions[key]
     return operation("func.call", operands, result, {"callee": symbol})
+
+
+def call_outside(name: str, numbers: Sequence[Scalar | int]) -> None:
+    """Calls a function that is there when the kernel is linked, and returns nothing.
+
+    Args:
+        name: The function.
+        numbers: What it takes: indices, and addresses of memory (`Memory.address`), as integers of
+            64 bits.
+    """
+    kernel = state.kernel
+    assert kernel is not None, "a function is called in a kernel"
+    word = integer(64)
+    block = kernel.entry.owner.operation.parent.regions[0].blocks[0]
+    if all(_name_of(x.operation) != name for x in block):
+        signature = ir.FunctionType.get([word] * len(numbers), [])
+        with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
+            ir.Operation.create(
+                "func.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(name),
+                    "sym_visibility": ir.StringAttr.get("private"),
+                    "function_type": ir.TypeAttr.get(signature),
+                    _LINKED: ir.UnitAttr.get(),
+                },
+                regions=1,
+            )
+    words = [operation("arith.index_cast", (Scalar(index_value(x)),), word) for x in numbers]
+    ir.Operation.create(
+        "func.call",
+        operands=[x.value for x in words],
+        attributes={"callee": ir.FlatSymbolRefAttr.get(name)},
+    )
+
+
+def _name_of(function: ir.Operation) -> str:
+    return ir.StringAttr(function.attributes["sym_name"]).value
 
 
 def _built(

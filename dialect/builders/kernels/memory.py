@@ -169,6 +169,12 @@ class Memory:
             self._check_lanes(mask, width, boolean())
             effect("vector.maskedstore", self.value, *place, mask.value, stored)
 
+    def address(self) -> Scalar:
+        """Returns where the whole array lies, as an index."""
+        return operation(
+            "memref.extract_aligned_pointer_as_index", (Scalar(self.value),), ir.IndexType.get()
+        )
+
     def prefetch(self, position: Position) -> None:
         """Asks for the cache line of an element that is needed soon; it may lie outside."""
         ir.Operation.create(

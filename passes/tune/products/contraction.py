@@ -102,6 +102,19 @@ class View:
         """Returns neighbours along the last axis; see `Memory.read`."""
         return self.memory.read(self._place(position), width, mask)
 
+    def address(self, position: tuple[Scalar | int, ...]) -> Scalar:
+        """Returns where an element lies in memory, whose places that are known are zero."""
+        place: Scalar | int = 0
+        for number, kind in zip(position, _KINDS, strict=True):
+            if not isinstance(number, int):
+                place = number * self.stride(kind) + place
+        size = self.memory.element.width // 8
+        return self.memory.address() + place * size
+
+    def stride(self, kind: str) -> int:
+        """Returns how many elements lie between neighbours along an axis."""
+        return math.prod(self.memory.shape[self.order.index(kind) + 1 :])
+
     def _place(self, position: tuple[Scalar | int, ...]) -> tuple[Scalar | int, ...]:
         named = dict(zip(_KINDS, position, strict=True))
         return tuple(named[kind] for kind in self.order)

@@ -13,6 +13,7 @@ What does not live here: the sizes (`tiling.py`), and which products are compute
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from iree.compiler import ir
@@ -33,10 +34,23 @@ from .epilogue import Epilogue, Place
 from .tiling import Tiling
 
 
-def matrix_product(lhs: Array, rhs: Array, tiling: Tiling, epilogue: Epilogue) -> list[ir.Value]:
+def matrix_product(
+    lhs: Array,
+    rhs: Array,
+    tiling: Tiling,
+    epilogue: Epilogue,
+    code: type[MatrixProduct] | None = None,
+) -> list[ir.Value]:
     """Returns what an epilogue makes of the products of arrays of the same dtype.
 
     The results have the shape `[batch, rows, columns]`. Sums in several parts have no epilogue.
+
+    Args:
+        lhs: An array.
+        rhs: An array.
+        tiling: How the product is cut.
+        epilogue: What follows.
+        code: What writes the kernel; None for tiles in registers.
     """
     element = hlo.element_type_of(lhs.value)
     extents = tiling.extents[:3]
@@ -49,9 +63,10 @@ def matrix_product(lhs: Array, rhs: Array, tiling: Tiling, epilogue: Epilogue) -
 
     def kernel(number: Scalar, left: Memory, right: Memory, *others: Memory) -> None:
         read, results = others[: len(beside)], others[len(beside) :]
-        finish = _Finish(epilogue, read, results[: len(outputs)]) if epilogue.operations else None
+        finish = Finish(epilogue, read, results[: len(outputs)]) if epilogue.operations else None
         sums = results[elements.index(element)]
-        _Product(tiling, lhs.view(left), rhs.view(right), sums, finish).run(number)
+        product = code or _TiledProduct
+        product(tiling, lhs.view(left), rhs.view(right), sums, finish).run(number)
 
     made = dispatch(
         kernel,
@@ -68,7 +83,7 @@ def matrix_product(lhs: Array, rhs: Array, tiling: Tiling, epilogue: Epilogue) -
 
 
 @dataclasses.dataclass(frozen=True)
-class _Finish:
+class Finish:
     """An epilogue, and the memory that it reads and writes."""
 
     epilogue: Epilogue
@@ -82,27 +97,44 @@ class _Finish:
             result.write(place.position, output, place.mask)
 
 
-class _Product:
-    """The kernel while it is built."""
+class MatrixProduct(ABC):
+    """A kernel while it is built.
 
-    def __init__(
-        self, tiling: Tiling, lhs: View, rhs: View, result: Memory, finish: _Finish | None
-    ):
+    Args:
+        tiling: How the product is cut.
+        lhs: The left operand.
+        rhs: The right one.
+        result: Memory for the sums.
+        finish: What is made of them, if it is more.
+    """
+
+    def __init__(self, tiling: Tiling, lhs: View, rhs: View, result: Memory, finish: Finish | None):
         self.tiling = tiling
         self.lhs = lhs
         self.rhs = rhs
         self.result = result
         self.finish = finish
-        self.zeros = constant(0, ir.VectorType.get([tiling.lanes], result.element))
-        self.panel: Memory | None = None
-        if tiling.is_packed:
-            self.panel = scratch((tiling.depth, tiling.width), result)
+
+    @abstractmethod
+    def run(self, number: Scalar) -> None:
+        """Computes what is a workgroup's."""
+
+
+class _TiledProduct(MatrixProduct):
+    """The kernel whose tiles stay in registers."""
+
+    zeros: Scalar
+    panel: Memory | None = None
 
     def run(self, number: Scalar) -> None:
         """Computes the blocks of a workgroup."""
-        batch, row_blocks, column_blocks = self.tiling.blocks
-        count = self.tiling.parts * batch * row_blocks * column_blocks
-        share = -(-count // self.tiling.workgroups)
+        tiling = self.tiling
+        self.zeros = constant(0, ir.VectorType.get([tiling.lanes], self.result.element))
+        if tiling.is_packed:
+            self.panel = scratch((tiling.depth, tiling.width), self.result)
+        batch, row_blocks, column_blocks = tiling.blocks
+        count = tiling.parts * batch * row_blocks * column_blocks
+        share = -(-count // tiling.workgroups)
         first = number * share
 
         def block(at: Scalar) -> None:
@@ -147,7 +179,7 @@ class _Part:
         end: Behind the last one.
     """
 
-    product: _Product
+    product: _TiledProduct
     slot: Scalar
     batch: Scalar
     top: Scalar
@@ -207,7 +239,7 @@ class _Part:
         if product.finish is not None:
             self._finish(product.finish, top, count, vectors)
 
-    def _finish(self, finish: _Finish, top: Scalar, count: int, vectors: list[_Vector]) -> None:
+    def _finish(self, finish: Finish, top: Scalar, count: int, vectors: list[_Vector]) -> None:
         """Writes what is made of a tile, after the last products."""
         product, tiling = self.product, self.product.tiling
 

@@ -12,6 +12,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.rewriting import find_operations, replace
 
+from .called_kernel import CalledProduct
 from .contraction import BATCH, CONTRACTED, FREE, Contraction
 from .epilogue import Epilogue, splat
 from .matrix_kernel import matrix_product
@@ -55,6 +56,8 @@ class TileProducts(Pass):
     8. Take the products of a vector and a matrix of at least `elements` elements that is there in
        memory: a kernel reads it once in its order, several rows side by side. Where the sums run
        down the columns, each workgroup adds up some of the rows, and the results are added.
+    9. With `calls`, for programs that run without IREE: kernels of two matrices call a function
+       for their sums, in the same order, instead of having tiles of their own.
 
     Before::
 
@@ -79,6 +82,7 @@ class TileProducts(Pass):
     vector_bits: int = 128
     products: int = 1 << 15
     elements: int = 1 << 19
+    calls: bool = False
 
     def run(self, module: ir.Module) -> None:
         """Replaces the products of the module, and what is computed of them elementwise."""
@@ -105,8 +109,9 @@ class TileProducts(Pass):
             return
         [result] = operation.results
         is_large = extents[2] >= _MANY_COLUMNS and extents[3] >= _LONG_SUM
+        in_rows = is_large and not self.calls  # a transposition would have code of its own
         lhs = contraction.lhs.array(
-            element, last=CONTRACTED if is_large else BATCH + FREE + CONTRACTED
+            element, last=CONTRACTED if in_rows else BATCH + FREE + CONTRACTED
         )
         rhs = contraction.rhs.array(element, last=FREE + CONTRACTED)
         tiling = tile(extents, self.vector_bits, element.width, rhs.order[-1] == CONTRACTED)
@@ -115,7 +120,10 @@ class TileProducts(Pass):
             epilogue = Epilogue.of(operation, groups)
         else:
             epilogue = Epilogue.none(result)
-        made = matrix_product(lhs, rhs, tiling, epilogue)
+        code = None
+        if self.calls:
+            code, tiling = CalledProduct, dataclasses.replace(tiling, workgroups=1)
+        made = matrix_product(lhs, rhs, tiling, epilogue, code)
         epilogue.replace(
             [
                 hlo.convert(hlo.reshape(x, hlo.shape_of(result)), hlo.element_type_of(output))

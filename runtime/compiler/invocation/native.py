@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,8 @@ from iree.compiler.passmanager import PassManager
 from .called_functions import keep_functions
 from .conversions import freeze_conversions
 from .llvm_text import for_older_llvm
-from .native_entry import Step, entry_text
+from .native_entry import entry_text
+from .product_function import called_products, product_function
 from .roundings import round_products
 
 if TYPE_CHECKING:
@@ -43,9 +44,13 @@ _SUBSPAN = re.compile(r"stream\.binding\.subspan (%\w+)\[(%\w+)\] : !stream\.bin
 _FUNCTION = re.compile(
     r"func\.func @(\w+)\(([^)]*!stream\.binding[^)]*)\)(.*?)(?=\nfunc\.func |\Z)", re.DOTALL
 )
-_DEFINITION = re.compile(rb"^define (?!internal )", re.MULTILINE)
 _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
+_ENTRY = "entry"
+# What LLVM takes longest for besides the instructions: other counters of loops, for cheaper
+# addresses. It is a third of the time; most code is as fast without, and sorts take half as long
+# again.
+_LOOPS_AS_WRITTEN = "-disable-lsr"
 
 
 # What tells a kernel that is not compiled from an llvmlite that compiles none: a number that is not
@@ -74,62 +79,84 @@ class NativeUnavailableError(Exception):
 class NativeCompiler:
     """Makes machine code of kernels, for the machine it runs on.
 
+    Args:
+        has_process: Whether nobody else in this process uses LLVM, whose options are the process's.
+
     Raises:
         NativeUnavailableError: there is no llvmlite.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_process: bool = False) -> None:
         try:
             import llvmlite.binding as llvm  # late: few processes need it, and it takes 40 ms
         except (ImportError, OSError) as error:
             raise NativeUnavailableError(f"llvmlite cannot be loaded: {error}") from error
         self._llvm = llvm
+        self._has_process = has_process
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._count = 0
+        self._libraries: dict[str, bytes] = {}
         self._context: ir.Context | None = None
         self._pipeline: PassManager | None = None
 
     def compile(
-        self,
-        kernels: bytes,
-        steps: Sequence[Step],
-        arrays: int,
-        releases_lock: bool,
-        report: Callable[[str], None],
-    ) -> bytes | None:
+        self, kernels: bytes, is_quick: bool, report: Callable[[str], None]
+    ) -> tuple[bytes, ...] | None:
         """Makes an object file of kernels.
 
         Args:
             kernels: The text of functions over bindings, and of those that they call.
-            steps: What runs, in order: see `entry_text`.
-            arrays: How many arrays that takes.
-            releases_lock: Whether other threads of Python may run meanwhile.
+            is_quick: Whether code is soon replaced by better one: it may then be slower.
             report: Called with what is wrong.
 
         Returns:
-            The object file, which exports `ENTRY`; None if something is wrong.
+            The object file, which exports the kernels, that of the function which Python calls, and
+            those of the functions that the kernels call; None if something is wrong.
 
         Raises:
             NativeUnavailableError: llvmlite does not read what IREE's MLIR writes, whatever it is.
         """
         try:
-            return self._compile(kernels.decode(), steps, arrays, releases_lock)
+            return self._compile(kernels.decode(), is_quick)
         except _FAILURES as error:
             self._try()
             report(str(error))
             return None
 
-    def _compile(
-        self, kernels: str, steps: Sequence[Step], arrays: int, releases_lock: bool
-    ) -> bytes:
-        entry = entry_text(steps, arrays, releases_lock, self._architecture)
-        return self._object(self._llvm_ir(kernels) + entry)
+    def prepare(self, is_idle: Callable[[], bool]) -> None:
+        """Makes ahead what many programs need, as long as nobody asks for something."""
+        for name in (_ENTRY, "f32"):
+            if is_idle():
+                self._library(name)
+
+    def _compile(self, kernels: str, is_quick: bool = False) -> tuple[bytes, ...]:
+        text = self._llvm_ir(kernels)
+        if not (is_quick and self._has_process):
+            made = self._object(text)
+        else:
+            self._llvm.set_option("", _LOOPS_AS_WRITTEN)
+            try:
+                made = self._object(text)
+            finally:
+                self._llvm.set_option("", f"{_LOOPS_AS_WRITTEN}=false")
+        return made, *map(self._library, (_ENTRY, *called_products(text)))
+
+    def _library(self, name: str) -> bytes:
+        """Returns the object file of a function that all programs may share, made once."""
+        if name not in self._libraries:
+            is_entry = name == _ENTRY
+            text = entry_text(self._architecture) if is_entry else self._product_function(name)
+            self._libraries[name] = self._object(text)
+        return self._libraries[name]
+
+    def _product_function(self, element: str) -> bytes:
+        return product_function(element, self._vector_bytes)
 
     def _try(self) -> None:
         """Raises NativeUnavailableError if no kernel is compiled at all."""
         try:
-            self._compile(_TRIAL, [("program_0", 1, ((0, 0), (1, 0)))], 2, True)
+            self._compile(_TRIAL)
         except _FAILURES as error:
             version = getattr(sys.modules["llvmlite"], "__version__", "of some version")
             raise NativeUnavailableError(
@@ -150,8 +177,7 @@ class NativeCompiler:
         round_products(module.operation)
         freeze_conversions(module.operation)
         keep_functions(module.operation)
-        # Nobody else calls a kernel: its address needs no look-up.
-        return for_older_llvm(_DEFINITION.sub(b"define internal ", _translated(module.operation)))
+        return for_older_llvm(_translated(module.operation))
 
     def _begin(self) -> None:
         # A context holds types and attributes for good.
@@ -186,17 +212,21 @@ class NativeCompiler:
         return self._llvm.get_default_triple().partition("-")[0]
 
     @cached_property
+    def _vector_bytes(self) -> int:
+        features = self._llvm.get_host_cpu_features()
+        return 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
+
+    @cached_property
     def _target(self) -> str:
         """The machine, as IREE's passes want to know it."""
         llvm = self._llvm
         features = llvm.get_host_cpu_features()
-        wide = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
         triple = llvm.get_default_triple()
         layout = str(self._machine.target_data)
         return (
             f'#hal.executable.target<"llvm-cpu", "system-elf-{self._architecture}", '
             f'{{cpu = "{llvm.get_host_cpu_name()}", cpu_features = "{features.flatten()}", '
-            f'data_layout = "{layout}", native_vector_size = {wide} : i64, '
+            f'data_layout = "{layout}", native_vector_size = {self._vector_bytes} : i64, '
             f'target_triple = "{triple}"}}>'
         )
 

@@ -19,7 +19,6 @@ import threading
 from .invoker import MARK, Invoker, RejectedFlagsError
 from .messages import receive, send
 from .native import NativeCompiler, NativeUnavailableError
-from .native_entry import Step
 from .proven_memory import WrongMemoryError
 from .reader import try_to_read
 
@@ -46,7 +45,8 @@ def main() -> None:
     native: NativeCompiler | None = None
     if pending.empty():  # what is loaded now nobody has to wait for
         with contextlib.suppress(NativeUnavailableError):  # said when one is needed
-            native = NativeCompiler()
+            native = NativeCompiler(has_process=True)
+            native.prepare(pending.empty)
     while True:
         try:
             idle = invoker is None and native is None
@@ -60,6 +60,8 @@ def main() -> None:
             send(answers, "read")
         elif request[0] == "native":
             native = _answer_natively(native, answers, *request[1:])
+            if native is not None:
+                native.prepare(pending.empty)
         else:
             _, process_flags, *rest = request
             invoker = invoker or Invoker(process_flags)
@@ -70,9 +72,7 @@ def _answer_natively(
     native: NativeCompiler | None,
     answers: io.RawIOBase,
     kernels: bytes,
-    steps: tuple[Step, ...],
-    arrays: int,
-    releases_lock: bool,
+    is_quick: bool,
 ) -> NativeCompiler | None:
     """Makes machine code without IREE; returns what did it, None where that is not to be had."""
 
@@ -80,8 +80,8 @@ def _answer_natively(
         send(answers, "error", text)
 
     try:
-        native = native or NativeCompiler()
-        made = native.compile(kernels, steps, arrays, releases_lock, report)
+        native = native or NativeCompiler(has_process=True)
+        made = native.compile(kernels, is_quick, report)
     except NativeUnavailableError as error:
         send(answers, "unavailable", str(error))
         return None

@@ -35,7 +35,6 @@ func.func @twice(%x: !stream.binding, %y: !stream.binding) {
   return
 }
 """
-STEPS = [("twice", 1, ((0, 0), (1, 0)))]
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +76,7 @@ def test_a_compiler_of_kernels_that_ends_leaves_programs_to_iree(monkeypatch, ca
 
 
 def test_what_no_machine_code_is_leaves_programs_to_iree(monkeypatch, caplog):
-    monkeypatch.setattr(helpers, "compile_kernels", lambda *_: b"no machine code")
+    monkeypatch.setattr(helpers, "compile_kernels", lambda *_: (b"no machine code",))
     check_two_programs()
     reason = "is compiled by IREE, for its machine code cannot be loaded: This is no object file"
     assert [reason in x for x in said(caplog)] == [True, True]
@@ -96,15 +95,15 @@ def test_a_system_that_runs_no_such_code_leaves_all_programs_to_iree(monkeypatch
 def test_an_llvmlite_that_does_not_fit_is_told_from_a_kernel_that_is_wrong(monkeypatch):
     compiler = NativeCompiler()
     messages: list[str] = []
-    assert compiler.compile(TWICE, STEPS, 2, False, messages.append) is not None
-    assert compiler.compile(b"no kernel", STEPS, 2, False, messages.append) is None
+    assert compiler.compile(TWICE, False, messages.append) is not None
+    assert compiler.compile(b"no kernel", False, messages.append) is None
     assert len(messages) == 1
     monkeypatch.setattr(native, "for_older_llvm", lambda text: text + b"\nof another version")
     with pytest.raises(NativeUnavailableError, match=r"llvmlite [\d.]+ does not fit IREE's MLIR: "):
-        compiler.compile(TWICE, STEPS, 2, False, messages.append)
+        compiler.compile(TWICE, False, messages.append)
     monkeypatch.setattr(compiler, "_llvm", object())
     with pytest.raises(NativeUnavailableError, match="no attribute"):
-        compiler.compile(TWICE, STEPS, 2, False, messages.append)
+        compiler.compile(TWICE, False, messages.append)
 
 
 def test_without_llvmlite_all_programs_are_iree_s_and_the_log_says_so_once(tmp_path):

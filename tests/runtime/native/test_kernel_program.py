@@ -10,6 +10,8 @@ from axir.runtime.native.kernel_program import KernelProgram
 _origins = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 999))).map(tuple)
 _shapes = st.lists(st.integers(0, 1 << 40), max_size=4).map(tuple)
 _names = st.sampled_from(["float32", "bfloat16", "bool", "uint64"])
+_places = st.lists(st.tuples(st.integers(0, 999), st.integers(0, 1 << 40))).map(tuple)
+_steps = st.lists(st.tuples(st.text(max_size=9), st.integers(0, 999), _places)).map(tuple)
 _programs = st.builds(
     KernelProgram,
     st.binary(max_size=300),
@@ -18,7 +20,9 @@ _programs = st.builds(
     st.lists(st.tuples(_names, _shapes)).map(tuple),
     st.integers(0, 1 << 40),
     _origins,
+    _steps,
     st.booleans(),
+    st.lists(st.binary(max_size=30)).map(tuple),
 )
 
 

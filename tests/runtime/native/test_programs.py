@@ -239,6 +239,6 @@ def test_a_program_without_a_kernel_returns_what_it_has() -> None:
 
 def test_code_without_an_entry_is_refused() -> None:
     code = object_of("define void @other() {\n  ret void\n}\n")
-    kernel = KernelProgram(code, (), (), (), 0, ())
+    kernel = KernelProgram(code, (), (), (), 0, (), libraries=(code,))
     with pytest.raises(ObjectFileError, match="has no function 'axir_entry'"):
         NativeProgram(kernel, [])
