@@ -39,6 +39,7 @@ from .compilation import COMPILER_VERSION, is_worth_keeping, look_up, may_skip_p
 from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
+from .kernel_objects import compile_objects
 from .module_reader import KernelSource, read_kernels
 from .preloading import import_passes_meanwhile
 from .slow_compilations import announced_if_slow
@@ -195,7 +196,7 @@ def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
 
 def _dump(source: KernelSource, name: str) -> None:
     """Writes a kernel to the folder of the option `axir_dump_dir`, if that is set."""
-    if config.axir_dump_dir and source.text:
+    if config.axir_dump_dir and source.kernels:
         folder = Path(config.axir_dump_dir)
         folder.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(source.text).hexdigest()[:12]
@@ -203,7 +204,8 @@ def _dump(source: KernelSource, name: str) -> None:
 
 
 def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> KernelProgram | str:
-    if not source.text:
+    machine = _environment()
+    if not source.kernels or machine is None:
         return source.program
     steps = source.program.steps
     several = len(steps) > 1 or any(count > 1 for _, count, _ in steps)
@@ -211,7 +213,9 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source.text, is_quick, messages.append)
+            made = compile_objects(
+                source, is_quick, machine, lambda text, quick: _run(text, quick, messages.append)
+            )
     except CompilerEndedError as error:
         said = "".join(f": {line}" for line in error.lines[-1:])
         return _reported(name, f"the compiler of kernels ended with {error.ending}{said}")
@@ -222,10 +226,7 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
         return str(error)
     if made is None:
         return _reported(name, f"its kernel is not compiled: {'; '.join(messages)[:500]}")
-    code, *libraries = made
-    return dataclasses.replace(
-        source.program, object_file=code, may_last=may_last, libraries=tuple(libraries)
-    )
+    return dataclasses.replace(made, may_last=may_last)
 
 
 def _reported(name: str, reason: str) -> str:
