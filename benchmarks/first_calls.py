@@ -131,8 +131,11 @@ def _run_process(name: str, library: str, state: str, cache: str) -> Told:
 
 
 def _children() -> list[str]:
-    tasks = Path("/proc/self/task").glob("*/children")
-    return [child for task in tasks for child in task.read_text().split()]
+    found: list[str] = []
+    for task in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that has ended
+            found += task.read_text().split()
+    return found
 
 
 _of_children: dict[str, float] = {}
@@ -153,7 +156,9 @@ def _peak_memory() -> int:
     """Returns the most bytes that this process and its children have held, each by itself."""
     peaks = []
     for process in ("self", *_children()):
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        lines: list[str] = []
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{process}/status").read_text().splitlines()
         peaks += [int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")]
     return sum(peaks)
 

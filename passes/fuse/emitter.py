@@ -4,7 +4,8 @@ Elementwise operations and views stay formulas until somebody reads them (`value
 stored when its elements would be computed more than once: when several operations read it, or one
 that reads elements repeatedly. Memory comes from the stack, or from a workspace when it is large,
 and is used again when nobody needs its contents any longer; `holders` counts who does. An operation
-that replaces parts of an array works in place if it is the last one to read the array.
+that replaces parts of an array works in place if it is the last one to read the array. Where many
+elementwise operations follow each other, all of them are one loop (`straight.py`).
 
 What does not live here: the rules of operations (`views.py`, `reductions.py`, `products.py`,
 `updates.py`, `control.py`).
@@ -19,12 +20,13 @@ from collections.abc import Callable, Iterable, Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory, call, loop, scratch, workspace
-from axir.dialect.builders.scalars import Scalar, constant, signless
+from axir.dialect.builders.scalars import Scalar, constant, index, operation, signless
 from axir.passes.legalize.lanes import Lanes
 from axir.passes.legalize.regions import operations_of
 
 from .code import Code
 from .elementwise import DEAR, cost_of, formula_name, formula_of, splat
+from .straight import Straight, operands_of, straight_parts
 from .values import (
     VECTOR_BYTES,
     Computed,
@@ -55,12 +57,19 @@ class Emitter:
     Args:
         rules: What operations other than elementwise ones and views become, by name.
         code: Functions and kernels of the module, which operations may call.
+        joins: Whether many elementwise operations may become one loop.
+
+    Attributes:
+        values: What the values of the program are.
+        targets: Memory that some of them may be computed in, all of their elements.
     """
 
-    def __init__(self, rules: dict[str, Rule], code: Code):
+    def __init__(self, rules: dict[str, Rule], code: Code, *, joins: bool = True):
         self.rules = rules
         self.code = code
         self.values: dict[ir.Value, Value] = {}
+        self.targets: dict[ir.Value, Memory] = {}
+        self._joins = joins
         self._pool: dict[tuple[tuple[int, ...], str], list[Memory]] = {}
         self._stack = 0
         self._handed_on: list[Value] = []
@@ -169,11 +178,7 @@ class Emitter:
             place = position
             if offset is not None:
                 place = tuple(plus(p, o) for p, o in zip(position, offset, strict=True))
-            x = value.at(position, lanes)
-            if lanes is None:
-                target[place] = x
-            else:
-                target.write(place, x)
+            _write(target, place, lanes, value.at(position, lanes))
 
         self.each(value.shape, write, value.element)
 
@@ -227,13 +232,16 @@ class Emitter:
         bound = list(arguments)
         own = {argument for argument, _ in bound}
         own.update(result for operation in operations for result in operation.results)
-        read = list(map(read_by, operations))
-        uses = Counter(x for values in read for x in values if x in own)
+        uses = Counter(x for operation in operations for x in read_by(operation) if x in own)
         for argument, value in bound:
             self.bind(argument, value, uses[argument])
-        for operation, values in zip(operations[:-1], read, strict=False):
-            self._operation(operation, uses)
-            for x in values:
+        body = operations[:-1]
+        for part in straight_parts(body, uses) if self._joins else body:
+            if isinstance(part, Straight):
+                self._straight(part)
+            else:
+                self._operation(part, uses)
+            for x in operands_of(part) if isinstance(part, Straight) else read_by(part):
                 if x in own:
                     self.release(self.values[x])
             while self._handed_on:
@@ -251,6 +259,66 @@ class Emitter:
             results = self._results(created, [self.values[x] for x in created.operands])
         for result, value in zip(created.results, results, strict=True):
             self.bind(result, value, uses[result])
+
+    def _straight(self, part: Straight) -> None:
+        """Computes elementwise operations in one loop."""
+        shape = tuple(part.operations[0].results[0].type.shape)
+        read = {x: self.values[x] for x in operands_of(part)}
+        read = {x: value for x, value in read.items() if not isinstance(value, _Nothing)}
+        rows = {x: row for x, row in zip(read, map(flat, read.values()), strict=True) if row}
+        if len(rows) == len(read):
+            read, shape = rows, (math.prod(shape),)
+        kept = {x: self._place(x) for x in part.kept}
+        memories = {x: stored.memory.reshaped(shape) for x, stored in kept.items()}
+        formulas = [(member, self._formula(member)) for member in part.operations]
+
+        def compute(position: Indices, lanes: int | None) -> None:
+            known: dict[ir.Value, Scalar] = {}
+            for member, formula in formulas:
+                for x in member.operands:
+                    # What lies in memory is read again: that takes no register.
+                    if isinstance(read.get(x), Computed) and x not in known:
+                        known[x] = read[x].at(position, lanes)
+                inputs = [
+                    known[x] if x in known else read[x].at(position, lanes)
+                    for x in member.operands
+                    if x in known or x in read
+                ]
+                [result] = member.results
+                known[result] = formula(*inputs)
+                if result in memories:
+                    _write(memories[result], position, lanes, known[result])
+
+        elements = [value.element for value in read.values()]
+        elements += [signless(x.results[0].type.element_type) for x in part.operations]
+        self._once_each(shape, compute, min(map(lanes_for, elements)))
+        for x, stored in kept.items():
+            self.bind(x, stored, part.kept[x])
+
+    def _place(self, x: ir.Value) -> Stored:
+        if x in self.targets:
+            return Stored(self.targets[x], is_own=False)
+        return self.allocate(x.type.shape, signless(x.type.element_type))
+
+    def _once_each(
+        self, shape: Sequence[int], body: Callable[[Indices, int | None], None], widest: int
+    ) -> None:
+        """Runs `body(position, lanes)`, built once, for all elements, for some of them twice."""
+        *outer, last = shape
+        lanes = 1 << (min(widest, last).bit_length() - 1)
+        single = None if lanes == 1 else lanes
+
+        def start(i: Scalar) -> Scalar:
+            # The last vector begins earlier where the axis ends within it.
+            return operation("arith.minsi", (i, index(last - lanes))) if last % lanes else i
+
+        def along(place: Indices) -> None:
+            if lanes == last:
+                body((*place, 0), single)
+            else:
+                loop(0, last, (), lambda i: body((*place, start(i)), single), stride=lanes)
+
+        self.nest(outer, along)
 
     def _results(self, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
         name = created.name
@@ -307,6 +375,13 @@ class _Nothing(Value):
 
     def at(self, position: Indices, lanes: int | None) -> Scalar:
         raise AssertionError("nobody reads an empty tensor")
+
+
+def _write(target: Memory, position: Indices, lanes: int | None, x: Scalar) -> None:
+    if lanes is None:
+        target[position] = x
+    else:
+        target.write(position, x)
 
 
 def _written_out(created: ir.Operation) -> Lanes:

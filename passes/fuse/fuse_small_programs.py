@@ -135,6 +135,7 @@ def fuse_program(
     results = {number: x.type for number, x in enumerate(returned)}
 
     def build(emitter: Emitter, places: Mapping[int, Memory]) -> dict[int, Value]:
+        emitter.targets = {x: places[n] for n, x in enumerate(returned) if n in places}
         ends = dict(zip(last.operands, emitter.block(operations, ()), strict=True))
         return {number: ends[x] for number, x in enumerate(returned)}
 

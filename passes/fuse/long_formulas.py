@@ -166,7 +166,7 @@ class _Program:
         start = number * self.part
         if self.size % self.part:
             start = (start > last).choose(constant(last, start.type), start)
-        emitter = Emitter(RULES, code)
+        emitter = Emitter(RULES, code, joins=False)  # its results are parts of arrays
         for x, memory in zip(self.operands, memories, strict=False):
             emitter.values[x] = self._read(x, memory, start)
         ends = emitter.block([*self.operations, self.last], ())

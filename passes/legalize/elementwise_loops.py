@@ -12,8 +12,9 @@ intermediate results in memory, because IREE does not fuse a producer that sever
 that widens its operand. As one operation it stays one vectorized loop, which IREE still fuses with
 what comes before and after. (A sine of 1e6 numbers: 2,480 us as StableHLO, 1,050 us like this.)
 
-A module of thousands of sines would be a hundred times as large. Where kernels are made of it, loops
-of one formula may share a function of the module (`sharing_formulas`), until `write-out-formulas`.
+A module of thousands of sines would be a hundred times as large. Where kernels are made of it,
+loops of one formula may share a function of the module (`sharing_formulas`), until
+`write-out-formulas`.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ STAGES: dict[str, Stage] = {
     "fuse-loops": looks_for("while"),
     "absorb-transposes": looks_for("dot_general"),
     "fuse-moves": looks_for("gather iota transpose pad concatenate reverse slice"),
-    "write-out-formulas": looks_for("linalg.generic"),
+    "write-out-formulas": looks_for("linalg.generic", calls=True),
     "clamp-gather": looks_for("gather"),
     "scatter-by-kernel": looks_for("scatter"),
     "drop-scatter": looks_for("scatter"),

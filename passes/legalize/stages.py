@@ -18,6 +18,7 @@ from axir.dialect.core.annotations import OptionValue
 from axir.dialect.core.timeline import span
 from axir.passes.framework.registry import find_pass
 
+from .regions import operations_of
 from .rewriting import CLOSED, operations_in_order
 
 
@@ -30,6 +31,7 @@ class Stage(NamedTuple):
         is_narrow: Whether only those of elements of few bits count, such as float8 and int4.
         is_double: Whether only those count whose first result is of doubles.
         has_several: Whether only those with several results count.
+        calls: Whether only those count whose body calls a function.
     """
 
     operations: tuple[str, ...]
@@ -37,6 +39,7 @@ class Stage(NamedTuple):
     is_narrow: bool = False
     is_double: bool = False
     has_several: bool = False
+    calls: bool = False
 
     def finds_work(self, module: ir.Module, present: frozenset[str]) -> bool:
         """Tells whether a module with operations of these names has what is looked for."""
@@ -47,6 +50,7 @@ class Stage(NamedTuple):
             (self.is_narrow, _is_on_narrow),
             (self.is_double, _is_of_doubles),
             (self.has_several, _has_several_results),
+            (self.calls, _calls),
         ]
         conditions = [condition for is_set, condition in wanted if is_set]
         found = operations_in_order(module.operation, self.operations) if conditions else ()
@@ -60,6 +64,7 @@ def looks_for(
     is_narrow: bool = False,
     is_double: bool = False,
     has_several: bool = False,
+    calls: bool = False,
 ) -> Stage:
     """Returns what a pass looks for, by names of operations; those without dialect are StableHLO's.
 
@@ -67,7 +72,7 @@ def looks_for(
     ('stablehlo.sine', 'chlo.tan')
     """
     operations = (name if "." in name else f"stablehlo.{name}" for name in names.split())
-    return Stage(tuple(operations), is_complex, is_narrow, is_double, has_several)
+    return Stage(tuple(operations), is_complex, is_narrow, is_double, has_several, calls)
 
 
 def run_stages(
@@ -111,6 +116,10 @@ def _is_of_doubles(operation: ir.Operation) -> bool:
 
 def _has_several_results(operation: ir.Operation) -> bool:
     return len(operation.results) > 1
+
+
+def _calls(operation: ir.Operation) -> bool:
+    return operations_of(operation)[0][0].name == "func.call"
 
 
 def _is_on_narrow(operation: ir.Operation) -> bool:

@@ -6,6 +6,7 @@ What does not live here: the compiler (`compilation.py`), calls (`runtime/calls/
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Hashable, Sequence
 
 from iree.compiler import ir
@@ -29,6 +30,9 @@ _LEGALIZATION = "legalize-for-iree"
 # Further passes by platform, from this optimization level on.
 _TUNING = {"cpu": "tune-for-cpu"}
 _TUNING_LEVEL = 1
+# So long, in seconds, passes for a program that nobody waits for leave the interpreter to the first
+# call of the one that serves meanwhile.
+_HEAD_START = 0.03
 
 
 def prepare_for_target(module: Foreign, target: Target) -> None:
@@ -136,9 +140,13 @@ def _with_kernels(
     def compile_it() -> bytes:
         return begin_legalized(module, target, name, finish, text)()
 
+    def compile_later() -> bytes:
+        time.sleep(_HEAD_START)
+        return compile_it()
+
     if kernels is None:
         return compile_it()
-    return kernels if stays_native else Provisional(kernels, compile_it)
+    return kernels if stays_native else Provisional(kernels, compile_later)
 
 
 @dataclasses.dataclass(frozen=True)

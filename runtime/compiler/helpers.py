@@ -153,7 +153,7 @@ class Helper:
         raise AssertionError("a helper answers or ends")
 
     def compile_kernels(
-        self, kernels: bytes, report: Callable[[str], None]
+        self, kernels: bytes, is_quick: bool, report: Callable[[str], None]
     ) -> tuple[bytes, ...] | None:
         """Compiles as `NativeCompiler.compile` does.
 
@@ -162,7 +162,7 @@ class Helper:
             CompilerEndedError: as for `compile`, like `HelperStartError`.
         """
         self.count += 1
-        return self._binary(self._ask("native", kernels), report)
+        return self._binary(self._ask("native", kernels, is_quick), report)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Lets the helper read bytecode; raises as `compile` does if that crashes."""
@@ -252,11 +252,11 @@ class HelperPool:
             return helper.compile_object(source, flags, report, prefix)
 
     def compile_kernels(
-        self, kernels: bytes, report: Callable[[str], None]
+        self, kernels: bytes, is_quick: bool, report: Callable[[str], None]
     ) -> tuple[bytes, ...] | None:
         """Makes an object file in a helper; see `Helper.compile_kernels`."""
         with self._helper() as helper:
-            return helper.compile_kernels(kernels, report)
+            return helper.compile_kernels(kernels, is_quick, report)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Reads bytecode in a helper; see `Helper.try_to_read`."""

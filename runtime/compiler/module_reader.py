@@ -8,7 +8,7 @@ any longer. What does not live here: the passes that make kernels of a module
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,12 +46,21 @@ class KernelSource:
     """A module that is kernels only, read.
 
     Attributes:
-        text: The functions of the kernels, and those they call; empty if nothing is computed.
+        kernels: The functions of each kernel, and those it calls; none if nothing is computed.
         program: The program, without machine code.
     """
 
-    text: bytes
+    kernels: Mapping[str, tuple[str, ...]]
     program: KernelProgram
+
+    @property
+    def text(self) -> bytes:
+        """All functions."""
+        return self.text_of(self.kernels)
+
+    def text_of(self, names: Iterable[str]) -> bytes:
+        """Returns the functions of some kernels, each once: several may call one."""
+        return "\n".join(dict.fromkeys(x for name in names for x in self.kernels[name])).encode()
 
 
 def read_kernels(module: ir.Module, most: int | None = None) -> KernelSource | str:
@@ -113,7 +122,7 @@ class _Reader:
             steps += self._steps(number, kernel)
         returns = tuple(map(self._origin, map(_source, returned.operands)))
         program = KernelProgram(
-            b"",
+            (),
             tuple(self._arguments),
             tuple(map(_written_constant, self._constants)),
             tuple(_type_of(x.type) for x in self._returned),
@@ -122,10 +131,7 @@ class _Reader:
             tuple(steps),
         )
         used = dict.fromkeys(step[0] for step in steps if step[0])
-        # Functions that several kernels call stand in each of their executables.
-        texts = dict.fromkeys(x for name in used for x in _texts(self._executables[name]))
-        text = "\n".join(texts)
-        return KernelSource(text.encode(), program)
+        return KernelSource({x: tuple(_texts(self._executables[x])) for x in used}, program)
 
     def _steps(self, number: int, kernel: ir.Operation) -> Iterator[Step]:
         """Yields what runs for a kernel: copies of what it overwrites, and the kernel."""

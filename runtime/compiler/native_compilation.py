@@ -39,6 +39,7 @@ from .compilation import COMPILER_VERSION, is_worth_keeping, look_up, may_skip_p
 from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
+from .kernel_objects import compile_objects
 from .module_reader import KernelSource, read_kernels
 from .preloading import import_passes_meanwhile
 from .slow_compilations import announced_if_slow
@@ -148,9 +149,12 @@ def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | 
         with span("kernels of the program", "compiler"):
             run_passes(module, [find_pass("fuse-islands")()])
             source = read_kernels(module)
-        if not isinstance(source, str):
+        made: KernelProgram | str
+        if isinstance(source, str):
+            made = source
+        else:
             _dump(source, name)
-        made = source if isinstance(source, str) else _compile(source, name)
+            made = _compile(source, name, is_quick=not _stays())
         if isinstance(made, str):
             _LOGGER.info("the first calls of %s wait for IREE: %s", name, made)
             return None
@@ -164,8 +168,14 @@ def _key_of_kernels(text: str) -> str | None:
     here = _here()
     if here is None:
         return None
-    parts = (COMPILER_VERSION, code_fingerprint(), here, "kernels", text)
+    kind = "kernels" if _stays() else "quick kernels"
+    parts = (COMPILER_VERSION, code_fingerprint(), here, kind, text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _stays() -> bool:
+    """Tells whether kernels run for good, and not only until IREE is done."""
+    return config.axir_compiler == "native"
 
 
 def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
@@ -186,15 +196,16 @@ def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
 
 def _dump(source: KernelSource, name: str) -> None:
     """Writes a kernel to the folder of the option `axir_dump_dir`, if that is set."""
-    if config.axir_dump_dir and source.text:
+    if config.axir_dump_dir and source.kernels:
         folder = Path(config.axir_dump_dir)
         folder.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(source.text).hexdigest()[:12]
         (folder / f"{name}-{digest}.kernel.mlir").write_bytes(source.text)
 
 
-def _compile(source: KernelSource, name: str) -> KernelProgram | str:
-    if not source.text:
+def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> KernelProgram | str:
+    machine = _environment()
+    if not source.kernels or machine is None:
         return source.program
     steps = source.program.steps
     several = len(steps) > 1 or any(count > 1 for _, count, _ in steps)
@@ -202,7 +213,9 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
     messages: list[str] = []
     try:
         with announced_if_slow(name, source.text), span("machine code", "compiler"):
-            made = _run(source.text, messages.append)
+            made = compile_objects(
+                source, is_quick, machine, lambda text, quick: _run(text, quick, messages.append)
+            )
     except CompilerEndedError as error:
         said = "".join(f": {line}" for line in error.lines[-1:])
         return _reported(name, f"the compiler of kernels ended with {error.ending}{said}")
@@ -213,10 +226,7 @@ def _compile(source: KernelSource, name: str) -> KernelProgram | str:
         return str(error)
     if made is None:
         return _reported(name, f"its kernel is not compiled: {'; '.join(messages)[:500]}")
-    code, *libraries = made
-    return dataclasses.replace(
-        source.program, object_file=code, may_last=may_last, libraries=tuple(libraries)
-    )
+    return dataclasses.replace(made, may_last=may_last)
 
 
 def _reported(name: str, reason: str) -> str:
@@ -224,16 +234,16 @@ def _reported(name: str, reason: str) -> str:
     return reason
 
 
-def _run(kernels: bytes, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
+def _run(kernels: bytes, is_quick: bool, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
     if config.axir_isolate_compiler != "never":
         import_passes_meanwhile()
         try:
-            return helpers.compile_kernels(kernels, report)
+            return helpers.compile_kernels(kernels, is_quick, report)
         except HelperStartError:
             if config.axir_isolate_compiler == "always" or helpers.is_closed:
                 raise
-    return _compiler().compile(kernels, report)
+    return _compiler().compile(kernels, is_quick, report)
 
 
 @cache

@@ -26,7 +26,7 @@ class KernelProgram:
     """A program of kernels.
 
     Attributes:
-        object_file: The machine code; empty if nothing is computed.
+        object_files: The machine code of its kernels; none if nothing is computed.
         arguments: Numbers of the arguments that the code takes, in order.
         constants: Names of dtypes, shapes and bytes of the constants, which it takes next.
         results: Names of dtypes and shapes of the arrays that it makes, which it takes then.
@@ -38,7 +38,7 @@ class KernelProgram:
             that the machine code calls.
     """
 
-    object_file: bytes
+    object_files: tuple[bytes, ...]
     arguments: tuple[int, ...]
     constants: tuple[tuple[str, tuple[int, ...], bytes], ...]
     results: tuple[tuple[str, tuple[int, ...]], ...]

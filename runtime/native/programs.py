@@ -67,7 +67,7 @@ class NativeProgram:
     """
 
     def __init__(self, program: KernelProgram, kinds: Sequence[Kind]):
-        self.size = len(program.object_file)
+        self.size = sum(map(len, program.object_files))
         self.arguments = program.arguments
         constants = self.constants = tuple(_constant(*x) for x in program.constants)
         written = [(shape, np.dtype(name)) for name, shape in program.results]
@@ -87,12 +87,12 @@ class NativeProgram:
         # Memory for the code's own use, which calls take in turns.
         self._space = program.space
         self._spaces: list[HostArray] = []
-        self._code: LoadedCode | None = None
+        self._codes: list[LoadedCode] = []
         self.entry: Entry = _nothing
-        if program.object_file:
+        if program.object_files:
             libraries = [_library(x) for x in program.libraries]
             shared = {name: at for x in libraries for name, at in x.exported.items()}
-            self._code = load_object(program.object_file, shared)
+            self._codes = [load_object(x, shared) for x in program.object_files]
             self.entry, self._definition = _as_function(
                 libraries[0].address_of(ENTRY), self._plan(program)
             )
@@ -107,9 +107,10 @@ class NativeProgram:
         arrays = len(self.arguments) + len(self.constants) + len(self.written) + bool(self._space)
         most = max(len(places) for _, _, places in program.steps)
         words = [arrays, most, int(program.may_last), len(program.steps)]
-        assert self._code is not None
+        kernels = {name: code for code in self._codes for name in code.exported}
         for name, count, places in program.steps:
-            words += [self._code.address_of(name) if name else 0, count, len(places)]
+            code = kernels.get(name, self._codes[-1])
+            words += [code.address_of(name) if name else 0, count, len(places)]
             words += [word for place in places for word in place]
         return struct.pack(f"<{len(words)}Q", *words)
 

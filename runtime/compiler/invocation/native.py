@@ -47,6 +47,10 @@ _FUNCTION = re.compile(
 _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
 _ENTRY = "entry"
+# What LLVM takes longest for besides the instructions: other counters of loops, for cheaper
+# addresses. It is a third of the time; most code is as fast without, and sorts take half as long
+# again.
+_LOOPS_AS_WRITTEN = "-disable-lsr"
 
 
 # What tells a kernel that is not compiled from an llvmlite that compiles none: a number that is not
@@ -75,16 +79,20 @@ class NativeUnavailableError(Exception):
 class NativeCompiler:
     """Makes machine code of kernels, for the machine it runs on.
 
+    Args:
+        has_process: Whether nobody else in this process uses LLVM, whose options are the process's.
+
     Raises:
         NativeUnavailableError: there is no llvmlite.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_process: bool = False) -> None:
         try:
             import llvmlite.binding as llvm  # late: few processes need it, and it takes 40 ms
         except (ImportError, OSError) as error:
             raise NativeUnavailableError(f"llvmlite cannot be loaded: {error}") from error
         self._llvm = llvm
+        self._has_process = has_process
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._count = 0
@@ -92,11 +100,14 @@ class NativeCompiler:
         self._context: ir.Context | None = None
         self._pipeline: PassManager | None = None
 
-    def compile(self, kernels: bytes, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
+    def compile(
+        self, kernels: bytes, is_quick: bool, report: Callable[[str], None]
+    ) -> tuple[bytes, ...] | None:
         """Makes an object file of kernels.
 
         Args:
             kernels: The text of functions over bindings, and of those that they call.
+            is_quick: Whether code is soon replaced by better one: it may then be slower.
             report: Called with what is wrong.
 
         Returns:
@@ -107,7 +118,7 @@ class NativeCompiler:
             NativeUnavailableError: llvmlite does not read what IREE's MLIR writes, whatever it is.
         """
         try:
-            return self._compile(kernels.decode())
+            return self._compile(kernels.decode(), is_quick)
         except _FAILURES as error:
             self._try()
             report(str(error))
@@ -119,9 +130,17 @@ class NativeCompiler:
             if is_idle():
                 self._library(name)
 
-    def _compile(self, kernels: str) -> tuple[bytes, ...]:
+    def _compile(self, kernels: str, is_quick: bool = False) -> tuple[bytes, ...]:
         text = self._llvm_ir(kernels)
-        return self._object(text), *map(self._library, (_ENTRY, *called_products(text)))
+        if not (is_quick and self._has_process):
+            made = self._object(text)
+        else:
+            self._llvm.set_option("", _LOOPS_AS_WRITTEN)
+            try:
+                made = self._object(text)
+            finally:
+                self._llvm.set_option("", f"{_LOOPS_AS_WRITTEN}=false")
+        return made, *map(self._library, (_ENTRY, *called_products(text)))
 
     def _library(self, name: str) -> bytes:
         """Returns the object file of a function that all programs may share, made once."""
@@ -150,9 +169,10 @@ class NativeCompiler:
         assert self._context is not None
         assert self._pipeline is not None
         self._count += 1
-        text = f"module attributes {{hal.executable.target = {self._target}}} {{\n"
+        layouts, functions = _over_memory(kernel)
+        attributes = f"attributes {{hal.executable.target = {self._target}}}"
         with self._context:
-            module = ir.Module.parse(text + _over_memory(kernel) + "\n}")
+            module = ir.Module.parse(f"{layouts}\nmodule {attributes} {{\n{functions}\n}}")
         self._pipeline.run(module.operation)
         round_products(module.operation)
         freeze_conversions(module.operation)
@@ -211,26 +231,35 @@ class NativeCompiler:
         )
 
 
-def _over_memory(kernels: str) -> str:
-    """Returns kernels whose functions find their memory in what IREE's runtime hands to kernels."""
-    return _FUNCTION.sub(_with_interface, kernels)
+def _over_memory(kernels: str) -> tuple[str, str]:
+    """Returns kernels whose functions find their memory in what IREE's runtime hands to kernels.
+
+    Before them comes the text of the layouts that they name, one for each number of bindings.
+    """
+    counts: set[int] = set()
+
+    def with_interface(function: re.Match[str]) -> str:
+        name, arguments, body = function.groups()
+        names = _BINDING.findall(arguments)
+        numbers = {name: number for number, name in enumerate(names)}
+        counts.add(len(names))
+
+        def subspan(match: re.Match[str]) -> str:
+            return (
+                f"hal.interface.binding.subspan layout(#layout_{len(names)}) "
+                f"binding({numbers[match.group(1)]}) offset({match.group(2)}) : "
+            )
+
+        body = _SUBSPAN.sub(subspan, body).replace(_WORKGROUP, "hal.interface.workgroup.id")
+        return f"func.func @{name}(){body}"
+
+    functions = _FUNCTION.sub(with_interface, kernels)
+    return "\n".join(map(_layout, sorted(counts))), functions
 
 
-def _with_interface(function: re.Match[str]) -> str:
-    name, arguments, body = function.groups()
-    names = _BINDING.findall(arguments)
-    numbers = {name: number for number, name in enumerate(names)}
-    bindings = ", ".join(["#hal.pipeline.binding<storage_buffer, Indirect>"] * len(names))
-    layout = f"#hal.pipeline.layout<bindings = [{bindings}], flags = Indirect>"
-
-    def subspan(match: re.Match[str]) -> str:
-        return (
-            f"hal.interface.binding.subspan layout({layout}) binding({numbers[match.group(1)]}) "
-            f"offset({match.group(2)}) : "
-        )
-
-    body = _SUBSPAN.sub(subspan, body).replace(_WORKGROUP, "hal.interface.workgroup.id")
-    return f"func.func @{name}(){body}"
+def _layout(count: int) -> str:
+    bindings = ", ".join(["#hal.pipeline.binding<storage_buffer, Indirect>"] * count)
+    return f"#layout_{count} = #hal.pipeline.layout<bindings = [{bindings}], flags = Indirect>"
 
 
 class _Operation(ctypes.Structure):

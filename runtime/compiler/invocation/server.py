@@ -45,7 +45,7 @@ def main() -> None:
     native: NativeCompiler | None = None
     if pending.empty():  # what is loaded now nobody has to wait for
         with contextlib.suppress(NativeUnavailableError):  # said when one is needed
-            native = NativeCompiler()
+            native = NativeCompiler(has_process=True)
             native.prepare(pending.empty)
     while True:
         try:
@@ -72,6 +72,7 @@ def _answer_natively(
     native: NativeCompiler | None,
     answers: io.RawIOBase,
     kernels: bytes,
+    is_quick: bool,
 ) -> NativeCompiler | None:
     """Makes machine code without IREE; returns what did it, None where that is not to be had."""
 
@@ -79,8 +80,8 @@ def _answer_natively(
         send(answers, "error", text)
 
     try:
-        native = native or NativeCompiler()
-        made = native.compile(kernels, report)
+        native = native or NativeCompiler(has_process=True)
+        made = native.compile(kernels, is_quick, report)
     except NativeUnavailableError as error:
         send(answers, "unavailable", str(error))
         return None

@@ -71,15 +71,16 @@ def test_text_grows_with_the_number_of_operations(program: Program, shape: tuple
     for text in (short, long):
         found = map(text.count, ("flow.dispatch @", "linalg.generic", "optimization_barrier"))
         assert list(found) == [1, 0, 0]
-    assert len(long) < 3.2 * len(short)
+    # Parts of long code read what those before have stored.
+    assert len(long) < 3.5 * len(short)
 
 
 def test_a_repeated_formula_is_a_function_of_the_kernel() -> None:
     texts = {count: legalized(chain, SMALL, count) for count in (10, 100)}
     assert "_function_" not in texts[10]
-    # One for whole vectors, one for the four numbers that are left.
-    assert texts[100].count("func.func private @program_0_function_") == 2
-    assert texts[100].count("no_inline") == 2
+    # The four numbers that are left of whole vectors are computed with some of these again.
+    assert texts[100].count("func.func private @program_0_function_") == 1
+    assert texts[100].count("no_inline") == 1
     assert texts[100].count("arith.mulf") < texts[10].count("arith.mulf")
 
 

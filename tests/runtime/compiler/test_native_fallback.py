@@ -95,15 +95,15 @@ def test_a_system_that_runs_no_such_code_leaves_all_programs_to_iree(monkeypatch
 def test_an_llvmlite_that_does_not_fit_is_told_from_a_kernel_that_is_wrong(monkeypatch):
     compiler = NativeCompiler()
     messages: list[str] = []
-    assert compiler.compile(TWICE, messages.append) is not None
-    assert compiler.compile(b"no kernel", messages.append) is None
+    assert compiler.compile(TWICE, False, messages.append) is not None
+    assert compiler.compile(b"no kernel", False, messages.append) is None
     assert len(messages) == 1
     monkeypatch.setattr(native, "for_older_llvm", lambda text: text + b"\nof another version")
     with pytest.raises(NativeUnavailableError, match=r"llvmlite [\d.]+ does not fit IREE's MLIR: "):
-        compiler.compile(TWICE, messages.append)
+        compiler.compile(TWICE, False, messages.append)
     monkeypatch.setattr(compiler, "_llvm", object())
     with pytest.raises(NativeUnavailableError, match="no attribute"):
-        compiler.compile(TWICE, messages.append)
+        compiler.compile(TWICE, False, messages.append)
 
 
 def test_without_llvmlite_all_programs_are_iree_s_and_the_log_says_so_once(tmp_path):

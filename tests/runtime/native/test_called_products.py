@@ -1,4 +1,4 @@
-"""Products by the function that native programs share: the numbers of IREE's kernels, bit by bit."""
+"""Products by the function that native programs share: bit by bit the numbers of IREE."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_arguments_are_handed_on_in_the_form_that_was_asked_for() -> None:
 
 def test_one_array_is_several_results_of_other_types() -> None:
     returns = ((RESULT, 0), (RESULT, 0), (ARGUMENT, 0))
-    kernel = KernelProgram(b"", (), (), (("float32", (3, 4)),), 0, returns)
+    kernel = KernelProgram((), (), (), (("float32", (3, 4)),), 0, returns)
     kinds = [((3, 4), SINGLE), ((12,), np.dtype(np.int32)), ((3, 4, 4), np.dtype(np.uint8))]
     program = NativeProgram(kernel, kinds)
     written = [np.zeros(*kind) for kind in program.written]
@@ -224,7 +224,7 @@ def test_many_threads_call_one_program_at_once() -> None:
 
 def _without_code(returns: Sequence[tuple[int, int]]) -> KernelProgram:
     constant = ("int32", (2,), np.asarray([5, 6], np.int32).tobytes())
-    return KernelProgram(b"", (), (constant,), (), 0, tuple(returns))
+    return KernelProgram((), (), (constant,), (), 0, tuple(returns))
 
 
 def test_a_program_without_a_kernel_returns_what_it_has() -> None:
@@ -239,6 +239,6 @@ def test_a_program_without_a_kernel_returns_what_it_has() -> None:
 
 def test_code_without_an_entry_is_refused() -> None:
     code = object_of("define void @other() {\n  ret void\n}\n")
-    kernel = KernelProgram(code, (), (), (), 0, (), libraries=(code,))
+    kernel = KernelProgram((code,), (), (), (), 0, (), libraries=(code,))
     with pytest.raises(ObjectFileError, match="has no function 'axir_entry'"):
         NativeProgram(kernel, [])

@@ -1,0 +1,155 @@
+"""Straight code: many elementwise operations on arrays of one shape, for one loop.
+
+The emitter stores an array that several operations read, each by a loop of its own. Thousands of
+such loops take LLVM minutes, for a function of many blocks costs more than its length; as values of
+one loop the arrays need no memory. What does not live here: the loop itself (`emitter.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from iree.compiler import ir
+
+from .elementwise import can_compute
+
+FEWEST = 64
+"""Shorter code stays loops that may become part of others."""
+
+# Operations of a loop; the code generator looks at a block as a whole.
+_MOST = 500
+# Vectors that are needed at a time: what there are no registers for lies on the stack.
+_MOST_LIVE = 64
+# What may stand between, if its operands are numbers.
+_HOISTED = frozenset("constant broadcast_in_dim reshape iota".split())
+
+
+@dataclass(frozen=True)
+class Straight:
+    """Operations that are one loop.
+
+    Attributes:
+        operations: In an order in which few of their results are needed at a time.
+        kept: Those results that somebody else reads, with how many operations do.
+    """
+
+    operations: list[ir.Operation]
+    kept: dict[ir.Value, int]
+
+
+def straight_parts(
+    operations: Sequence[ir.Operation], uses: Counter[ir.Value]
+) -> Iterator[ir.Operation | Straight]:
+    """Yields operations of a block in an order in which they may run, many of them as one.
+
+    Args:
+        operations: Of the block, but for its last one.
+        uses: How many operations read each value that the block makes.
+    """
+    if len(operations) < FEWEST:
+        yield from operations
+        return
+    run: list[tuple[ir.Operation, bool]] = []
+    made: set[ir.Value] = set()
+    for operation in operations:
+        is_member = _is_member(operation)
+        if not is_member and not _may_pass(operation, made):
+            yield from _parts_of_run(run, uses)
+            run, made = [], set()
+            yield operation
+            continue
+        run.append((operation, is_member))
+        if is_member:
+            made.update(operation.results)
+    yield from _parts_of_run(run, uses)
+
+
+def _is_member(operation: ir.Operation) -> bool:
+    kinds = [x.type for x in operation.results]
+    return len(kinds) == 1 and math.prod(kinds[0].shape) > 1 and can_compute(operation)
+
+
+def _may_pass(operation: ir.Operation, made: set[ir.Value]) -> bool:
+    """Tells whether an operation may come before those of the run."""
+    name = operation.name.rpartition(".")[2]
+    is_number = all(math.prod(x.type.shape) <= 1 for x in operation.results)
+    is_place = operation.name == "tensor.empty"
+    is_hoisted = name in _HOISTED or is_place or (is_number and can_compute(operation))
+    return is_hoisted and made.isdisjoint(operation.operands)
+
+
+def _parts_of_run(
+    run: list[tuple[ir.Operation, bool]], uses: Counter[ir.Value]
+) -> Iterator[ir.Operation | Straight]:
+    members = [x for x, is_member in run if is_member]
+    if len(members) < FEWEST:
+        yield from (x for x, _ in run)
+        return
+    yield from (x for x, is_member in run if not is_member)
+    shapes: dict[tuple[int, ...], list[ir.Operation]] = {}
+    for member in members:
+        shapes.setdefault(tuple(member.results[0].type.shape), []).append(member)
+    for alike in shapes.values():
+        if len(alike) < FEWEST:
+            yield from alike
+        else:
+            for part in _cut(_depth_first(alike)):
+                yield Straight(part, _kept(part, uses))
+
+
+def _kept(part: Sequence[ir.Operation], uses: Counter[ir.Value]) -> dict[ir.Value, int]:
+    inside = Counter(x for member in part for x in set(member.operands))
+    results = (member.results[0] for member in part)
+    return {x: uses[x] - inside[x] for x in results if uses[x] > inside[x]}
+
+
+def _depth_first(members: list[ir.Operation]) -> list[ir.Operation]:
+    """Returns operations so that each comes soon before the first one that reads it."""
+    makers = {member.results[0]: member for member in members}
+    read = {x for member in members for x in member.operands}
+    ordered: dict[ir.Operation, None] = {}
+    # Those that nobody here reads, in their order; all others come with them.
+    for last in members:
+        if last.results[0] in read:
+            continue
+        pending: list[tuple[ir.Operation, Iterator[ir.Value]]] = [(last, iter(last.operands))]
+        while pending:
+            member, operands = pending[-1]
+            maker = next((makers[x] for x in operands if _is_due(x, makers, ordered)), None)
+            if maker is None:
+                pending.pop()
+                ordered[member] = None
+            else:
+                pending.append((maker, iter(maker.operands)))
+    return list(ordered)
+
+
+def _is_due(
+    x: ir.Value, makers: dict[ir.Value, ir.Operation], ordered: dict[ir.Operation, None]
+) -> bool:
+    return x in makers and makers[x] not in ordered
+
+
+def _cut(members: list[ir.Operation]) -> Iterator[list[ir.Operation]]:
+    """Yields parts of operations whose results the registers hold, more or less."""
+    last = {x: place for place, member in enumerate(members) for x in member.operands}
+    part: list[ir.Operation] = []
+    live: set[ir.Value] = set()
+    for place, member in enumerate(members):
+        part.append(member)
+        live.difference_update(x for x in member.operands if last[x] == place)
+        live.update(x for x in member.results if x in last)
+        if len(part) >= _MOST or len(live) >= _MOST_LIVE:
+            yield part
+            part, live = [], set()
+    if part:
+        yield part
+
+
+def operands_of(part: Straight) -> Iterable[ir.Value]:
+    """Returns what the operations of a loop read of others, once for each that reads it."""
+    made = {member.results[0] for member in part.operations}
+    return [x for member in part.operations for x in set(member.operands) if x not in made]
