@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from axir.dialect.builders.kernels.building import Kernel
     from axir.dialect.core.annotations import Foreign
-    from axir.dialect.ops.calls.kernels.machine import Machine
     from axir.dialect.program.equation import Equation
     from axir.dialect.program.named_axes import BatchFrame
     from axir.dialect.program.rules import Value
@@ -39,7 +38,6 @@ class _State(threading.local):
         tracked_axes: Those of them along which types say whether values vary.
         chosen_axes: Those of the tracked axes along which places may be in different branches now.
         kernel: The kernel that is being built; None outside.
-        machine: What runs a kernel of the user's own; None outside.
         grid: Where in its grid a kernel on blocks is that is traced now, and how large the grid
             is; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
@@ -59,7 +57,6 @@ class _State(threading.local):
         self.tracked_axes: frozenset[Hashable] = frozenset()
         self.chosen_axes: frozenset[Hashable] = frozenset()
         self.kernel: Kernel | None = None
-        self.machine: Machine[Foreign] | None = None
         self.grid: tuple[tuple[Foreign, ...], tuple[Foreign, ...]] | None = None
         self.caller: str | None = None
         self.stand_ins: Mapping[Tracer, Value] = {}

@@ -7,7 +7,7 @@ is a program of loops, slices and updates: transformations know nothing of kerne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ from axir._transforms.scopes import named_scope
 from axir._transforms.staging import make_jaxpr
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import AnyDtype, Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, NonArrayArgumentError, ParameterError, TreeError
 from axir.dialect.core.state import Change, state
 from axir.dialect.core.types import ShapedArray
@@ -41,6 +41,7 @@ from ._specs import (
 )
 
 Values: TypeAlias = tuple[Value, ...]
+Begin: TypeAlias = Callable[[tuple[int, ...], AnyDtype], Value]
 Carry: TypeAlias = tuple[Values, Values, Values]
 """Results, operands that the kernel writes, and memory of its own."""
 
@@ -113,16 +114,42 @@ def pallas_call(
     >>> pl.pallas_call(add, x, grid=3, in_specs=[block, block], out_specs=block)(x, x)
     Array([ 0.,  2.,  4.,  6.,  8., 10.], dtype=float32)
     """
-    if not callable(kernel):
-        raise NonArrayArgumentError(
-            f"pallas_call takes a function first, not {kernel!r}.",
-            "Write pl.pallas_call(kernel, out_shape, ...).",
-        )
     if grid_spec is None:
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
     else:
         _check_alone(grid, in_specs, out_specs, scratch_shapes)
-    call = _Call(kernel, out_shape, grid_spec, dict(input_output_aliases or {}))
+    aliases = dict(input_output_aliases or {})
+    return call_of("pallas_call", kernel, out_shape, grid_spec, aliases, name, debug)
+
+
+def call_of(
+    what: str,
+    kernel: UserFunction,
+    out_shape: PyTree,
+    spec: GridSpec,
+    aliases: Mapping[int, int] | None = None,
+    name: str | None = None,
+    debug: bool = False,
+    begin: Begin = uninitialized,
+) -> UserFunction:
+    """Returns the function of arrays that runs a kernel.
+
+    Args:
+        what: What messages call the function that the user called.
+        kernel: See `pallas_call`, as for the next five.
+        out_shape: The results.
+        spec: Blocks and grid.
+        aliases: For operands, the result that begins with their value.
+        name: Of the call.
+        debug: Whether to print the jaxpr.
+        begin: Makes what results hold before an instance writes them.
+    """
+    if not callable(kernel):
+        raise NonArrayArgumentError(
+            f"{what} takes a function first, not {kernel!r}.",
+            f"Write {what}(kernel, out_shape, ...).",
+        )
+    call = _Call(what, kernel, out_shape, spec, dict(aliases or {}), begin)
     return call.function(name or callback_name(kernel), debug)
 
 
@@ -147,16 +174,24 @@ class _Call:
     """A kernel, with what its call says of blocks and grid."""
 
     def __init__(
-        self, kernel: UserFunction, out_shape: PyTree, spec: GridSpec, aliases: dict[int, int]
+        self,
+        what: str,
+        kernel: UserFunction,
+        out_shape: PyTree,
+        spec: GridSpec,
+        aliases: dict[int, int],
+        begin: Begin,
     ):
+        self.what = what
+        self.begin = begin
         self.kernel = kernel
         self.spec = spec
         self.aliases = aliases
         out_shape = tuple(out_shape) if isinstance(out_shape, list) else out_shape
         self.out_paths, wanted, self.out_tree = _with_paths(out_shape, "outputs")
-        self.out_types = [wanted_type(x, "pallas_call: out_shape") for x in wanted]
+        self.out_types = [wanted_type(x, f"{what}: out_shape") for x in wanted]
         scratch, self.scratch_tree = tree.flatten(spec.scratch_shapes)
-        self.scratch_types = [wanted_type(x, "pallas_call: scratch_shapes") for x in scratch]
+        self.scratch_types = [wanted_type(x, f"{what}: scratch_shapes") for x in scratch]
 
     def function(self, name: str, debug: bool) -> UserFunction:
         """Returns the function of arrays."""
@@ -171,7 +206,7 @@ class _Call:
 
         def call(*args: Options) -> PyTree:
             if debug:
-                print(f"The kernel in pallas_call {place_of(self.kernel)}:")
+                print(f"The kernel in {self.what} {place_of(self.kernel)}:")
                 print(make_jaxpr(run)(bounds, args))
             return compiled(bounds, args)
 
@@ -199,7 +234,7 @@ class _Call:
         )
         begun = {result: operand for operand, result in self.aliases.items()}
         outputs = tuple(
-            blocks.enlarged(operands[begun[n]]) if n in begun else blocks.empty()
+            blocks.enlarged(operands[begun[n]]) if n in begun else self.begin(blocks.enlarged_shape, blocks.type.dtype)
             for n, blocks in enumerate(instance.outputs)
         )
         scratch = tuple(uninitialized(t.shape, t.dtype) for t in self.scratch_types)
@@ -331,7 +366,7 @@ class _Instance:
         result = self.call.kernel(*ins, *outs, *(() if named else own), **named)
         if result is not None:
             raise KernelResultError(
-                f"The kernel function in the pallas_call {place_of(self.call.kernel)} should "
+                f"The kernel function in the {self.call.what} {place_of(self.call.kernel)} should "
                 f"return None. It returns a PyTree: {tree.structure(result)}.",
                 "Assign to the refs of results: o_ref[...] = value.",
             )

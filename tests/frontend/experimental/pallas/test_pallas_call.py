@@ -103,7 +103,9 @@ def scoped(x_ref: Any, o_ref: Any) -> None:
 
         return total[...]
 
-    o_ref[...] = pl.run_scoped(body, pltpu.VMEM((10,), jnp.float32), total=pltpu.SMEM((), "float32"))
+    o_ref[...] = pl.run_scoped(
+        body, pltpu.VMEM((10,), jnp.float32), total=pltpu.SMEM((), "float32")
+    )
 
 
 def copies(x_ref: Any, o_ref: Any, sem: Any) -> None:
