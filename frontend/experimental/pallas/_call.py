@@ -29,7 +29,7 @@ from axir.dialect.program.rules import Value
 from axir.numpy import asarray
 
 from ._blocks import Blocks, place_of
-from ._memory import uninitialized, wanted_type
+from ._memory import available, uninitialized, wanted_type
 from ._specs import (
     BlockSpecError,
     CostEstimate,
@@ -217,15 +217,16 @@ class _Call:
         """Returns the results for arguments."""
         paths, leaves, in_tree = _with_paths(args, "args")
         operands = [_strong(asarray(x)) for x in leaves]
-        self._check_aliases(operands, args)
+        out_types = list(map(available, self.out_types))
+        self._check_aliases(operands, out_types, args)
         count = self._scalar_count(args)
         known = iter(bounds)
         instance = _Instance(
             self, in_tree, operands[:count],
             self._blocks(self.spec.in_specs, args[self.spec.num_scalar_prefetch :],
                          paths[count:], operands[count:], "in_specs"),
-            self._blocks(self.spec.out_specs, self.out_tree.unflatten(self.out_types),
-                         self.out_paths, self.out_types, "out_specs"),
+            self._blocks(self.spec.out_specs, self.out_tree.unflatten(out_types),
+                         self.out_paths, out_types, "out_specs"),
             tuple(n if isinstance(n, int) else next(known) for n in self.spec.grid),
         )  # fmt: skip
         arrays = tuple(
@@ -237,7 +238,7 @@ class _Call:
             blocks.enlarged(operands[begun[n]]) if n in begun else self.begin(blocks.enlarged_shape, blocks.type.dtype)
             for n, blocks in enumerate(instance.outputs)
         )
-        scratch = tuple(uninitialized(t.shape, t.dtype) for t in self.scratch_types)
+        scratch = tuple(uninitialized(t.shape, t.dtype) for t in map(available, self.scratch_types))
         results = instance.run(arrays, outputs, scratch)
         trimmed = [
             blocks.trimmed(x) for blocks, x in zip(instance.outputs, results, strict=True)
@@ -270,19 +271,21 @@ class _Call:
                 )
         return [Blocks(*each) for each in zip(paths, found, types, strict=True)]
 
-    def _check_aliases(self, operands: Sequence[Value], args: tuple[PyTree, ...]) -> None:
+    def _check_aliases(
+        self, operands: Sequence[Value], out_types: Sequence[ShapedArray], args: tuple[PyTree, ...]
+    ) -> None:
         for operand, result in self.aliases.items():
             pair = f"input_output_aliases contains the mapping '{operand}:{result}'"
             for kind, number, of in (
                 ("input", operand, operands),
-                ("output", result, self.out_types),
+                ("output", result, out_types),
             ):
                 if number not in range(len(of)):
                     raise BlockSpecError(
                         f"{pair} with {kind} index {number} outside the range [0, {len(of)}).",
                         "Count the arrays of operands and results from 0, in the order of leaves.",
                     )
-            x, t = operands[operand], self.out_types[result]
+            x, t = operands[operand], out_types[result]
             if (x.shape, x.dtype) != (t.shape, t.dtype):
                 raise BlockSpecError(
                     f"{pair} referring to input{_with_paths(args, '')[0][operand]} with abstract "

@@ -15,7 +15,7 @@ from axir.dialect.core.state import state
 from axir.dialect.program.rules import Value
 from axir.numpy import asarray, reciprocal as numpy_reciprocal, result_type
 
-from ._memory import uninitialized, wanted_type
+from ._memory import available, uninitialized, wanted_type
 
 
 def _in_grid(what: str, axis: int, number: int) -> UserObject:
@@ -109,7 +109,7 @@ def run_scoped(
         **kw_types: The same, by name.
     """
     leaves, structure = tree.flatten((types, kw_types))
-    wanted = [wanted_type(x, "run_scoped") for x in leaves]
+    wanted = [available(wanted_type(x, "run_scoped")) for x in leaves]
     refs = [Ref(uninitialized(t.shape, t.dtype), state.ambient) for t in wanted]
     arguments: UserObject = structure.unflatten(refs)
     result = f(*arguments[0], **arguments[1])

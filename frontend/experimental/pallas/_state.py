@@ -16,7 +16,7 @@ from axir.dialect.program.rules import Value
 from axir.experimental import checkify
 from axir.numpy import broadcast_to as numpy_broadcast_to
 
-from ._memory import wanted_type
+from ._memory import available, wanted_type
 from ._specs import CostEstimate
 
 enable_debug_checks = State("jax_pallas_enable_debug_checks")
@@ -76,7 +76,7 @@ def empty_like(x: PyTree) -> PyTree:
 
 def empty_ref_like(x: UserObject) -> Ref:
     """Returns a ref of some shape and dtype, whose elements mean nothing."""
-    wanted = wanted_type(x, "empty_ref_like")
+    wanted = available(wanted_type(x, "empty_ref_like"))
     return new_ref(empty(wanted.shape, wanted.dtype))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -97,7 +97,7 @@ def smoothed(x_ref: Any, o_ref: Any) -> None:
 
 
 def outside(x_ref: Any, o_ref: Any) -> None:
-    """Indices beyond the ends: reads get the nearest, writes do nothing."""
+    """Negative indices count from the end; beyond it reads get the nearest, writes do nothing."""
     i = kernels.program_id(0)
     o_ref[i - 2] = x_ref[i + 3]
     o_ref[i + 100] = 1.0
@@ -184,6 +184,12 @@ def run_all(*arguments: Any) -> list[Any]:
     return [f(*xs) for (f, _), xs in zip(CASES.values(), arguments, strict=True)]
 
 
+@pytest.fixture
+def x64() -> Iterator[None]:
+    with axir.enable_x64(True):
+        yield
+
+
 @pytest.fixture(scope="module")
 def compiled() -> dict[str, list[np.ndarray]]:
     """Returns the results of all cases from one program."""
@@ -209,6 +215,7 @@ def test_compiled_kernels_agree_with_the_interpreter(name: str, compiled: Any) -
             np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.usefixtures("x64")
 def test_the_interpreter_agrees_with_numpy() -> None:
     e = np.exp(X - X.max(1, keepdims=True))
     call = {name: function for name, (function, _) in CASES.items()}
@@ -229,7 +236,12 @@ def test_the_interpreter_agrees_with_numpy() -> None:
     assert np.asarray(call["conversions"](EXTREME)[0]).tolist() == [
         0, -1, 2**31 - 1, -(2**31), 0, 2**31 - 1, 300, 2, 0,
     ]  # fmt: skip
-    assert np.asarray(call["outside"](X[0, :6]))[-1] == np.float32(0)
+    wanted = np.zeros(6, np.float32)
+    for i in range(6):
+        wanted[i - 2] = X[0, min(i + 3, 5)]
+        for k in range(-2, 2):
+            wanted[k] = X[0, :6][k - 1] + 10
+    np.testing.assert_array_equal(call["outside"](X[0, :6]), wanted)
     assert not np.asarray(call["no instance"](X)).any()
 
 
