@@ -15,13 +15,12 @@ import numpy as np
 from axir import lax
 from axir._transforms.callbacks import callback_name
 from axir._transforms.jit import jit
-from axir._transforms.refs import Ref, RefView
+from axir._transforms.refs import Ref
 from axir._transforms.scopes import named_scope
 from axir._transforms.staging import make_jaxpr
 from axir._trees import tree
-from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import AnyDtype, Options, PyTree, UserFunction, UserObject
-from axir.dialect.core.errors import AxirError, NonArrayArgumentError, ParameterError, TreeError
+from axir.dialect.core.errors import AxirError, NonArrayArgumentError, TreeError
 from axir.dialect.core.state import Change, state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -230,19 +229,18 @@ class _Call:
             tuple(n if isinstance(n, int) else next(known) for n in self.spec.grid),
         )  # fmt: skip
         arrays = tuple(
-            blocks.enlarged(x)
-            for blocks, x in zip(instance.inputs, operands[count:], strict=True)
+            blocks.enlarged(x) for blocks, x in zip(instance.inputs, operands[count:], strict=True)
         )
         begun = {result: operand for operand, result in self.aliases.items()}
         outputs = tuple(
-            blocks.enlarged(operands[begun[n]]) if n in begun else self.begin(blocks.enlarged_shape, blocks.type.dtype)
+            blocks.enlarged(operands[begun[n]])
+            if n in begun
+            else self.begin(blocks.enlarged_shape, blocks.type.dtype)
             for n, blocks in enumerate(instance.outputs)
         )
         scratch = tuple(uninitialized(t.shape, t.dtype) for t in map(available, self.scratch_types))
         results = instance.run(arrays, outputs, scratch)
-        trimmed = [
-            blocks.trimmed(x) for blocks, x in zip(instance.outputs, results, strict=True)
-        ]
+        trimmed = [blocks.trimmed(x) for blocks, x in zip(instance.outputs, results, strict=True)]
         return self.out_tree.unflatten(trimmed)
 
     def _scalar_count(self, args: tuple[PyTree, ...]) -> int:
@@ -352,7 +350,9 @@ class _Instance:
             last = [_settled(ref) for ref in refs]
             scratch = tuple(_settled(ref) for ref in own)
         count = len(operands)
-        if not written and any(a is not b for a, b in zip(first[:count], last[:count])):
+        if not written and any(
+            a is not b for a, b in zip(first[:count], last[:count], strict=True)
+        ):
             raise _WritesOperands
         new = [
             array if before is after else blocks.write(array, start, after)

@@ -13,7 +13,8 @@ from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObj
 from axir.dialect.core.errors import KernelScopeError, OutOfBoundsError
 from axir.dialect.core.state import state
 from axir.dialect.program.rules import Value
-from axir.numpy import asarray, reciprocal as numpy_reciprocal, result_type
+from axir.numpy import asarray, result_type
+from axir.numpy import reciprocal as numpy_reciprocal
 
 from ._memory import available, uninitialized, wanted_type
 
@@ -87,9 +88,7 @@ def loop(
             place = lower + i * step
             return body(place) if init_carry is None else body(place, carry)
 
-        return lax.fori_loop(
-            0 * lower, cdiv(upper - lower, step), each, init_carry, unroll=unroll
-        )
+        return lax.fori_loop(0 * lower, cdiv(upper - lower, step), each, init_carry, unroll=unroll)
 
     return run
 
