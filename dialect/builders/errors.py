@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 
 from axir.dialect.core.errors import AxirError
-from axir.dialect.core.state import state
 
 _BUILDERS = __name__.rpartition(".")[0]
 
@@ -17,9 +16,7 @@ class KernelError(AxirError):
     """A kernel is made of parts that do not fit together; `where` is the line of the kernel."""
 
     def __init__(self, message: str, way_out: str):
-        # A user's kernel is outside of axir, where the line is looked for anyway.
-        where = _line_of_kernel() if state.machine is None else None
-        super().__init__(message, way_out, where)
+        super().__init__(message, way_out, _line_of_kernel())
 
 
 class KernelPositionError(KernelError, IndexError):

@@ -472,10 +472,14 @@ def as_array(value: UserObject, what: str = "operand") -> ConcreteArray:
         return as_array(np.asarray(value))
     if isinstance(value, _SCALARS):
         return scalar(value)
+    raise _not_an_array(value, what)
+
+
+def _not_an_array(value: Foreign, what: str) -> NonArrayArgumentError:
     if getattr(value, "_is_ref", False):
-        raise RefArgumentError(what.capitalize(), value)
-    raise NonArrayArgumentError(
-        f"{what.capitalize()} {_summary(value)} of type {python_type.__name__!r} is not an array.",
+        return RefArgumentError(what.capitalize(), value)
+    return NonArrayArgumentError(
+        f"{what.capitalize()} {_summary(value)} of type {type(value).__name__!r} is not an array.",
         "Pass arrays or Python scalars; turn lists into arrays with jnp.array(...).",
     )
 

@@ -60,9 +60,8 @@ WITHOUT_EFFECT: dict[str, dict[str, OptionValue]] = {
         "jax_xla_backend": "",
         "mock_num_gpu_processes": 0,
     },
-    "It is about Pallas and Mosaic, which axir has not.": {
+    "It is about the compilers of kernels for accelerators.": {
         "jax_mosaic_allow_hlo": False,
-        "jax_pallas_enable_debug_checks": False,
         "jax_pallas_poison_buffers": False,
         "jax_pallas_use_mosaic_gpu": True,
         "jax_pallas_verbose_errors": False,

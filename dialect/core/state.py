@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from axir.dialect.builders.kernels.building import Kernel
     from axir.dialect.core.annotations import Foreign
-    from axir.dialect.ops.calls.kernels.machine import Machine
     from axir.dialect.program.equation import Equation
     from axir.dialect.program.named_axes import BatchFrame
     from axir.dialect.program.rules import Value
@@ -41,7 +40,6 @@ class _State(threading.local):
         kernel: The kernel that is being built; None outside.
         formulas: How many loops each formula has in the module that is being legalized, if those of
             one formula may share a function; else None.
-        machine: What runs a kernel of the user's own; None outside.
         grid: Where in its grid a kernel on blocks is that is traced now, and how large the grid
             is; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
@@ -62,7 +60,6 @@ class _State(threading.local):
         self.chosen_axes: frozenset[Hashable] = frozenset()
         self.kernel: Kernel | None = None
         self.formulas: dict[str, int] | None = None
-        self.machine: Machine[Foreign] | None = None
         self.grid: tuple[tuple[Foreign, ...], tuple[Foreign, ...]] | None = None
         self.caller: str | None = None
         self.stand_ins: Mapping[Tracer, Value] = {}

@@ -10,7 +10,6 @@ from axir.dialect.program.op_table import OPS
 
 from . import control_flow, custom_rules, linalg
 from .calls import callbacks, checks, dce_sink, jit_call, optimization_barrier
-from .calls.kernels import kernel_call
 from .collectives import axis_exchanges, axis_reductions, joined_sums
 from .contraction import dot_general
 from .convolution import conv_general_dilated
@@ -55,7 +54,6 @@ __all__ = [
     "integrals",
     "jit_call",
     "joined_sums",
-    "kernel_call",
     "layout_callback",
     "linalg",
     "linear_recurrence",

@@ -863,24 +863,6 @@ irdl.dialect @jaxpr {
     irdl.attributes { "axes" = %a0 }
   }
 
-  irdl.operation @kernel_call {
-    %types = irdl.base "!builtin.tensor"
-    %results = irdl.base "!builtin.tensor"
-    irdl.operands(types: variadic %types)
-    irdl.results(results: variadic %results)
-    %a0 = irdl.base "#builtin.dense_array"
-    %a1_array = irdl.base "#builtin.array"
-    %a1_dense_array = irdl.base "#builtin.dense_array"
-    %a1 = irdl.any_of(%a1_array, %a1_dense_array)
-    %a2 = irdl.base "#builtin.dense_array"
-    %a3 = irdl.any
-    %a4 = irdl.base "#builtin.integer"
-    %a5_array = irdl.base "#builtin.array"
-    %a5_dense_array = irdl.base "#builtin.dense_array"
-    %a5 = irdl.any_of(%a5_array, %a5_dense_array)
-    irdl.attributes { "batch" = %a0, "batched" = %a1, "grid" = %a2, "kernel" = %a3, "parallel" = %a4, "result_avals" = %a5 }
-  }
-
   irdl.operation @layout_callback {
     %x = irdl.base "!builtin.tensor"
     %results = irdl.base "!builtin.tensor"

@@ -1,6 +1,8 @@
-"""Kernels of your own: loops over elements in memory, in Python, compiled for the CPU.
+"""Kernels on whole arrays: loops over elements in memory, in Python, compiled for the CPU.
 
-`kernel_call` makes a function of arrays of a function of refs. `docs/kernels.md` is a course.
+`kernel_call` makes a function of arrays of a function of refs. It is `pallas.pallas_call` without
+blocks, with results that begin as zeros; in the kernel all of `axir.numpy`, `axir.lax` and
+`axir.experimental.pallas` works. `docs/kernels.md` is a course.
 
 >>> import axir, axir.numpy as jnp
 >>> from axir.experimental import kernels
@@ -18,35 +20,41 @@ Array([1., 3., 3., 5.], dtype=float32)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import numpy as np
 
-from axir._arguments.arguments import to_values
-from axir._transforms.callbacks import callback_name
+from axir import lax
+from axir._transforms.refs import Ref, new_ref
 from axir._trees import tree
-from axir.dialect.builders.expressions import (
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import DTypeLike, PyTree, ShapeLike, UserFunction, UserObject
+from axir.dialect.core.errors import KernelScopeError, ParameterError
+from axir.dialect.core.state import state
+from axir.dialect.program.rules import Value
+from axir.numpy import (
+    asarray,
     cos,
     exp,
     expm1,
     floor,
-    is_nan,
+    isnan,
     log,
     log1p,
+    max,
     maximum,
+    min,
     minimum,
     power,
-    select,
     sin,
     sqrt,
+    sum,
     tanh,
+    where,
+    zeros,
 )
-from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, Options, ShapeLike, UserFunction, UserObject
-from axir.dialect.core.errors import NonArrayArgumentError, OutOfBoundsError, ParameterError
-from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.calls.kernels.kernel_call import KernelFunction, kernel_call_primitive
-from axir.dialect.ops.calls.kernels.machine import Ref, as_value, running
-from axir.dialect.ops.calls.kernels.positions import ds
-from axir.dialect.ops.calls.kernels.values import KernelValue
+from axir.numpy._indexing.dynamic_slices import dslice
+
+from .pallas import GridSpec, program_id, when
+from .pallas._call import call_of
 
 __all__ = [
     "Ref",
@@ -76,36 +84,35 @@ __all__ = [
     "while_loop",
 ]
 
+ds = dslice
+is_nan = isnan
+select = where
+
 
 def kernel_call(
     kernel: UserFunction,
-    out_shape: UserObject,
+    out_shape: PyTree,
     *,
     grid: ShapeLike = (),
     parallel: bool = False,
 ) -> UserFunction:
-    """Returns a function of arrays that runs a kernel.
-
-    Eagerly the kernel runs on NumPy arrays, op by op. In compiled code for the CPU it is a kernel
-    of its own, in exported programs, too. `vmap` runs it once for each place of the batch, in
-    parallel. There are no derivatives: wrap the function in `custom_jvp` or `custom_vjp`.
+    """Returns a function of arrays that runs a kernel on the whole of them.
 
     Args:
-        kernel: Takes a ref for each operand, which it may read, then one for each result, which it
-            may read and write. It runs once for each place of the grid; when it is compiled it runs
-            as Python only once, so that conditions on values are `when`, `select` and `while_loop`.
+        kernel: Takes a ref for each operand, then one for each result. It runs once for each place
+            of the grid, in order; when it is compiled it runs as Python only once, so that
+            conditions on values are `when`, `select` and `while_loop`.
         out_shape: Tree of what has `shape` and `dtype` (`ShapeDtypeStruct`, arrays): the results,
             which are zeros before the kernel runs.
         grid: How often the kernel runs, along each axis; the last axis runs fastest.
-        parallel: Whether instances that differ along the first axis of the grid may run at the same
-            time. They must not write what another one reads or writes.
+        parallel: Whether instances that differ along the first axis of the grid may run in any
+            order. They must not write what another one reads or writes.
 
     Returns:
         A function of arrays that returns the tree of results.
 
     Raises:
-        DTypeError: by the function, for other dtypes than booleans, signed integers and floats.
-        ShapeError: by the function, for empty arrays, and blocks of shapes that do not fit.
+        ParameterError: for what is no grid, and for results without shape and dtype.
 
     >>> import axir, axir.numpy as jnp
     >>> from axir.experimental import kernels
@@ -118,151 +125,52 @@ def kernel_call(
     Array([[1., 1., 1.],
            [2., 2., 2.]], dtype=float32)
     """
-    if not callable(kernel):
-        raise NonArrayArgumentError(
-            f"kernel_call takes a function first, not {kernel!r}.",
-            "Write kernel_call(kernel, out_shape).",
-        )
-    name = callback_name(kernel)
-    function = KernelFunction(kernel, name)
-    wanted, out_tree = tree.flatten(out_shape)
-    types = tuple(_result_type(x) for x in wanted)
-    extents = _grid(grid)
-    if parallel and not extents:
+    spec = GridSpec(grid)
+    if any(isinstance(n, int) and n < 0 for n in spec.grid):
+        raise ParameterError(f"kernel_call: grid is {grid!r}.", "Pass counts, none below 0.")
+    if parallel and not spec.grid:
         raise ParameterError("kernel_call: parallel=True without a grid.", "Pass grid=(n, ...).")
-
-    def call(*operands: Options) -> UserObject:
-        values = to_values(operands, operands, name)
-        results = kernel_call_primitive.bind(
-            *values, kernel=function, result_avals=types, grid=extents, batch=(),
-            batched=((),) * len(values), parallel=parallel,
-        )  # fmt: skip
-        return out_tree.unflatten(results)
-
-    call.__name__ = call.__qualname__ = name
-    return call
+    return call_of("kernel_call", kernel, out_shape, spec, begin=zeros)
 
 
-def _result_type(x: UserObject) -> ShapedArray:
-    if not (hasattr(x, "shape") and hasattr(x, "dtype")):
-        raise ParameterError(
-            f"kernel_call: out_shape holds {x!r} of type {type(x).__name__!r}, which has no shape "
-            "and dtype.",
-            "Use axir.ShapeDtypeStruct(shape, dtype).",
+def _in_kernel(what: str) -> None:
+    if state.grid is None:
+        raise KernelScopeError(
+            f"{what} is called outside of a kernel.",
+            "Call it in the function that is passed to kernel_call.",
         )
-    return ShapedArray(tuple(x.shape), dtypes.as_dtype(x.dtype))
-
-
-def _grid(grid: ShapeLike) -> tuple[int, ...]:
-    extents = (grid,) if isinstance(grid, int) else tuple(grid)
-    if any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in extents):
-        raise ParameterError(
-            f"kernel_call: grid is {grid!r}.", "Pass an integer, or a tuple of such."
-        )
-    return extents
-
-
-# In a kernel -----------------------------------------------------------------------------------
-
-
-def program_id(axis: int) -> KernelValue[UserObject]:
-    """Returns the place of the running instance along an axis of the grid, an int32."""
-    machine = running("program_id")
-    place: Sequence[UserObject] = machine.place
-    if not 0 <= axis < len(place):
-        raise OutOfBoundsError(
-            f"program_id({axis}) in a grid of {len(place)} axes.", "Pass grid to kernel_call."
-        )
-    return machine.program_id(axis)
 
 
 def fori_loop(
-    lower: UserObject, upper: UserObject, body: UserFunction, init: UserObject = None
-) -> UserObject:
+    lower: UserObject, upper: UserObject, body: UserFunction, init: PyTree = None
+) -> PyTree:
     """Runs `body(i, carried) -> carried` for each index from `lower` to below `upper`.
 
     Args:
         lower: Where the index, an int32, begins.
         upper: Where it ends.
         body: Returns what is carried to the next pass.
-        init: A number, a tuple of numbers, or None, with which `body` writes into refs only.
+        init: A tree of numbers and arrays, or None, with which `body` writes into refs only.
 
     Returns:
         What the last pass returns.
     """
-    machine = running("fori_loop")
-    start = _carried(init)
+    _in_kernel("fori_loop")
 
-    def step(i: UserObject, *state: UserObject) -> tuple[UserObject, ...]:
-        return _next(body(i, _packed(init, state)), init, start)
+    def step(i: Value, carried: PyTree) -> PyTree:
+        result = body(asarray(i, np.int32), carried)
+        return None if init is None else result
 
-    ends = [x if isinstance(x, int) else as_value(x) for x in (lower, upper)]
-    return _packed(init, machine.fori_loop(ends[0], ends[1], step, start))
+    return lax.fori_loop(lower, upper, step, tree.map(asarray, init))
 
 
-def while_loop(condition: UserFunction, body: UserFunction, init: UserObject) -> UserObject:
+def while_loop(condition: UserFunction, body: UserFunction, init: PyTree) -> PyTree:
     """Runs `body(carried) -> carried` as long as `condition(carried)` holds."""
-    machine = running("while_loop")
-    start = _carried(init)
-
-    def step(*state: UserObject) -> tuple[UserObject, ...]:
-        return _next(body(_packed(init, state)), init, start)
-
-    return _packed(
-        init,
-        machine.while_loop(lambda *state: _truth(condition(_packed(init, state))), step, start),
-    )
+    _in_kernel("while_loop")
+    return lax.while_loop(condition, body, tree.map(asarray, init))
 
 
-def when(condition: UserObject) -> Callable[[UserFunction], None]:
-    """Runs the function that it decorates if a condition holds."""
-    truth = _truth(condition)
-    return lambda body: running("when").when(truth, body)
-
-
-def scratch(shape: ShapeLike, dtype: DTypeLike = "float32") -> Ref[UserObject]:
-    """Returns memory of the kernel's own, with zeros in it: when compiled 32 KB in all."""
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    return running("scratch").scratch(extents, dtypes.as_dtype(dtype))
-
-
-def sum(x: KernelValue[UserObject]) -> KernelValue[UserObject]:
-    """Returns the sum of all numbers of a block."""
-    return x.reduced("sum")
-
-
-def max(x: KernelValue[UserObject]) -> KernelValue[UserObject]:
-    """Returns the largest number of a block."""
-    return x.reduced("max")
-
-
-def min(x: KernelValue[UserObject]) -> KernelValue[UserObject]:
-    """Returns the smallest number of a block."""
-    return x.reduced("min")
-
-
-def _truth(condition: UserObject) -> KernelValue[UserObject]:
-    return as_value(condition, dtypes.as_dtype(bool))
-
-
-def _carried(init: UserObject) -> tuple[KernelValue[UserObject], ...]:
-    many = () if init is None else init if isinstance(init, tuple) else (init,)
-    return tuple(as_value(x) for x in many)
-
-
-def _packed(init: UserObject, state: Sequence[UserObject]) -> UserObject:
-    if init is None:
-        return None
-    return tuple(state) if isinstance(init, tuple) else state[0]
-
-
-def _next(
-    result: UserObject, init: UserObject, start: Sequence[KernelValue[UserObject]]
-) -> tuple[KernelValue[UserObject], ...]:
-    many = () if init is None else result if isinstance(init, tuple) else (result,)
-    if not isinstance(many, tuple) or len(many) != len(start):
-        raise ParameterError(
-            f"The body of a loop in a kernel returns {result!r}, and carries {len(start)} numbers.",
-            "Return as many as init has.",
-        )
-    return tuple(as_value(x, first.dtype) for x, first in zip(many, start, strict=True))
+def scratch(shape: ShapeLike, dtype: DTypeLike = "float32") -> Ref:
+    """Returns memory of the instance's own, with zeros in it."""
+    _in_kernel("scratch")
+    return new_ref(zeros(shape, dtypes.as_dtype(dtype)))

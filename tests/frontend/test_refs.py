@@ -15,6 +15,7 @@ from axir import ad, lax
 from axir.errors import (
     GradientError,
     NonArrayArgumentError,
+    RefArgumentError,
     RefScopeError,
     TreeError,
     UnexpectedTracerError,
@@ -267,7 +268,7 @@ def test_misuse() -> None:
         axir.vmap(lambda x: ref.__setitem__(..., x))(X)
     with pytest.raises(UnexpectedTracerError, match="A ref leaked"):
         axir.jit(lambda x: axir.new_ref(x))(1.0)
-    with pytest.raises(NonArrayArgumentError, match="which is not an array"):
+    with pytest.raises(RefArgumentError, match="a ref, where an array is needed"):
         jnp.sin(ref)
     with pytest.raises(NonArrayArgumentError, match="new_ref takes an array, not a ref"):
         axir.new_ref(ref)

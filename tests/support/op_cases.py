@@ -201,7 +201,7 @@ def sampled_ops() -> list[str]:
         for name, primitive in OPS.items()
         if primitive.batch_named is None
         and not name.endswith("_callback")
-        and name not in ("check", "custom_lin", "joined_psum", "kernel_call")
+        and name not in ("check", "custom_lin", "joined_psum")
     ]
 
 

@@ -33,7 +33,7 @@ from ._state import ErrorState, after, state_of, types_of
 Signatures: TypeAlias = tuple[Signature, ...]
 
 # Functions of these work on numbers of a reduction, in an order that is nobody's business.
-_OPAQUE = ("reduce", "reduce_window", "select_and_scatter", "scatter_apply", "kernel_call")
+_OPAQUE = ("reduce", "reduce_window", "select_and_scatter", "scatter_apply")
 
 
 def all_signatures(function: Function, kinds: Kinds) -> Signatures:

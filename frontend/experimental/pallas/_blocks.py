@@ -87,10 +87,11 @@ class Blocks:
         nothing = uninitialized((), array.dtype)
         return padded_array(array, self.margins, constant_values=nothing)
 
-    def empty(self) -> Value:
-        """Returns an array with its margins that nobody has written."""
+    @property
+    def enlarged_shape(self) -> tuple[int, ...]:
+        """The shape of the array with its margins."""
         extents = zip(self.type.shape, self.margins, strict=True)
-        return uninitialized(tuple(n + sum(margin) for n, margin in extents), self.type.dtype)
+        return tuple(n + sum(margin) for n, margin in extents)
 
     def trimmed(self, array: Value) -> Value:
         """Returns an array without its margins."""

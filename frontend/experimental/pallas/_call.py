@@ -7,7 +7,7 @@ is a program of loops, slices and updates: transformations know nothing of kerne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -15,13 +15,12 @@ import numpy as np
 from axir import lax
 from axir._transforms.callbacks import callback_name
 from axir._transforms.jit import jit
-from axir._transforms.refs import Ref, RefView
+from axir._transforms.refs import Ref
 from axir._transforms.scopes import named_scope
 from axir._transforms.staging import make_jaxpr
 from axir._trees import tree
-from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
-from axir.dialect.core.errors import AxirError, NonArrayArgumentError, ParameterError, TreeError
+from axir.dialect.core.annotations import AnyDtype, Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.errors import AxirError, NonArrayArgumentError, TreeError
 from axir.dialect.core.state import Change, state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -29,7 +28,7 @@ from axir.dialect.program.rules import Value
 from axir.numpy import asarray
 
 from ._blocks import Blocks, place_of
-from ._memory import uninitialized, wanted_type
+from ._memory import available, uninitialized, wanted_type
 from ._specs import (
     BlockSpecError,
     CostEstimate,
@@ -41,6 +40,7 @@ from ._specs import (
 )
 
 Values: TypeAlias = tuple[Value, ...]
+Begin: TypeAlias = Callable[[tuple[int, ...], AnyDtype], Value]
 Carry: TypeAlias = tuple[Values, Values, Values]
 """Results, operands that the kernel writes, and memory of its own."""
 
@@ -113,16 +113,42 @@ def pallas_call(
     >>> pl.pallas_call(add, x, grid=3, in_specs=[block, block], out_specs=block)(x, x)
     Array([ 0.,  2.,  4.,  6.,  8., 10.], dtype=float32)
     """
-    if not callable(kernel):
-        raise NonArrayArgumentError(
-            f"pallas_call takes a function first, not {kernel!r}.",
-            "Write pl.pallas_call(kernel, out_shape, ...).",
-        )
     if grid_spec is None:
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
     else:
         _check_alone(grid, in_specs, out_specs, scratch_shapes)
-    call = _Call(kernel, out_shape, grid_spec, dict(input_output_aliases or {}))
+    aliases = dict(input_output_aliases or {})
+    return call_of("pallas_call", kernel, out_shape, grid_spec, aliases, name, debug)
+
+
+def call_of(
+    what: str,
+    kernel: UserFunction,
+    out_shape: PyTree,
+    spec: GridSpec,
+    aliases: Mapping[int, int] | None = None,
+    name: str | None = None,
+    debug: bool = False,
+    begin: Begin = uninitialized,
+) -> UserFunction:
+    """Returns the function of arrays that runs a kernel.
+
+    Args:
+        what: What messages call the function that the user called.
+        kernel: See `pallas_call`, as for the next five.
+        out_shape: The results.
+        spec: Blocks and grid.
+        aliases: For operands, the result that begins with their value.
+        name: Of the call.
+        debug: Whether to print the jaxpr.
+        begin: Makes what results hold before an instance writes them.
+    """
+    if not callable(kernel):
+        raise NonArrayArgumentError(
+            f"{what} takes a function first, not {kernel!r}.",
+            f"Write {what}(kernel, out_shape, ...).",
+        )
+    call = _Call(what, kernel, out_shape, spec, dict(aliases or {}), begin)
     return call.function(name or callback_name(kernel), debug)
 
 
@@ -147,16 +173,24 @@ class _Call:
     """A kernel, with what its call says of blocks and grid."""
 
     def __init__(
-        self, kernel: UserFunction, out_shape: PyTree, spec: GridSpec, aliases: dict[int, int]
+        self,
+        what: str,
+        kernel: UserFunction,
+        out_shape: PyTree,
+        spec: GridSpec,
+        aliases: dict[int, int],
+        begin: Begin,
     ):
+        self.what = what
+        self.begin = begin
         self.kernel = kernel
         self.spec = spec
         self.aliases = aliases
         out_shape = tuple(out_shape) if isinstance(out_shape, list) else out_shape
         self.out_paths, wanted, self.out_tree = _with_paths(out_shape, "outputs")
-        self.out_types = [wanted_type(x, "pallas_call: out_shape") for x in wanted]
+        self.out_types = [wanted_type(x, f"{what}: out_shape") for x in wanted]
         scratch, self.scratch_tree = tree.flatten(spec.scratch_shapes)
-        self.scratch_types = [wanted_type(x, "pallas_call: scratch_shapes") for x in scratch]
+        self.scratch_types = [wanted_type(x, f"{what}: scratch_shapes") for x in scratch]
 
     def function(self, name: str, debug: bool) -> UserFunction:
         """Returns the function of arrays."""
@@ -171,7 +205,7 @@ class _Call:
 
         def call(*args: Options) -> PyTree:
             if debug:
-                print(f"The kernel in pallas_call {place_of(self.kernel)}:")
+                print(f"The kernel in {self.what} {place_of(self.kernel)}:")
                 print(make_jaxpr(run)(bounds, args))
             return compiled(bounds, args)
 
@@ -182,31 +216,31 @@ class _Call:
         """Returns the results for arguments."""
         paths, leaves, in_tree = _with_paths(args, "args")
         operands = [_strong(asarray(x)) for x in leaves]
-        self._check_aliases(operands, args)
+        out_types = list(map(available, self.out_types))
+        self._check_aliases(operands, out_types, args)
         count = self._scalar_count(args)
         known = iter(bounds)
         instance = _Instance(
             self, in_tree, operands[:count],
             self._blocks(self.spec.in_specs, args[self.spec.num_scalar_prefetch :],
                          paths[count:], operands[count:], "in_specs"),
-            self._blocks(self.spec.out_specs, self.out_tree.unflatten(self.out_types),
-                         self.out_paths, self.out_types, "out_specs"),
+            self._blocks(self.spec.out_specs, self.out_tree.unflatten(out_types),
+                         self.out_paths, out_types, "out_specs"),
             tuple(n if isinstance(n, int) else next(known) for n in self.spec.grid),
         )  # fmt: skip
         arrays = tuple(
-            blocks.enlarged(x)
-            for blocks, x in zip(instance.inputs, operands[count:], strict=True)
+            blocks.enlarged(x) for blocks, x in zip(instance.inputs, operands[count:], strict=True)
         )
         begun = {result: operand for operand, result in self.aliases.items()}
         outputs = tuple(
-            blocks.enlarged(operands[begun[n]]) if n in begun else blocks.empty()
+            blocks.enlarged(operands[begun[n]])
+            if n in begun
+            else self.begin(blocks.enlarged_shape, blocks.type.dtype)
             for n, blocks in enumerate(instance.outputs)
         )
-        scratch = tuple(uninitialized(t.shape, t.dtype) for t in self.scratch_types)
+        scratch = tuple(uninitialized(t.shape, t.dtype) for t in map(available, self.scratch_types))
         results = instance.run(arrays, outputs, scratch)
-        trimmed = [
-            blocks.trimmed(x) for blocks, x in zip(instance.outputs, results, strict=True)
-        ]
+        trimmed = [blocks.trimmed(x) for blocks, x in zip(instance.outputs, results, strict=True)]
         return self.out_tree.unflatten(trimmed)
 
     def _scalar_count(self, args: tuple[PyTree, ...]) -> int:
@@ -235,19 +269,21 @@ class _Call:
                 )
         return [Blocks(*each) for each in zip(paths, found, types, strict=True)]
 
-    def _check_aliases(self, operands: Sequence[Value], args: tuple[PyTree, ...]) -> None:
+    def _check_aliases(
+        self, operands: Sequence[Value], out_types: Sequence[ShapedArray], args: tuple[PyTree, ...]
+    ) -> None:
         for operand, result in self.aliases.items():
             pair = f"input_output_aliases contains the mapping '{operand}:{result}'"
             for kind, number, of in (
                 ("input", operand, operands),
-                ("output", result, self.out_types),
+                ("output", result, out_types),
             ):
                 if number not in range(len(of)):
                     raise BlockSpecError(
                         f"{pair} with {kind} index {number} outside the range [0, {len(of)}).",
                         "Count the arrays of operands and results from 0, in the order of leaves.",
                     )
-            x, t = operands[operand], self.out_types[result]
+            x, t = operands[operand], out_types[result]
             if (x.shape, x.dtype) != (t.shape, t.dtype):
                 raise BlockSpecError(
                     f"{pair} referring to input{_with_paths(args, '')[0][operand]} with abstract "
@@ -314,7 +350,9 @@ class _Instance:
             last = [_settled(ref) for ref in refs]
             scratch = tuple(_settled(ref) for ref in own)
         count = len(operands)
-        if not written and any(a is not b for a, b in zip(first[:count], last[:count])):
+        if not written and any(
+            a is not b for a, b in zip(first[:count], last[:count], strict=True)
+        ):
             raise _WritesOperands
         new = [
             array if before is after else blocks.write(array, start, after)
@@ -331,7 +369,7 @@ class _Instance:
         result = self.call.kernel(*ins, *outs, *(() if named else own), **named)
         if result is not None:
             raise KernelResultError(
-                f"The kernel function in the pallas_call {place_of(self.call.kernel)} should "
+                f"The kernel function in the {self.call.what} {place_of(self.call.kernel)} should "
                 f"return None. It returns a PyTree: {tree.structure(result)}.",
                 "Assign to the refs of results: o_ref[...] = value.",
             )

@@ -13,9 +13,10 @@ from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObj
 from axir.dialect.core.errors import KernelScopeError, OutOfBoundsError
 from axir.dialect.core.state import state
 from axir.dialect.program.rules import Value
-from axir.numpy import asarray, reciprocal as numpy_reciprocal, result_type
+from axir.numpy import asarray, result_type
+from axir.numpy import reciprocal as numpy_reciprocal
 
-from ._memory import uninitialized, wanted_type
+from ._memory import available, uninitialized, wanted_type
 
 
 def _in_grid(what: str, axis: int, number: int) -> UserObject:
@@ -87,9 +88,7 @@ def loop(
             place = lower + i * step
             return body(place) if init_carry is None else body(place, carry)
 
-        return lax.fori_loop(
-            0 * lower, cdiv(upper - lower, step), each, init_carry, unroll=unroll
-        )
+        return lax.fori_loop(0 * lower, cdiv(upper - lower, step), each, init_carry, unroll=unroll)
 
     return run
 
@@ -109,7 +108,7 @@ def run_scoped(
         **kw_types: The same, by name.
     """
     leaves, structure = tree.flatten((types, kw_types))
-    wanted = [wanted_type(x, "run_scoped") for x in leaves]
+    wanted = [available(wanted_type(x, "run_scoped")) for x in leaves]
     refs = [Ref(uninitialized(t.shape, t.dtype), state.ambient) for t in wanted]
     arguments: UserObject = structure.unflatten(refs)
     result = f(*arguments[0], **arguments[1])

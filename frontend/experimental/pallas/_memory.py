@@ -102,3 +102,8 @@ def wanted_type(x: UserObject, what: str) -> ShapedArray:
             "axir.ShapeDtypeStruct(shape, dtype).",
         )
     return ShapedArray(tuple(x.shape), dtypes.as_dtype(x.dtype))
+
+
+def available(type: ShapedArray) -> ShapedArray:
+    """Returns the type that an array of a type has now: 64-bit numbers may have 32 bits."""
+    return ShapedArray(type.shape, dtypes.canonicalize_dtype(type.dtype))

@@ -49,6 +49,7 @@ def emit_pipeline(
 
         def nest(place: tuple[Value, ...]) -> None:
             if len(place) < len(extents):
+
                 def step(i: Value, _: None) -> None:
                     nest((*place, asarray(i, np.int32)))
 

@@ -46,9 +46,7 @@ def semaphore_signal(
     sem_or_view[...] = sem_or_view[...] + _count(inc)
 
 
-def semaphore_wait(
-    sem_or_view: AnyRef, value: ArrayLike = 1, *, decrement: bool = True
-) -> None:
+def semaphore_wait(sem_or_view: AnyRef, value: ArrayLike = 1, *, decrement: bool = True) -> None:
     """Subtracts from a semaphore; what was waited for has happened, for instances run in order.
 
     Args:

@@ -1,4 +1,4 @@
-"""Refs that live while a function runs, checks in kernels, and what kernels are estimated to take."""
+"""Refs that live while a function runs, checks in kernels, estimates of what kernels take."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from axir._as_jax.src.config import State
 from axir._transforms.jit import jit
 from axir._transforms.refs import Ref, freeze, new_ref
 from axir._trees import tree
-from axir.dialect.core.annotations import DTypeLike, Options, PyTree, ShapeLike, UserFunction
-from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.annotations import (
+    DTypeLike,
+    Options,
+    PyTree,
+    ShapeLike,
+    UserFunction,
+    UserObject,
+)
 from axir.dialect.core.config import config
 from axir.dialect.program.rules import Value
 from axir.experimental import checkify
 from axir.numpy import broadcast_to as numpy_broadcast_to
 
-from ._memory import wanted_type
+from ._memory import available, wanted_type
 from ._specs import CostEstimate
 
 enable_debug_checks = State("jax_pallas_enable_debug_checks")
@@ -76,7 +82,7 @@ def empty_like(x: PyTree) -> PyTree:
 
 def empty_ref_like(x: UserObject) -> Ref:
     """Returns a ref of some shape and dtype, whose elements mean nothing."""
-    wanted = wanted_type(x, "empty_ref_like")
+    wanted = available(wanted_type(x, "empty_ref_like"))
     return new_ref(empty(wanted.shape, wanted.dtype))
 
 
@@ -97,6 +103,4 @@ def estimate_cost(fun: UserFunction, *args: Options, **kwargs: Options) -> CostE
     costs = lowered.cost_analysis()
     results = tree.leaves(lowered.out_info)
     moved = sum(math.prod(x.shape) * x.dtype.itemsize for x in (*tree.leaves(args), *results))
-    return CostEstimate(
-        int(costs.get("flops", 0)), int(costs.get("transcendentals", 0)), moved
-    )
+    return CostEstimate(int(costs.get("flops", 0)), int(costs.get("transcendentals", 0)), moved)

@@ -40,7 +40,8 @@ from axir.numpy import roll as numpy_roll
 
 from . import _access
 from ._accelerators import only_on
-from ._memory import SEMAPHORE_DTYPE, MemoryRef, MemorySpace as _AnySpace, Space
+from ._memory import SEMAPHORE_DTYPE, MemoryRef, Space
+from ._memory import MemorySpace as _AnySpace
 from ._pipeline import emit_pipeline
 from ._semaphores import (
     DeviceIdType,
@@ -67,6 +68,50 @@ __getattr__, _names = only_on(
     "to_pallas_key trace_value unpack_elementwise semaphore",
     "Write this part with axir.numpy, axir.lax and axir.random, which work in kernels.",
 )
+
+__all__ = [
+    "ANY",
+    "ARBITRARY",
+    "CMEM",
+    "CORE_PARALLEL",
+    "CompilerParams",
+    "DeviceIdType",
+    "GridDimensionSemantics",
+    "HBM",
+    "HOST",
+    "InterpretParams",
+    "MemorySpace",
+    "PARALLEL",
+    "PrefetchScalarGridSpec",
+    "SEMAPHORE",
+    "SMEM",
+    "SUBCORE_PARALLEL",
+    "SemaphoreType",
+    "SideEffectType",
+    "VMEM",
+    "VMEM_SHARED",
+    "async_copy",
+    "async_remote_copy",
+    "bitcast",
+    "emit_pipeline",
+    "force_tpu_interpret_mode",
+    "is_tpu_device",
+    "load",
+    "make_async_copy",
+    "make_async_remote_copy",
+    "repeat",
+    "reset_tpu_interpret_mode_state",
+    "roll",
+    "semaphore_read",
+    "semaphore_signal",
+    "semaphore_wait",
+    "set_tpu_interpret_mode",
+    "store",
+    "sync_copy",
+    "touch",
+    "with_memory_space_constraint",
+    *_names,
+]
 
 
 class MemorySpace(Space):
@@ -97,6 +142,7 @@ class SemaphoreType(enum.Enum):
     BARRIER = "barrier"
 
     def __call__(self, shape: tuple[int, ...]) -> MemoryRef:
+        """Returns what asks for semaphores."""
         return semaphore_memory(MemorySpace.SEMAPHORE, shape)
 
     @property
@@ -302,10 +348,3 @@ def bitcast(x: Value, ty: DTypeLike) -> Value:
     if here == there:
         return made
     return swapaxes(made, -1, -2).reshape(*leading, rows * (here // there), columns)
-
-
-__all__ = [
-    name
-    for name in (*globals(), *_names)
-    if not name.startswith("_")
-]

@@ -103,7 +103,9 @@ def scoped(x_ref: Any, o_ref: Any) -> None:
 
         return total[...]
 
-    o_ref[...] = pl.run_scoped(body, pltpu.VMEM((10,), jnp.float32), total=pltpu.SMEM((), "float32"))
+    o_ref[...] = pl.run_scoped(
+        body, pltpu.VMEM((10,), jnp.float32), total=pltpu.SMEM((), "float32")
+    )
 
 
 def copies(x_ref: Any, o_ref: Any, sem: Any) -> None:
@@ -262,7 +264,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], Any]] = {
             pl.BlockSpec((pl.BoundedSlice(5),), lambda i: (pl.ds(i * 5, 5),))],
             out_specs=pl.BlockSpec((5,), lambda i: (i,))), (V,), 2 * V),
     "sum of blocks": (
-        call(sum_of_blocks, of((10,)), grid=6, in_specs=[pl.BlockSpec((None, 10), lambda i: (i, 0))],
+        call(sum_of_blocks, of((10,)), grid=6,
+             in_specs=[pl.BlockSpec((None, 10), lambda i: (i, 0))],
              out_specs=pl.BlockSpec((10,), lambda i: (0,))), (X,), X.sum(0)),
     "memory of its own": (
         call(scratch_and_names, of((6, 10)), grid=6,
@@ -297,7 +300,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], Any]] = {
     "a function on refs": (
         pl.run_state(lambda refs: refs[0].__setitem__(..., refs[1][...] * 2)), ((V, V),),
         [2 * V, V]),
-    "vmap": (axir.vmap(call(double, of((10,)), grid=5, **blocks((2,), lambda i: (i,)))), (X,), 2 * X),
+    "vmap": (
+        axir.vmap(call(double, of((10,)), grid=5, **blocks((2,), lambda i: (i,)))), (X,), 2 * X),
     "vmap of index maps": (
         axir.vmap(call(gathered, of((4, 10)), grid_spec=GATHER), in_axes=(0, None)),
         (np.stack([ORDER, ORDER[::-1]]), X),
@@ -464,7 +468,10 @@ def test_what_is_for_accelerators_says_so() -> None:
         pltpu.make_async_remote_copy(None, None, None, None, 1)
 
 
-def run(kernel: Callable[..., Any], out: Any = of((10,)), **options: Any) -> Callable[[], Any]:
+VECTOR = of((10,))
+
+
+def run(kernel: Callable[..., Any], out: Any = VECTOR, **options: Any) -> Callable[[], Any]:
     return lambda: pl.pallas_call(kernel, out, **options)(V)
 
 

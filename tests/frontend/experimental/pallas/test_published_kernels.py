@@ -248,7 +248,9 @@ def attention_queries_kernel(
     dq_ref[...] = lax.fori_loop(0, here + 1, body, jnp.zeros(q.shape))
 
 
-def attention_call(kernel: Any, out_shape: Any, blocked: Any, out_blocked: Any, *arrays: Any) -> Any:
+def attention_call(
+    kernel: Any, out_shape: Any, blocked: Any, out_blocked: Any, *arrays: Any
+) -> Any:
     def spec(is_blocked: bool, ndim: int) -> Any:
         def index_map(h: Any, i: Any) -> Any:
             return (h, i if is_blocked else 0, 0)[:ndim]

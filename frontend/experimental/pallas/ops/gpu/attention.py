@@ -76,9 +76,7 @@ def mha(
     if segment_ids is not None:
         same = segment_mask(segment_ids, segment_ids)[:, None]
         mask = same if mask is None else same & mask
-    out, log = attend(
-        *(x.swapaxes(1, 2) for x in (q, k, v)), mask=mask, scale=sm_scale
-    )
+    out, log = attend(*(x.swapaxes(1, 2) for x in (q, k, v)), mask=mask, scale=sm_scale)
     out = out.swapaxes(1, 2)
     return (out, log) if return_residuals else out
 

@@ -1,4 +1,6 @@
-"""Names of `jax.experimental.pallas.ops.gpu.blackwell_ragged_dot_mgpu`, which are for GPUs alone."""
+"""Names for GPUs alone, of
+`jax.experimental.pallas.ops.gpu.blackwell_ragged_dot_mgpu`.
+"""
 
 from __future__ import annotations
 

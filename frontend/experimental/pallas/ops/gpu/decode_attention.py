@@ -7,7 +7,6 @@ from axir.experimental.pallas._accelerators import only_on
 __getattr__, __all__ = only_on(
     "GPUs",
     __name__,
-    "attn_forward_kernel decode_attn_unbatched gqa gqa_reference mha_reference mqa "
-    "mqa_reference",
+    "attn_forward_kernel decode_attn_unbatched gqa gqa_reference mha_reference mqa mqa_reference",
     "Use axir.nn.dot_product_attention, which compiles for the CPU.",
 )

@@ -1,4 +1,6 @@
-"""Names of `jax.experimental.pallas.ops.gpu.hopper_mixed_type_matmul_mgpu`, which are for GPUs alone."""
+"""Names for GPUs alone, of
+`jax.experimental.pallas.ops.gpu.hopper_mixed_type_matmul_mgpu`.
+"""
 
 from __future__ import annotations
 

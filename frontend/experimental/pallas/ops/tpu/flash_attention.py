@@ -77,9 +77,7 @@ def flash_attention(
     Array([[1.   , 0.   ],
            [0.269, 0.731]], dtype=float32)
     """
-    return mha_reference_no_custom_vjp(
-        q, k, v, ab, segment_ids, causal=causal, sm_scale=sm_scale
-    )
+    return mha_reference_no_custom_vjp(q, k, v, ab, segment_ids, causal=causal, sm_scale=sm_scale)
 
 
 def mha_reference_no_custom_vjp(

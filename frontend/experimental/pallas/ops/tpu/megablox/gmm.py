@@ -43,7 +43,5 @@ def gmm(
             "gmm: group_offset names groups of other devices.", "Pass this device's groups alone."
         )
     matrices = rhs.swapaxes(1, 2) if transpose_rhs else rhs
-    out = lax.ragged_dot(
-        lhs, matrices, group_sizes, preferred_element_type=preferred_element_type
-    )
+    out = lax.ragged_dot(lhs, matrices, group_sizes, preferred_element_type=preferred_element_type)
     return out if existing_out is None else out + existing_out

@@ -1,4 +1,6 @@
-"""Names of `jax.experimental.pallas.ops.tpu.paged_attention.quantization_utils`, which are for TPUs alone."""
+"""Names for TPUs alone, of
+`jax.experimental.pallas.ops.tpu.paged_attention.quantization_utils`.
+"""
 
 from __future__ import annotations
 

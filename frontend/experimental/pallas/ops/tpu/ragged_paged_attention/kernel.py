@@ -1,4 +1,6 @@
-"""Names of `jax.experimental.pallas.ops.tpu.ragged_paged_attention.kernel`, which are for TPUs alone."""
+"""Names for TPUs alone, of
+`jax.experimental.pallas.ops.tpu.ragged_paged_attention.kernel`.
+"""
 
 from __future__ import annotations
 

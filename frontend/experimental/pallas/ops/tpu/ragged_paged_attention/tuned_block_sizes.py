@@ -1,4 +1,6 @@
-"""Names of `jax.experimental.pallas.ops.tpu.ragged_paged_attention.tuned_block_sizes`, which are for TPUs alone."""
+"""Names for TPUs alone, of
+`jax.experimental.pallas.ops.tpu.ragged_paged_attention.tuned_block_sizes`.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import dataclasses
 import enum
 import functools
 
-
 from axir._trees.registration import register_pytree_node_class
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ShapeError
@@ -125,6 +124,7 @@ class SplashAttentionKernel:
         segment_ids: SegmentIds | None = None,
         sinks: Value | None = None,
     ) -> UserObject:
+        """Returns the attention of all heads."""
         # late: the functions of the frontend stand above this one
         from axir import vmap
 

@@ -164,9 +164,7 @@ class FullMask(_Computed):
     """All keys."""
 
     def __init__(self, shape: tuple[int, int]):
-        super().__init__(
-            shape, lambda q, kv: np.ones(np.broadcast_shapes(q.shape, kv.shape), bool)
-        )
+        super().__init__(shape, lambda q, kv: np.ones(np.broadcast_shapes(q.shape, kv.shape), bool))
 
 
 class NumpyMask(Mask):

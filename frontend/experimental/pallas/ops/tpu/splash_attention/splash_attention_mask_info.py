@@ -1,4 +1,6 @@
-"""Names of `jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask_info`, which are for TPUs alone."""
+"""Names for TPUs alone, of
+`jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask_info`.
+"""
 
 from __future__ import annotations
 
