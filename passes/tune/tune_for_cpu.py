@@ -40,19 +40,20 @@ class TuneForCpu(Pass):
 
     1. `split-dilated-convolutions`, which leaves convolutions behind; `unroll-wide-windows`, which
        leaves matrix products and transpositions; `tile-convolutions`, and `put-features-last`
-       for the convolutions that remain.
+       for the convolutions that remain, which `fuse-windows` takes.
     2. `absorb-transposes`, then `tile-products`; of the products that are left, `spread-matvecs`
        takes those with vectors, which leaves reductions behind, and `transpose-rhs` those that
        gain from a transposition.
-    3. `fuse-rows` for what is reduced, `split-reductions` for lines and narrow arrays, which have
-       no rows to share out or no vectors in a row.
-    4. `fuse-small-sums` for what is left of sums, then `write-out-doubles` for what no kernel
-       computes.
+    3. `fuse-rows` for what is reduced, `fuse-long-sums` for lines and narrow arrays, which have no
+       rows to share out or no vectors in a row.
+    4. `fuse-small-sums` for what is left of sums and small, `fuse-sums` for other sums;
+       `split-reductions` for reductions in loops, of complex numbers, and by other computations.
+       Then `write-out-doubles` for what no kernel computes.
 
     With `calls`, kernels are made to be compiled in a short time, and call functions that only
     programs without IREE have.
 
-    Programs of small arrays pass through unchanged. Precondition: `legalize-for-iree` has run.
+    Of small arrays only sums change. Precondition: `legalize-for-iree` has run.
     Before and after: see the passes.
     """
 

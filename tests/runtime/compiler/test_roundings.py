@@ -23,7 +23,7 @@ MASK = X * Y + Z == (X * Y + Z).max(0)
 
 SUM = """
 hal.executable private @{kernel} {{
-  hal.executable.variant public @code target(<"llvm-cpu", "system-elf-x86_64">) {{
+  hal.executable.variant public @code target(<"llvm-cpu", "system-elf-x86_64"{features}>) {{
     builtin.module {{
       llvm.func @{kernel}(%x: f32, %y: f32, %z: f32) -> f32 {{
         %c = llvm.mlir.constant(3.0 : f32) : f32
@@ -65,7 +65,7 @@ SUM_OF_LOOP = """
 def leaves(kernel: str, body: str) -> list[bool]:
     """Which products of a kernel may still become one operation with a sum."""
     with ir.Context():
-        module = ir.Module.parse(SUM.format(kernel=kernel, body=body))
+        module = ir.Module.parse(SUM.format(kernel=kernel, body=body, features=""))
         round_products(module.operation)
         assert module.operation.verify()
         lines = str(module).splitlines()
@@ -85,9 +85,68 @@ def test_kernels_that_compute_once_and_polynomials_are_left() -> None:
     assert leaves("main_dispatch_0", POLYNOMIAL) == [False, True]
 
 
+TWO_PRODUCTS = """
+        %p = llvm.fmul %x, %y fastmath<contract> : f32
+        %q = llvm.fmul %y, %z fastmath<contract> : f32
+        %r = llvm.fsub %p, %q fastmath<contract> : f32
+"""
+SECOND_IS_A_PRODUCT = """
+        %p = llvm.fmul %x, %y fastmath<contract> : f32
+        %r = llvm.fsub %z, %p fastmath<contract> : f32
+"""
+READ_TWICE = """
+        %p = llvm.fmul %x, %y fastmath<contract> : f32
+        %0 = llvm.fadd %p, %z fastmath<contract> : f32
+        %r = llvm.fadd %p, %0 fastmath<contract> : f32
+"""
+
+
+def fused(kernel: str, body: str) -> list[str]:
+    """The arithmetic of a kernel for a processor that multiplies and adds in one operation."""
+    features = ', {cpu_features = "+avx2,+fma,+bmi"}'
+    with ir.Context():
+        module = ir.Module.parse(SUM.format(kernel=kernel, body=body, features=features))
+        round_products(module.operation)
+        assert module.operation.verify()
+        lines = [line.strip() for line in str(module).splitlines()]
+    return [line.partition(" = ")[2] for line in lines if "llvm.f" in line or "intr" in line][1:]
+
+
+def test_a_product_and_a_sum_become_one_operation() -> None:
+    assert fused("program_0", PLAIN) == [
+        "llvm.intr.fma(%arg0, %arg1, %arg2) : (f32, f32, f32) -> f32"
+    ]
+    assert "contract" not in "".join(fused("main_dispatch_0", PLAIN)[:1])
+    assert [line.split("(")[0] for line in fused("main_dispatch_0", SUM_OF_LOOP)][:2] == [
+        "llvm.intr.fma"
+    ] * 2
+
+
+def test_of_two_products_the_first_one_is_rounded_with_the_sum() -> None:
+    product, negated, whole = fused("program_0", TWO_PRODUCTS)
+    assert product.startswith("llvm.fmul %arg1, %arg2")
+    assert "contract" not in product
+    assert negated.startswith("llvm.fneg")
+    assert whole.startswith("llvm.intr.fma(%arg0, %arg1, ")
+
+
+def test_what_is_subtracted_is_negated() -> None:
+    negated, whole = fused("program_0", SECOND_IS_A_PRODUCT)
+    assert negated.startswith("llvm.fneg %arg0")
+    assert whole.endswith("%arg1, %arg2) : (f32, f32, f32) -> f32")
+
+
+def test_a_product_that_is_read_twice_is_rounded() -> None:
+    product, first, second = fused("program_0", READ_TWICE)
+    assert product.startswith("llvm.fmul")
+    assert "contract" not in product
+    assert first.startswith("llvm.fadd")
+    assert second.startswith("llvm.fadd")
+
+
 def test_other_leaves_stay() -> None:
     with ir.Context():
-        module = ir.Module.parse(SUM.format(kernel="main_dispatch_0", body=PLAIN))
+        module = ir.Module.parse(SUM.format(kernel="main_dispatch_0", body=PLAIN, features=""))
         round_products(module.operation)
         assert "fastmath<nsz>" in str(module)
 
