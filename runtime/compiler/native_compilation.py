@@ -147,7 +147,8 @@ def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | 
     def compiled() -> KernelProgram | None:
         start = time.perf_counter()
         with span("kernels of the program", "compiler"):
-            run_passes(module, [find_pass("fuse-islands")()])
+            names = ("pair-complex-programs",) if "complex<" in text else ()
+            run_passes(module, [find_pass(name)() for name in (*names, "fuse-islands")])
             source = read_kernels(module)
         made: KernelProgram | str
         if isinstance(source, str):
