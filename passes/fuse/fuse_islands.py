@@ -10,6 +10,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
+from axir.passes.legalize.host_functions import host_function
 from axir.passes.legalize.regions import operations_of, operations_within
 from axir.passes.legalize.rewriting import find_operations, replace
 
@@ -30,9 +31,11 @@ class FuseIslands(Pass):
     times as early (`runtime/native/`), and computes the same numbers.
 
     1. Fill arrays by constants: numbers that are hidden from IREE (`renew-fills`) need not be.
-    2. Take public functions of one block, all of whose operations are kernels or have a rule, and
-       none of which adds up floats outside of a kernel: IREE does that in an order of its own.
-    3. Group the operations between two kernels. What only reads an array as another one stays.
+    2. Take public functions of one block, all of whose operations are kernels, call functions of
+       the host, or have a rule, and none of which adds up floats outside of a kernel: IREE does
+       that in an order of its own.
+    3. Group the operations between two kernels or calls. What only reads an array as another one
+       stays.
     4. Build a kernel of each group.
 
     Before::
@@ -94,4 +97,6 @@ def _reason_against(function: ir.Operation, code: Code) -> str | None:
     if sums:
         return f"{sums[0].name} adds up in an order of its own"
     fitness = Fitness(code, frozenset(RULES), has_windows=True)
-    return fitness.of_operations([x for x in operations if x.name != KERNEL])
+    return fitness.of_operations(
+        [x for x in operations if x.name != KERNEL and host_function(x) is None]
+    )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory
+from axir.passes.legalize.host_functions import host_function
 from axir.passes.legalize.regions import captured_by
 
 from .code import Code
@@ -43,7 +44,7 @@ def islands_of(operations: Sequence[ir.Operation]) -> list[Island]:
     islands: list[Island] = [[]]
     inside: set[ir.Value] = set()
     for operation in operations[:-1]:
-        if operation.name == KERNEL:
+        if operation.name == KERNEL or host_function(operation) is not None:
             islands.append([])
             inside.clear()
         elif operation.name == "stablehlo.constant":

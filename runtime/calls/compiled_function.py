@@ -232,12 +232,13 @@ class CompiledFunction:
             better = made.compile if isinstance(made, Provisional) else None
             kernels = made.kernels if isinstance(made, Provisional) else made
             try:
-                native = NativeExecutable(kernels, device, function, self.result_types)
+                native = NativeExecutable(kernels, device, function, self.result_types, calls)
             except ObjectFileError as error:
                 give_up_kernel(function.name, error)
                 made = compile_function(function, device, self.donated, calls)
             else:
                 self._compile_better = better
+                self._host_calls = calls
                 return native
         return Program(made, device, calls).function("main", work=largest_operation(function))
 
@@ -247,7 +248,7 @@ class CompiledFunction:
         try:
             with few_at_once():
                 binary = compile_it()
-            program = Program(binary, self.device)
+            program = Program(binary, self.device, self._host_calls)
         except CompileError as error:
             if helpers.is_closed:  # the interpreter ends
                 return

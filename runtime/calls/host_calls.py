@@ -15,14 +15,13 @@ import weakref
 from collections.abc import Sequence
 from typing import TypeAlias
 
-import numpy as np
 from iree import runtime as iree_runtime
 
-from axir.dialect.core.annotations import HostArray, Returning
-from axir.dialect.program.rules import HOST, HostArrays, HostCall
+from axir.dialect.core.annotations import Returning
+from axir.dialect.program.rules import HOST, HostCall
 from axir.runtime.device.buffers import HalBufferView
 from axir.runtime.device.devices import Device
-from axir.runtime.errors import HostCallError
+from axir.runtime.native.host_steps import checked_results
 
 # IREE calls host functions on the thread that called the program.
 _of_thread = threading.local()
@@ -65,7 +64,7 @@ class HostCalls:
             device.to_numpy(ref.deref(HalBufferView), t.shape, t.dtype)
             for ref, t in zip(refs, call.operand_types, strict=True)
         ]
-        results = _checked(call, call.function(*operands))
+        results = checked_results(call, call.function(*operands))
         put = device.put if call.keeps_results else device.put_copy
         values = tuple([put(x).ref for x in results])
         if len(values) == 1:
@@ -98,23 +97,3 @@ def _convention(call: HostCall) -> str:
     """Returns IREE's text for the signature: references only."""
     operands = "r" * len(call.operand_types) or "v"
     return f"0{operands}_{'r' * len(call.result_types) or 'v'}"
-
-
-def _checked(call: HostCall, results: HostArrays) -> list[HostArray]:
-    """Returns what a function gave, after a look at its number, shapes and dtypes."""
-    expected = call.result_types
-    arrays = [np.asarray(x) for x in results]
-    if len(arrays) != len(expected) or any(
-        x.shape != t.shape or x.dtype != t.dtype for x, t in zip(arrays, expected, strict=False)
-    ):
-        name = getattr(call.function, "__qualname__", repr(call.function))
-        raise HostCallError(
-            f"The host function {name!r} gave {_described(arrays)}, but was declared to give "
-            f"({', '.join(map(str, expected))}).",
-            "Make it return arrays of these shapes and dtypes.",
-        )
-    return arrays
-
-
-def _described(arrays: Sequence[HostArray]) -> str:
-    return f"({', '.join(f'{x.dtype}{list(x.shape)}' for x in arrays)})"

@@ -23,13 +23,15 @@ from axir.dialect.core.transfers import check_transfer
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.dialect.program.narrow_elements import bytes_of
+from axir.dialect.program.rules import HostCall
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import Device, default_device, local_devices
 from axir.runtime.device.failures import device_failure
 from axir.runtime.device.freed_memory import keep_freed_memory
 from axir.runtime.errors import RuntimeExecutionError
+from axir.runtime.native.host_steps import usable
 from axir.runtime.native.kernel_program import KernelProgram
-from axir.runtime.native.programs import NativeProgram, usable
+from axir.runtime.native.programs import NativeProgram
 
 from .executable import LONG_SECONDS
 
@@ -48,6 +50,7 @@ class NativeExecutable:
         device: Where its arguments and results lie.
         function: What was compiled; what it captures is an argument of the program.
         types: The types of its results.
+        host_calls: Functions of the host that it calls, by number.
 
     Attributes:
         name: That of the function.
@@ -66,10 +69,11 @@ class NativeExecutable:
         device: Device,
         function: Function,
         types: Sequence[ShapedArray],
+        host_calls: Sequence[HostCall] = (),
     ):
         keep_freed_memory()
         kinds = [(x.shape, storage(x.dtype)) for x in types]
-        self.program = NativeProgram(kernel, kinds)
+        self.program = NativeProgram(kernel, kinds, host_calls)
         self.device = device
         self.is_long = False
         self.result_types = [BufferType(x.shape, x.dtype, device) for x in types]

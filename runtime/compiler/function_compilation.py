@@ -30,6 +30,8 @@ _LEGALIZATION = "legalize-for-iree"
 # Further passes by platform, from this optimization level on.
 _TUNING = {"cpu": "tune-for-cpu"}
 _TUNING_LEVEL = 1
+# One thread has made so many bytes between two functions of the host before others have begun.
+_MOST_BYTES = 1 << 20
 # So long, in seconds, passes for a program that nobody waits for leave the interpreter to the first
 # call of the one that serves meanwhile.
 _HEAD_START = 0.03
@@ -99,11 +101,12 @@ def compile_program(
         device.platform == "cpu"
         and target.opt_level >= _TUNING_LEVEL
         and config.axir_compiler != "iree"
-        and not host_functions
     )
     if not may_be_native:
         return _compiled(module, target, function.name)
     text = text_of(module)
+    if host_functions:
+        return _with_kernels(module, target, function.name, text, "all", _MOST_BYTES)
     made = compile_natively(module, text, function.name)
     if isinstance(made, KernelProgram):
         return made
@@ -113,11 +116,12 @@ def compile_program(
 
 
 def _with_kernels(
-    module: ir.Module, target: Target, name: str, text: str, left: str
+    module: ir.Module, target: Target, name: str, text: str, left: str, most_bytes: int = 0
 ) -> KernelProgram | bytes | Provisional:
     """Compiles a program that is more than a kernel, of whose module `text` is what it was.
 
-    What is `left` of `legalize-for-iree` is done here.
+    What is `left` of `legalize-for-iree` is done here. Programs that make no more than so many
+    bytes stay native.
     """
     stays_native = config.axir_compiler == "native"
     known = None if stays_native else find_legalized(text, target, name)

@@ -17,9 +17,12 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.attributes import dense_to_numpy
 from axir.dialect.core.types import numpy_dtype
+from axir.passes.legalize.host_functions import host_function
 from axir.runtime.native.kernel_program import (
     ARGUMENT,
     CONSTANT,
+    COPY,
+    HOST_CALL,
     RESULT,
     KernelProgram,
     Origin,
@@ -64,7 +67,9 @@ class KernelSource:
 
 
 def read_kernels(module: ir.Module, most: int | None = None) -> KernelSource | str:
-    """Reads a module whose only public function calls kernels; returns why not, if it does not.
+    """Reads a module whose only public function calls kernels, and functions of the host.
+
+    Returns why it is none, if it is none.
 
     Nothing is wrong with a module that is more than kernels: IREE compiles it.
 
@@ -77,8 +82,11 @@ def read_kernels(module: ir.Module, most: int | None = None) -> KernelSource | s
     if len(functions) != 1 or len(functions[0].regions[0].blocks) != 1:
         return "it has several functions, or branches"
     body = list(_operations(functions[0]))
-    kernels = [x for x in body if x.name == _KERNEL]
-    others = sorted({x.name for x in body if x.name not in _IGNORED})
+    may_call = most is None
+    kernels = [x for x in body if _is_step(x)]
+    others = sorted(
+        {x.name for x in body if x.name not in _IGNORED and not (may_call and _is_step(x))}
+    )
     if others:
         return f"it is {len(kernels)} kernels and {', '.join(others)}"
     executables = {_symbol(x): x for x in operations if x.name == "stream.executable"}
@@ -130,13 +138,13 @@ class _Reader:
             returns,
             tuple(steps),
         )
-        used = dict.fromkeys(step[0] for step in steps if step[0])
+        used = dict.fromkeys(step[0] for step in steps if step[0] not in (COPY, HOST_CALL))
         return KernelSource({x: tuple(_texts(self._executables[x])) for x in used}, program)
 
     def _steps(self, number: int, kernel: ir.Operation) -> Iterator[Step]:
         """Yields what runs for a kernel: copies of what it overwrites, and the kernel."""
         operands = list(map(_source, kernel.operands))
-        ties = [ir.IntegerAttr(x).value for x in ir.ArrayAttr(kernel.attributes["tied_operands"])]
+        ties = _ties_of(kernel)
         places = [self._place(x) for x in operands]
         made: list[Place] = []
         for result, tie in zip(kernel.results, ties, strict=True):
@@ -148,10 +156,14 @@ class _Reader:
             if tie < 0:
                 made.append(place)
             else:
-                yield "", _bytes(result.type), (place, places[tie])
+                yield COPY, _bytes(result.type), (place, places[tie])
                 places[tie] = place
-        name = _executable_of(kernel)
-        yield name, _workgroups(self._executables[name]), (*places, *made)
+        number_of_host = host_function(kernel)
+        if number_of_host is not None:
+            yield HOST_CALL, number_of_host, (*places, *made)
+        else:
+            name = _executable_of(kernel)
+            yield name, _workgroups(self._executables[name]), (*places, *made)
         for value in {*operands, *kernel.results}:
             if value in self._spaces and self._last_uses.get(value, number) <= number:
                 self._give_back(*self._spaces.pop(value))
@@ -222,7 +234,18 @@ def _source(value: ir.Value) -> ir.Value:
 
 
 def _is_result(value: ir.Value) -> bool:
-    return not isinstance(value, ir.BlockArgument) and value.owner.operation.name == _KERNEL
+    return not isinstance(value, ir.BlockArgument) and _is_step(value.owner.operation)
+
+
+def _is_step(operation: ir.Operation) -> bool:
+    return operation.name == _KERNEL or host_function(operation) is not None
+
+
+def _ties_of(step: ir.Operation) -> list[int]:
+    """Returns for each result of a step in which operand's place it is, -1 for none."""
+    if step.name != _KERNEL:
+        return [-1] * len(step.results)
+    return [ir.IntegerAttr(x).value for x in ir.ArrayAttr(step.attributes["tied_operands"])]
 
 
 def _is_public(function: ir.Operation) -> bool:

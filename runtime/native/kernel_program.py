@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import marshal
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 # Where an array is from, and which one of these: an argument of the program, a constant of its, an
 # array that the program makes.
@@ -16,9 +19,11 @@ ARGUMENT, CONSTANT, RESULT = range(3)
 Origin = tuple[int, int]
 # Memory: the number of an array that the code takes, and a byte in it from which on.
 Place = tuple[int, int]
-# A kernel, how many workgroups of it run, and the memory of its bindings; or, without a name, a
-# copy: how many bytes, where they go and where they come from.
+# A kernel, how many workgroups of it run, and the memory of its bindings. Or a copy: how many
+# bytes, where they go and where they come from. Or a function of the host: its number, the memory
+# of its operands, and that of its results.
 Step = tuple[str, int, tuple[Place, ...]]
+COPY, HOST_CALL = "", "host call"
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,12 @@ class KernelProgram:
     steps: tuple[Step, ...] = ()
     may_last: bool = False
     libraries: tuple[bytes, ...] = ()
+
+    def is_small(self, most_bytes: int) -> bool:
+        """Tells whether one thread runs it, and it makes no more than so many bytes."""
+        made = sum(math.prod(shape) * np.dtype(name).itemsize for name, shape in self.results)
+        is_alone = all(count == 1 for name, count, _ in self.steps if name not in (COPY, HOST_CALL))
+        return is_alone and made + self.space <= most_bytes
 
     def to_bytes(self) -> bytes:
         """Returns the program as the cache keeps it."""

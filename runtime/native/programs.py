@@ -11,14 +11,15 @@ import ctypes
 import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Protocol
 
 import numpy as np
 
 from axir.dialect.core.annotations import Dtype, HostArray
+from axir.dialect.program.rules import HostCall
 from axir.runtime.device.buffers import aligned_empty
 
-from .kernel_program import ARGUMENT, CONSTANT, RESULT, KernelProgram
+from .host_steps import Entry, HostStep, usable, with_host_steps
+from .kernel_program import ARGUMENT, CONSTANT, HOST_CALL, RESULT, KernelProgram, Step
 from .object_files import LoadedCode, load_object
 
 ENTRY = "axir_entry"
@@ -37,19 +38,13 @@ class _MethodDefinition(ctypes.Structure):
     ]
 
 
-class Entry(Protocol):
-    """Code as a function of Python."""
-
-    def __call__(self, *arrays: HostArray) -> HostArray | None:
-        """Runs the code on arrays; returns None, and does nothing, if it cannot."""
-
-
 class NativeProgram:
     """A program of one kernel, loaded.
 
     Args:
         program: What to load.
         kinds: Shapes and dtypes of its results.
+        host_calls: Functions of the host that it calls, by number.
 
     Attributes:
         size: Of the machine code, in bytes.
@@ -66,7 +61,12 @@ class NativeProgram:
         ObjectFileError: the machine code cannot be loaded.
     """
 
-    def __init__(self, program: KernelProgram, kinds: Sequence[Kind]):
+    def __init__(
+        self,
+        program: KernelProgram,
+        kinds: Sequence[Kind],
+        host_calls: Sequence[HostCall] = (),
+    ):
         self.size = sum(map(len, program.object_files))
         self.arguments = program.arguments
         constants = self.constants = tuple(_constant(*x) for x in program.constants)
@@ -89,15 +89,35 @@ class NativeProgram:
         self._spaces: list[HostArray] = []
         self._codes: list[LoadedCode] = []
         self.entry: Entry = _nothing
+        self._definitions: list[_MethodDefinition] = []
         if program.object_files:
             libraries = [_library(x) for x in program.libraries]
             shared = {name: at for x in libraries for name, at in x.exported.items()}
             self._codes = [load_object(x, shared) for x in program.object_files]
-            self.entry, self._definition = _as_function(
-                libraries[0].address_of(ENTRY), self._plan(program)
-            )
+        if program.steps:
+            self.entry = self._entry(program, host_calls)
 
-    def _plan(self, program: KernelProgram) -> bytes:
+    def _entry(self, program: KernelProgram, host_calls: Sequence[HostCall]) -> Entry:
+        """Returns the steps of the program as one function."""
+        parts: list[Entry | HostStep] = []
+        steps: list[Step] = []
+        count = len(self.arguments) + len(self.constants)
+        for step in (*program.steps, None):
+            if step is not None and step[0] != HOST_CALL:
+                steps.append(step)
+                continue
+            if steps:
+                address = _library(program.libraries[0]).address_of(ENTRY)
+                entry, definition = _as_function(address, self._plan(program, steps))
+                parts.append(entry)
+                self._definitions.append(definition)
+                steps = []
+            if step is not None:
+                parts.append(HostStep(host_calls[step[1]], step[2], count))
+        [*first, last] = parts
+        return with_host_steps(parts) if first or isinstance(last, HostStep) else last
+
+    def _plan(self, program: KernelProgram, steps: Sequence[Step]) -> bytes:
         """Returns what the entry reads: the number of arrays, and for each step where they go.
 
         First that number, the most places of a step, whether other threads may run, and the number
@@ -105,10 +125,10 @@ class NativeProgram:
         bytes, that of its places, and these.
         """
         arrays = len(self.arguments) + len(self.constants) + len(self.written) + bool(self._space)
-        most = max(len(places) for _, _, places in program.steps)
-        words = [arrays, most, int(program.may_last), len(program.steps)]
+        most = max(len(places) for _, _, places in steps)
+        words = [arrays, most, int(program.may_last), len(steps)]
         kernels = {name: code for code in self._codes for name in code.exported}
-        for name, count, places in program.steps:
+        for name, count, places in steps:
             code = kernels.get(name, self._codes[-1])
             words += [code.address_of(name) if name else 0, count, len(places)]
             words += [word for place in places for word in place]
@@ -164,11 +184,6 @@ class NativeProgram:
                 returned = _as_kind(returned, result)
             results.append(returned)
         return results
-
-
-def usable(x: HostArray) -> HostArray:
-    """Returns an array as kernels read it: aligned, in the order of C, and no subclass's."""
-    return np.require(np.asarray(x), requirements=["C", "A"])
 
 
 def _as_kind(x: HostArray, kind: Kind) -> HostArray:

@@ -13,6 +13,7 @@ from axir.passes.framework.base import Pass
 from axir.passes.legalize.regions import operations_of
 
 from .complex_parts import Parts, find_unsplittable, has_complex, split_in_block
+from .pair_host_calls import joined, pair_host_calls
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -26,8 +27,8 @@ class PairComplexPrograms(Pass):
 
     1. Take the functions all of whose complex operations have a rule (`complex_parts.py`).
     2. Write each operation out on the parts.
-    3. Give complex arguments and results an axis of two at the end. Parts of arguments are slices;
-       results are put together of their parts.
+    3. Give complex arguments and results an axis of two at the end, those of functions of the host
+       included. Parts of arguments are slices; results are put together of their parts.
 
     Before::
 
@@ -51,6 +52,7 @@ class PairComplexPrograms(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
+        pair_host_calls(module)
         for function in [x.operation for x in module.body.operations]:
             if function.name != "func.func" or "sym_visibility" in function.attributes:
                 continue
@@ -78,7 +80,7 @@ def _pair(function: ir.Operation, operations: list[ir.Operation]) -> None:
     with ir.InsertionPoint(returned), returned.location:
         for number, x in enumerate(returned.operands):
             if hlo.is_complex(x) and x not in arguments:
-                ends[number] = _joined(*parts.of(x))
+                ends[number] = joined(*parts.of(x))
     for number, x in ends.items():
         returned.operands[number] = x
     parts.finish()
@@ -88,11 +90,6 @@ def _pair(function: ir.Operation, operations: list[ir.Operation]) -> None:
         [x.type for x in block.arguments], [x.type for x in returned.operands]
     )
     function.attributes["function_type"] = ir.TypeAttr.get(kind)
-
-
-def _joined(real: ir.Value, imag: ir.Value) -> ir.Value:
-    shape = (*real.type.shape, 1)
-    return hlo.concatenate([hlo.reshape(real, shape), hlo.reshape(imag, shape)], len(shape) - 1)
 
 
 def _give_axis(argument: ir.Value) -> None:

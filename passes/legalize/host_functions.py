@@ -1,0 +1,17 @@
+"""Calls of functions of the host in a module: which they are."""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+from axir.dialect.program.rules import HOST
+
+_PREFIX = f"{HOST}.callback_"
+
+
+def host_function(operation: ir.Operation) -> int | None:
+    """Returns the number of the function of the host that an operation calls; None if none."""
+    if operation.name != "func.call":
+        return None
+    callee = ir.FlatSymbolRefAttr(operation.attributes["callee"]).value
+    return int(callee.removeprefix(_PREFIX)) if callee.startswith(_PREFIX) else None

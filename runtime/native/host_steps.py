@@ -1,0 +1,109 @@
+"""Functions of the host between kernels: called with views of the memory of a call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.rules import HostArrays, HostCall
+from axir.runtime.errors import HostCallError
+
+from .kernel_program import Place
+
+
+class Entry(Protocol):
+    """Code as a function of Python."""
+
+    def __call__(self, *arrays: HostArray) -> HostArray | None:
+        """Runs the code on arrays; returns None, and does nothing, if it cannot."""
+
+
+class HostStep:
+    """A function of the host.
+
+    Args:
+        call: The function.
+        places: The memory of its operands, and of its results behind them.
+        read_only: How many arrays of a call nobody writes to: the first ones.
+    """
+
+    def __init__(self, call: HostCall, places: Sequence[Place], read_only: int):
+        self._call = call
+        count = len(call.operand_types)
+        self._operands = list(zip(places[:count], call.operand_types, strict=True))
+        self._results = list(zip(places[count:], call.result_types, strict=True))
+        self._read_only = read_only
+
+    def run(self, arrays: Sequence[HostArray]) -> None:
+        """Calls the function, and writes what it gives to the memory of a call."""
+        operands = []
+        for place, kind in self._operands:
+            x = _view(arrays, place, kind)
+            if place[0] >= self._read_only:
+                x = x.copy()  # the function may keep it, and a later step writes here
+            x.flags.writeable = False
+            operands.append(x)
+        results = checked_results(self._call, self._call.function(*operands))
+        for (place, kind), result in zip(self._results, results, strict=True):
+            _view(arrays, place, kind)[...] = result
+
+
+def with_host_steps(parts: Sequence[Entry | HostStep]) -> Entry:
+    """Returns kernels and functions of the host, one after the other, as one function."""
+
+    def entry(*arrays: HostArray) -> HostArray | None:
+        if not all(map(_is_usable, arrays)):
+            return None
+        for part in parts:
+            if isinstance(part, HostStep):
+                part.run(arrays)
+            else:
+                part(*arrays)
+        return arrays[0] if arrays else _NOTHING
+
+    return entry
+
+
+_NOTHING = np.empty(0)
+
+
+def usable(x: HostArray) -> HostArray:
+    """Returns an array as kernels read it: aligned, in the order of C, and no subclass's."""
+    return np.require(np.asarray(x), requirements=["C", "A"])
+
+
+def _is_usable(x: HostArray) -> bool:
+    return type(x) is np.ndarray and x.flags.c_contiguous and x.flags.aligned
+
+
+def _view(arrays: Sequence[HostArray], place: Place, kind: ShapedArray) -> HostArray:
+    """Returns an array of some kind in the memory of a call."""
+    number, start = place
+    size = math.prod(kind.shape) * kind.dtype.itemsize
+    memory = arrays[number].reshape(-1).view(np.uint8)[start : start + size]
+    return memory.view(kind.dtype).reshape(kind.shape)
+
+
+def checked_results(call: HostCall, results: HostArrays) -> list[HostArray]:
+    """Returns what a function gave, after a look at its number, shapes and dtypes."""
+    expected = call.result_types
+    arrays = [np.asarray(x) for x in results]
+    if len(arrays) != len(expected) or any(
+        x.shape != t.shape or x.dtype != t.dtype for x, t in zip(arrays, expected, strict=False)
+    ):
+        name = getattr(call.function, "__qualname__", repr(call.function))
+        raise HostCallError(
+            f"The host function {name!r} gave {_described(arrays)}, but was declared to give "
+            f"({', '.join(map(str, expected))}).",
+            "Make it return arrays of these shapes and dtypes.",
+        )
+    return arrays
+
+
+def _described(arrays: Sequence[HostArray]) -> str:
+    return f"({', '.join(f'{x.dtype}{list(x.shape)}' for x in arrays)})"
