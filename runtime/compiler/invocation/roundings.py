@@ -19,6 +19,7 @@ from .called_functions import FUNCTION_MARK
 
 _PRODUCT = "llvm.fmul"
 _SUMS = frozenset(("llvm.fadd", "llvm.fsub"))
+_NEGATION = "llvm.fneg"
 _FLAGS = "fastmathFlags"
 _CONTRACT = "contract"
 # How many terms of a sum are looked at: loops are unrolled by less.
@@ -46,15 +47,30 @@ def round_products(module: ir.Operation) -> None:
     for product in products:
         if _is_of_polynomial(product) or _is_summed_up(product):
             continue
-        flags = product.attributes[_FLAGS]
-        if flags not in without:
-            without[flags] = _without_leave(flags)
-        product.attributes[_FLAGS] = without[flags]
+        for operation in (product, *_sums_of_negated(product)):
+            flags = operation.attributes[_FLAGS]
+            if flags not in without:
+                without[flags] = _without_leave(flags)
+            operation.attributes[_FLAGS] = without[flags]
 
 
 def _computes_once(symbol: str) -> bool:
     """Tells whether code of this name, a kernel or a function of it, may round a sum once."""
     return _COMPUTES_ONCE.fullmatch(symbol.partition(FUNCTION_MARK)[0]) is not None
+
+
+def _sums_of_negated(product: ir.Operation) -> list[ir.Operation]:
+    """Returns the sums with a product of which one factor, or which itself, is negated.
+
+    Where the sum has the leave, LLVM writes x - (-y) * z as x + y * z, and gives it to the product.
+    """
+    users = [use.owner.operation for use in product.results[0].uses]
+    negations = [x for x in users if x.name == _NEGATION]
+    factors = [_definition(x) for x in product.operands]
+    if not any(x is not None and x.name == _NEGATION for x in factors):
+        users = []
+    users += [use.owner.operation for x in negations for use in x.results[0].uses]
+    return [x for x in users if x.name in _SUMS]
 
 
 def _is_of_polynomial(product: ir.Operation) -> bool:
