@@ -89,7 +89,7 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
                 return _read(known)
             start = time.perf_counter()
             with span("kernel of the program", "compiler"):
-                source = _kernel_of(module, has_complex="complex<" in text)
+                source = _kernel_of(module, "complex<" in text)
             left = "rest" if isinstance(source, str) else None
             if isinstance(source, str):
                 cache.put(key, _UNFIT + source.encode())
@@ -147,9 +147,7 @@ def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | 
     def compiled() -> KernelProgram | None:
         start = time.perf_counter()
         with span("kernels of the program", "compiler"):
-            names = ("pair-complex-programs",) if "complex<" in text else ()
-            run_passes(module, [find_pass(name)() for name in (*names, "fuse-islands")])
-            source = read_kernels(module)
+            source = _kernels_of(module, "complex<" in text)
         made: KernelProgram | str
         if isinstance(source, str):
             made = source
@@ -193,6 +191,13 @@ def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
         pairs = ir.Module.parse(text_of(module))
     run_passes(pairs, [find_pass("pair-complex-programs")(), find_pass("fuse-whole-programs")()])
     return read_kernels(pairs, most=1)
+
+
+def _kernels_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
+    """Makes kernels of a module that is ready for IREE; returns why it is more than kernels."""
+    pairing = [find_pass("pair-complex-programs")()] if has_complex else []
+    run_passes(module, [*pairing, find_pass("fuse-islands")()])
+    return read_kernels(module)
 
 
 def _dump(source: KernelSource, name: str) -> None:

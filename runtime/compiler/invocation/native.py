@@ -22,6 +22,7 @@ from iree.compiler.passmanager import PassManager
 
 from .called_functions import keep_functions
 from .conversions import freeze_conversions
+from .late_addresses import load_addresses_late
 from .llvm_text import for_older_llvm
 from .native_entry import entry_text
 from .product_function import called_products, product_function
@@ -177,6 +178,7 @@ class NativeCompiler:
         round_products(module.operation)
         freeze_conversions(module.operation)
         keep_functions(module.operation)
+        load_addresses_late(module.operation)
         return for_older_llvm(_translated(module.operation))
 
     def _begin(self) -> None:

@@ -27,6 +27,7 @@ _PRODUCT = "llvm.fmul"
 # What names the processor, and under which name.
 _TARGETS = {"builtin.module": "hal.executable.target", "hal.executable.variant": "target"}
 _SUMS = frozenset(("llvm.fadd", "llvm.fsub"))
+_NEGATION = "llvm.fneg"
 _FLAGS = "fastmathFlags"
 _CONTRACT = "contract"
 # How many terms of a sum are looked at: loops are unrolled by less.
@@ -52,10 +53,11 @@ def round_products(module: ir.Operation) -> None:
     for product in (x.operation for x in scope.products):
         if product in fused or product in kept:
             continue
-        flags = product.attributes[_FLAGS]
-        if flags not in without:
-            without[flags] = _without_leave(flags)
-        product.attributes[_FLAGS] = without[flags]
+        for operation in (product, *_sums_of_negated(product)):
+            flags = operation.attributes[_FLAGS]
+            if flags not in without:
+                without[flags] = _without_leave(flags)
+            operation.attributes[_FLAGS] = without[flags]
     for product, total in fused.items():
         _fuse(product, total)
 
@@ -102,6 +104,20 @@ def _has_fused(target: str) -> bool:
     return "+fma," in target or '+fma"' in target or "aarch64" in target
 
 
+def _sums_of_negated(product: ir.Operation) -> list[ir.Operation]:
+    """Returns the sums with a product of which one factor, or which itself, is negated.
+
+    Where the sum has the leave, LLVM writes x - (-y) * z as x + y * z, and gives it to the product.
+    """
+    users = [use.owner.operation for use in product.results[0].uses]
+    negations = [x for x in users if x.name == _NEGATION]
+    factors = [_definition(x) for x in product.operands]
+    if not any(x is not None and x.name == _NEGATION for x in factors):
+        users = []
+    users += [use.owner.operation for x in negations for use in x.results[0].uses]
+    return [x for x in users if x.name in _SUMS]
+
+
 def _may_fuse(product: ir.Operation) -> bool:
     return _is_of_polynomial(product) or _is_summed_up(product)
 
@@ -142,9 +158,9 @@ def _fuse(product: ir.Operation, total: ir.Operation) -> None:
     with ir.InsertionPoint(total), total.location:
         if total.name == "llvm.fsub":
             if is_first:
-                other = ir.Operation.create("llvm.fneg", [kind], [other]).result
+                other = ir.Operation.create(_NEGATION, [kind], [other]).result
             else:
-                x = ir.Operation.create("llvm.fneg", [kind], [x]).result
+                x = ir.Operation.create(_NEGATION, [kind], [x]).result
         made = ir.Operation.create("llvm.intr.fma", [kind], [x, y, other]).result
     total.results[0].replace_all_uses_with(made)
     total.erase()

@@ -52,9 +52,9 @@ def count_kernels(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     made: list[bytes] = []
     run = native_compilation._run
 
-    def counted(source, *rest):
-        made.append(source.text)
-        return run(source, *rest)
+    def counted(text, *rest):
+        made.append(text)
+        return run(text, *rest)
 
     monkeypatch.setattr(native_compilation, "_run", counted)
     return made
@@ -105,7 +105,7 @@ def test_why_a_program_is_no_kernel_is_logged_and_remembered(
     run_passes = native_compilation._kernel_of
     runs: list[None] = []
     monkeypatch.setattr(
-        native_compilation, "_kernel_of", lambda module: runs.append(None) or run_passes(module)
+        native_compilation, "_kernel_of", lambda *given: runs.append(None) or run_passes(*given)
     )
     large = np.ones((512, 512), np.float32)
     config.update("axir_on_compile_failure", "raise")

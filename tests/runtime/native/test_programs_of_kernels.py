@@ -181,7 +181,21 @@ def perceptron_step(w: Any, v: Any, x: Any, y: Any) -> Any:
     return value, w - 0.1 * gradient
 
 
+def complex_numbers(z: Any, w: Any) -> Any:
+    results = z * w + 1, jnp.exp(z) / w, jnp.abs(z), jnp.conj(z) * z, z.T[::-1], -z * w + z
+    return *results, lax.fori_loop(0, 3, lambda _, x: x * z + w, z)
+
+
+def negations(x: Any, y: Any) -> Any:
+    return x * x - (-y) * y, (-x) * y + y, x - (-(x * y)), -x * x - -y * y, x * y + (-y) * x
+
+
 LARGE = {
+    "complex": (
+        complex_numbers,
+        *((floats(300, 400) + 1j * floats(300, 400)).astype(np.complex64) for _ in "zw"),
+    ),
+    "negations": (negations, floats(300, 400), floats(300, 400)),
     "products": (lambda x, y: jnp.tanh(x @ y + 1) @ y, floats(200, 200), floats(200, 200)),
     "rows": (lambda x: (axir.nn.softmax(x), x.mean(0), jnp.sort(x, 1)[:, :3]), floats(400, 300)),
     "attention": (attention, floats(4, 96, 64), floats(4, 96, 64), floats(4, 96, 64)),

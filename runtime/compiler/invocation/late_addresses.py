@@ -1,0 +1,54 @@
+"""Kernels of many arrays load the address of each where they first need it.
+
+A kernel begins by loading the addresses of all arrays. Of hundreds of them LLVM stores most on the
+stack and loads them again, and takes half of its time for finding that out. What does not live
+here: which functions are kernels (`native.py`).
+"""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+# As many addresses as registers hold.
+_FEW = 16
+_LOAD, _PLACE = "llvm.load", "llvm.getelementptr"
+
+
+def load_addresses_late(module: ir.Operation) -> None:
+    """Moves loads of addresses in the first blocks of functions to their first uses there."""
+    functions: list[ir.Operation] = []
+
+    def collect(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name != "llvm.func":
+            return ir.WalkResult.ADVANCE
+        functions.append(operation)
+        return ir.WalkResult.SKIP
+
+    module.walk(collect, ir.WalkOrder.PRE_ORDER)
+    for function in functions:
+        if len(function.regions[0].blocks):
+            _move(function)
+
+
+def _move(function: ir.Operation) -> None:
+    first = function.regions[0].blocks[0]
+    order: dict[ir.Operation, int] = {}
+
+    def number(operation: ir.Operation) -> ir.WalkResult:
+        if operation != function and operation.block == first:
+            order[operation] = len(order)
+        return ir.WalkResult.ADVANCE if operation == function else ir.WalkResult.SKIP
+
+    function.walk(number, ir.WalkOrder.PRE_ORDER)
+    loads = [x for x in order if x.name == _LOAD and str(x.results[0].type) == "!llvm.ptr"]
+    if len(loads) <= _FEW:
+        return
+    for load in loads:
+        users = [use.owner.operation for use in load.results[0].uses]
+        here = [x for x in users if x in order]
+        if here:
+            place = load.operands[0].owner
+            load.move_before(min(here, key=order.__getitem__))
+            is_place = not isinstance(place, ir.Block) and place.operation.name == _PLACE
+            if is_place and len(list(place.operation.results[0].uses)) == 1:
+                place.operation.move_before(load)
