@@ -229,8 +229,9 @@ def product_function(element: str, vector_bytes: int) -> bytes:
         element: The type, as MLIR names it.
         vector_bytes: Of the machine's registers.
     """
-    names = _names(element, vector_bytes)
-    lanes, width = names["lanes"], names["width"]
+    lanes = vector_bytes // _ELEMENTS[element].size
+    width = lanes * _VECTORS
+    names = _names(element, lanes)
     rows, vectors = range(_ROWS), range(_VECTORS)
 
     def of_vectors(text: str) -> str:
@@ -261,17 +262,15 @@ def product_function(element: str, vector_bytes: int) -> bytes:
     ).encode()
 
 
-def _names(element: str, vector_bytes: int) -> dict[str, str | int]:
+def _names(element: str, lanes: int) -> dict[str, str | int]:
     """Returns what stands for the names in the texts."""
     kind, size = _ELEMENTS[element]
-    lanes = vector_bytes // size
     width = lanes * _VECTORS
     return {
         "element": element,
         "kind": kind,
         "size": size,
-        "align": vector_bytes,
-        "lanes": lanes,
+        "align": lanes * size,
         "suffix": f"v{lanes}{element}",
         "vector": f"<{lanes} x {kind}>",
         "mask": f"<{lanes} x i1>",

@@ -52,9 +52,9 @@ def count_kernels(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     made: list[bytes] = []
     run = native_compilation._run
 
-    def counted(text, *rest):
-        made.append(text)
-        return run(text, *rest)
+    def counted(kernels, *rest):
+        made.append(kernels)
+        return run(kernels, *rest)
 
     monkeypatch.setattr(native_compilation, "_run", counted)
     return made
