@@ -22,6 +22,8 @@ from .random_programs import disagreement, evaluated
 # How far arguments are moved to see what rounding does, in roundings, to both sides: if a decision
 # hung on it, one of the two would decide otherwise.
 _MOVED = (500, -500)
+# By which factor a change grows at most where nothing else is decided.
+_MOST_GROWTH = 200
 
 
 class Expected:
@@ -62,9 +64,12 @@ class Expected:
                 yield f"result {index}, {want.dtype}{list(want.shape)}: {problem}"
 
     def undecided(self) -> int:
-        """How many results change by more than a thousandth where arguments hardly change."""
-        pairs = zip(self.results, self._near, strict=True)
-        return sum(_distance(want)(near) > 1e-3 * self._size for want, near in pairs)
+        """How many results change by far more than the arguments, as where a decision changes."""
+        moved = max(map(abs, _MOVED))
+        return sum(
+            _distance(want)(near) > max(1e-3, _MOST_GROWTH * moved * rounding) * self._size
+            for want, near, rounding in zip(self.results, self._near, self._roundings, strict=True)
+        )
 
 
 def coarsest_roundings(function: Function) -> list[float]:

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 from iree.compiler import ir
 
+from .shared_dispatches import keep_for_later_parts
 from .update_places import PART, UPDATE, VIEW, UpdatePlaces, definition, place_of_written, viewed
 
 FLOW_PHASE = "flow"
@@ -77,6 +78,7 @@ def _keep_order_in(block: ir.Block) -> None:
             part = _Part()
         else:
             part.add(operation)
+    keep_for_later_parts(block)
 
 
 def _named(block: ir.Block, name: str) -> list[ir.Operation]:

@@ -126,6 +126,37 @@ def test_a_branch_begins_when_all_before_it_has_run() -> None:
     assert _names(lines)[:3] == ["flow.dispatch", _BARRIER, "scf.if"]
 
 
+def test_what_is_made_of_nothing_is_made_once_for_later_parts() -> None:
+    # IREE makes it anew for @a, @b and @c, and forgets the others.
+    lines = _ordered(f"""
+        %0 = flow.dispatch @e::@filled() : () -> tensor<4xf32>
+        %1 = flow.dispatch @e::@a(%0) : {_KERNEL}
+        %2 = flow.dispatch @e::@b(%0) : {_KERNEL}
+        %3 = scf.if %flag -> (tensor<4xf32>) {{
+          scf.yield %2 : tensor<4xf32>
+        }} else {{
+          %4 = flow.dispatch @e::@c(%0) : {_KERNEL}
+          scf.yield %4 : tensor<4xf32>
+        }}
+        %5 = flow.dispatch @e::@d(%0, %1, %3)
+          : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        util.return %5 : tensor<4xf32>
+    """)
+    text = "\n".join(lines)
+    barriers = [line for line in lines if f"{_BARRIER} %0" in line]
+    assert len(barriers) == 1
+    kept = barriers[0].split()[0]
+    for reader, array in {"a": "%0", "b": "%0", "c": kept, "d": f"{kept}, %1"}.items():
+        assert f"@e::@{reader}({array}" in text
+    # What one part alone reads needs no barrier.
+    lines = _ordered(f"""
+        %0 = flow.dispatch @e::@filled() : () -> tensor<4xf32>
+        %1 = flow.dispatch @e::@a(%0) : {_KERNEL}
+        util.return %0 : tensor<4xf32>
+    """)
+    assert _BARRIER not in _names(lines)
+
+
 def test_a_number_that_is_known_is_not_read() -> None:
     lines = _ordered(f"""
         %true = arith.constant dense<true> : tensor<i1>

@@ -476,6 +476,73 @@ def test_a_condition_may_give_nothing() -> None:
     assert found(meant, wrong.replace(TAIL, branches + TAIL))
 
 
+_BRANCHED = f"""{HEAD}
+  %false = arith.constant false
+  %flag = util.optimization_barrier %false : i1
+"""
+# An array is given as it is, or changed; then another branch hangs on the same condition.
+CHOSEN = f"""{_BRANCHED}
+  %p, %t1 = stream.async.execute with(%x as %i: !stream.resource<external>{{%c64}}) -> {ARRAY} {{
+    %0 = stream.async.dispatch @k::@made(%i[%c0 to %c64 for %c64])
+      : (!stream.resource<external>{{%c64}}) -> {ARRAY}
+    stream.yield %0 : {ARRAY}
+  }} => !stream.timepoint
+  %s, %ts = scf.if %flag -> (!stream.resource<transient>, !stream.timepoint) {{
+    scf.yield %p, %t1 : !stream.resource<transient>, !stream.timepoint
+  }} else {{
+    %q, %t2 = stream.async.execute await(%t1) => with(%p as %i: {ARRAY}) -> {ARRAY} {{
+      %0 = stream.async.clone %i : {ARRAY} -> {ARRAY}
+      %1 = stream.async.dispatch @k::@changed(%0[%c0 to %c64 for %c64]) : ({ARRAY}) -> %0{{%c64}}
+      stream.yield %1 : {ARRAY}
+    }} => !stream.timepoint
+    scf.yield %q, %t2 : !stream.resource<transient>, !stream.timepoint
+  }}
+  scf.if %flag {{
+    %n = util.optimization_barrier %zero : i32
+  }}
+  %d = stream.timepoint.await %ts => %s : {ARRAY}
+{TAIL}"""
+
+
+def chosen(first: str, second: str) -> str:
+    """Returns the program with memory: where the array begins that is given as it is, or not."""
+    large = ARRAY.replace("%c64", "%c128")
+    passed = "!stream.resource<transient>, !stream.timepoint"
+    return f"""{_BRANCHED}
+{allocated("p", size="%c128")}
+  %t1 = stream.cmd.execute await(%t_p) => with(%x as %x_: !stream.resource<external>{{%c64}},
+      %p as %p_: {large}) {{
+    stream.cmd.dispatch @k::@made {{ ro %x_[%c0 for %c64] : !stream.resource<external>{{%c64}},
+      wo %p_[%c64 for %c64] : {large} }}
+  }} => !stream.timepoint
+  %size = arith.select %flag, %c128, %c64 : index
+  %at = arith.select %flag, {first}, {second} : index
+  cf.cond_br %flag, ^given(%p, %t1 : {passed}), ^otherwise
+^otherwise:
+{allocated("q")}
+  %t_pq = stream.timepoint.join max(%t1, %t_q) => !stream.timepoint
+  %t2 = stream.cmd.execute await(%t_pq) => with(%p as %p_: {large}, %q as %q_: {ARRAY}) {{
+    stream.cmd.copy %p_[%c64], %q_[%c0], %c64 : {large} -> {ARRAY}
+    stream.cmd.dispatch @k::@changed {{ rw %q_[%c0 for %c64] : {ARRAY} }}
+  }} => !stream.timepoint
+  cf.br ^given(%q, %t2 : {passed})
+^given(%s: !stream.resource<transient>, %ts: !stream.timepoint):
+  cf.cond_br %flag, ^more, ^end
+^more:
+  %n = util.optimization_barrier %zero : i32
+  cf.br ^end
+^end:
+  %w = stream.timepoint.await %ts => %s : !stream.resource<transient>{{%size}}
+  %d = stream.resource.subview %w[%at] : !stream.resource<transient>{{%size}} -> {ARRAY}
+{TAIL}"""
+
+
+def test_branches_of_one_condition_go_the_same_way() -> None:
+    assert found(CHOSEN, chosen("%c64", "%c0")) == []
+    assert found(CHOSEN, chosen("%c0", "%c0"))
+    assert found(CHOSEN, chosen("%c0", "%c64"))
+
+
 def test_what_is_not_known_is_said() -> None:
     missing = made(ALL, part("t1", "%t0", MAKES + CHANGES), waited("t1"))
     with pytest.raises(UnprovableError, match=r"3 of stream\.async\.dispatch that became 2"):

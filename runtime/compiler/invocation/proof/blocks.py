@@ -104,10 +104,10 @@ class _Walk:
                 if kind.startswith("!stream.resource")
             }
             numbers = self._execution.scalars.bound
-            self._execution.scalars.bound = dict(numbers)
-            if end.name == "cf.cond_br":
-                self._execution.scalars.choose(end.operands[0], index)
-            self._enter(label, passed[index], target.label, bound)
+            scalars = self._execution.scalars
+            scalars.bound = dict(numbers)
+            if end.name == "cf.br" or scalars.choose(end.operands[0], index):
+                self._enter(label, passed[index], target.label, bound)
             self._execution.scalars.bound = numbers
 
     def _enter(self, label: str, operands: list[str], meant: str, bound: dict[str, str]) -> None:

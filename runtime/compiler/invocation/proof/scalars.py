@@ -75,13 +75,20 @@ class Scalars:
                 self._numbers[name] = number
         return number
 
-    def choose(self, condition: str, which: int) -> None:
-        """Notes the numbers that are chosen where a condition is true (`which` is 0) or not (1)."""
+    def choose(self, condition: str, which: int) -> bool:
+        """Notes the numbers that are chosen where a condition is true (`which` is 0) or not (1).
+
+        Returns:
+            Whether that may be: an earlier branch of the same condition may have gone another way.
+        """
         for name, operands in self._choices.items():
             if operands[0] == condition:
                 number = self.passed_number(operands[1 + which])
                 if number is not None:
+                    if self.bound.get(name, number) != number:
+                        return False
                     self.bound[name] = number
+        return True
 
     def is_computed(self, name: str) -> bool:
         """Tells whether a value is not a number, nor made of those that a block is handed."""
