@@ -22,6 +22,7 @@ from axir.dialect.core.array import Array
 from axir.extend.core import (
     DropVar,
     Effect,
+    concrete_or_error,
     find_top_trace,
     get_opaque_trace_state,
     mapped_aval,
@@ -45,6 +46,7 @@ __all__ = [
     "Trace",
     "Tracer",
     "Var",
+    "concrete_or_error",
     "eval_jaxpr",
     "find_top_trace",
     "get_aval",
