@@ -10,6 +10,7 @@ from axir.dialect.core.options import OPTIONS
 
 from .errors import RealJaxLoadedError
 from .modules import JaxFinder, JaxModule
+from .naming import rename_arrays
 from .older.buffers import give_arrays_buffers
 from .plain_errors import raise_python_errors
 
@@ -31,6 +32,7 @@ def install() -> None:
             config.update(name, value)
     raise_python_errors()
     give_arrays_buffers()
+    rename_arrays()
     # Before all others, so that a JAX that is installed stays unseen.
     sys.meta_path.insert(0, JaxFinder())
 

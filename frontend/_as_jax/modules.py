@@ -21,6 +21,7 @@ from axir.dialect.core.annotations import UserObject
 from . import older, src, version
 from .distributions import StandInDistribution
 from .errors import JaxModuleNotFoundError, JaxNameError
+from .naming import rename, rename_all
 
 # Where modules are that axir does not have under the same name: the longest beginning counts.
 PLACES = {
@@ -56,6 +57,8 @@ class JaxModule(ModuleType):
         super().__init__("jax", axir.__doc__)
         public = {name: value for name, value in vars(axir).items() if not name.startswith("_")}
         vars(self).update(public)
+        for value in public.values():
+            rename(value)
         self.__version__ = version.__version__
         self.__version_info__ = version.__version_info__
         self.__file__ = axir.__file__
@@ -70,6 +73,7 @@ class JaxModule(ModuleType):
     def __getattr__(self, name: str) -> UserObject:
         if not name.startswith("_") and hasattr(axir, name):
             value = vars(self)[name] = getattr(axir, name)  # libraries ask in their inner loops
+            rename(value)
             return value
         # JAX imports these by itself.
         if name in ("_src", "lib", "version"):
@@ -120,6 +124,7 @@ class JaxFinder(DistributionFinder, Loader):
         if not isinstance(module, JaxModule):
             name = module.__name__
             sys.modules[name] = importlib.import_module(own_name(name))
+            rename_all(sys.modules[name])
 
     def find_distributions(
         self, context: DistributionFinder.Context = EVERYTHING

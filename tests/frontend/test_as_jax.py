@@ -54,6 +54,22 @@ EXPRESSIONS: dict[str, Any] = {
     "static_by(argnums=0, argnames=None)": [[0], ["x"]],
     "jax._src.pjit.jit_p is jax.make_jaxpr(jax.jit(lax.neg))(1.0).eqns[0].primitive": True,
     "jax.core.ShapedArray((2,), int).at_least_vspace().str_short()": "float0[2]",
+    "[type(jax.numpy.ones(1)).__module__, jax.Array.__module__]": ["jaxlib._jax", "jax"],
+    "{f.__module__[:4] for f in (jax.numpy.sin, lax.scan, jax.jit, jax.nn.relu)} == {'jax.'}": True,
+    "module_of_tracers() == ['jax._src.core']": True,
+    "importlib.import_module('jaxlib._jax').ArrayImpl is type(jax.numpy.ones(1))": True,
+    "pickle.loads(pickle.dumps(jax.nn.relu)) is jax.nn.relu": True,
+    "jax._src.core.concrete_or_error(int, np.int32(3))": 3,
+    "raised(lambda: jax.jit(lambda x: jax._src.core.concrete_or_error(int, x))(1))[0]": (
+        "ConcretizationTypeError"
+    ),
+    "internal_client.XlaRuntimeError is jax.errors.JaxRuntimeError": True,
+    "jax._src.pallas.pallas_call.pallas_call is jax.experimental.pallas.pallas_call": True,
+    "jax._src.state.indexing.ds(1, 2) == jax._src.pallas.core.ds(1, 2)": True,
+    "[str(jax._src.dtypes.default_int_dtype()), jax._src.dtypes.itemsize_bits('int4')]": [
+        "int32",
+        4,
+    ],
     "jax._src.config.enable_x64.value": False,
     "raised(lambda: bool(jax._src.config.enable_x64))": ["TypeError", "'jax_enable_x64'"],
     "overridden()": True,
@@ -85,8 +101,16 @@ from jax._src.api_util import infer_argnums_and_argnames
 from jax._src.lax import lax as internal
 from jax._src.numpy import util
 from jax._src.public_test_util import check_close
-import jax._src.ad_util
+import jax._src.ad_util, jax._src.pallas.pallas_call, jax._src.state.indexing
+import jax.experimental.pallas, pickle
+import numpy as np
+from jax._src.lib import xla_client as internal_client
 from jax.nn import initializers
+
+def module_of_tracers():
+    found = []
+    jax.eval_shape(lambda x: found.append(type(x).__module__), 1.0)
+    return found
 
 def overridden():
     with jax._src.config.enable_x64(True):

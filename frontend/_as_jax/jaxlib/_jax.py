@@ -4,5 +4,8 @@ from __future__ import annotations
 
 from axir import Device
 from axir._transforms.jit import JitFunction as PjitFunction
+from axir.dialect.core.array import ConcreteArray
 
-__all__ = ["Device", "PjitFunction"]
+__all__ = ["ArrayImpl", "ConcreteArray", "Device", "PjitFunction"]
+
+ArrayImpl = ConcreteArray

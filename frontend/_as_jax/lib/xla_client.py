@@ -6,6 +6,7 @@ It has `ops`, for translation rules, and the class of devices, for annotations.
 from __future__ import annotations
 
 from axir import Device
+from axir.errors import JaxRuntimeError as XlaRuntimeError
 from axir.interpreters import _xla_ops as ops
 
-__all__ = ["Device", "ops"]
+__all__ = ["Device", "XlaRuntimeError", "ops"]

@@ -28,17 +28,19 @@ class _Part:
 
     def __init__(self, ref: AnyRef, index: IndexLike):
         if isinstance(ref, RefView) and (index is None or index is Ellipsis):
-            ref, index = ref._ref, ref._index
-        self.ref = ref
+            index = ref._index
+            self.ref: AnyRef = ref._ref
+        else:
+            self.ref = ref
         index = ... if index is None else index
         items = list(index) if isinstance(index, tuple) else [index]
         if Ellipsis in [x for x in items if x is Ellipsis]:
             at = next(n for n, x in enumerate(items) if x is Ellipsis)
-            items[at : at + 1] = [slice(None)] * (len(ref.shape) - len(items) + 1)
+            items[at : at + 1] = [slice(None)] * (len(self.ref.shape) - len(items) + 1)
         self.items = items
         # Axes of the part: an index that is a number has none.
         self.shifts: list[tuple[int, Value]] = []
-        self.margins = [(0, 0)] * len(ref.shape)
+        self.margins = [(0, 0)] * len(self.ref.shape)
         axis = 0
         for n, item in enumerate(items):
             if isinstance(item, Slice) and item.stride == 1:

@@ -9,6 +9,7 @@ from axir._transforms.refs import AnyRef
 from axir._trees import tree
 from axir.dialect.core.annotations import ArrayLike, PyTree, UserObject
 from axir.dialect.program.rules import Value
+from axir.numpy import asarray
 
 from ._accelerators import AcceleratorOnlyError
 from ._memory import SEMAPHORE_DTYPE, MemoryRef, Space
@@ -63,8 +64,8 @@ def semaphore_read(sem_or_view: AnyRef) -> Value:
     return sem_or_view[...].astype("int32")
 
 
-def _count(number: ArrayLike) -> ArrayLike:
-    return number if isinstance(number, int) else number.astype(SEMAPHORE_DTYPE)
+def _count(number: ArrayLike) -> Value:
+    return asarray(number, SEMAPHORE_DTYPE)
 
 
 def remote_error(what: str) -> AcceleratorOnlyError:

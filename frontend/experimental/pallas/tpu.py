@@ -35,7 +35,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import AnyDtype, ArrayLike, DTypeLike, PyTree, UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
-from axir.numpy import concatenate, split, swapaxes, tile
+from axir.numpy import asarray, concatenate, split, swapaxes, tile
 from axir.numpy import roll as numpy_roll
 
 from . import _access
@@ -321,7 +321,8 @@ def roll(
     if stride is None or stride_axis is None:
         return numpy_roll(x, shift, axis)
     parts = split(x, x.shape[stride_axis], stride_axis)
-    moved = [numpy_roll(part, shift + n * stride, axis) for n, part in enumerate(parts)]
+    first = asarray(shift)
+    moved = [numpy_roll(part, first + n * stride, axis) for n, part in enumerate(parts)]
     return concatenate(moved, stride_axis)
 
 

@@ -174,7 +174,8 @@ def _checked(
                 f"returned {len(results)}."
             )
         for value, names in zip(results, outputs, strict=True):
-            shape = asarray(value).shape
+            # Also of what has a shape and is no array, such as a node of a tree.
+            shape = tuple(value.shape) if hasattr(value, "shape") else asarray(value).shape
             if len(shape) != len(names):
                 raise SignatureError(
                     f"jnp.vectorize: a result of shape {shape} does not match its core dimensions "

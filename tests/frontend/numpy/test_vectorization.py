@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,23 @@ def test_excluded() -> None:
     compare(*both(lambda x, y: x if y is None else y), ones(3), None)
     result = jnp.vectorize(lambda x, *, n: x**n, excluded={"n"})(ones(3), n=2)
     np.testing.assert_array_equal(result, [1, 4, 9])
+
+
+def test_a_function_may_return_a_node_with_a_shape() -> None:
+    @axir.tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Wrapped:
+        value: Any
+
+        @property
+        def shape(self) -> tuple[int, ...]:
+            return self.value.shape
+
+        def __array__(self) -> np.ndarray:
+            return np.asarray(self.value)
+
+    wrap = jnp.vectorize(lambda x: Wrapped(jnp.stack([x, -x])), signature="()->(n)")
+    np.testing.assert_array_equal(axir.jit(wrap)(ones(3)).value, [[1, -1]] * 3)
 
 
 def test_nested_transformations() -> None:

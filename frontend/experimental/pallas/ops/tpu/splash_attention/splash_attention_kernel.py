@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import functools
 
+from axir import vmap
 from axir._trees.registration import register_pytree_node_class
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ShapeError
@@ -125,9 +126,6 @@ class SplashAttentionKernel:
         sinks: Value | None = None,
     ) -> UserObject:
         """Returns the attention of all heads."""
-        # late: the functions of the frontend stand above this one
-        from axir import vmap
-
         if q.ndim != 3 or q.shape[0] != self.mask.shape[0]:
             raise ShapeError(
                 f"Attention of queries {q.shape} under a mask {self.mask.shape}.",
