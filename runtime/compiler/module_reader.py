@@ -125,6 +125,8 @@ class _Reader:
                 elif not _is_result(value):
                     owner = value.owner.operation
                     self._constants.setdefault(owner, len(self._constants))
+        # In their order: calls give those of the user first, and what the function captures last.
+        self._arguments = dict.fromkeys(sorted(self._arguments))
         steps: list[Step] = []
         for number, kernel in enumerate(kernels):
             steps += self._steps(number, kernel)

@@ -228,3 +228,10 @@ def test_an_option_pins_what_runs_a_program() -> None:
             assert isinstance(program._executable, kind)
             results.append(program.run(arrays)[0].host())
     np.testing.assert_array_equal(*results)
+
+
+def test_what_is_captured_may_be_read_before_arguments() -> None:
+    captured = jnp.asarray(floats(300, 300))
+    x = floats(300, 300)
+    # A kernel of the captured array alone, and later one of the argument.
+    check(lambda x: (captured @ captured) @ x, x)
