@@ -127,7 +127,10 @@ def moved(arguments: Sequence[Array], steps: int, seed: int) -> list[Array]:
 def problems(program: PoolProgram) -> list[str]:
     """Compiles and runs a program; returns what is wrong with it."""
     with config(jax_enable_x64=True, axir_on_compile_failure="raise"):
-        function, arguments = program.function(), program.arguments()
+        if program.donated:  # whose numbers are those of all arguments
+            function, arguments = program.function(), program.arguments()
+        else:
+            function, arguments = program.closed()
         expected = Expected(function, arguments, program.seed)
         try:
             compiled = CompiledFunction(function, default_device(), program.donated)

@@ -210,6 +210,20 @@ class PoolProgram:
         types = [x.type for x in self.arguments()]
         return trace_function(lambda *xs: axir.tree.leaves(run(*xs)), types, name="program")
 
+    def closed(self) -> tuple[Function, list[Array]]:
+        """The same with some of its arguments captured, and the others."""
+        run, arguments = self.callable(), self.arguments()
+        random = np.random.default_rng((self.seed, 1))
+        is_given = [n in self.donated or random.random() < 0.6 for n in range(len(arguments))]
+        given = [x for x, is_own in zip(arguments, is_given, strict=True) if is_own]
+
+        def on_given(*xs: Value) -> list[Value]:
+            rest = iter(xs)
+            pairs = zip(arguments, is_given, strict=True)
+            return axir.tree.leaves(run(*(next(rest) if is_own else x for x, is_own in pairs)))
+
+        return trace_function(on_given, [x.type for x in given], name="program"), given
+
 
 def _fitting(made: Value, x: Value, choice: int) -> Value:
     return made if made.size == x.size else shaped(made, x.shape, choice)
