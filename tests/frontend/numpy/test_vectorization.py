@@ -78,7 +78,7 @@ def test_a_function_may_return_a_node_with_a_shape() -> None:
             return np.asarray(self.value)
 
     wrap = jnp.vectorize(lambda x: Wrapped(jnp.stack([x, -x])), signature="()->(n)")
-    np.testing.assert_array_equal(axir.jit(wrap)(ones(3)).value, [[1, -1]] * 3)
+    np.testing.assert_array_equal(axir.jit(wrap)(ones(3)).value, [[1, -1], [2, -2], [3, -3]])
 
 
 def test_nested_transformations() -> None:
