@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping
 from typing import ClassVar
@@ -75,12 +76,12 @@ class FuseLongSums(Pass):
             plan = plan_of(x.shape, created.attributes["dimensions"], x.element_type)
             if plan is None:
                 continue
-            part = with_producers(created, lambda made, n=plan.period: _is_of_columns(made, n))
+            part = with_producers(created, functools.partial(_is_of_columns, plan.period))
             if fitness.of_operations(part) is None:
                 _fuse(part, plan, code)
 
 
-def _is_of_columns(made: ir.Operation, period: int) -> bool:
+def _is_of_columns(period: int, made: ir.Operation) -> bool:
     """Tells whether an operation copies one number, or numbers of columns, to all rows."""
     if made.name != BROADCAST:
         return False

@@ -7,7 +7,7 @@ What does not live here: which operations become a kernel (the passes), and what
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from iree.compiler import ir
@@ -15,6 +15,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
+from axir.dialect.core.annotations import Returning
 from axir.passes.legalize.regions import operations_within
 
 from . import control, inlining, products, reductions, updates, windows
@@ -23,7 +24,8 @@ from .elementwise import is_uniform
 from .emitter import Emitter, Rule, is_empty, nothing_of, uniform
 from .values import Number, Stored, Value
 
-Build: TypeAlias = Callable[..., Mapping[int, Value]]
+# Takes an emitter, the memory of results, and the number of the workgroup if there are several.
+Build: TypeAlias = Returning[Mapping[int, Value]]
 
 RULES: dict[str, Rule] = {
     **control.RULES,

@@ -94,6 +94,7 @@ class NativeProgram:
             libraries = [_library(x) for x in program.libraries]
             shared = {name: at for x in libraries for name, at in x.exported.items()}
             self._codes = [load_object(x, shared) for x in program.object_files]
+            self._start = libraries[0].address_of(ENTRY)
         if program.steps:
             self.entry = self._entry(program, host_calls)
 
@@ -107,8 +108,7 @@ class NativeProgram:
                 steps.append(step)
                 continue
             if steps:
-                address = _library(program.libraries[0]).address_of(ENTRY)
-                entry, definition = _as_function(address, self._plan(program, steps))
+                entry, definition = _as_function(self._start, self._plan(program, steps))
                 parts.append(entry)
                 self._definitions.append(definition)
                 steps = []

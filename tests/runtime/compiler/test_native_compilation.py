@@ -91,14 +91,6 @@ def test_without_optimizations_programs_are_those_of_iree() -> None:
         assert not is_native(lambda x: x - 2)
 
 
-def test_what_calls_the_host_is_compiled_by_iree() -> None:
-    def function(x):
-        kind = ShapedArray(X.shape, X.dtype)
-        return axir.pure_callback(lambda y: np.asarray(y) * 3, kind, x)
-
-    assert not is_native(function)
-
-
 def test_why_a_program_is_no_kernel_is_logged_and_remembered(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
