@@ -74,7 +74,9 @@ def compile_objects(
     if len(found) < len(made):
         return None
     symbols = dict(zip(large, (symbol for symbol, _ in named), strict=True))
-    steps = tuple((symbols.get(name, name), *rest) for name, *rest in source.program.steps)
+    steps = tuple(
+        (symbols.get(name, name), count, places) for name, count, places in source.program.steps
+    )
     return dataclasses.replace(
         source.program,
         object_files=tuple(files[0] for files in found),
