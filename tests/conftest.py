@@ -36,6 +36,8 @@ KNOWS_JAX = version("jax").startswith("0.10.")
 IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ
 # How many devices a process has is settled as it begins: tests/four_devices has one of its own.
 CPU_DEVICES = os.environ.get("TEST_CPU_DEVICES")
+# The value of `axir_compiler` under which all tests run that do not set it themselves.
+COMPILER = os.environ.get("TEST_COMPILER", "auto")
 if IS_CONTROLLER:
     for variable in [name for name in os.environ if name.startswith(("AXIR_", "JAX_"))]:
         del os.environ[variable]
@@ -45,6 +47,8 @@ if IS_CONTROLLER:
         flags = (*flags, f"--xla_force_host_platform_device_count={CPU_DEVICES}")
     if flags:
         os.environ["XLA_FLAGS"] = " ".join(flags)
+    if COMPILER != "auto":
+        os.environ["AXIR_COMPILER"] = COMPILER
     os.environ["AXIR_CACHE_DIR"] = tempfile.mkdtemp(prefix="axir-test-cache-")
     # Tests start a hundred processes, each of which compiled axir's modules for a second without.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -56,6 +60,10 @@ settings.load_profile("axir")
 
 
 _resident_after_clearing = 0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "chooses_compiler: runs under `axir_compiler='auto'` always")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -125,11 +133,13 @@ def small_heap() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def restored_options() -> Iterator[None]:
+def restored_options(request: pytest.FixtureRequest) -> Iterator[None]:
     """Gives every test the options that the one before it found."""
     from axir.dialect.core.config import config
 
     before = config.values
+    if COMPILER != "auto" and request.node.get_closest_marker("chooses_compiler"):
+        config.update("axir_compiler", "auto")
     logger = logging.getLogger("axir")  # the command line sets its level
     level = logger.level
     yield

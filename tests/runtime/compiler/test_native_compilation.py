@@ -23,6 +23,7 @@ from axir.runtime.compiler.helpers import HelperStartError, helpers
 from axir.runtime.compiler.invocation.native import NativeCompiler, NativeUnavailableError
 from axir.runtime.device.devices import default_device
 
+pytestmark = pytest.mark.chooses_compiler
 X = np.arange(6, dtype=np.float32)
 LOGGER = native_compilation.__name__
 

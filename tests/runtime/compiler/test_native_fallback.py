@@ -37,6 +37,9 @@ func.func @twice(%x: !stream.binding, %y: !stream.binding) {
 """
 
 
+pytestmark = pytest.mark.chooses_compiler
+
+
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing comes from the disk, and what a test finds to be missing is there for the next."""

@@ -21,6 +21,7 @@ from axir.runtime.calls.native_executable import NativeExecutable
 from axir.runtime.compiler.invocation.product_function import product_function
 from axir.runtime.native.object_files import load_object
 
+pytestmark = pytest.mark.chooses_compiler
 RNG = np.random.default_rng(11)
 
 

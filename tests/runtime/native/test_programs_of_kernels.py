@@ -19,6 +19,7 @@ from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.calls.executable import Executable
 from axir.runtime.calls.native_executable import NativeExecutable
 
+pytestmark = pytest.mark.chooses_compiler
 RNG = np.random.default_rng(3)
 LAYOUTS = (
     ("NHWC", "HWIO", "NHWC"),
