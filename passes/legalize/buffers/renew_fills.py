@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import struct
 from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
@@ -26,6 +27,8 @@ _PAD = "stablehlo.pad"
 _VIEWS = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose")
 
 _COMPLEX = 128
+# The bytes of a number that the program computes: any two may be equal.
+_COMPUTED = b"?"
 _PADDING = ("edge_padding_low", "edge_padding_high", "interior_padding")
 
 Fill: TypeAlias = tuple[str, bytes, int]
@@ -49,7 +52,7 @@ class RenewFills(Pass):
     1. In each function, collect the operations outside of loops that work in place on arrays filled
        with a number of 64 bits or a complex one, and the pads by numbers of which there are two or
        more; a pad in a loop by a number of 64 bits counts twice. (`renew-loop-operands` does the
-       rest in loops.)
+       rest in loops.) Numbers that the program computes count as equal.
     2. Of such a number, choose between the array and zeros by a truth value that is true,
        which the compiler does not know; of another one, fill an array with a number that it does
        not know.
@@ -104,10 +107,11 @@ def _renew(function: ir.Operation) -> None:
 
 
 def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
-    """Returns which array is filled by a value, or is the value, if that is one real number."""
-    maker = defining_operation(value)
+    """Returns which array is filled by a value, or is the value, if that is one number."""
+    number, maker = value, defining_operation(value)
     while maker is not None and maker.name in _VIEWS:
-        maker = defining_operation(maker.operands[0])
+        number = maker.operands[0]
+        maker = defining_operation(number)
     element = hlo.element_type_of(value)
     if maker is not None and maker.name == "stablehlo.complex":
         parts = [_fill(part, part.type) for part in maker.operands]
@@ -116,7 +120,9 @@ def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
             return None
         return str(filled), b"".join(pattern for _, pattern, _ in known), _COMPLEX
     if maker is None or maker.name != "stablehlo.constant":
-        return None
+        width = _COMPLEX if hlo.is_complex(value) else element.width
+        is_one = math.prod(hlo.shape_of(number)) == 1
+        return (str(filled), _COMPUTED, width) if is_one else None
     dense = ir.DenseElementsAttr(maker.attributes["value"])
     if not dense.is_splat:
         return None
@@ -131,7 +137,9 @@ def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
 def _is_wide(fill: Fill) -> bool:
     """Tells whether it takes a dispatch to fill an array."""
     _, pattern, width = fill
-    return width == _COMPLEX or (width == 64 and pattern[:4] != pattern[4:])
+    return width == _COMPLEX or (
+        width == 64 and (pattern == _COMPUTED or pattern[:4] != pattern[4:])
+    )
 
 
 def _is_update(pad: ir.Operation) -> bool:

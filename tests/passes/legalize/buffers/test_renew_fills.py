@@ -70,6 +70,24 @@ def complex_around(start):
     return array
 
 
+def padded_by_computed(x, y, number):
+    """Pads by a number that the program is given, and another one that is equal to it."""
+    again = hlo.add(number, hlo.constant(0.0, np.float64))
+    return [
+        hlo.pad(x, number, [1], [2], [0]),
+        hlo.pad(y, again, [2], [1], [0]),
+        hlo.pad(y, number, [0], [3], [0]),
+    ]
+
+
+def updated_in_computed(x, y, number):
+    """Parts of an array that is filled with a number that the program is given."""
+    filled = hlo.broadcast_scalar(number, (9,))
+    starts = [[hlo.constant(start, np.int32)] for start in (0, 4)]
+    parts = zip((x, y), starts, strict=True)
+    return [hlo.dynamic_update_slice(filled, part, start) for part, start in parts]
+
+
 EQUAL = ((1, 2, 0), (1, 2, 0), (2, 1, 0))
 EXAMPLES = [
     pads("floats", (X, Y, Z), 7.3, *EQUAL),
@@ -87,6 +105,18 @@ EXAMPLES = [
         (X + 2j,),
         updated_and_read,
         [complex_around(0), complex_around(4), np.full(9, (0.5 + 1j) ** 2)],
+    ),
+    Example(
+        "computed",
+        (X, Y, np.asarray(0.1)),
+        padded_by_computed,
+        [np.pad(x, how, constant_values=0.1) for x, how in ((X, (1, 2)), (Y, (2, 1)), (Y, (0, 3)))],
+    ),
+    Example(
+        "updates_in_computed",
+        (X, Y, np.asarray(0.1)),
+        updated_in_computed,
+        list(map(filled_around, (X, Y), (0, 4))),
     ),
     Example("updates", (X, Y, Z), updated, list(map(filled_around, (X, Y, Z), (0, 4, 2)))),
 ]
