@@ -40,6 +40,8 @@ class _State(threading.local):
         kernel: The kernel that is being built; None outside.
         grid: Where in its grid a kernel on blocks is that is traced now, and how large the grid
             is; None outside.
+        needed_refs: What functions turned out to use of refs from outside, by their code, while
+            transformations trace them again; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
         stand_ins: Values that code gets for tracers that it closes over, whose traces have ended.
         keeps_origins: Whether arrays that are computed are kept with the ops that computed them,
@@ -58,6 +60,7 @@ class _State(threading.local):
         self.chosen_axes: frozenset[Hashable] = frozenset()
         self.kernel: Kernel | None = None
         self.grid: tuple[tuple[Foreign, ...], tuple[Foreign, ...]] | None = None
+        self.needed_refs: dict[Foreign, dict[Foreign, None]] | None = None
         self.caller: str | None = None
         self.stand_ins: Mapping[Tracer, Value] = {}
         self.keeps_origins: bool = False
