@@ -38,8 +38,8 @@ class _State(threading.local):
         tracked_axes: Those of them along which types say whether values vary.
         chosen_axes: Those of the tracked axes along which places may be in different branches now.
         kernel: The kernel that is being built; None outside.
-        grid: Where in its grid a kernel on blocks is that is traced now, and how large the grid
-            is; None outside.
+        grid: Where in its grid a kernel on blocks is that is traced now, how large the grid is, and
+            the names of its axes; None outside.
         needed_refs: What functions turned out to use of refs from outside, by their code, while
             transformations trace them again; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
@@ -59,7 +59,9 @@ class _State(threading.local):
         self.tracked_axes: frozenset[Hashable] = frozenset()
         self.chosen_axes: frozenset[Hashable] = frozenset()
         self.kernel: Kernel | None = None
-        self.grid: tuple[tuple[Foreign, ...], tuple[Foreign, ...]] | None = None
+        self.grid: tuple[tuple[Foreign, ...], tuple[Foreign, ...], tuple[Hashable, ...]] | None = (
+            None
+        )
         self.needed_refs: dict[Foreign, dict[Foreign, None]] | None = None
         self.caller: str | None = None
         self.stand_ins: Mapping[Tracer, Value] = {}
