@@ -117,10 +117,12 @@ class RefScopeError(AxirError, ValueError):
 
     Attributes:
         ref: The ref.
+        needs: What the traced functions inside turned out to use, by their code.
     """
 
     def __init__(self, ref: UserObject):
         self.ref = ref
+        self.needs: dict[UserObject, dict[UserObject, None]] = {}
         super().__init__(
             f"{ref!r} is used in a traced function that does not carry it.",
             "Functions that jit, grad, vmap, scan, while_loop and cond trace may use refs from "

@@ -40,8 +40,10 @@ class _State(threading.local):
         kernel: The kernel that is being built; None outside.
         formulas: How many loops each formula has in the module that is being legalized, if those of
             one formula may share a function; else None.
-        grid: Where in its grid a kernel on blocks is that is traced now, and how large the grid
-            is; None outside.
+        grid: Where in its grid a kernel on blocks is that is traced now, how large the grid is, and
+            the names of its axes; None outside.
+        needed_refs: What functions turned out to use of refs from outside, by their code, while
+            transformations trace them again; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
         stand_ins: Values that code gets for tracers that it closes over, whose traces have ended.
         keeps_origins: Whether arrays that are computed are kept with the ops that computed them,
@@ -60,7 +62,10 @@ class _State(threading.local):
         self.chosen_axes: frozenset[Hashable] = frozenset()
         self.kernel: Kernel | None = None
         self.formulas: dict[str, int] | None = None
-        self.grid: tuple[tuple[Foreign, ...], tuple[Foreign, ...]] | None = None
+        self.grid: tuple[tuple[Foreign, ...], tuple[Foreign, ...], tuple[Hashable, ...]] | None = (
+            None
+        )
+        self.needed_refs: dict[Foreign, dict[Foreign, None]] | None = None
         self.caller: str | None = None
         self.stand_ins: Mapping[Tracer, Value] = {}
         self.keeps_origins: bool = False

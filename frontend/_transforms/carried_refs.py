@@ -5,13 +5,15 @@ What does not live here: refs (`refs.py`), which most programs have none of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import RefScopeError, TreeError
-from axir.dialect.core.state import state
+from axir.dialect.core.state import Change, state
 
 if TYPE_CHECKING:
     from .refs import Ref
@@ -19,31 +21,81 @@ if TYPE_CHECKING:
 Values: TypeAlias = tuple[Array, ...]
 """Values of refs, in their order."""
 
+Needs: TypeAlias = "dict[UserObject, dict[Ref, None]]"
+"""Refs that functions turned out to use, by the functions' code."""
+
 _Result = TypeVar("_Result")
 
 
 def with_refs(
     attempt: Callable[[], _Result],
     carried: Callable[[Sequence[Ref]], tuple[_Result, Sequence[Array]]],
+    functions: Sequence[UserFunction],
 ) -> _Result:
     """Applies a transformation, again with the refs that its function turns out to use.
 
+    What a function turned out to use is kept until the outermost transformation is done: it traces
+    the inner ones again for each ref, and these then need not find out anew.
+
     Args:
-        attempt: Applies it to the function as it is.
-        carried: Applies it to the function as one that carries refs; returns the result, and the
-            new values of these.
+        attempt: Applies it to the functions as they are.
+        carried: Applies it to functions that carry refs; returns the result, and the new values of
+            these.
+        functions: What is transformed.
     """
+    needed = state.needed_refs
+    key = tuple(_code_of(f, _DEEPEST) for f in functions) if needed else ()
+    known = tuple(ref for ref in needed.get(key, ()) if ref.is_at_home()) if needed else ()
+    found: Needs = {} if needed is None else needed
+    if not known:
+        try:
+            return attempt()
+        except RefScopeError as error:
+            known = (error.ref,)
+            found = error.needs if needed is None else needed
+    key = key or tuple(_code_of(f, _DEEPEST) for f in functions)
+    needs = found.setdefault(key, {})
+    needs.update(dict.fromkeys(known))
     try:
-        return attempt()
+        with Change(needed_refs=found):
+            return carry(known, carried, needs)
     except RefScopeError as error:
-        touched = error.ref
-    return carry((touched,), carried)
+        error.needs = found  # for the transformation outwards
+        raise
+
+
+_DEEPEST = 5
+
+
+def _code_of(function: UserObject, depth: int) -> UserObject:
+    """Returns what a function made anew has in common with the one before: code, also inside."""
+    if isinstance(function, functools.partial):
+        return _code_of(function.func, depth)
+    code = getattr(function, "__code__", None)
+    if code is None or not depth:
+        return code
+    inner = (_code_of(x, depth - 1) for x in _closed_over(function) if hasattr(x, "__code__"))
+    return (code, *inner)
+
+
+def _closed_over(function: UserFunction) -> Iterator[UserObject]:
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # it is empty
+            yield cell.cell_contents
 
 
 def carry(
     refs: tuple[Ref, ...],
     carried: Callable[[Sequence[Ref]], tuple[_Result, Sequence[Array]]],
+    needs: dict[Ref, None],
 ) -> _Result:
+    """Applies a transformation to functions that carry refs, and others as they turn up.
+
+    Args:
+        refs: The refs.
+        carried: See `with_refs`.
+        needs: Where those that turn up are noted.
+    """
     while True:
         for ref in refs:
             ref.check_at_home()  # else the next transformation outwards carries it
@@ -53,6 +105,7 @@ def carry(
             if error.ref in refs:
                 raise
             refs = (*refs, error.ref)
+            needs[error.ref] = None
             continue
         for ref, value in zip(refs, values, strict=True):
             ref._value = value
@@ -108,7 +161,7 @@ def differentiated(
         *results, (auxiliary, after) = run(with_values, True)
         return ((*results, auxiliary) if has_aux else tuple(results)), after
 
-    return with_refs(lambda: run(function, has_aux), carried)
+    return with_refs(lambda: run(function, has_aux), carried, (function,))
 
 
 def scanned(
@@ -136,7 +189,7 @@ def scanned(
         (after, carry), ys = run(with_values, (values_of(refs), init))
         return (carry, ys), after
 
-    return with_refs(lambda: run(body, init), carried)
+    return with_refs(lambda: run(body, init), carried, (body,))
 
 
 def repeated(
@@ -160,7 +213,7 @@ def repeated(
         after, value = run(holds, advance, (values_of(refs), init))
         return value, after
 
-    return with_refs(lambda: run(condition, body, init), carried)
+    return with_refs(lambda: run(condition, body, init), carried, (condition, body))
 
 
 def branched(
@@ -173,4 +226,4 @@ def branched(
     def carried(refs: Sequence[Ref]) -> tuple[UserObject, Values]:
         return run([carrying(b, refs) for b in branches], (values_of(refs), *operands))
 
-    return with_refs(lambda: run(branches, operands), carried)
+    return with_refs(lambda: run(branches, operands), carried, branches)

@@ -182,7 +182,7 @@ def checkpoint(
             inside = functools.wraps(partial)(carrying(partial, refs))
             return apply(inside, (values_of(refs), *dynamic), kwargs)
 
-        return with_refs(lambda: apply(partial, dynamic, kwargs), carried)
+        return with_refs(lambda: apply(partial, dynamic, kwargs), carried, (partial,))
 
     def apply(
         function: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]

@@ -71,6 +71,10 @@ class Ref:
         # The trace whose code uses it; None outside of traces.
         self._home = home
 
+    def is_at_home(self) -> bool:
+        """Tells whether the ref can be used by the code that runs now."""
+        return self._value is not None and self._home is state.ambient
+
     def check_at_home(self) -> None:
         """Raises an error unless the ref can be used by the code that runs now.
 
@@ -368,7 +372,7 @@ def call_with_refs(
     call = (static, structure, places)
     known = compiled._outside_refs.get(call, ())
     first = dict.fromkeys((*passed, *known, *(() if touched is None else (touched,))))
-    return carry(tuple(first), carried)
+    return carry(tuple(first), carried, {})
 
 
 def _place(x: UserObject, refs: Sequence[Ref]) -> int | None:

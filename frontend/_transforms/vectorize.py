@@ -93,7 +93,7 @@ def vmap(
             inside = wraps(fun)(carrying(fun, refs))
             return apply(inside, (axes, *each), (out_axes, axes), (values, *args), kwargs, refs)
 
-        return with_refs(lambda: apply(fun, in_axes, out_axes, args, kwargs), carried)
+        return with_refs(lambda: apply(fun, in_axes, out_axes, args, kwargs), carried, (fun,))
 
     def apply(
         function: UserFunction,

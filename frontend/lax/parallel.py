@@ -102,9 +102,18 @@ def axis_index(axis_name: AxisName) -> Value:
     """
     position: UserObject = None
     for name in _names(axis_name):
-        index = _varying(collectives.axis_index_primitive.bind(axis_name=name), (name,))
+        index = _place_in_grid(name)
+        if index is None:
+            index = _varying(collectives.axis_index_primitive.bind(axis_name=name), (name,))
         position = index if position is None else add(mul(position, axis_extent(name)), index)
     return position
+
+
+def _place_in_grid(name: Hashable) -> UserObject:
+    """Returns where a kernel is along a named axis of its grid; None for other axes."""
+    if state.grid is None or name not in state.grid[2]:
+        return None
+    return state.grid[0][state.grid[2].index(name)]
 
 
 def _reduction(

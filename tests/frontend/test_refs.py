@@ -303,3 +303,25 @@ def test_checkpointed_functions_carry_refs() -> None:
     assert axir.jit(axir.grad(scaled))(1.0) == pytest.approx(expected)
     slopes = axir.vmap(axir.grad(scaled))(jnp.ones(2))
     np.testing.assert_allclose(slopes, [expected, expected], rtol=1e-6)
+
+
+def test_functions_with_many_refs_in_nested_loops_are_traced_a_few_times() -> None:
+    traced = []
+
+    def program(values: Any) -> Any:
+        refs = [axir.new_ref(x) for x in values]
+
+        def inner(i: Any, _: None) -> None:
+            traced.append(i)
+            for ref in refs:
+                ref[...] += refs[0][...]
+
+        def outer(i: Any, _: None) -> None:
+            axir.lax.cond(i >= 0, lambda: axir.lax.fori_loop(0, 2, inner, None), lambda: None)
+
+        axir.lax.fori_loop(0, 1, outer, None)
+        return [ref[...] for ref in refs]
+
+    got = axir.jit(program)([jnp.float32(n) for n in range(1, 7)])
+    np.testing.assert_array_equal(got, [4, 8, 9, 10, 11, 12])
+    assert len(traced) < 20

@@ -336,7 +336,9 @@ class _Instance:
         """Runs the instance at a place; returns what it leaves."""
         outputs, written, scratch = carry
         operands = written or arrays
-        with Change(grid=(place, self.grid)):
+        names = self.call.spec.grid_names or ()
+        sizes = {**state.axis_sizes, **dict(zip(names, self.grid, strict=False))}
+        with Change(grid=(place, self.grid, names), axis_sizes=sizes):
             scalars = [_ref(x) for x in self.scalars]
             starts = [blocks.starts(place, scalars) for blocks in (*self.inputs, *self.outputs)]
             cuts = list(

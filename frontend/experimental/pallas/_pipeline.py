@@ -55,7 +55,7 @@ def emit_pipeline(
 
                 lax.fori_loop(0, extents[len(place)], step, None)
                 return
-            with Change(grid=(place, extents)):
+            with Change(grid=(place, extents, ())):
                 _run(body, place, blocks, flat, len(specs_in), scratches)
 
         nest(())

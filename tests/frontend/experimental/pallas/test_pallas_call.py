@@ -290,6 +290,11 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], Any]] = {
              input_output_aliases={0: 0}), (V,), np.concatenate([[1], V[1:]]).astype(np.float32)),
     "operands of index maps": (call(gathered, of((4, 10)), grid_spec=GATHER), (ORDER, X),
                                X[ORDER] + ORDER[:, None]),
+    "names of axes": (
+        call(lambda o_ref: o_ref.__setitem__(
+            ..., 10 * lax.axis_index("i") + pl.program_id(1)), of((2, 3), "int32"),
+            grid=(("i", 2), ("j", 3)), out_specs=pl.BlockSpec((None, None), lambda i, j: (i, j))),
+        (), np.array([[0, 1, 2], [10, 11, 12]], np.int32)),
     "trees": (call(tree_kernel, ({"sum": of((10,))}, of((10,)))), ({"a": V, "b": 2 * V},),
               [3 * V, V]),
     "no operands": (
