@@ -9,6 +9,7 @@ nowhere else. What does not live here: where kernels come from
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import re
 import sys
@@ -83,6 +84,9 @@ class NativeCompiler:
     Args:
         has_process: Whether nobody else in this process uses LLVM, whose options are the process's.
 
+    Attributes:
+        is_prepared: Whether nothing is left to be made ahead.
+
     Raises:
         NativeUnavailableError: there is no llvmlite.
     """
@@ -94,6 +98,7 @@ class NativeCompiler:
             raise NativeUnavailableError(f"llvmlite cannot be loaded: {error}") from error
         self._llvm = llvm
         self._has_process = has_process
+        self.is_prepared = False
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._count = 0
@@ -127,9 +132,12 @@ class NativeCompiler:
 
     def prepare(self, is_idle: Callable[[], bool]) -> None:
         """Makes ahead what many programs need, as long as nobody asks for something."""
-        for name in (_ENTRY, "f32"):
-            if is_idle():
+        with contextlib.suppress(*_FAILURES):  # said where it is needed
+            for name in (_ENTRY, "f32"):
+                if not is_idle():
+                    return
                 self._library(name)
+        self.is_prepared = True
 
     def _compile(self, kernels: str, is_quick: bool = False) -> tuple[bytes, ...]:
         text = self._llvm_ir(kernels)

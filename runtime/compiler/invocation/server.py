@@ -24,6 +24,8 @@ from .reader import try_to_read
 
 # Who has not compiled for so long has loaded its programs, and can use the memory.
 _SECONDS_UNTIL_TIDY = 10.0
+# Who asks for nothing for so long does not wait for what is made ahead.
+_SECONDS_UNTIL_READY = 0.05
 # Of two processes the system shall end this one when memory runs out.
 _OUT_OF_MEMORY_SCORE = 500
 
@@ -49,9 +51,11 @@ def main() -> None:
             native.prepare(pending.empty)
     while True:
         try:
-            idle = invoker is None and native is None
-            request = pending.get(timeout=None if idle else _SECONDS_UNTIL_TIDY)
+            request = pending.get(timeout=_patience(invoker, native))
         except queue.Empty:
+            if native is not None and not native.is_prepared:
+                native.prepare(pending.empty)
+                continue
             invoker = native = None
             _release_memory()
             continue
@@ -60,12 +64,17 @@ def main() -> None:
             send(answers, "read")
         elif request[0] == "native":
             native = _answer_natively(native, answers, *request[1:])
-            if native is not None:
-                native.prepare(pending.empty)
         else:
             _, process_flags, *rest = request
             invoker = invoker or Invoker(process_flags)
             _answer(invoker, answers, *rest)
+
+
+def _patience(invoker: Invoker | None, native: NativeCompiler | None) -> float | None:
+    """Returns for how many seconds to wait for a request before there is something else to do."""
+    if native is not None and not native.is_prepared:
+        return _SECONDS_UNTIL_READY
+    return None if invoker is None and native is None else _SECONDS_UNTIL_TIDY
 
 
 def _answer_natively(
