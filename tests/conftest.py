@@ -138,12 +138,16 @@ def restored_options(request: pytest.FixtureRequest) -> Iterator[None]:
     from axir.dialect.core.config import config
 
     before = config.values
-    if COMPILER != "auto" and request.node.get_closest_marker("chooses_compiler"):
+    chooses = COMPILER != "auto" and request.node.get_closest_marker("chooses_compiler")
+    if chooses:
         config.update("axir_compiler", "auto")
+        os.environ["AXIR_COMPILER"] = "auto"  # for the processes that it starts
     logger = logging.getLogger("axir")  # the command line sets its level
     level = logger.level
     yield
     logger.setLevel(level)
+    if chooses:
+        os.environ["AXIR_COMPILER"] = COMPILER
     for name, value in before.items():
         if config.read(name) != value and not config.is_fixed(name):
             config.update(name, value)
