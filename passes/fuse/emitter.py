@@ -38,6 +38,7 @@ from .values import (
     bytes_of,
     flat,
     plus,
+    reads,
 )
 from .views import VIEWS, reshaped
 
@@ -169,6 +170,7 @@ class Emitter:
         """Writes the elements of an array into memory, from an offset on."""
         if isinstance(value, _Nothing):
             return  # whoever is given the place writes to it
+        may_repeat = not reads(value, target)
         if offset is None and len(value.shape) > 1:
             row = flat(value)
             if row is not None:
@@ -180,20 +182,29 @@ class Emitter:
                 place = tuple(plus(p, o) for p, o in zip(position, offset, strict=True))
             _write(target, place, lanes, value.at(position, lanes))
 
-        self.each(value.shape, write, value.element)
+        self.each(value.shape, write, lanes_for(value.element), may_repeat)
 
     def each(
         self,
         shape: Sequence[int],
         body: Callable[[Indices, int | None], None],
-        element: ir.Type,
+        widest: int,
+        may_repeat: bool,
     ) -> None:
-        """Runs `body(position, lanes)` for all elements of a shape, with vectors as wide as fit."""
+        """Runs `body(position, lanes)` for all elements of a shape, with vectors as wide as fit.
+
+        Args:
+            shape: The shape.
+            body: Builds the code of neighbours along the last axis.
+            widest: How many neighbours there are at most.
+            may_repeat: Whether it may run twice for an element: then it is built once.
+        """
         if not shape:
             body((), None)
             return
         *outer, last = shape
-        self.nest(outer, lambda place: self.along(last, place, body, element))
+        along = self.along if may_repeat else self._along_once
+        self.nest(outer, lambda place: along(last, place, body, widest))
 
     def nest(self, extents: Sequence[int], body: Callable[[Indices], None]) -> None:
         """Runs `body(position)` for each position, single elements."""
@@ -213,10 +224,30 @@ class Emitter:
         extent: int,
         place: Indices,
         body: Callable[[Indices, int | None], None],
-        element: ir.Type,
+        widest: int,
+    ) -> None:
+        """Runs `body`, built once, along the last axis, for some elements twice."""
+        lanes = 1 << (min(widest, extent).bit_length() - 1)
+        single = None if lanes == 1 else lanes
+
+        def start(i: Scalar) -> Scalar:
+            # The last vector begins earlier where the axis ends within it.
+            return operation("arith.minsi", (i, index(extent - lanes))) if extent % lanes else i
+
+        if lanes == extent:
+            body((*place, 0), single)
+        else:
+            loop(0, extent, (), lambda i: body((*place, start(i)), single), stride=lanes)
+
+    def _along_once(
+        self,
+        extent: int,
+        place: Indices,
+        body: Callable[[Indices, int | None], None],
+        widest: int,
     ) -> None:
         """Runs `body` along the last axis: in whole vectors, then in smaller ones."""
-        for start, end, lanes in pieces(extent, lanes_for(element)):
+        for start, end, lanes in pieces(extent, widest):
             single = None if lanes == 1 else lanes
             if end - start == lanes:
                 body((*place, start), single)
@@ -291,7 +322,7 @@ class Emitter:
 
         elements = [value.element for value in read.values()]
         elements += [signless(x.results[0].type.element_type) for x in part.operations]
-        self._once_each(shape, compute, min(map(lanes_for, elements)))
+        self.each(shape, compute, min(map(lanes_for, elements)), may_repeat=True)
         for x, stored in kept.items():
             self.bind(x, stored, part.kept[x])
 
@@ -299,26 +330,6 @@ class Emitter:
         if x in self.targets:
             return Stored(self.targets[x], is_own=False)
         return self.allocate(x.type.shape, signless(x.type.element_type))
-
-    def _once_each(
-        self, shape: Sequence[int], body: Callable[[Indices, int | None], None], widest: int
-    ) -> None:
-        """Runs `body(position, lanes)`, built once, for all elements, for some of them twice."""
-        *outer, last = shape
-        lanes = 1 << (min(widest, last).bit_length() - 1)
-        single = None if lanes == 1 else lanes
-
-        def start(i: Scalar) -> Scalar:
-            # The last vector begins earlier where the axis ends within it.
-            return operation("arith.minsi", (i, index(last - lanes))) if last % lanes else i
-
-        def along(place: Indices) -> None:
-            if lanes == last:
-                body((*place, 0), single)
-            else:
-                loop(0, last, (), lambda i: body((*place, start(i)), single), stride=lanes)
-
-        self.nest(outer, along)
 
     def _results(self, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
         name = created.name

@@ -17,7 +17,7 @@ from axir.passes.legalize.windows.position_select_and_scatter import entries
 from axir.passes.legalize.windows.run_by_kernel import running_axis
 
 from .code import Code, write_out_functions
-from .emitter import Emitter
+from .emitter import Emitter, lanes_for
 from .fitness import Fitness
 from .producers import WORK_OF_WORKGROUP
 from .region_kernel import RULES, region_kernel
@@ -147,7 +147,7 @@ def _share(
                     places = [(*before, plus(row, n), column) for n in range(count)]
                 write(places, lanes)
 
-            emitter.along(last, place, body, element)
+            emitter.along(last, place, body, lanes_for(element))
 
         _rows(rows, along, workgroup, workgroups)
         return {number: Stored(place, is_own=True) for number, place in places.items()}

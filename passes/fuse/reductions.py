@@ -11,7 +11,7 @@ from axir.dialect.builders.scalars import Scalar, broadcast
 from axir.passes.legalize.regions import operations_of
 
 from .elementwise import combine, formula_of, reducer_of
-from .emitter import Emitter, Rule
+from .emitter import Emitter, Rule, lanes_for
 from .sums import Sums, merged
 from .values import Indices, Number, Value, bytes_of
 
@@ -98,7 +98,7 @@ def _by_vectors(emitter: Emitter, sums: Sums) -> Value:
     if sums.is_over_rows:
         emitter.nest(kept, write_row)
     else:
-        emitter.each(kept, write, sums.x.element)
+        emitter.each(kept, write, lanes_for(sums.x.element), may_repeat=True)
     return result
 
 
@@ -140,7 +140,7 @@ def _by_elements(
         emitter.nest(kept, lambda position: write(position, None))
     else:
         widest = max((x.element for x in inputs), key=bytes_of)
-        emitter.each(kept, write, widest)
+        emitter.each(kept, write, lanes_for(widest), may_repeat=True)
     return results
 
 

@@ -11,7 +11,7 @@ from axir.dialect.builders.scalars import Scalar, constant, index, integer, oper
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
 from .elementwise import combine
-from .emitter import Emitter, Rule
+from .emitter import Emitter, Rule, lanes_for
 from .values import Index, Indices, Mapped, Stored, Value, clamped, plus, times
 from .views import index_at, start_indices
 
@@ -123,7 +123,7 @@ def _scatter(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> 
 
         def inside() -> None:
             if windows.has_rows:
-                emitter.each(windows.window_shape, write, x.element)
+                emitter.each(windows.window_shape, write, lanes_for(x.element), may_repeat=False)
             else:
                 emitter.nest(windows.window_shape, lambda place: write(place, None))
 

@@ -31,7 +31,7 @@ from axir.passes.legalize.windows.run_by_kernel import running_axis
 
 from . import running
 from .elementwise import combine
-from .emitter import Emitter, Rule
+from .emitter import Emitter, Rule, lanes_for
 from .updates import padded
 from .values import (
     Index,
@@ -88,7 +88,7 @@ def _reduce_window(
     def write(position: Indices, lanes: int | None) -> None:
         windows.write([x.memory for x in results], inputs, starts, [position], lanes)
 
-    emitter.each(results[0].shape, write, windows.widest)
+    emitter.each(results[0].shape, write, lanes_for(windows.widest), may_repeat=True)
     return results
 
 
@@ -335,7 +335,7 @@ def _convolution(emitter: Emitter, created: ir.Operation, operands: list[Value])
     def write(position: Indices, lanes: int | None) -> None:
         products.write(result.memory, lhs, rhs, [position], lanes)
 
-    emitter.each(products.shape, write, products.wide)
+    emitter.each(products.shape, write, lanes_for(products.wide), may_repeat=True)
     return [result]
 
 
