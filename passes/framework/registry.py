@@ -100,6 +100,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "limit-fusion",
         "limit-scalar-fusion",
         "protect-inputs",
+        "renew-branch-results",
         "renew-fills",
         "separate-views",
         "slice-reshaped",

@@ -105,6 +105,7 @@ STAGES: dict[str, Stage] = {
     "store-sliced": looks_for("slice dynamic_slice"),
     "store-slices": looks_for("gather reverse sort func.call"),
     "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
+    "renew-branch-results": looks_for("if case"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
     "branch-loops": looks_for("while"),
 }
@@ -194,8 +195,8 @@ class LegalizeForIree(Pass):
        `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions` and
        `store-reductions`, `store-several-results`, for Vulkan `store-widened`, for CUDA
        `store-moved-conversions`, `store-dilations`, `store-moved-parts`, `store-sliced`,
-       `store-slices`, `renew-fills` and `renew-loop-operands`, whose barriers `protect-inputs`
-       would remove.
+       `store-slices`, `renew-fills`, `renew-branch-results` and `renew-loop-operands`, whose
+       barriers `protect-inputs` would remove.
     7. `branch-loops` last: other passes know loops, and no blocks.
 
     Of the sequence, `part` chooses those before the fusions ("numbers"), after which a program may
