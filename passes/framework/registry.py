@@ -116,6 +116,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "raising": ("raise-stablehlo",),
     "fuse": (
+        "fuse-convolutions",
         "fuse-islands",
         "fuse-long-sums",
         "fuse-loops",

@@ -227,6 +227,8 @@ class Emitter:
         widest: int,
     ) -> None:
         """Runs `body`, built once, along the last axis, for some elements twice."""
+        if not extent:
+            return
         lanes = 1 << (min(widest, extent).bit_length() - 1)
         single = None if lanes == 1 else lanes
 

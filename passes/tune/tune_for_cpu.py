@@ -16,7 +16,7 @@ STAGES: dict[str, Stage] = {
     "unroll-wide-windows": looks_for("convolution"),
     "tile-convolutions": looks_for("convolution"),
     "put-features-last": looks_for("convolution"),
-    "fuse-windows": looks_for("convolution"),
+    "fuse-convolutions": looks_for("convolution"),
     "absorb-transposes": looks_for("dot_general"),
     "tile-products": looks_for("dot_general"),
     "spread-matvecs": looks_for("dot_general"),
@@ -40,7 +40,7 @@ class TuneForCpu(Pass):
 
     1. `split-dilated-convolutions`, which leaves convolutions behind; `unroll-wide-windows`, which
        leaves matrix products and transpositions; `tile-convolutions`, and `put-features-last`
-       for the convolutions that remain, which `fuse-windows` takes.
+       for the convolutions that remain, which `fuse-convolutions` takes.
     2. `absorb-transposes`, then `tile-products`; of the products that are left, `spread-matvecs`
        takes those with vectors, which leaves reductions behind, and `transpose-rhs` those that
        gain from a transposition.

@@ -236,7 +236,8 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
 
 
 def _reported(name: str, reason: str) -> str:
-    _LOGGER.warning("%s is compiled by IREE, for %s", name, reason)
+    if not helpers.is_closed:  # else the interpreter ends
+        _LOGGER.warning("%s is compiled by IREE, for %s", name, reason)
     return reason
 
 

@@ -1,0 +1,79 @@
+"""`fuse-convolutions`: convolutions without tiles as kernels of several workgroups."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.kernels import Memory
+from axir.passes.framework.base import Pass
+from axir.passes.legalize.rewriting import find_operations, replace
+
+from .code import Code, write_out_functions
+from .fitness import Fitness
+from .region_kernel import RULES
+from .row_kernels import Write, padded_before, share_rows
+from .values import Value
+from .windows import Products
+
+
+@dataclasses.dataclass(frozen=True)
+class FuseConvolutions(Pass):
+    """Makes a kernel of each convolution of floats that is left.
+
+    The fact: IREE compiles such loops for 30 to 200 ms, and adds up in an order of its own. What
+    kernels add up is the same number wherever they run, with IREE or without it (`fuse-islands`).
+
+    1. Take convolutions of floats.
+    2. Pad the input, and put zeros between its elements, before.
+    3. Write a kernel whose workgroups share the first long axis of the result. How many there are
+       depends on the size alone, so results do not depend on how many run at a time.
+
+    Before::
+
+        %0 = stablehlo.convolution(%x, %k) …, feature_group_count = 32 : …
+
+    After::
+
+        %0 = flow.dispatch @windows_0::@windows_0(%x, %k) : …
+
+    Measured: a convolution of 28 x 28 x 32 in 4 groups takes 0.8 ms, by IREE's loops 17 to 110; a
+    depthwise one 1.1 times as long as those. Precondition: what makes faster kernels has run.
+    """
+
+    name: ClassVar[str] = "fuse-convolutions"
+
+    def run(self, module: ir.Module) -> None:
+        """Rewrites the functions of the module."""
+        write_out_functions(module)
+        code = Code(module)
+        fitness = Fitness(code, frozenset(RULES), has_windows=True)
+        for created in find_operations(module.operation, ("stablehlo.convolution",)):
+            is_whole = created.parent.name == "func.func" and _is_known(created)
+            if is_whole and fitness.of_operations([created]) is None:
+                with ir.InsertionPoint(created), created.location:
+                    made = _convolve(created, code)
+                replace(created, made)
+
+
+def _is_known(created: ir.Operation) -> bool:
+    arrays = (*created.operands, *created.results)
+    return all(hlo.is_float(x) and 0 not in x.type.shape for x in arrays)
+
+
+def _convolve(created: ir.Operation, code: Code) -> list[ir.Value]:
+    lhs, rhs = created.operands
+    products = Products(created, [lhs.type.shape, rhs.type.shape])
+    zero = hlo.full(0, (), lhs.type.element_type)
+    lhs = padded_before(lhs, zero, products.padding, [n - 1 for n in products.dilations])
+
+    def kernel(values: Mapping[ir.Value, Value], results: Mapping[int, Memory]) -> Write:
+        return lambda places, lanes: products.write(
+            results[0], values[lhs], values[rhs], places, lanes
+        )
+
+    return share_rows(created, code, [lhs, rhs], kernel, products.wide)

@@ -1,0 +1,106 @@
+"""Kernels whose workgroups share the rows of a result: of windows, and of convolutions.
+
+What does not live here: what an element is (`windows.py`), and which operations become such kernels
+(`fuse_windows.py`, `fuse_convolutions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.kernels import Memory, rows_of, when
+from axir.dialect.builders.scalars import Scalar
+
+from .code import Code
+from .emitter import Emitter, lanes_for
+from .producers import WORK_OF_WORKGROUP
+from .region_kernel import region_kernel
+from .sums import SIDE_BY_SIDE, nest
+from .values import Indices, Stored, Value, plus, times
+from .windows import work
+
+Write = Callable[[Sequence[Indices], int | None], None]
+
+_MOST_WORKGROUPS = 8
+
+
+def padded_before(
+    x: ir.Value, filling: ir.Value, padding: list[list[int]], between: list[int]
+) -> ir.Value:
+    """Returns an array with what is around its elements, and between them."""
+    low, high = [pair[0] for pair in padding], [pair[1] for pair in padding]
+    return hlo.pad(x, filling, low, high, between) if any((*low, *high, *between)) else x
+
+
+def share_rows(
+    created: ir.Operation,
+    code: Code,
+    outside: list[ir.Value],
+    kernel: Callable[[Mapping[ir.Value, Value], Mapping[int, Memory]], Write],
+    element: ir.Type,
+) -> list[ir.Value]:
+    """Puts a kernel in the place of an operation: its workgroups share the rows of the result."""
+    *rows, last = created.results[0].type.shape
+    wanted = min(_MOST_WORKGROUPS, work(created) // WORK_OF_WORKGROUP)
+    workgroups = max(1, min(wanted, max(rows, default=1)))
+    kinds = {number: x.type for number, x in enumerate(created.results)}
+
+    def build(
+        emitter: Emitter, places: Mapping[int, Memory], workgroup: Scalar
+    ) -> dict[int, Value]:
+        write = kernel(emitter.values, places)
+
+        def along(place: Indices, count: int) -> None:
+            def body(position: Indices, lanes: int | None) -> None:
+                *leading, column = position
+                places = [(*leading, column)]
+                if count > 1:
+                    *before, row = leading
+                    places = [(*before, plus(row, n), column) for n in range(count)]
+                write(places, lanes)
+
+            emitter.along(last, place, body, lanes_for(element))
+
+        _rows(rows, along, workgroup, workgroups)
+        return {number: Stored(place, is_own=True) for number, place in places.items()}
+
+    made = region_kernel("windows", code, outside, kinds, build, workgroups=workgroups)
+    return [made[number] for number in kinds]
+
+
+def _rows(
+    rows: list[int],
+    along: Callable[[Indices, int], None],
+    workgroup: Scalar,
+    workgroups: int,
+) -> None:
+    """Runs `along(position, count)` for the rows of one workgroup, several at a time."""
+    if not rows:
+        along((), 1)
+        return
+    *outer, inner = rows
+    whole = inner // SIDE_BY_SIDE
+    groups = [*outer, whole]
+    axis = next((d for d, n in enumerate(groups) if n >= workgroups), None)
+    axis = max(range(len(groups)), key=groups.__getitem__) if axis is None else axis
+    share = rows_of(workgroup, groups[axis], workgroups)
+
+    def group(place: Indices) -> None:
+        *leading, number = place
+        along((*leading, times(number, SIDE_BY_SIDE)), SIDE_BY_SIDE)
+
+    if whole:
+        nest(groups, axis, share, group)
+    left = range(whole * SIDE_BY_SIDE, inner)
+
+    def rest(place: Indices) -> None:
+        for row in left:
+            along((*place, row), 1)
+
+    if left and axis < len(outer):
+        nest(outer, axis, share, rest)
+    elif left:
+        when(workgroup == 0)(lambda: nest(outer, None, share, rest))
