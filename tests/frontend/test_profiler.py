@@ -20,6 +20,7 @@ from axir import profiler
 from axir.dialect.core.config import config
 from axir.dialect.core.timeline import timeline
 from axir.errors import ProfileError
+from axir.extend.backend import wait_for_compilers
 from axir.runtime.calls import background
 
 
@@ -165,6 +166,7 @@ def test_threads_have_rows_of_their_own(tmp_path: Path) -> None:
         with profiler.TraceAnnotation("there"):
             pass
 
+    wait_for_compilers()  # of programs of other tests
     with profiler.trace(tmp_path):
         thread = threading.Thread(target=annotate, name="a worker")
         thread.start()
