@@ -36,7 +36,7 @@ class FuseSums(Pass):
     vectors of a row one after the other, so that each waits for the one before. What kernels add up
     is the same number wherever they run, with IREE or without it (`fuse-islands`).
 
-    1. Take what `fuse-rows` and `fuse-small-sums` leave, after `split-reductions` has made stages.
+    1. Take what `fuse-rows`, `fuse-long-sums` and `fuse-small-sums` leave.
     2. Add the elementwise operations that the reduction alone reads: they are computed once.
     3. Write a kernel whose workgroups share the result (`sums.py`). How many there are depends on
        the size alone, so results do not depend on how many run at a time.
@@ -87,7 +87,6 @@ def _fuse(part: list[ir.Operation], code: Code) -> None:
         assert sums is not None
         merged = with_merged_axes(sums)
         memory = places[0].reshaped(merged.kept)
-
         share = share_of_narrow if is_narrow(merged) else share_of
         share(merged, memory, workgroup, workgroups)
         return {0: Stored(places[0], is_own=True)}

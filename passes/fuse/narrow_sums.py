@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axir.dialect.builders.expressions import minimum
 from axir.dialect.builders.kernels import Memory, first_lanes, loop, rows_of, shuffle, when
 from axir.dialect.builders.scalars import Scalar, broadcast
 
@@ -77,10 +76,10 @@ def _every(vectors: Sequence[Scalar], stride: int, start: int) -> Scalar:
 
 
 def _write_columns(sums: Sums, result: Memory, workgroup: Scalar, workgroups: int) -> None:
-    """Reads each row as a vector that reaches into the next one; the last rows have none."""
+    """Reads each row as a vector that reaches into the next one; the last row has none."""
     outer, extent = sums.kept
     width = 1 << (extent - 1).bit_length()
-    first, end = rows_of(workgroup, outer, workgroups)
+    first, end = rows_of(workgroup, outer - 1, workgroups)
     mask = first_lanes(width, extent)
 
     def rows(count: int, i: Scalar) -> None:
@@ -88,11 +87,10 @@ def _write_columns(sums: Sums, result: Memory, workgroup: Scalar, workgroups: in
         for place, total in zip(places, sums.columns(places, width), strict=True):
             result.write(place, total, mask)
 
-    last = minimum(end, outer - 1)
-    whole = last - (last - first) % SIDE_BY_SIDE
+    whole = end - (end - first) % SIDE_BY_SIDE
     loop(first, whole, (), lambda i: rows(SIDE_BY_SIDE, i), SIDE_BY_SIDE)
-    loop(whole, last, (), lambda i: rows(1, i))
-    when(end == outer)(lambda: _write_row(sums, result, outer - 1))
+    loop(whole, end, (), lambda i: rows(1, i))
+    when(workgroup == workgroups - 1)(lambda: _write_row(sums, result, outer - 1))
 
 
 def _write_row(sums: Sums, result: Memory, row: Index) -> None:

@@ -14,7 +14,7 @@ from .elementwise import DEAR, can_compute, cost_of, is_uniform
 from .emitter import LONGEST
 
 _MOST_ARRAYS = 24
-_MOST_WORKGROUPS = 8
+MOST_WORKGROUPS = 8
 # What one thread does in about 10 microseconds: others would have begun by then.
 WORK_OF_WORKGROUP = 1 << 17
 
@@ -91,4 +91,4 @@ def workgroups_for(part: Sequence[ir.Operation], most: int) -> int:
     *producers, last = part
     work = math.prod(last.operands[0].type.shape)
     work += sum(cost_of(x.name) * math.prod(x.results[0].type.shape) for x in producers)
-    return max(1, min(_MOST_WORKGROUPS, most, work // WORK_OF_WORKGROUP))
+    return max(1, min(MOST_WORKGROUPS, most, work // WORK_OF_WORKGROUP))

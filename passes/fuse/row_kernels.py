@@ -16,15 +16,13 @@ from axir.dialect.builders.scalars import Scalar
 
 from .code import Code
 from .emitter import Emitter, lanes_for
-from .producers import WORK_OF_WORKGROUP
+from .producers import MOST_WORKGROUPS, WORK_OF_WORKGROUP
 from .region_kernel import region_kernel
 from .sums import SIDE_BY_SIDE, nest
 from .values import Indices, Stored, Value, plus, times
 from .windows import work
 
 Write = Callable[[Sequence[Indices], int | None], None]
-
-_MOST_WORKGROUPS = 8
 
 
 def padded_before(
@@ -44,7 +42,7 @@ def share_rows(
 ) -> list[ir.Value]:
     """Puts a kernel in the place of an operation: its workgroups share the rows of the result."""
     *rows, last = created.results[0].type.shape
-    wanted = min(_MOST_WORKGROUPS, work(created) // WORK_OF_WORKGROUP)
+    wanted = min(MOST_WORKGROUPS, work(created) // WORK_OF_WORKGROUP)
     workgroups = max(1, min(wanted, max(rows, default=1)))
     kinds = {number: x.type for number, x in enumerate(created.results)}
 

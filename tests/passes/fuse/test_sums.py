@@ -198,6 +198,21 @@ TENTHS = [
 ]
 
 
+FEW_FOR_MANY = [
+    plain("two_rows_of_five", numbers(2, 110_000, 5), (1,)),
+    plain("one_row_of_five", numbers(1, 210_000, 5), (1,)),
+    plain("three_rows_of_nothing_but_seven", numbers(3, 60_000, 7), (1,)),
+    plain("few_long_columns", numbers(70_000, 17), (0,)),
+    plain("two_long_rows", numbers(2, 600_000), (1,)),
+]
+
+
+def test_workgroups_without_a_share_do_nothing() -> None:
+    made = run_examples(FEW_FOR_MANY, "fuse-sums")
+    for case in FEW_FOR_MANY:
+        np.testing.assert_array_equal(made[case.name][0], case.expected, err_msg=case.name)
+
+
 def test_long_sums_keep_their_digits() -> None:
     made = run_examples(TENTHS, "fuse-long-sums,fuse-sums")
     for case in TENTHS:
