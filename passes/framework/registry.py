@@ -116,17 +116,14 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "raising": ("raise-stablehlo",),
     "fuse": (
-        "fuse-convolutions",
         "fuse-islands",
-        "fuse-long-sums",
         "fuse-loops",
         "fuse-small-programs",
         "fuse-small-sums",
-        "fuse-sums",
         "fuse-whole-programs",
-        "fuse-windows",
     ),
     "fuse.moves": ("fuse-moves",),
+    "fuse.shares": ("fuse-convolutions", "fuse-long-sums", "fuse-sums", "fuse-windows"),
     "tune": (
         "absorb-transposes",
         "put-features-last",

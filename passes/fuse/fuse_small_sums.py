@@ -10,10 +10,9 @@ from iree.compiler import ir
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.regions import operations_of
 
-from .code import Code, write_out_functions
 from .fitness import Fitness
 from .islands import Island, connected, fuse_island, is_float_sum, islands_of
-from .region_kernel import RULES
+from .region_kernel import code_and_fitness
 
 # What one thread does in about 10 microseconds: others would have begun by then.
 _MOST_WORK = 1 << 17
@@ -47,9 +46,7 @@ class FuseSmallSums(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
-        write_out_functions(module)
-        code = Code(module)
-        fitness = Fitness(code, frozenset(RULES), has_windows=True)
+        code, fitness = code_and_fitness(module)
         for function in list(code.functions.values()):
             if "sym_visibility" in function.attributes or len(function.regions[0].blocks) != 1:
                 continue

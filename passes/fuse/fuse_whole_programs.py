@@ -11,11 +11,9 @@ from iree.compiler import ir
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.regions import operations_of
 
-from .code import Code, write_out_functions
-from .fitness import Fitness
 from .fuse_small_programs import fuse_program, pays, updates_large
 from .inlining import erase_unused
-from .region_kernel import RULES
+from .region_kernel import code_and_fitness
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_BINDINGS = 1000
@@ -54,9 +52,7 @@ class FuseWholePrograms(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
-        write_out_functions(module)
-        code = Code(module)
-        fitness = Fitness(code, frozenset(RULES), has_windows=True)
+        code, fitness = code_and_fitness(module)
         for function in list(code.functions.values()):
             if "sym_visibility" in function.attributes:
                 continue

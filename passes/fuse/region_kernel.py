@@ -19,9 +19,10 @@ from axir.dialect.core.annotations import Returning
 from axir.passes.legalize.regions import operations_within
 
 from . import control, inlining, products, reductions, updates, windows
-from .code import Code
+from .code import Code, write_out_functions
 from .elementwise import is_uniform
 from .emitter import Emitter, Rule, is_empty, nothing_of, uniform
+from .fitness import Fitness
 from .values import Number, Stored, Value
 
 # Takes an emitter, the memory of results, and the number of the workgroup if there are several.
@@ -105,6 +106,15 @@ def region_kernel(
         if number not in found:
             found[number] = hlo.full(0, kind.shape, kind.element_type)
     return found
+
+
+def code_and_fitness(module: ir.Module) -> tuple[Code, Fitness]:
+    """Returns the symbols of a module, and what tells which operations a kernel can hold, windows
+    of all kinds included.
+    """
+    write_out_functions(module)
+    code = Code(module)
+    return code, Fitness(code, frozenset(RULES), has_windows=True)
 
 
 def size_of(x: ir.Value) -> int:

@@ -158,15 +158,25 @@ VIEWS: dict[str, View] = {
 
 def reshaped(x: Value, shape: list[int]) -> Value | None:
     """Returns an array with the same elements in another shape; None if it must be stored first."""
+    return _reshaped(x, shape) if _may_be_reshaped(x, shape) else None
+
+
+def _may_be_reshaped(x: Value, shape: list[int]) -> bool:
+    if isinstance(x, (Stored, Number)) or _differ_in_ones(x, shape):
+        return True
+    return isinstance(x, Mapped) and all(_may_be_reshaped(y, shape) for y in x.sources)
+
+
+def _reshaped(x: Value, shape: list[int]) -> Value:
     if isinstance(x, Stored):
         return Stored(x.memory.reshaped(shape), is_own=False, sources=(x,))
-    if [n for n in x.shape if n != 1] == [n for n in shape if n != 1]:
+    if _differ_in_ones(x, shape):
         return Reshaped(x, shape)
-    if isinstance(x, Number):
-        return Mapped(shape, x.element, lambda number: number, (x,), 0)
-    if not isinstance(x, Mapped):
-        return None
-    sources = [reshaped(source, shape) for source in x.sources]
-    if None in sources:
-        return None
-    return Mapped(shape, x.element, x.formula, [y for y in sources if y is not None], x.own_cost)
+    if isinstance(x, Mapped):
+        sources = [_reshaped(source, shape) for source in x.sources]
+        return Mapped(shape, x.element, x.formula, sources, x.own_cost)
+    return Mapped(shape, x.element, lambda number: number, (x,), 0)
+
+
+def _differ_in_ones(x: Value, shape: list[int]) -> bool:
+    return [n for n in x.shape if n != 1] == [n for n in shape if n != 1]

@@ -58,6 +58,7 @@ ORDER = (
     "passes/raising",
     "passes/fuse",
     "passes/fuse/moves",
+    "passes/fuse/shares",
     "passes/tune/rows",
     "passes/tune",
     "passes/tune/products",

@@ -1,6 +1,6 @@
 """Shares of reductions of rows that are shorter than a vector: `[n, 3]` along or across its rows.
 
-What does not live here: rows that fill vectors (`sums.py`).
+What does not live here: rows that fill vectors (`shared_sums.py`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 from axir.dialect.builders.kernels import Memory, first_lanes, loop, rows_of, shuffle, when
 from axir.dialect.builders.scalars import Scalar, broadcast
-
-from .emitter import lanes_for
-from .sums import SIDE_BY_SIDE, Sums
-from .values import Index, plus
+from axir.passes.fuse.emitter import lanes_for
+from axir.passes.fuse.sums import SIDE_BY_SIDE, Sums
+from axir.passes.fuse.values import Index, plus
 
 
 def is_narrow(sums: Sums) -> bool:

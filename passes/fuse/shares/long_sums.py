@@ -15,11 +15,10 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory, loop, loop_in_blocks, rows_of, when
 from axir.dialect.builders.scalars import Scalar, broadcast, index, operation
-
-from .emitter import lanes_for
-from .rearranged import Reshaped, Spread
-from .sums import Sums, neutral_number
-from .values import Index, Mapped, Number, Stored, Value, plus
+from axir.passes.fuse.emitter import lanes_for
+from axir.passes.fuse.rearranged import Reshaped, Spread
+from axir.passes.fuse.sums import Sums, neutral_number
+from axir.passes.fuse.values import Index, Mapped, Number, Stored, Value, plus
 
 # Takes where a row begins, an offset from there, and a number of lanes.
 Reader = Callable[[Index, Index, int | None], Scalar]

@@ -10,16 +10,15 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory
 from axir.passes.framework.base import Pass
+from axir.passes.fuse.code import Code
+from axir.passes.fuse.region_kernel import code_and_fitness
+from axir.passes.fuse.values import Value
+from axir.passes.fuse.windows import Windows
 from axir.passes.legalize.rewriting import find_operations, replace
 from axir.passes.legalize.windows.position_select_and_scatter import entries
 from axir.passes.legalize.windows.run_by_kernel import running_axis
 
-from .code import Code, write_out_functions
-from .fitness import Fitness
-from .region_kernel import RULES
 from .row_kernels import Write, padded_before, share_rows
-from .values import Value
-from .windows import Windows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,9 +49,7 @@ class FuseWindows(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
-        write_out_functions(module)
-        code = Code(module)
-        fitness = Fitness(code, frozenset(RULES), has_windows=True)
+        code, fitness = code_and_fitness(module)
         for created in find_operations(module.operation, ("stablehlo.reduce_window",)):
             is_whole = created.parent.name == "func.func" and _is_known(created)
             if is_whole and fitness.of_operations([created]) is None:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from iree.compiler import ir
 
-from .elementwise import DEAR, can_compute, cost_of, is_uniform
-from .emitter import LONGEST
+from axir.passes.fuse.elementwise import DEAR, can_compute, cost_of, is_uniform
+from axir.passes.fuse.emitter import LONGEST
 
 _MOST_ARRAYS = 24
 MOST_WORKGROUPS = 8

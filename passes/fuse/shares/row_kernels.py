@@ -13,14 +13,15 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, rows_of, when
 from axir.dialect.builders.scalars import Scalar
+from axir.passes.fuse.code import Code
+from axir.passes.fuse.emitter import Emitter, lanes_for
+from axir.passes.fuse.region_kernel import region_kernel
+from axir.passes.fuse.sums import SIDE_BY_SIDE
+from axir.passes.fuse.values import Indices, Stored, Value, plus, times
+from axir.passes.fuse.windows import work
 
-from .code import Code
-from .emitter import Emitter, lanes_for
 from .producers import MOST_WORKGROUPS, WORK_OF_WORKGROUP
-from .region_kernel import region_kernel
-from .sums import SIDE_BY_SIDE, nest
-from .values import Indices, Stored, Value, plus, times
-from .windows import work
+from .shared_sums import nest
 
 Write = Callable[[Sequence[Indices], int | None], None]
 

@@ -12,18 +12,17 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.scalars import Scalar
 from axir.passes.framework.base import Pass
+from axir.passes.fuse.code import Code
+from axir.passes.fuse.emitter import Emitter
+from axir.passes.fuse.islands import is_float_sum
+from axir.passes.fuse.reductions import is_by_vectors, sums_of
+from axir.passes.fuse.region_kernel import code_and_fitness, region_kernel
+from axir.passes.fuse.values import Stored, Value
 from axir.passes.legalize.rewriting import find_operations
 
-from .code import Code, write_out_functions
-from .emitter import Emitter
-from .fitness import Fitness
-from .islands import is_float_sum
 from .narrow_sums import is_narrow, share_of_narrow
 from .producers import BROADCAST, is_cheap, outside_of, with_producers, workgroups_for
-from .reductions import is_by_vectors, sums_of
-from .region_kernel import RULES, region_kernel
-from .sums import share_of, with_merged_axes
-from .values import Stored, Value
+from .shared_sums import share_of, with_merged_axes
 
 _REDUCE = "stablehlo.reduce"
 
@@ -38,8 +37,8 @@ class FuseSums(Pass):
 
     1. Take what `fuse-rows`, `fuse-long-sums` and `fuse-small-sums` leave.
     2. Add the elementwise operations that the reduction alone reads: they are computed once.
-    3. Write a kernel whose workgroups share the result (`sums.py`). How many there are depends on
-       the size alone, so results do not depend on how many run at a time.
+    3. Write a kernel whose workgroups share the result (`shared_sums.py`). How many there are
+       depends on the size alone, so results do not depend on how many run at a time.
 
     Before::
 
@@ -57,9 +56,7 @@ class FuseSums(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the reductions of functions."""
-        write_out_functions(module)
-        code = Code(module)
-        fitness = Fitness(code, frozenset(RULES), has_windows=True)
+        code, fitness = code_and_fitness(module)
         for created in find_operations(module.operation, (_REDUCE,)):
             if created.parent.name != "func.func" or not is_float_sum(created):
                 continue

@@ -14,17 +14,16 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.scalars import Scalar
 from axir.passes.framework.base import Pass
+from axir.passes.fuse.code import Code
+from axir.passes.fuse.emitter import Emitter
+from axir.passes.fuse.reductions import is_by_vectors, sums_of
+from axir.passes.fuse.region_kernel import code_and_fitness, region_kernel
+from axir.passes.fuse.values import Stored, Value
 from axir.passes.legalize.rewriting import find_operations
 from axir.passes.legalize.windows.position_select_and_scatter import copied_body
 
-from .code import Code, write_out_functions
-from .emitter import Emitter
-from .fitness import Fitness
 from .long_sums import Plan, plan_of, reader_of, write_parts
 from .producers import BROADCAST, is_cheap, outside_of, with_producers, workgroups_for
-from .reductions import is_by_vectors, sums_of
-from .region_kernel import RULES, region_kernel
-from .values import Stored, Value
 
 _REDUCE = "stablehlo.reduce"
 
@@ -64,9 +63,7 @@ class FuseLongSums(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the reductions of functions."""
-        write_out_functions(module)
-        code = Code(module)
-        fitness = Fitness(code, frozenset(RULES), has_windows=True)
+        code, fitness = code_and_fitness(module)
         for created in find_operations(module.operation, (_REDUCE,)):
             x = created.operands[0].type
             if created.parent.name != "func.func" or math.prod(x.shape) < self.elements:
