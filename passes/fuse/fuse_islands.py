@@ -20,6 +20,7 @@ from .islands import KERNEL, fuse_island, is_float_sum, islands_of
 from .region_kernel import RULES
 
 _LOGGER = logging.getLogger(__name__)
+_MOST_BINDINGS = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +70,7 @@ class FuseIslands(Pass):
                 _LOGGER.info("the program at %s is not kernels only: %s", function.location, reason)
                 continue
             for island in islands_of(operations_of(function)[0]):
-                fuse_island(island, code, "elementwise")
+                fuse_island(island, code, "elementwise", _MOST_BINDINGS)
 
 
 def _show_fills(function: ir.Operation) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory
+from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.host_functions import host_function
 from axir.passes.legalize.regions import captured_by
 
@@ -22,7 +23,6 @@ SUMS = tuple(
 )
 """What adds up, in an order that IREE and kernels of ours each choose."""
 
-_MOST_BINDINGS = 1000
 _ALIASES = ("stablehlo.reshape", "stablehlo.bitcast_convert", *HANDED_ON)
 
 Island = list[ir.Operation]
@@ -72,13 +72,14 @@ def connected(island: Island) -> list[Island]:
     return [sorted(part, key=position.__getitem__) for part in parts.values()]
 
 
-def fuse_island(island: Island, code: Code, name: str) -> None:
+def fuse_island(island: Island, code: Code, name: str, most_bindings: int = MOST_BINDINGS) -> None:
     """Makes a kernel of operations, in the place of the last one.
 
     Args:
         island: The operations, in order.
         code: The symbols of the module.
         name: What the kernel is called.
+        most_bindings: As for `dispatch`: IREE has room for few, kernels without it for many.
     """
     last = island[-1]
     made_here = [result for operation in island for result in operation.results]
@@ -97,7 +98,7 @@ def fuse_island(island: Island, code: Code, name: str) -> None:
 
     results = {number: x.type for number, x in enumerate(ends)}
     with ir.InsertionPoint.after(end), last.location:
-        made = region_kernel(name, code, outside, results, build, _MOST_BINDINGS)
+        made = region_kernel(name, code, outside, results, build, most_bindings)
     end.erase()
     for number, x in enumerate(ends):
         x.replace_all_uses_with(made[number])

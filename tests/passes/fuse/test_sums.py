@@ -190,6 +190,25 @@ def test_small_sums_of_a_large_group_are_kernels_piece_by_piece() -> None:
     assert "stablehlo.dot_general" not in text
 
 
+def test_a_small_sum_of_many_arrays_runs() -> None:
+    arrays = [numbers(3, 4) for _ in range(25)]
+
+    def sums(*xs):
+        total = xs[0]
+        for x in xs[1:]:
+            total = hlo.add(total, x)
+        return [reduced(hlo.multiply(total, x), (0,)) for x in xs]
+
+    total = np.sum(arrays, 0)
+    case = Example("many", arrays, sums, [(total * x).sum(0) for x in arrays])
+    assert "flow.dispatch @program_0" in text_after(case, "fuse-small-sums")
+    # IREE has room for 32 arrays.
+    for made, want in zip(
+        run_examples([case], "fuse-small-sums")["many"], case.expected, strict=True
+    ):
+        np.testing.assert_array_equal(made, want)
+
+
 TENTHS = [
     plain("tenths", np.full(1_000_003, 0.1, np.float32), (0,)),
     plain("columns_of_tenths", np.full((300_001, 3), 0.1, np.float32), (0,)),
