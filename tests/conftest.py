@@ -38,6 +38,8 @@ IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ
 CPU_DEVICES = os.environ.get("TEST_CPU_DEVICES")
 # The value of `axir_compiler` under which all tests run that do not set it themselves.
 COMPILER = os.environ.get("TEST_COMPILER", "auto")
+# Fixtures of pytest by which a test sees or changes what all threads of the process share.
+WATCHING = frozenset({"caplog", "monkeypatch"})
 if IS_CONTROLLER:
     for variable in [name for name in os.environ if name.startswith(("AXIR_", "JAX_"))]:
         del os.environ[variable]
@@ -121,6 +123,16 @@ def _hasten_jax() -> None:
         lowering.make_ir_context = functools.cache(lowering.make_ir_context)
         # No folder is given, but each program's key is made.
         sys.modules["jax"].config.update("jax_enable_compilation_cache", False)
+
+
+@pytest.fixture(autouse=True)
+def idle_compilers(request: pytest.FixtureRequest) -> None:
+    """Lets a test that replaces parts of axir or reads the log begin with nothing else running.
+
+    Programs of the tests before it are compiled in the background: its clocks would be theirs.
+    """
+    if not WATCHING.isdisjoint(request.fixturenames) and "axir.extend.backend" in sys.modules:
+        sys.modules["axir.extend.backend"].wait_for_compilers()
 
 
 @pytest.fixture
