@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.random_pool_checks import problems
+from support.random_pool_checks import Expected, problems
 from support.random_pools import KINDS, draw
 from support.reduction import Reduction, reduce_and_save
 from support.small_pools import EARLY_UPDATES
@@ -26,6 +26,7 @@ from axir.dialect.core.array import Array
 from axir.dialect.core.config import config
 from axir.dialect.ops.calls.jit_call import set_executor
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import trace_function
 
 _PROGRAMS = int(os.environ.get("LONG_PROGRAMS", "0"))
 _SEED = int(os.environ.get("RANDOM_SEED", "0"))
@@ -109,6 +110,27 @@ def test_what_is_read_late_is_not_overwritten_early(name: str) -> None:
     tolerance = 1e-5 if name.endswith("32") else 1e-14
     for result, want in zip(results, wanted, strict=True):
         np.testing.assert_allclose(result.host(), want.host(), rtol=0, atol=tolerance)
+
+
+def test_no_order_of_additions_is_a_wrong_number() -> None:
+    """Rows of the same numbers in other orders: which sum is the largest hangs on roundings."""
+    row = np.random.default_rng(0).uniform(1, 2, 7)
+    x = axir.numpy.asarray(np.stack([row, row[::-1]]).astype(np.float32))
+
+    def largest_sum(x: Array) -> Array:
+        return axir.numpy.max(x.sum(1))
+
+    gradient_of = axir.grad(largest_sum)
+    function = trace_function(lambda x: [gradient_of(x)], [x.type], name="gradient")
+    expected = Expected(function, [x], seed=0)
+    for decided in ([1, 0], [0, 1], [0.5, 0.5]):
+        gradient = np.repeat(np.array(decided, np.float32), 7).reshape(2, 7)
+        assert list(expected.problems([gradient])) == []
+    assert expected.undecided() == 1
+    clear = axir.numpy.asarray(np.stack([row, row[::-1] + 1]).astype(np.float32))
+    expected = Expected(function, [clear], seed=0)
+    assert expected.undecided() == 0
+    assert list(expected.problems([gradient])) != []
 
 
 def test_what_is_wrong_with_a_program_remains_of_it() -> None:
