@@ -26,7 +26,7 @@ from axir.passes.legalize.regions import operations_of
 
 from .code import Code
 from .elementwise import DEAR, cost_of, formula_name, formula_of, splat
-from .straight import Straight, operands_of, straight_parts
+from .straight import SHORT_LOOPS, Joined, Straight, operands_of, straight_parts
 from .values import (
     VECTOR_BYTES,
     Computed,
@@ -58,19 +58,19 @@ class Emitter:
     Args:
         rules: What operations other than elementwise ones and views become, by name.
         code: Functions and kernels of the module, which operations may call.
-        joins: Whether many elementwise operations may become one loop.
+        joined: Loops that many elementwise operations become.
 
     Attributes:
         values: What the values of the program are.
         targets: Memory that some of them may be computed in, all of their elements.
     """
 
-    def __init__(self, rules: dict[str, Rule], code: Code, *, joins: bool = True):
+    def __init__(self, rules: dict[str, Rule], code: Code, joined: Joined = SHORT_LOOPS):
         self.rules = rules
         self.code = code
         self.values: dict[ir.Value, Value] = {}
         self.targets: dict[ir.Value, Memory] = {}
-        self._joins = joins
+        self._joined = joined
         self._pool: dict[tuple[tuple[int, ...], str], list[Memory]] = {}
         self._stack = 0
         self._handed_on: list[Value] = []
@@ -269,7 +269,7 @@ class Emitter:
         for argument, value in bound:
             self.bind(argument, value, uses[argument])
         body = operations[:-1]
-        for part in straight_parts(body, uses) if self._joins else body:
+        for part in straight_parts(body, uses, self._joined.most):
             if isinstance(part, Straight):
                 self._straight(part)
             else:
@@ -324,7 +324,8 @@ class Emitter:
 
         elements = [value.element for value in read.values()]
         elements += [signless(x.results[0].type.element_type) for x in part.operations]
-        self.each(shape, compute, min(map(lanes_for, elements)), may_repeat=True)
+        lanes = min(map(lanes_for, elements)) * self._joined.vectors
+        self.each(shape, compute, lanes, may_repeat=True)
         for x, stored in kept.items():
             self.bind(x, stored, part.kept[x])
 

@@ -24,12 +24,15 @@ from .code import Code
 from .elementwise import can_compute, is_uniform
 from .emitter import LONGEST, Emitter
 from .region_kernel import RULES, size_of
+from .straight import Joined
 from .values import Computed, Indices, Number, Value, bytes_of, plus
 
 # Shorter ones IREE fuses itself, in about the time that a kernel takes.
 _FEWEST = 64
 # Parts of arrays, in elements: what is computed of one stays in the nearest cache.
 _LARGEST_PART, _SMALLEST_PART = 512, 64
+# Arrays are large enough for the fastest loops, which are longer code.
+_LOOPS = Joined(most=32, vectors=4)
 # All parts that are needed at a time, of 16 KB that a kernel has.
 _BYTES = 12_000
 _MOST_WORKGROUPS = 32
@@ -166,7 +169,7 @@ class _Program:
         start = number * self.part
         if self.size % self.part:
             start = (start > last).choose(constant(last, start.type), start)
-        emitter = Emitter(RULES, code, joins=False)  # its results are parts of arrays
+        emitter = Emitter(RULES, code, _LOOPS)
         for x, memory in zip(self.operands, memories, strict=False):
             emitter.values[x] = self._read(x, memory, start)
         ends = emitter.block([*self.operations, self.last], ())

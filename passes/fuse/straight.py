@@ -19,12 +19,28 @@ from .elementwise import can_compute
 FEWEST = 64
 """Shorter code stays loops that may become part of others."""
 
-# Operations of a loop; the code generator looks at a block as a whole.
-_MOST = 500
 # Vectors that are needed at a time: what there are no registers for lies on the stack.
 _MOST_LIVE = 64
 # What may stand between, if its operands are numbers.
 _HOISTED = frozenset("constant broadcast_in_dim reshape iota".split())
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What loops of many operations are like.
+
+    Attributes:
+        most: Operations of a loop. The code generator looks at a block as a whole, and moves the
+            constants of a long one to the stack.
+        vectors: How many are computed side by side: operations wait for those before them.
+    """
+
+    most: int = 500
+    vectors: int = 1
+
+
+SHORT_LOOPS = Joined()
+"""What is compiled soonest: for small arrays."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +57,14 @@ class Straight:
 
 
 def straight_parts(
-    operations: Sequence[ir.Operation], uses: Counter[ir.Value]
+    operations: Sequence[ir.Operation], uses: Counter[ir.Value], most: int
 ) -> Iterator[ir.Operation | Straight]:
     """Yields operations of a block in an order in which they may run, many of them as one.
 
     Args:
         operations: Of the block, but for its last one.
         uses: How many operations read each value that the block makes.
+        most: How many operations become one.
     """
     if len(operations) < FEWEST:
         yield from operations
@@ -57,14 +74,14 @@ def straight_parts(
     for operation in operations:
         is_member = _is_member(operation)
         if not is_member and not _may_pass(operation, made):
-            yield from _parts_of_run(run, uses)
+            yield from _parts_of_run(run, uses, most)
             run, made = [], set()
             yield operation
             continue
         run.append((operation, is_member))
         if is_member:
             made.update(operation.results)
-    yield from _parts_of_run(run, uses)
+    yield from _parts_of_run(run, uses, most)
 
 
 def _is_member(operation: ir.Operation) -> bool:
@@ -82,7 +99,7 @@ def _may_pass(operation: ir.Operation, made: set[ir.Value]) -> bool:
 
 
 def _parts_of_run(
-    run: list[tuple[ir.Operation, bool]], uses: Counter[ir.Value]
+    run: list[tuple[ir.Operation, bool]], uses: Counter[ir.Value], most: int
 ) -> Iterator[ir.Operation | Straight]:
     members = [x for x, is_member in run if is_member]
     if len(members) < FEWEST:
@@ -96,7 +113,7 @@ def _parts_of_run(
         if len(alike) < FEWEST:
             yield from alike
         else:
-            for part in _cut(_depth_first(alike)):
+            for part in _cut(_depth_first(alike), most):
                 yield Straight(part, _kept(part, uses))
 
 
@@ -133,7 +150,7 @@ def _is_due(
     return x in makers and makers[x] not in ordered
 
 
-def _cut(members: list[ir.Operation]) -> Iterator[list[ir.Operation]]:
+def _cut(members: list[ir.Operation], most: int) -> Iterator[list[ir.Operation]]:
     """Yields parts of operations whose results the registers hold, more or less."""
     last = {x: place for place, member in enumerate(members) for x in member.operands}
     part: list[ir.Operation] = []
@@ -142,7 +159,7 @@ def _cut(members: list[ir.Operation]) -> Iterator[list[ir.Operation]]:
         part.append(member)
         live.difference_update(x for x in member.operands if last[x] == place)
         live.update(x for x in member.results if x in last)
-        if len(part) >= _MOST or len(live) >= _MOST_LIVE:
+        if len(part) >= most or len(live) >= _MOST_LIVE:
             yield part
             part, live = [], set()
     if part:

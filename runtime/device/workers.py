@@ -17,6 +17,10 @@ from axir.dialect.core.options import ConfigError
 
 _TASKS = "/proc/self/task"
 _SECONDS_TO_START = 5.0
+# Bytes of a worker's stack, as many as the first thread of a process has: of a long kernel, what
+# the registers do not hold lies there, and IREE's 128 KB have ended processes. Only what is used
+# takes memory.
+_STACK = 8 << 20
 
 
 def thread_count() -> int:
@@ -79,6 +83,7 @@ def with_workers(
     the system.
     """
     chosen = cpu_ids() or tuple(sorted(_allowed()))
+    iree_runtime.flags.parse_flags(f"--task_worker_stack_size={_STACK}")
     if not config.axir_cpu_ids and core_count() == os.cpu_count() and threads <= core_count():
         iree_runtime.flags.parse_flags(
             "--task_topology_group_count=0", f"--task_topology_max_group_count={threads}"

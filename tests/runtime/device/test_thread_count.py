@@ -27,8 +27,21 @@ names = [open(f"/proc/self/task/{t}/comm").read() for t in os.listdir("/proc/sel
 print(sum(name.startswith("iree-worker") for name in names))
 """
 
+# Bytes of the mapping that holds the stack pointer of each worker that waits.
+STACKS = """
+import os, axir, axir.numpy as jnp
+axir.jit(jnp.sin)(jnp.ones((600, 600))).block_until_ready()
+mappings = [line.split()[0].split("-") for line in open("/proc/self/maps")]
+for thread in os.listdir("/proc/self/task"):
+    if open(f"/proc/self/task/{thread}/comm").read().startswith("iree-worker"):
+        state = open(f"/proc/self/task/{thread}/syscall").read().split()
+        for start, end in mappings:
+            if len(state) > 2 and int(start, 16) <= int(state[-2], 16) < int(end, 16):
+                print(int(end, 16) - int(start, 16))
+"""
 
-def workers(count, driver, cache):
+
+def workers(count, driver, cache, program=COUNT):
     environment = {
         **os.environ,
         "AXIR_NUM_THREADS": str(count),
@@ -37,16 +50,23 @@ def workers(count, driver, cache):
         "AXIR_CACHE_DIR": str(cache),
     }
     run = subprocess.run(
-        [sys.executable, "-c", COUNT], capture_output=True, text=True, env=environment
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment
     )
     assert run.returncode == 0, run.stderr
-    return int(run.stdout)
+    return [int(line) for line in run.stdout.splitlines()]
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads cannot be counted")
 def test_the_environment_says_how_many_workers_there_are(tmp_path):
-    assert [workers(n, "local-task", tmp_path) for n in (1, 3)] == [1, 3]
-    assert workers(1, "auto", tmp_path) == 0  # the calling thread computes
+    assert [workers(n, "local-task", tmp_path) for n in (1, 3)] == [[1], [3]]
+    assert workers(1, "auto", tmp_path) == [0]  # the calling thread computes
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/syscall"), reason="stacks cannot be found")
+def test_stacks_are_as_large_as_that_of_the_first_thread(tmp_path):
+    sizes = workers(3, "local-task", tmp_path, STACKS)
+    assert 1 <= len(sizes) <= 3
+    assert min(sizes) >= 8_000_000
 
 
 def test_by_default_there_is_a_thread_for_each_core_of_the_process():
