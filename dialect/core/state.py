@@ -38,6 +38,8 @@ class _State(threading.local):
         tracked_axes: Those of them along which types say whether values vary.
         chosen_axes: Those of the tracked axes along which places may be in different branches now.
         kernel: The kernel that is being built; None outside.
+        kernel_codes: Hashes of the code of a module's kernels, by name, as it was when a pass that
+            runs compared them first; None outside of passes.
         formulas: How many loops each formula has in the module that is being legalized, if those of
             one formula may share a function; else None.
         grid: Where in its grid a kernel on blocks is that is traced now, how large the grid is, and
@@ -61,6 +63,7 @@ class _State(threading.local):
         self.tracked_axes: frozenset[Hashable] = frozenset()
         self.chosen_axes: frozenset[Hashable] = frozenset()
         self.kernel: Kernel | None = None
+        self.kernel_codes: dict[str, int] | None = None
         self.formulas: dict[str, int] | None = None
         self.grid: tuple[tuple[Foreign, ...], tuple[Foreign, ...], tuple[Hashable, ...]] | None = (
             None

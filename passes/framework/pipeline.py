@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from iree.compiler import ir, passmanager
 
 from axir.dialect.core.annotations import Foreign, OptionValue, Returning
+from axir.dialect.core.state import Change
 from axir.dialect.core.timeline import span
 
 from .base import LITERALS, NUMBER, WORD, Pass
@@ -107,7 +108,12 @@ def _callback(stage: Pass, module: ir.Module, failures: list[BaseException]) -> 
 
     def run(_: ir.Operation, handle: Foreign) -> None:
         try:
-            with module.context, ir.Location.unknown(), span(stage.name, "compiler"):
+            with (
+                module.context,
+                ir.Location.unknown(),
+                Change(kernel_codes={}),
+                span(stage.name, "compiler"),
+            ):
                 stage.run(module)
         except BaseException as error:
             failures.append(error)

@@ -349,16 +349,21 @@ def _equal_executable(
     block: ir.Block, executable: ir.Operation, name: str, symbol: str
 ) -> str | None:
     """Returns the name of an executable with the same code and a name of the same kind."""
-    text = None
+    codes = state.kernel_codes
+    if codes is None:
+        codes = {}
+    text = _code(executable, symbol)
+    codes[symbol] = hash(text)
     for other in block:
         if other.operation.name != "stream.executable" or other.operation == executable:
             continue
         found: str = other.attributes["sym_name"].value
         if found.rpartition("_")[0] != name:
             continue
-        if text is None:
-            text = _code(executable, symbol)
-        if _code(other.operation, found) == text:
+        if found not in codes:  # printing a kernel takes a millisecond
+            codes[found] = hash(_code(other.operation, found))
+        # What changed since then is compared anew, or counts as other code.
+        if codes[found] == codes[symbol] and _code(other.operation, found) == text:
             return found
     return None
 
