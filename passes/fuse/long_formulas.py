@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from iree.compiler import ir
 
@@ -22,13 +22,11 @@ from axir.dialect.builders.scalars import Scalar, constant, signless
 
 from .code import Code
 from .elementwise import can_compute, is_uniform
-from .emitter import LONGEST, Emitter
+from .emitter import Emitter, read_by
 from .region_kernel import RULES, size_of
-from .straight import Joined
+from .straight import FEWEST, Joined, Straight, operands_of, straight_parts
 from .values import Computed, Indices, Number, Value, bytes_of, plus
 
-# Shorter ones IREE fuses itself, in about the time that a kernel takes.
-_FEWEST = 64
 # Parts of arrays, in elements: what is computed of one stays in the nearest cache.
 _LARGEST_PART, _SMALLEST_PART = 512, 64
 # Arrays are large enough for the fastest loops, which are longer code.
@@ -49,12 +47,16 @@ def fuse_long(operations: list[ir.Operation], code: Code) -> bool:
     Returns:
         Whether there is such a kernel now.
     """
-    if sum(x.name not in _FILLED for x in operations) <= _FEWEST:
-        return False
+    if len(_computing(operations)) <= FEWEST:
+        return False  # IREE fuses few itself, in about the time that a kernel takes
     program = _Program(operations)
     if program.part:
         program.fuse(code)
     return bool(program.part)
+
+
+def _computing(operations: list[ir.Operation]) -> list[ir.Operation]:
+    return [x for x in operations if x.name not in _FILLED]
 
 
 class _Program:
@@ -80,8 +82,10 @@ class _Program:
         shapes = {tuple(x.type.shape) for x in values if size_of(x) != 1}
         if len(shapes) != 1 or not all(map(_is_real, values)) or self.size < _SMALLEST_PART:
             return False
-        return all(size_of(x) == self.size for x in self.results) and all(
-            map(self._has_rule, self.operations)
+        return (
+            sum(size_of(x.results[0]) > 1 for x in _computing(self.operations)) >= FEWEST
+            and all(size_of(x) == self.size for x in self.results)
+            and all(map(self._has_rule, self.operations))
         )
 
     def _has_rule(self, created: ir.Operation) -> bool:
@@ -100,41 +104,27 @@ class _Program:
         return min(part, self.size) if part >= _SMALLEST_PART else 0
 
     def _bytes_of_stored(self) -> int:
-        """Returns how many bytes an element takes of all that the emitter stores at a time."""
-        stored = self._stored()
-        end = len(self.operations)
-        # When nobody needs a value any longer: a formula is computed with what reads it.
-        last: dict[ir.Value, int] = dict.fromkeys(self.last.operands, end)
-        for place, made in reversed(list(enumerate(self.operations))):
-            until = max(place if x in stored else last.get(x, place) for x in made.results)
-            for x in made.operands:
-                last[x] = max(last.get(x, 0), until)
+        """Returns how many bytes an element takes of what loops store for later ones at a time."""
+        loops = list(self._loops())
+        last = {x: place for place, loop in enumerate(loops) for x in operands_of(loop)}
+        last.update(dict.fromkeys(self.last.operands, len(loops)))
         freed: dict[int, list[ir.Value]] = defaultdict(list)
         now, most = Counter[int](), Counter[int]()
-        for place, made in enumerate(self.operations):
-            for x in stored.intersection(made.results):
+        for place, made in enumerate(loops):
+            for x in made.kept:
                 size = bytes_of(x.type.element_type)
                 now[size] += 1
                 most[size] = max(most[size], now[size])
-                freed[last.get(x, place)].append(x)
+                freed[last[x]].append(x)
             now.subtract(bytes_of(x.type.element_type) for x in freed[place])
         return sum(size * count for size, count in most.items())
 
-    def _stored(self) -> set[ir.Value]:
-        """Returns the arrays that the emitter stores (`Emitter.bind`)."""
-        uses = Counter(x for made in (*self.operations, self.last) for x in set(made.operands))
-        lengths: dict[ir.Value, int] = {}
-        stored = set()
-        for made in self.operations:
-            if made.name in _FILLED:
-                continue
-            length = 1 + sum(lengths.get(x, 1) for x in made.operands)
-            for x in made.results:
-                lengths[x] = length
-                if uses[x] > 1 or length > LONGEST:
-                    stored.add(x)
-                    lengths[x] = 0
-        return stored
+    def _loops(self) -> Iterator[Straight]:
+        """Yields the loops that the emitter makes of operations on arrays."""
+        uses = Counter(x for made in (*self.operations, self.last) for x in read_by(made))
+        for part in straight_parts(self.operations, uses, _LOOPS.most):
+            if isinstance(part, Straight):
+                yield part
 
     def fuse(self, code: Code) -> None:
         """Puts the kernel in the place of the operations."""

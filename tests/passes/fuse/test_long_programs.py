@@ -75,6 +75,13 @@ def test_text_grows_with_the_number_of_operations(program: Program, shape: tuple
     assert len(long) < 3.5 * len(short)
 
 
+def test_a_part_of_an_array_is_computed_soon_before_it_is_read() -> None:
+    """A thousand parts of leaves, which the text computes first, would not fit on the stack."""
+    text = legalized(tree, LARGE, 1000)
+    assert (text.count("flow.dispatch @"), text.count("linalg.generic")) == (1, 0)
+    assert text.count("memref.alloca") < 20
+
+
 def test_a_repeated_formula_is_a_function_of_the_kernel() -> None:
     texts = {count: legalized(chain, SMALL, count) for count in (10, 100)}
     assert "_function_" not in texts[10]
