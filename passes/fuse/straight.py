@@ -113,7 +113,7 @@ def _parts_of_run(
         if len(alike) < FEWEST:
             yield from alike
         else:
-            for part in _cut(_depth_first(alike), most):
+            for part in _cut(_ordered(alike), most):
                 yield Straight(part, _kept(part, uses))
 
 
@@ -121,6 +121,27 @@ def _kept(part: Sequence[ir.Operation], uses: Counter[ir.Value]) -> dict[ir.Valu
     inside = Counter(x for member in part for x in set(member.operands))
     results = (member.results[0] for member in part)
     return {x: uses[x] - inside[x] for x in results if uses[x] > inside[x]}
+
+
+def _ordered(members: list[ir.Operation]) -> list[ir.Operation]:
+    """Returns operations in their own order, or depth first, so that fewer results are needed.
+
+    Leaves of a tree that the text computes first wait depth first; of two chains that read each
+    other, depth first computes all of one first.
+    """
+    return min(members, _depth_first(members), key=_most_live)
+
+
+def _most_live(members: list[ir.Operation]) -> int:
+    """Returns how many results are needed at a time."""
+    last = {x: place for place, member in enumerate(members) for x in member.operands}
+    live: set[ir.Value] = set()
+    most = 0
+    for place, member in enumerate(members):
+        live.difference_update(x for x in member.operands if last[x] == place)
+        live.update(x for x in member.results if x in last)
+        most = max(most, len(live))
+    return most
 
 
 def _depth_first(members: list[ir.Operation]) -> list[ir.Operation]:
