@@ -23,6 +23,7 @@ from iree.compiler.passmanager import PassManager
 
 from .called_functions import keep_functions
 from .conversions import freeze_conversions
+from .kept_code import kept_code
 from .late_addresses import load_addresses_late
 from .llvm_text import for_older_llvm
 from .native_entry import entry_text
@@ -133,7 +134,7 @@ class NativeCompiler:
     def prepare(self, is_idle: Callable[[], bool]) -> None:
         """Makes ahead what many programs need, as long as nobody asks for something."""
         with contextlib.suppress(*_FAILURES):  # said where it is needed
-            for name in (_ENTRY, "f32"):
+            for name in (_ENTRY, "f32", "f64"):
                 if not is_idle():
                     return
                 self._library(name)
@@ -156,7 +157,8 @@ class NativeCompiler:
         if name not in self._libraries:
             is_entry = name == _ENTRY
             text = entry_text(self._architecture) if is_entry else self._product_function(name)
-            self._libraries[name] = self._object(text)
+            source = text + self._target.encode() + self._llvm_version.encode()
+            self._libraries[name] = kept_code(name, source, lambda: self._object(text))
         return self._libraries[name]
 
     def _product_function(self, element: str) -> bytes:
@@ -216,6 +218,11 @@ class NativeCompiler:
             reloc="pic",
             codemodel="small",
         )
+
+    @cached_property
+    def _llvm_version(self) -> str:
+        numbers = ".".join(map(str, self._llvm.llvm_version_info))
+        return f"LLVM {numbers}, llvmlite {sys.modules['llvmlite'].__version__}"
 
     @cached_property
     def _architecture(self) -> str:
