@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 # A kernel's function, and that of each formula it calls: loops as blocks and branches, vectors as
 # LLVM has them, and functions of numbers as IREE's library of them computes.
 _PASSES = (
-    "builtin.module(func.func(iree-codegen-math-transform,lower-affine,expand-strided-metadata,"
-    "canonicalize,cse,iree-codegen-vector-transfer-lowering,convert-scf-to-cf,canonicalize),"
+    "builtin.module(func.func(iree-codegen-math-transform,expand-strided-metadata,"
+    "canonicalize,cse,convert-scf-to-cf,canonicalize),"
     "iree-convert-to-llvm,reconcile-unrealized-casts,canonicalize,cse,"
     "llvm.func(iree-codegen-add-fast-math-flags),strip-debuginfo)"
 )
