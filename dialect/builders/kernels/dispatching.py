@@ -350,17 +350,29 @@ def _equal_executable(
 ) -> str | None:
     """Returns the name of an executable with the same code and a name of the same kind."""
     text = None
+    bound = _bound_types(executable)
     for other in block:
         if other.operation.name != "stream.executable" or other.operation == executable:
             continue
         found: str = other.attributes["sym_name"].value
-        if found.rpartition("_")[0] != name:
+        # Writing out the code takes as long as building it: most differ in what they are bound to.
+        if found.rpartition("_")[0] != name or _bound_types(other.operation) != bound:
             continue
         if text is None:
             text = _code(executable, symbol)
         if _code(other.operation, found) == text:
             return found
     return None
+
+
+def _bound_types(executable: ir.Operation) -> list[set[ir.Type]]:
+    """Returns the types of what is bound to the function of an executable."""
+    symbol = executable.attributes["sym_name"]
+    inner = executable.regions[0].blocks[0].operations[1]
+    functions = inner.regions[0].blocks[0].operations
+    [function] = (x for x in functions if x.attributes["sym_name"] == symbol)
+    arguments = function.regions[0].blocks[0].arguments
+    return [{use.owner.results[0].type for use in x.uses} for x in arguments]
 
 
 def _code(executable: ir.Operation, symbol: str) -> str:

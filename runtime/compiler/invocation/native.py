@@ -13,7 +13,7 @@ import contextlib
 import ctypes
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -50,10 +50,11 @@ _FUNCTION = re.compile(
 _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
 _ENTRY = "entry"
-# What LLVM takes longest for besides the instructions: other counters of loops, for cheaper
-# addresses. It is a third of the time; most code is as fast without, and sorts take half as long
-# again.
-_LOOPS_AS_WRITTEN = "-disable-lsr"
+# What is left out of code that is soon replaced: other counters of loops, for cheaper addresses, and
+# the order of instructions, which processors find themselves. These take 40 % of LLVM's time, and
+# few kernels gain; sorts take half as long again without the former.
+_IN_HASTE = ("-disable-lsr=true", "-disable-post-ra=true", "-enable-misched=false")
+_AT_LEISURE = ("-disable-lsr=false", "-disable-post-ra=false", "-enable-misched=true")
 
 
 # What tells a kernel that is not compiled from an llvmlite that compiles none: a number that is not
@@ -145,12 +146,16 @@ class NativeCompiler:
         if not (is_quick and self._has_process):
             made = self._object(text)
         else:
-            self._llvm.set_option("", _LOOPS_AS_WRITTEN)
+            self._set(_IN_HASTE)
             try:
                 made = self._object(text)
             finally:
-                self._llvm.set_option("", f"{_LOOPS_AS_WRITTEN}=false")
+                self._set(_AT_LEISURE)
         return made, *map(self._library, (_ENTRY, *called_products(text)))
+
+    def _set(self, options: Iterable[str]) -> None:
+        for option in options:
+            self._llvm.set_option("", option)
 
     def _library(self, name: str) -> bytes:
         """Returns the object file of a function that all programs may share, made once."""
